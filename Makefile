@@ -2,9 +2,14 @@
 #
 #   make demo     tune a real model on a real data set and print the best parameters
 #   make test     the whole test suite, against the installed wheel
+#   make test-cluster
+#                 clusters over ssh and Slurm, with a real sshd and a real Slurm on this machine
+#   make test-integrations
+#                 the adapters to large libraries, in an environment of its own (2 GB to install)
 #   make check    lint, format, import rule and types (what CI runs next to the tests)
 #   make format   let ruff rewrite what it can
 #   make tree     build/types: the layout of the installed package, for editors
+#   make docs     build/site/index.html: the documentation as a site
 #   make wheel    build dist/*.whl
 #   make bench    the budget table; next to Optuna, Ray Tune and NNI after `make peers`
 #   make faults   kill processes for ten minutes, and see that nothing is lost (docs/faults.md)
@@ -16,6 +21,7 @@ BIN ?= $(VENV)/bin
 # Three on two cores: the slow tests wait for processes more than they compute.
 TEST_JOBS ?= 3
 PYTEST_ARGS ?=
+INTEGRATIONS ?= .venv-integrations
 PEERS ?= .peers
 BENCH_ARGS ?=
 FAULTS_ARGS ?= --seed 1 --minutes 10 --jobs 4
@@ -25,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --compile
 
-PACKAGES := pitchpipe protocol search_space plugins nni_compat config tuners assessors trial_agent runner dispatcher store executors manager server cli
+PACKAGES := pitchpipe protocol search_space plugins nni_compat config tuners assessors trial_agent runner dispatcher store executors manager server integrations cli
 # The folders are listed as well, so that a file that was deleted is noticed.
 SOURCES := setup.cfg pyproject.toml README.md $(shell find $(PACKAGES) \
     \( -name '*.py' -o -name py.typed -o -type d \) -not -name __pycache__ -not -path '*/.*')
@@ -33,6 +39,7 @@ SOURCES := setup.cfg pyproject.toml README.md $(shell find $(PACKAGES) \
 VENV_READY := $(VENV)/.stamp-venv
 EXAMPLES_READY := $(VENV)/.stamp-extra-examples
 TEST_READY := $(VENV)/.stamp-extra-test
+DOCS_READY := $(VENV)/.stamp-extra-docs
 INSTALLED := $(VENV)/.stamp-installed
 WHEEL_READY := dist/.stamp-wheel
 
@@ -40,7 +47,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
-.PHONY: demo test bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean
+.PHONY: demo test test-cluster docs bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -52,7 +59,42 @@ demo: $(INSTALLED)
 test: $(READY)
 	@echo "== tests"
 	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
-	    $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	    $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -m "not cluster" $(PYTEST_ARGS)
+
+# Without openssh-server, slurm-wlm and munge these tests are skipped, each with a notice.
+test-cluster: $(READY)
+	@echo "== tests with sshd and Slurm"
+	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
+	    $(BIN)/pytest -m cluster tests/executors/clusters $(PYTEST_ARGS)
+
+# Pages of the root lie beside docs/ in the site, so that the links between them hold there as well.
+PAGES := README.md CHANGELOG.md CONTRIBUTING.md docs examples
+docs: $(INSTALLED) $(DOCS_READY) tree
+	@echo "== docs"
+	@rm -rf build/pages
+	@mkdir -p build/pages
+	@ln -s $(addprefix $(CURDIR)/,$(PAGES)) build/pages
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "file://$(CURDIR)/build/site/index.html"
+
+install-integrations: $(INTEGRATIONS)/.stamp
+
+test-integrations: install-integrations $(READY)
+	@echo "== tests of the adapters"
+	@$(INTEGRATIONS)/bin/python -m pip install --quiet --quiet --force-reinstall --no-deps "$(WHEEL)"
+	@PATH="$(abspath $(INTEGRATIONS)/bin):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
+	    $(INTEGRATIONS)/bin/python -P -m pytest $(PYTEST_ARGS) tests/integrations
+
+# What .venv has is not installed again: its libraries are found through a path file. A wheel of torch among pip's
+# find-links is taken first: such a one is for CPUs, while the one of the index brings gigabytes for GPUs.
+$(INTEGRATIONS)/.stamp: setup.cfg | $(READY)
+	@echo "== the libraries of the adapters in $(INTEGRATIONS) (this takes a few minutes)"
+	@$(BIN)/python -m venv --clear $(INTEGRATIONS)
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	    > $$(echo $(INTEGRATIONS)/lib/python*/site-packages)/test.pth
+	@$(INTEGRATIONS)/bin/python -m pip install --quiet --quiet --no-index --no-deps torch || true
+	@$(INTEGRATIONS)/bin/python -m pip install --quiet --quiet pytest "$(WHEEL)[test-integrations]"
+	@touch $@
 
 bench: $(INSTALLED)
 	@echo "== benchmarks"
@@ -142,4 +184,4 @@ $(INSTALLED): $(WHEEL_READY) | $(EXAMPLES_READY)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(INTEGRATIONS) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

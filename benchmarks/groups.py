@@ -25,8 +25,15 @@ kib = unit("{:.2f} KiB", 1 / 1024)
 count = unit("{:.2g}")
 
 NNI, OPTUNA, TUNE, JOURNAL = Peer("NNI"), Peer("Optuna"), Peer("Ray Tune"), Peer("Optuna, journal")
-FUNCTIONS = (Peer("Optuna, SQLite"), JOURNAL, TUNE)
-ON_JOURNAL, ON_SQLITE = ("--storage", "journal"), ("--storage", "sqlite")
+RESULTS = (Peer("Optuna, SQLite"), JOURNAL, TUNE)
+FUNCTIONS = (*RESULTS, Peer("Optuna, SQLite by gRPC"), Peer("Rustuna, SQLite"), Peer("Rustuna, journal"))
+ON_JOURNAL, ON_SQLITE, ON_GRPC = (("--storage", name) for name in ("journal", "sqlite", "grpc"))
+MACHINE = "the machine"
+
+
+def machine(what: str, size: int, quick: int, name: str = MACHINE) -> Probe:
+    """Return the probe of what the machine does at most."""
+    return Probe(name, "machine.py", size, quick, ("--what", what))
 
 
 def suggestions(results: int, limit: Limit | None) -> Row:
@@ -39,7 +46,10 @@ THROUGHPUT = [
         "scripts",
         [
             Probe("Pitchpipe", "ours_scripts.py", 400, 20),
+            Probe("Pitchpipe, warm", "ours_scripts.py", 2000, 20, ("--start", "warm")),
             Probe("NNI", "nni_scripts.py", 20, 4, needs="nni"),
+            machine("scripts", 400, 20),
+            machine("forks", 2000, 20, "forks of the machine"),
         ],
         [
             Row(
@@ -48,6 +58,7 @@ THROUGHPUT = [
                 Limit(60, at_least=True),
                 rate,
                 peers=(NNI,),
+                machine=MACHINE,
             ),
             Row(
                 "script trials, started warm",
@@ -55,7 +66,7 @@ THROUGHPUT = [
                 Limit(150, at_least=True),
                 rate,
                 ours="Pitchpipe, warm",
-                note="later",
+                machine="forks of the machine",
             ),
         ],
     ),
@@ -67,23 +78,29 @@ THROUGHPUT = [
             Probe("Pitchpipe, Ray", "ours_functions.py", 3000, 200, ("--platform", "ray")),
             Probe("Optuna, journal", "optuna_functions.py", 500, 50, ON_JOURNAL, "optuna"),
             Probe("Ray Tune", "tune_functions.py", 500, 10, needs="ray"),
+            Probe("Optuna, SQLite by gRPC", "optuna_functions.py", 500, 20, ON_GRPC, "optuna"),
+            Probe("Rustuna, SQLite", "rustuna_functions.py", 300, 20, ON_SQLITE, "rustuna"),
+            Probe("Rustuna, journal", "rustuna_functions.py", 1000, 50, ON_JOURNAL, "rustuna"),
+            machine("functions", 20_000, 200),
         ],
         [
             Row(
                 "function trials, no-op, 2 at once, every result committed, local",
                 "trials_per_second",
-                Limit(3000, at_least=True),
+                Limit(5000, at_least=True),
                 rate,
                 ours="Pitchpipe, local",
                 peers=FUNCTIONS,
+                machine=MACHINE,
             ),
             Row(
                 "the same on Ray",
                 "trials_per_second",
-                Limit(1000, at_least=True),
+                Limit(2500, at_least=True),
                 rate,
                 ours="Pitchpipe, Ray",
                 peers=FUNCTIONS,
+                machine=MACHINE,
             ),
         ],
     ),
@@ -94,14 +111,16 @@ THROUGHPUT = [
             Probe("Optuna, SQLite", "optuna_results.py", 500, 50, ON_SQLITE, "optuna"),
             Probe("Optuna, journal", "optuna_results.py", 2000, 50, ON_JOURNAL, "optuna"),
             Probe("Ray Tune", "tune_results.py", 2000, 50, needs="ray"),
+            machine("results", 200_000, 2_000),
         ],
         [
             Row(
                 "intermediate results stored and assessed, 2 trials at once",
                 "results_per_second",
-                Limit(30_000, at_least=True),
+                Limit(60_000, at_least=True),
                 rate,
-                peers=FUNCTIONS,
+                peers=RESULTS,
+                machine=MACHINE,
             ),
         ],
     ),
@@ -112,26 +131,32 @@ JUDGING = [
         [
             Probe("Pitchpipe", "ours_verdicts.py", 60, 6),
             Probe("NNI", "nni_verdicts.py", 8, 2, needs="nni"),
+            machine("verdicts", 60, 6),
         ],
         [
             Row(
                 "report -> bad verdict -> process gone, p50, script trials",
                 "seconds",
-                Limit(0.020),
+                Limit(0.005),
                 milliseconds,
                 peers=(NNI,),
+                machine=MACHINE,
             )
         ],
     ),
     Group(
         "dispatcher",
-        [Probe("Pitchpipe", "ours_dispatcher.py", 100_000, 5_000)],
+        [Probe("Pitchpipe", "ours_dispatcher.py", 100_000, 5_000), machine("dispatcher", 5_000, 500)],
         [
             Row(
-                "dispatcher: request -> new trial round trip, p50", "round_trip", Limit(150e-6), microseconds
+                "dispatcher: request -> new trial round trip, p50",
+                "round_trip",
+                Limit(40e-6),
+                microseconds,
+                machine=MACHINE,
             ),
             Row(
-                "dispatcher: metric frames assessed", "frames_per_second", Limit(50_000, at_least=True), rate
+                "dispatcher: metric frames assessed", "frames_per_second", Limit(150_000, at_least=True), rate
             ),
         ],
     ),
@@ -156,15 +181,17 @@ STARTING = [
             Probe("Pitchpipe, Ray", "ours_start.py", 1, 1, ("--platform", "ray")),
             Probe("NNI", "nni_start.py", 1, 1, needs="nni"),
             Probe("Ray Tune", "tune_start.py", 1, 1, needs="ray"),
+            machine("start", 9, 1),
         ],
         [
             Row(
                 "`pitchpipe run` to first trial running, local",
                 "seconds",
-                Limit(0.7),
+                Limit(0.4),
                 seconds,
                 ours="Pitchpipe, local",
                 peers=(NNI, TUNE),
+                machine=MACHINE,
             ),
             Row(
                 "`pitchpipe run` to first trial running, with a private Ray",
@@ -182,6 +209,14 @@ STARTING = [
                 ours="Pitchpipe, Ray",
                 note="Ray's own start is python, `import ray` and `ray.init(address='local')`, side by side",
             ),
+            Row(
+                "the next `pitchpipe run`, while that Ray is kept",
+                "kept",
+                Limit(0.7),
+                seconds,
+                ours="Pitchpipe, Ray",
+            ),
+            Row("`pitchpipe validate`", "validate", Limit(0.3), seconds, ours="Pitchpipe, local"),
         ],
     ),
     Group(
@@ -216,7 +251,7 @@ MEMORY = Group(
         Row(
             "manager memory per finished trial with 10 results",
             "bytes_per_trial",
-            Limit(2048),
+            Limit(1024),
             kib,
             peers=(JOURNAL, TUNE),
         ),
@@ -231,11 +266,32 @@ MEMORY = Group(
     ],
 )
 TPE_KILLED = ("--tuner", "TPE", "--ending", "killed")
+PARTS = "Pitchpipe, timed inside"
+PROFILE = Group(
+    "profile",
+    [
+        Probe("Pitchpipe", "ours_profile.py", 5000, 200),
+        Probe(PARTS, "ours_profile.py", 5000, 200, ("--parts", "1")),
+    ],
+    [
+        Row("function trial, local: CPU of all processes", "total", None, microseconds),
+        Row("- of the manager", "manager", None, microseconds),
+        *(
+            Row(f"- of the manager, {part}", part, None, microseconds, ours=PARTS)
+            for part in ("receiving", "deciding", "committing", "sending")
+        ),
+        Row("- of the dispatcher", "dispatcher", None, microseconds),
+        Row("- of the two agents", "agents", None, microseconds),
+        Row("- commits", "turns", None, count),
+        Row("- waits of a thread", "waits", None, count),
+    ],
+)
 RECOVERY = [
     Group(
         "resume",
         [
             Probe("Pitchpipe", "ours_resume.py", 100_000, 20, timeout=900.0, repetitions=1),
+            machine("rows", 100_000, 20),
             Probe(
                 "Pitchpipe, TPE, killed",
                 "ours_resume.py",
@@ -248,7 +304,11 @@ RECOVERY = [
         ],
         [
             Row(
-                "resume of a 100,000-trial experiment, to its next trial done", "seconds", Limit(5.0), seconds
+                "resume of a 100,000-trial experiment, to its next trial done",
+                "seconds",
+                Limit(2.0),
+                seconds,
+                machine=MACHINE,
             ),
             Row(
                 "the same with TPE, after `kill -9` of its manager",
@@ -273,4 +333,4 @@ RECOVERY = [
         ],
     ),
 ]
-GROUPS = [*THROUGHPUT, *JUDGING, *STARTING, MEMORY, *RECOVERY]
+GROUPS = [*THROUGHPUT, *JUDGING, *STARTING, MEMORY, PROFILE, *RECOVERY]

@@ -15,7 +15,7 @@ __all__ = ["as_json", "header", "notes", "table_lines"]
 
 Measured = list[tuple[Group, dict[str, Outcome]]]
 
-_HEAD = ("| what | ours | budget | | peers |", "|---|---|---|---|---|")
+_HEAD = ("| what | ours | budget | | this machine's limit (our share) | peers |", "|---|---|---|---|---|---|")
 
 
 def header(
@@ -69,11 +69,17 @@ def as_json(measured: Measured, versions: Mapping[str, str | None], *, quick: bo
 
 def _line(row: Row, outcomes: Mapping[str, Outcome]) -> str:
     if row.ours not in outcomes:
-        return f"| {row.what} | open | {_budget(row)} | {row.note} | |"
+        return f"| {row.what} | open | {_budget(row)} | {row.note} | | |"
     mine = row.measured(outcomes)
     shown = "not measured" if mine is None else row.show(mine)
     verdict = row.limit.verdict(mine) if row.limit is not None and mine is not None else ""
-    return f"| {row.what} | {shown} | {_budget(row)} | {verdict} | {_peers(row, outcomes)} |"
+    cells = [row.what, shown, _budget(row), verdict, _machine(row, outcomes), _peers(row, outcomes)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _machine(row: Row, outcomes: Mapping[str, Outcome]) -> str:
+    found = row.share(outcomes)
+    return "" if found is None else f"{row.show(found[0])} ({found[1]:.0%})"
 
 
 def _peers(row: Row, outcomes: Mapping[str, Outcome]) -> str:
@@ -99,10 +105,12 @@ def _limit_text(row: Row, limit: Limit) -> str:
 def _row_json(row: Row, outcomes: Mapping[str, Outcome]) -> dict[str, Any]:
     mine = row.measured(outcomes) if row.ours in outcomes else None
     compared = row.compared(outcomes) if row.ours in outcomes else []
+    share = row.share(outcomes) if row.ours in outcomes else None
     return {
         "what": row.what,
         "ours": mine,
         "limit": None if row.limit is None else row.limit.value,
         "met": None if row.limit is None or mine is None else row.limit.is_met(mine),
+        "machine": None if share is None else {"median": share[0], "share": share[1]},
         "peers": {name: {"median": theirs, "ratio": ratio} for name, theirs, ratio in compared},
     }

@@ -38,7 +38,10 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `key` names the number that the probe reports, `show` formats it."""
+    """One line of the table. `key` names the number that the probe reports, `show` formats it.
+
+    `machine` names the probe of what the machine does at most.
+    """
 
     what: str
     key: str
@@ -46,6 +49,7 @@ class Row:
     show: Callable[[float], str]
     ours: str = "Pitchpipe"
     peers: Sequence[Peer] = ()
+    machine: str = ""
     note: str = ""
 
     def measured(self, outcomes: Mapping[str, Outcome]) -> float | None:
@@ -60,6 +64,12 @@ class Row:
             theirs = outcomes[peer.probe].median(self.key)
             found.append((peer.probe, theirs, self._ratio(mine, theirs)))
         return found
+
+    def share(self, outcomes: Mapping[str, Outcome]) -> tuple[float, float] | None:
+        """Return what the machine does at most and our share of it, None if there is no such measurement."""
+        most = outcomes[self.machine].median(self.key) if self.machine else None
+        share = self._ratio(self.measured(outcomes), most)
+        return None if most is None or share is None else (most, share)
 
     def _ratio(self, mine: float | None, theirs: float | None) -> float | None:
         if not mine or not theirs or mine < 0:

@@ -20,7 +20,7 @@ from groups import GROUPS
 from measuring import Bench
 from reporting import as_json, header, notes, table_lines
 
-DISTRIBUTIONS = ("pitchpipe", "optuna", "ray", "nni")
+DISTRIBUTIONS = ("pitchpipe", "optuna", "rustuna", "ray", "nni")
 
 
 def main() -> int:

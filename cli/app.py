@@ -36,14 +36,30 @@ VERBS = {
     "update": ("update:update", "Change limits or the search space of an experiment."),
     "import": ("importing:import_verb", "Import results measured elsewhere."),
     "stop": ("stop:stop", "Stop a running experiment."),
-    "validate": ("validate:validate", "Check a config; with --try, run one trial of it."),
+    "validate": ("validate:validate", "Check a config; with --try, run its first trials."),
     "doctor": ("doctor:doctor", "Check this machine and this installation."),
     "export": ("export:export", "Write the trials as JSON, CSV or an Optuna study."),
     "report": ("report:report", "Write an experiment as one HTML file."),
     "compare": ("compare:compare", "Compare experiments."),
     "delete": ("delete:delete", "Delete experiments and all their files."),
+    "cluster": ("cluster:cluster", "Start Ray on several machines, show or end it."),
+    "slurm": ("slurm:slurm", "Run an experiment as a job of Slurm."),
     "ray": ("ray:ray", "Show or stop the private Ray cluster."),
+    "mcp": ("mcp:mcp", "Serve experiments to an agent (MCP)."),
     "completion": ("completion:completion", "Print the completion script for a shell."),
+}
+
+
+# What the words of other tools are called here.
+_ELSEWHERE = {
+    **dict.fromkeys(("start", "tune", "optimize", "search"), "run"),
+    **dict.fromkeys(("log", "logs"), "trial log"),
+    **dict.fromkeys(("show", "best"), "status"),
+    **dict.fromkeys(("dashboard", "web", "serve"), "ui"),
+    **dict.fromkeys(("rm", "remove"), "delete"),
+    **{word: f"trial {word}" for word in ("add", "rerun", "kill")},
+    "check": "validate",
+    "ls": "list",
 }
 
 
@@ -70,8 +86,9 @@ class LazyGroup(click.Group):
         if args and args[0] not in self.table and not args[0].startswith("-"):
             import difflib
 
-            near = difflib.get_close_matches(args[0], self.table, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else "see pitchpipe --help"
+            near = _ELSEWHERE.get(args[0]) if self.table is VERBS else None
+            near = near or next(iter(difflib.get_close_matches(args[0], self.table, n=1)), None)
+            hint = f"did you mean '{near}'?" if near else "see pitchpipe --help"
             ctx.fail(f"there is no verb '{args[0]}': {hint}")
         return super().resolve_command(ctx, args)
 

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..config import PLATFORMS, ExperimentConfig, with_plugins_checked
-from ..search_space import check
+from ..search_space import SearchSpace
 from .failures import Failure
-from .script_facts import ScriptFacts, guessed_spec
+from .proposing import EXAMPLE, is_budget, parameter_of
 
-__all__ = ["Draft", "asked", "parameter_of", "proposed_parameters"]
+__all__ = ["Draft", "asked"]
 
+_CONSTANTS = ("true", "false", "null")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_EXAMPLE = "lr=loguniform:1e-5:1e-1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """The content of an experiment.yml; `parameters` maps names to specs such as `uniform:0:1`, empty if unknown."""
+    """The content of an experiment.yml; `parameters` maps names to specs such as `uniform:0:1`, empty if unknown.
 
+    `kept` are the values of what is not tuned, `known` the defaults of the script.
+    """
+
+    name: str
     command: str
     parameters: Mapping[str, str]
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    known: Mapping[str, Any] = field(default_factory=dict)
     maximize: bool | None = None
     trials: int | None = None
     concurrency: int | None = None
@@ -43,15 +49,39 @@ class Draft:
                 f"unknown ranges: {', '.join(unknown)}; add {' '.join(f'--param {n}=...' for n in unknown)}"
             )
         if not self.parameters:
-            raise Failure(f"no parameters were found: add some, such as --param {_EXAMPLE}")
-        space = {name: parameter_of(name, spec) for name, spec in self.parameters.items()}
+            raise Failure(f"no parameters were found: add some, such as --param {EXAMPLE}")
+        space = self._space()
         config = ExperimentConfig.from_dict(self._config(space), base)
         if self.tuner or self.assessor:
             with_plugins_checked(config)
         return self._text(space)
 
+    def why_no_defaults(self) -> str:
+        """Say why the defaults of the script are no trial of their own; return an empty text if they are one."""
+        if not self.known:
+            return ""
+        missing = [name for name in self.parameters if name not in self._defaults()]
+        if missing:
+            return f"the script has no default for {', '.join(missing)}"
+        problems = SearchSpace.parse(self._space()).validate(self._defaults())
+        return "; ".join(f"{problem.path[0]}: {problem.message}" for problem in problems)
+
+    def _defaults(self) -> dict[str, Any]:
+        """Return the script's defaults of what is tuned; a parameter with a single option has no other."""
+        single = {
+            name: one["_value"][0]
+            for name, one in self._space().items()
+            if one["_type"] == "choice" and len(one["_value"]) == 1
+        }
+        known = {**self.known, **single}
+        return {name: known[name] for name in self.parameters if name in known}
+
+    def _space(self) -> dict[str, Any]:
+        return {name: parameter_of(name, spec) for name, spec in self.parameters.items()}
+
     def _config(self, space: dict[str, Any]) -> dict[str, Any]:
         config: dict[str, Any] = {
+            "experiment_name": self.name,
             "search_space": space,
             "trial_command": self.command,
             "trial_code_directory": ".",
@@ -66,8 +96,11 @@ class Draft:
 
     def _text(self, space: dict[str, Any]) -> str:
         config = self._config(space)
-        lines = ["search_space:"]
+        lines = [f"experiment_name: {_text(self.name)}", "search_space:"]
         lines += [f"  {_key(name)}: {_flow(parameter)}" for name, parameter in space.items()]
+        lines += [f"  # {_comment(name, value)}" for name, value in self.kept.items()]
+        if self.known and not self.why_no_defaults():
+            lines += [f"defaults: {_flow(self._defaults())}   # trial 0"]
         lines += [
             f"trial_command: {json.dumps(self.command)}",
             "trial_code_directory: .            # relative to this file",
@@ -84,60 +117,10 @@ class Draft:
         return "\n".join(lines) + "\n"
 
 
-def proposed_parameters(facts: ScriptFacts | None, specs: Sequence[str]) -> dict[str, str]:
-    """Return the given parameters, or else those of the script; raise `Failure` for an invalid spec."""
-    given: dict[str, str] = {}
-    for spec in specs:
-        name, equals, rest = spec.partition("=")
-        if not equals or not name or not rest:
-            raise Failure(f"--param {spec}: write it as {_EXAMPLE}")
-        parameter_of(name, rest)
-        given[name] = rest
-    if facts is None:
-        return given
-    found = {
-        name: guessed_spec(facts.flags.get(name) if default is None else default, facts.choices.get(name, ()))
-        for name, default in facts.parameters.items()
-        if not isinstance(default, dict | list | tuple)  # a spec cannot express it
-    }
-    if not found and not given:
-        found = {
-            name: guessed_spec(value, facts.choices.get(name, ())) for name, value in facts.flags.items()
-        }
-        found = {name: spec for name, spec in found.items() if spec}
-    return found | given
-
-
-def parameter_of(name: str, spec: str) -> dict[str, Any]:
-    """Return the parameter that a spec means; raise `Failure` with what is wrong with it.
-
-    >>> parameter_of("lr", "loguniform:1e-5:1e-1"), parameter_of("act", "choice:relu,tanh,2")
-    ({'_type': 'loguniform', '_value': [1e-05, 0.1]}, {'_type': 'choice', '_value': ['relu', 'tanh', 2]})
-    """
-    kind, _, rest = spec.partition(":")
-    words = rest.split("," if kind == "choice" else ":") if rest else []
-    parameter = {"_type": kind, "_value": [_value(word.strip()) for word in words]}
-    problems = check({name: parameter})
-    if problems:
-        first = problems[0]
-        hint = f" ({first.hint})" if first.hint else ""
-        raise Failure(f"--param {name}={spec}: {first.message}{hint}")
-    return parameter
-
-
-def _value(word: str) -> Any:
-    try:
-        return json.loads(word)
-    except ValueError:
-        try:
-            return float(word)  # 1e-5 and .5, which are not JSON
-        except ValueError:
-            return word
-
-
 def asked(draft: Draft) -> Draft:
     """Return the draft, completed by the user's input; the Return key accepts a proposal."""
-    click.echo("types: uniform:LOW:HIGH  loguniform:LOW:HIGH  randint:LOW:HIGH  choice:A,B,C  (- omits one)")
+    click.echo("types: uniform:LOW:HIGH  loguniform:LOW:HIGH  randint:LOW:HIGH  choice:A,B,C")
+    click.echo("Return accepts a proposal, - leaves a parameter out")
     parameters: dict[str, str] = {}
     for name, spec in draft.parameters.items():
         typed = _ask_spec(name, spec)
@@ -187,7 +170,14 @@ def _flow(value: dict[str, Any]) -> str:
     '{_type: choice, _value: ["relu", 2]}'
     """
 
-    def text(item: Any) -> str:
-        return item if isinstance(item, str) and _PLAIN.fullmatch(item) else json.dumps(item)
+    return "{" + ", ".join(f"{_key(key)}: {_text(item)}" for key, item in value.items()) + "}"
 
-    return "{" + ", ".join(f"{_key(key)}: {text(item)}" for key, item in value.items()) + "}"
+
+def _text(item: Any) -> str:
+    is_plain = isinstance(item, str) and _PLAIN.fullmatch(item) and item.lower() not in _CONSTANTS
+    return item if is_plain else json.dumps(item)
+
+
+def _comment(name: str, value: Any) -> str:
+    why = " (a larger budget always wins)" if is_budget(name) else ""
+    return f"{name} is not tuned{why}: it stays {json.dumps(value)}"

@@ -49,10 +49,17 @@ def experiments_directory(directory: Path | None) -> Path:
 def split_names(
     names: Sequence[str], experiment_id: str | None, directory: Path | None
 ) -> tuple[ExperimentFolder, str]:
-    """Return the experiment's folder and the word for the trial."""
+    """Return the experiment's folder and the word for the trial; two names may come in either order."""
     if len(names) > 2:
         raise Failure(f"give [ID] TRIAL, not {len(names)} words: {' '.join(names)}")
-    return chosen_experiment(names[0] if len(names) == 2 else None, experiment_id, directory), names[-1]
+    if len(names) == 1:
+        return chosen_experiment(None, experiment_id, directory), names[0]
+    try:
+        return chosen_experiment(names[0], experiment_id, directory), names[1]
+    except FolderError:
+        if not names[0].isdecimal() or names[1].isdecimal():
+            raise
+        return chosen_experiment(names[1], experiment_id, directory), names[0]
 
 
 def chosen_trial(view: ExperimentView, word: str) -> dict[str, Any]:

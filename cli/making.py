@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +22,24 @@ if TYPE_CHECKING:
 __all__ = ["check_startable", "checked_config", "make_experiment"]
 
 
-def checked_config(path: Path) -> ExperimentConfig:
-    """Return the checked config, its plug-ins included; print settings without effect on stderr."""
-    from ..config import load_config
+def checked_config(
+    path: Path, overrides: Sequence[str] = (), *, meanwhile: Callable[[], None] = lambda: None
+) -> ExperimentConfig:
+    """Return the checked config with `--set` and its plug-ins; print settings without effect on stderr.
+
+    `meanwhile` is called in a thread of its own.
+    """
+    from ..config import Checker
 
     if not path.is_file():
         raise Failure(f"there is no file {path}" if not path.exists() else f"{path} is not a file")
-    config = load_config(path)
+    if path.suffix == ".py":
+        raise Failure(f"{path} is a Python script, not a config: pitchpipe init {path} writes one for it")
+    with Checker() as checker:  # it starts while this process imports what reads the config
+        threading.Thread(target=meanwhile, daemon=True).start()
+        from ..config import load_config
+
+        config = load_config(path, overrides=overrides, checker=checker)
     for warning in config.warnings:
         click.echo(f"{path}: warning: {warning}", err=True)
     return config
@@ -59,15 +72,25 @@ def check_startable(config: ExperimentConfig) -> None:
 
 
 def make_experiment(
-    path: Path, experiment_id: str | None, directory: Path | None, interrupts: Interrupts
+    path: Path,
+    experiment_id: str | None,
+    directory: Path | None,
+    interrupts: Interrupts,
+    overrides: Sequence[str] = (),
 ) -> Manager:
-    """Check a config and make the experiment's folder and store; if that fails, nothing remains."""
-    threading.Thread(target=_import_ahead, daemon=True).start()
-    config = checked_config(path)
+    """Check a config and this machine, and make the experiment's folder and store; if that fails, nothing remains."""
+    config = checked_config(path, overrides, meanwhile=_import_ahead)
+    check_startable(config)
     interrupts.hold()
     from ..manager import create_experiment
 
-    return create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
+    manager = create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
+    if overrides:  # the copy of the file in the folder gets them, too; JSON is YAML
+        from ..config import read_overridden
+
+        text = json.dumps(read_overridden(path, overrides).data, indent=2, ensure_ascii=False)
+        (manager.folder.path / "experiment.yml").write_text(text, encoding="utf-8")
+    return manager
 
 
 def _import_ahead() -> None:

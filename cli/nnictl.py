@@ -33,25 +33,24 @@ REPLACED: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
     }
 )
 
-_ALGORITHMS = "docs/tuners.md and docs/assessors.md list the algorithms"
-
 #: Commands of nnictl without an equivalent -> what to do instead.
 WITHOUT_EQUIVALENT: Mapping[tuple[str, ...], str] = MappingProxyType(
     {
-        ("experiment", "save"): "copy the experiment's folder, or set storage_path in the config",
-        ("experiment", "load"): "pitchpipe resume ID --from FOLDER",
+        ("experiment", "save"): (
+            "copy its folder, which pitchpipe status names, into a folder FOLDER; or set storage_path in the config"
+        ),
+        ("experiment", "load"): (
+            "pitchpipe resume ID --from FOLDER, with the copy FOLDER/ID; pitchpipe import FOLDER for one of NNI"
+        ),
         ("config", "show"): "pitchpipe export ID --format json contains the config",
-        ("log", "stdout"): "the logs are in the experiment's folder: see pitchpipe status",
-        ("log", "stderr"): "the logs are in the experiment's folder: see pitchpipe status",
-        ("algo", "register"): "set class_name and code_directory in the config, or see docs/plugins.md",
-        ("algo", "unregister"): "set class_name and code_directory in the config, or see docs/plugins.md",
-        ("algo", "list"): _ALGORITHMS,
-        ("algo", "show"): _ALGORITHMS,
+        ("log", "stdout"): "the manager's log is logs/manager.log in the folder that pitchpipe status names",
+        ("log", "stderr"): "the manager's log is logs/manager.log in the folder that pitchpipe status names",
+        ("algo",): "the script nnictl has it: nnictl algo register, unregister, show, list",
         ("platform", "clean"): "pitchpipe stop --all",
         ("ss_gen",): "pitchpipe init SCRIPT",
         ("hello",): "pitchpipe init SCRIPT writes a first config, and examples/ has whole experiments",
         ("jupyter-extension",): "pitchpipe ui shows experiments in a browser",
-        ("package",): "set class_name and code_directory in the config, or see docs/plugins.md",
+        ("package",): "nnictl algo register, or class_name and code_directory in the config",
         ("trainingservice",): "training_service in the config is local or ray: see docs/config.md",
     }
 )
@@ -122,7 +121,8 @@ def translated(arguments: Sequence[str]) -> list[str]:
         return list(arguments)
     if verb == ("create",) and {"-f", "--foreground"} & set(rest):
         return ["run", *_with_our_flags(verb, [word for word in rest if word not in ("-f", "--foreground")])]
-    return [*REPLACED.get(verb, verb), *_with_our_flags(verb, rest)]
+    running = ["--running"] if verb == ("experiment", "list") and "--all" not in rest else []
+    return [*REPLACED.get(verb, verb), *running, *_with_our_flags(verb, rest)]
 
 
 def _refuse_what_has_no_equivalent(words: tuple[str, ...], arguments: Sequence[str]) -> None:

@@ -5,22 +5,31 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..store import ExperimentFolder
-from ..store.reading import ExperimentView, TrialQuery
+from ..store.reading import ExperimentView, TrialQuery, nni_export, nni_jobs
 from .app import main as run_main
-from .app import run
-from .failures import FAILED, Failure
+from .app import pitchpipe, run
+from .failures import FAILED, USAGE, Failure
 from .finding import chosen_experiment
+from .nnictl import REPLACED, WITHOUT_EQUIVALENT
+from .nnictl_algo import ALGO
 
-__all__ = ["main", "of_nnictl"]
+__all__ = ["help_lines", "main", "of_nnictl"]
 
 _SUCCEEDED = ("SUCCEEDED",)
+_SHORT: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("algo", "reg"): ("algo", "register"),
+    ("algo", "unreg"): ("algo", "unregister"),
+}
+# Words that only come before a verb; others (update, trial) are Pitchpipe's own as well.
+_GROUPS = frozenset({"experiment", "algo", "config", "log", "webui", "platform"})
+# nnictl's words that are Pitchpipe's as well.
+_KEPT = (("create",), ("resume",), ("stop",), ("top",), ("trial", "kill"))
 
 
 def main() -> None:
@@ -40,13 +49,45 @@ def of_nnictl(arguments: Sequence[str]) -> list[str]:
 
 def _run(arguments: list[str]) -> int:
     words = tuple(arguments[:2])
-    if words == ("trial", "ls"):
-        return run(arguments[2:], trial_ls)
-    if words == ("experiment", "export"):
-        return run(arguments[2:], export)
-    if words == ("webui", "url"):
-        return run(arguments[2:], webui_url)
+    words = _SHORT.get(words, words)
+    if words in _OWN:
+        return run(arguments[2:], _OWN[words])
+    topics = [word for word in words if word not in ("help", "-h", "--help")]
+    lines = list(help_lines(*topics)) if len(topics) == 0 or (len(topics) == 1 and len(arguments) < 3) else []
+    if lines:
+        click.echo("\n".join(lines))
+        return 0
+    if words and words[0] in _GROUPS and words not in (*REPLACED, *WITHOUT_EQUIVALENT, *_OWN):
+        click.echo(f"error: nnictl has no `{' '.join(words)}`: `nnictl {words[0]}` lists its verbs", err=True)
+        return USAGE
     return run(of_nnictl(arguments))
+
+
+def help_lines(group: str = "") -> Iterator[str]:
+    """Yield nnictl's verbs with what each does, or what to do instead; only those of a group such as `trial`.
+
+    >>> next(help_lines("algo")).split(maxsplit=3)[:3]
+    ['nnictl', 'algo', 'list']
+    """
+    texts = {words: f"no equivalent: {instead}" for words, instead in WITHOUT_EQUIVALENT.items()}
+    texts.update({words: f"pitchpipe {' '.join(ours)}: {_what(ours)}" for words, ours in REPLACED.items()})
+    texts.update({words: _what(words) for words in _KEPT})
+    texts.update({words: command.get_short_help_str(90) for words, command in _OWN.items()})
+    texts.pop(("algo",))  # its verbs are among the own ones
+    for words, text in sorted(texts.items()):
+        if not group or (group == words[0] and len(words) > 1):
+            yield f"nnictl {' '.join(words):<24}{text}"
+
+
+def _what(ours: tuple[str, ...]) -> str:
+    """Return what a verb of Pitchpipe does, in one sentence."""
+    context = click.Context(pitchpipe)
+    command: click.Command | None = pitchpipe
+    for word in ours:
+        assert isinstance(command, click.Group), ours
+        command = command.get_command(context, word)
+    assert command is not None, ours
+    return command.get_short_help_str(90)
 
 
 _NAME = click.argument("name", metavar="[ID]", required=False)
@@ -69,8 +110,7 @@ def trial_ls(name: str | None, directory: Path | None, head: int | None, tail: i
     if count := head or tail:
         query = TrialQuery(statuses=_SUCCEEDED, sort="value", descending=head is not None, limit=count)
     with ExperimentView(folder) as view:
-        jobs = [_job(folder, view, trial) for trial in view.trials(query).trials]
-    click.echo(json.dumps(jobs, indent=4))
+        click.echo(json.dumps(nni_jobs(view, query), indent=4))
 
 
 @click.command("nnictl experiment export")
@@ -82,10 +122,19 @@ def trial_ls(name: str | None, directory: Path | None, head: int | None, tail: i
 def export(name: str | None, directory: Path | None, filename: Path, kind: str, intermediate: bool) -> None:
     """Write the succeeded trials to a file, as NNI does."""
     with ExperimentView(chosen_experiment(name, None, directory)) as view:
-        rows = list(_exported(view, intermediate))
+        rows = list(nni_export(view, intermediate=intermediate))
     text = json.dumps(rows, indent=4) if kind == "json" else _csv(rows)
     filename.write_text(text, encoding="utf-8")
     click.echo(f"{len(rows)} trials are in {filename}")
+
+
+@click.command("nnictl config show")
+@_NAME
+@_DIRECTORY
+def config_show(name: str | None, directory: Path | None) -> None:
+    """Print the config as JSON, as NNI does."""
+    with ExperimentView(chosen_experiment(name, None, directory)) as view:
+        click.echo(json.dumps(view.config(), indent=4))
 
 
 @click.command("nnictl webui url")
@@ -96,36 +145,6 @@ def webui_url(name: str | None) -> None:
     raise Failure(
         f"no pages are served yet: `pitchpipe ui {folder.experiment_id}` serves them until Ctrl-C", FAILED
     )
-
-
-def _job(folder: ExperimentFolder, view: ExperimentView, trial: dict[str, Any]) -> dict[str, Any]:
-    """Return a trial in NNI's form: times in ms, records and values as JSON texts."""
-    number, trial_id = trial["sequence_id"], trial["trial_id"]
-    job = {
-        "trialJobId": trial_id,
-        "status": trial["status"],
-        "hyperParameters": [view.record(number)],
-        "logPath": str(folder.trial(number)),
-        "sequenceId": number,
-        "startTime": _ms(trial["start_time"]),
-        "endTime": _ms(trial["end_time"]),
-    }
-    if trial["status"] == "SUCCEEDED":
-        data = json.dumps(json.dumps(trial["final"]))
-        final = {"timestamp": _ms(trial["end_time"]), "trialJobId": trial_id, "parameterId": None}
-        job["finalMetricData"] = [{**final, "type": "FINAL", "sequence": 0, "data": data}]
-    return {key: value for key, value in job.items() if value is not None}
-
-
-def _exported(view: ExperimentView, intermediate: bool) -> Iterator[dict[str, Any]]:
-    results = view.results() if intermediate else {}
-    for trial in view.trials(TrialQuery(statuses=_SUCCEEDED, limit=None)).trials:
-        final = json.dumps(trial["final"])
-        row = {"parameter": trial["parameters"], "value": final, "trialJobId": trial["trial_id"]}
-        if intermediate:
-            before = [json.dumps(value) for value in results.get(trial["sequence_id"], {}).values()]
-            row["intermediate"] = [*before, final]
-        yield row
 
 
 def _csv(rows: Sequence[dict[str, Any]]) -> str:
@@ -146,5 +165,11 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return {**row["parameter"], **metrics, "trialJobId": row["trialJobId"], **more}
 
 
-def _ms(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1000)
+#: Verbs whose output differs from that of Pitchpipe's.
+_OWN: Mapping[tuple[str, ...], click.Command] = {
+    ("trial", "ls"): trial_ls,
+    ("experiment", "export"): export,
+    ("config", "show"): config_show,
+    ("webui", "url"): webui_url,
+    **{("algo", name): command for name, command in ALGO.items()},
+}

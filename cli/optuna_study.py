@@ -157,7 +157,7 @@ def _distribution(parameter: Parameter, value: Any) -> Any:
         return CategoricalDistribution([_plain(option) for option in parameter.options])
     low, high = _bounds(parameter)
     if parameter.integer:
-        return IntDistribution(int(low), int(high) - 1)
+        return IntDistribution(int(low), int(high) - 1, log=parameter.log)
     # Rounding to q can move a value beyond a bound.
     return FloatDistribution(min(low, value), max(high, value), log=parameter.log and min(low, value) > 0)
 

@@ -54,8 +54,9 @@ def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
 
 
 def is_abandoned(summary: Summary) -> bool:
-    """Return whether the experiment should run and has no manager."""
-    return not ExperimentStatus(summary["status"]).is_final and not summary["is_running"]
+    """Return whether the experiment should run and has no manager, and needs one."""
+    has_runner = summary["is_running"] or summary["is_search"]
+    return not ExperimentStatus(summary["status"]).is_final and not has_runner
 
 
 def all_failed(summary: Summary) -> bool:
@@ -70,7 +71,7 @@ def has_front(summary: Summary) -> bool:
 
 def chosen_best(view: ExperimentView, summary: Summary, by: str | None) -> Summary:
     """Return a summary whose best trial is that of one objective, or the knee; raise `QueryError`."""
-    return summary if by is None else {**summary, "best": view.best(1, by)}
+    return summary if by is None else {**summary, "best": view.best(1, by), "gain": gain_text(summary)}
 
 
 def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
         found["failures"] = [_failure_object(group) for group in failures]
     if retries := view.retries():
         found["retries"] = retries
-    if health := read_health(view):
+    if health := _health(view, summary):
         found["health"] = health
     return {**found, "reason": summary["reason"]} if summary["reason"] else found
 
@@ -138,10 +139,16 @@ def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     yield from _best_lines(summary)
     if has_front(summary):
         yield from front_lines(view.front())
-    if gain := gain_text(summary):
+    if gain := summary.get("gain") or gain_text(summary):
         yield gain
     yield from closeness_lines(view.closest_to_defaults())
-    yield from (f"note: {note}" for note in read_health(view))
+    yield from (f"note: {note}" for note in _health(view, summary))
+
+
+def _health(view: ExperimentView, summary: Summary) -> list[str]:
+    """Return the notes on a search that has ended; while it runs, scripts ask often, and the notes take time."""
+    is_searching = summary["is_running"] and not ExperimentStatus(summary["status"]).is_final
+    return [] if is_searching else read_health(view)
 
 
 def _best_lines(summary: Summary) -> Iterator[str]:
@@ -205,13 +212,15 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
             yield f"  hint: {hint}"
     if len(groups) > _MAX_KINDS:
         more = sum(group.count for group in groups[_MAX_KINDS:])
-        yield f"{more} more trials failed in {len(groups) - _MAX_KINDS} other ways"
+        example = command_for(view.folder, "trials", "--status FAILED")
+        yield f"{more} more trials failed in {len(groups) - _MAX_KINDS} other ways ({example})"
     yield from view.failure_regions()
 
 
 def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
     if summary["status"] != "DONE":
-        yield f"to continue: {command_for(folder, 'resume')}"
+        when = " once that is mended" if summary["status"] == "ERROR" else ""
+        yield f"to continue{when}: {command_for(folder, 'resume')}"
     if summary["trials"]:
         yield f"to see the trials: {command_for(folder, 'trials')}"
         yield f"to export them: {command_for(folder, 'export', '--format csv')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ _ASKS = frozenset({"get_next_parameter", "get_next_parameters"})
 _FINAL = "report_final_result"
 _INTERMEDIATE = "report_intermediate_result"
 _FLAG = "--"
+_SHARE = re.compile("momentum|dropout|beta")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +30,11 @@ class ScriptFacts:
     asks: bool = False
     reports_final: bool = False
     reports_intermediate: bool = False
+
+    @property
+    def takes_options(self) -> bool:
+        """Whether it gets its parameters from its command line, and by no call of ours."""
+        return bool(self.flags) and not self.parameters and not self.asks
 
 
 def read_script(text: str) -> ScriptFacts:
@@ -135,7 +142,7 @@ def _note_flag(facts: ScriptFacts, node: ast.Call) -> None:
     long = [word for word in _constants(node.args) if isinstance(word, str) and word.startswith(_FLAG)]
     if not long:
         return
-    name = long[0].removeprefix(_FLAG).replace("-", "_")
+    name = long[0].removeprefix(_FLAG)
     given = {keyword.arg: _literal(keyword.value) for keyword in node.keywords if keyword.arg}
     facts.flags[name] = given.get("default")
     if isinstance(given.get("choices"), list | tuple):
@@ -153,13 +160,17 @@ def _literal(node: ast.AST) -> Any:
         return None
 
 
-def guessed_spec(default: Any, choices: Sequence[Any] = ()) -> str:
+def guessed_spec(default: Any, choices: Sequence[Any] = (), name: str = "") -> str:
     """Return a range around a default in the form of `--param`; empty where nothing can be guessed.
+
+    Some names say that a number is a share of one.
 
     >>> guessed_spec(0.01), guessed_spec(64), guessed_spec(0.0), guessed_spec(True)
     ('loguniform:0.0001:1', 'randint:16:257', 'uniform:0:1', 'choice:true,false')
     >>> guessed_spec("adam", ["adam", "sgd"]), guessed_spec("relu"), guessed_spec(None)
     ('choice:adam,sgd', 'choice:relu', '')
+    >>> guessed_spec(0.9, name="momentum"), guessed_spec(0.999, name="beta2")
+    ('uniform:0:0.99', 'uniform:0:0.999')
     """
     if choices:
         return "choice:" + ",".join(_word(choice) for choice in choices)
@@ -167,6 +178,8 @@ def guessed_spec(default: Any, choices: Sequence[Any] = ()) -> str:
         return "choice:true,false"
     if isinstance(default, int) and default > 0:
         return f"randint:{max(1, default // 4)}:{default * 4 + 1}"
+    if isinstance(default, float) and 0 < default < 1 and _SHARE.search(name.lower()):
+        return f"uniform:0:{max(0.99, default):g}"
     if isinstance(default, float) and default > 0:
         return f"loguniform:{default / 100:.6g}:{default * 100:.6g}"
     if isinstance(default, str) and default:

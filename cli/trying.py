@@ -1,4 +1,4 @@
-"""One trial of a config for a few seconds, in a real worker, and a forecast for the whole experiment."""
+"""The first trials of a config for a few seconds, in real workers, and a forecast for the whole experiment."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from ..config import ExperimentConfig
 from ..manager import create_experiment
+from ..server import early_stopping_note
 from ..store.reading import (
     ExperimentView,
     FailedTrial,
@@ -28,11 +29,16 @@ __all__ = ["Tried", "forecast_lines", "size_text", "tried_lines", "try_config"]
 
 # The size in the store of a trial and of each of its results, in bytes.
 _ROW, _RESULT = 600, 60
+# The trial whose outcome is shown has the first of these statuses, if any has.
+_TELLING = {"FAILED": 0, "SYS_CANCELED": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """The outcome of one trial: run time in `seconds`, size of its files in `bytes`, its results (as JSON text)."""
+    """The outcome of one of the trials: the size of its files in `bytes`, its results (as JSON text).
+
+    It is one that failed, or else one that was stopped. `seconds` is the mean run time of all of them.
+    """
 
     status: str
     seconds: float
@@ -55,9 +61,13 @@ class Tried:
 
 
 def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts) -> Tried:
-    """Run one trial of `config` for at most `seconds`, in a temporary folder."""
-    limits = {"max_trial_number": 1, "trial_concurrency": 1, "max_experiment_duration": seconds}
-    short = config.model_copy(update={**limits, "max_failures": 0, "storage_path": None})
+    """Run as many trials of `config` as it runs at a time, for at most `seconds`, in a temporary folder.
+
+    Trials that run beside each other take longer than one alone.
+    """
+    count = min(config.trial_concurrency, config.max_trial_number or config.trial_concurrency)
+    limits = {"max_trial_number": count, "trial_concurrency": count, "max_experiment_duration": seconds}
+    short = config.model_copy(update={**limits, "max_failures": 0, "storage_path": None, "trackers": {}})
     with tempfile.TemporaryDirectory(prefix="pitchpipe-try-") as directory:
         manager = create_experiment(short, directory=Path(directory), experiment_id="tried")
         running = RunningExperiment(manager, SilentDisplay(sys.stderr), interrupts)
@@ -67,8 +77,9 @@ def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts)
 
 
 def _tried(view: ExperimentView, error: str) -> Tried:
-    (trial,) = view.trials(TrialQuery(limit=1), whole=True).trials or [None]
-    if trial is None or trial["start_time"] is None:
+    found = view.trials(TrialQuery(limit=None), whole=True).trials
+    ran = [one for one in found if one["start_time"] is not None]
+    if not ran:
         row = view.experiment()
         why = error or row["reason"] or "no trial could start"
         return Tried(
@@ -81,11 +92,12 @@ def _tried(view: ExperimentView, error: str) -> Tried:
             failure=why,
             last_lines=row["error"],
         )
+    trial = min(ran, key=lambda one: _TELLING.get(one["status"], len(_TELLING)))
     number = trial["sequence_id"]
     failures = view.failures()
     return Tried(
         status=trial["status"],
-        seconds=trial["duration"] or 0.0,
+        seconds=sum(one["duration"] or 0.0 for one in ran) / len(ran),
         bytes=sum(path.stat().st_size for path in view.folder.trial(number).rglob("*") if path.is_file()),
         parameters=parameters_text(trial["parameters"]),
         intermediate=[*view.results(number).get(number, {}).values()],
@@ -95,7 +107,7 @@ def _tried(view: ExperimentView, error: str) -> Tried:
     )
 
 
-def tried_lines(tried: Tried) -> Iterator[str]:
+def tried_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
     """Yield what the trial did, as lines."""
     ran = duration_text(tried.seconds)
     if tried.has_failed:
@@ -104,6 +116,7 @@ def tried_lines(tried: Tried) -> Iterator[str]:
         return
     ended = f"succeeded in {ran}" if tried.is_whole else f"still ran after {ran}, and was stopped"
     yield f"a trial with {tried.parameters} {ended}"
+    note = early_stopping_note(config.canonical()) if len(tried.intermediate) > 1 else ""
     if tried.intermediate:
         last = result_text(tried.intermediate[-1])
         yield f"  intermediate  {len(tried.intermediate)}, the last {last}"
@@ -113,6 +126,8 @@ def tried_lines(tried: Tried) -> Iterator[str]:
         yield f"  final         {result_text(tried.final)}"
     else:
         yield "  final         none yet"
+    if note:
+        yield f"  note          {note}"
 
 
 def forecast_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,10 +13,13 @@ __all__ = [
     "Verb",
     "best_by_option",
     "complete_experiment",
+    "config_options",
     "directory_option",
     "experiment_options",
+    "json_option",
     "limit_options",
     "new_experiment_options",
+    "say",
     "trial_options",
     "verb",
     "watch_options",
@@ -75,7 +78,7 @@ def trial_options(function: F) -> F:
 
 def new_experiment_options(function: F) -> F:
     """Add CONFIG, and `--experiment-id` and `--dir` of a new experiment."""
-    function = click.argument("config", type=click.Path(path_type=Path), metavar="CONFIG")(function)
+    function = config_options(function)
     function = click.option(
         "--experiment-id", metavar="ID", help="Its id: up to 32 letters, digits, '-', '_'.  [default: random]"
     )(function)
@@ -86,6 +89,18 @@ def new_experiment_options(function: F) -> F:
         metavar="DIR",
         help="The directory of the experiments."
         "  [default: the config's experiment_working_directory, else $PITCHPIPE_DIR or ~/pitchpipe-experiments]",
+    )(function)
+
+
+def config_options(function: F) -> F:
+    """Add CONFIG and `--set`."""
+    function = click.argument("config", type=click.Path(path_type=Path), metavar="CONFIG")(function)
+    return click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Set a field of CONFIG, such as max_trial_number=5 or tuner.name=TPE; may be given several times.",
     )(function)
 
 
@@ -100,6 +115,22 @@ def watch_options(function: F) -> F:
     help_text = "Print one JSON object at the end, and nothing else on stdout."
     function = click.option("--json", "as_json", is_flag=True, help=help_text)(function)
     return click.option("--quiet", "-q", is_flag=True, help="Show no progress, only the result.")(function)
+
+
+def json_option(function: F) -> F:
+    """Add `--json`."""
+    help_text = "Print one JSON object, and nothing else on stdout."
+    return click.option("--json", "as_json", is_flag=True, help=help_text)(function)
+
+
+def say(as_json: bool, found: Mapping[str, Any], *lines: str) -> None:
+    """Print what a verb has done: as a JSON object, or as lines."""
+    if as_json:
+        from ..store.reading import to_json
+
+        lines = (to_json(found).decode(),)
+    for line in lines:
+        click.echo(line)
 
 
 def limit_options(function: Any) -> Any:

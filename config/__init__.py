@@ -5,6 +5,7 @@
 once, as one `ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher.
 
     source       text to plain data with positions
+    overrides    values in place of those in the file
     draft        spelling of keys, aliases, NNI's forms
     models       fields: type, range, default, meaning
     objectives, start_fields, platforms, repeats, stopping   fields of these sections
@@ -14,8 +15,10 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     checks       checks across several fields
     command      placeholders in the trial command
     starting_points  defaults, initial points and priors, checked against the search space
+    default_assessor  early stopping where only time limits the search
     directions   the direction that algorithms have by default
     plugins      the tuner and the assessor, asked in their own process
+    trackers     MLflow and the like, made of the adapters
     examination  all of these in turn
     places       paths to file:line:column
     docs         docs/config.md, written from the models
@@ -23,23 +26,53 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
 
 from __future__ import annotations
 
-from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
-from .platforms import PLATFORMS, LocalConfig, RayConfig
-from .problems import ConfigError, ConfigProblem
-from .source import read_source
-from .units import UnitError, parse_duration
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
+    from .overrides import read_overridden
+    from .platforms import PLATFORMS, LocalConfig, RayConfig
+    from .plugins import Checker, check_parameters
+    from .problems import ConfigError, ConfigProblem
+    from .source import read_source
+    from .trackers import trackers_of
+    from .units import UnitError, parse_duration
+
+# Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
+_HOMES = {
+    "experiment_config": "ExperimentConfig check_plugins load_config with_plugins_checked",
+    "overrides": "read_overridden",
+    "platforms": "PLATFORMS LocalConfig RayConfig",
+    "plugins": "Checker check_parameters",
+    "problems": "ConfigError ConfigProblem",
+    "source": "read_source",
+    "trackers": "trackers_of",
+    "units": "UnitError parse_duration",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "PLATFORMS",
+    "Checker",
     "ConfigError",
     "ConfigProblem",
     "ExperimentConfig",
     "LocalConfig",
     "RayConfig",
     "UnitError",
+    "check_parameters",
     "check_plugins",
     "load_config",
     "parse_duration",
+    "read_overridden",
     "read_source",
+    "trackers_of",
     "with_plugins_checked",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)

@@ -10,6 +10,7 @@ from .draft import Draft
 from .models import AlgorithmConfig, ConfigFields
 from .platforms import LocalConfig
 from .problems import MISSING, Finding, Path, did_you_mean, dotted, shown
+from .processes import check_resources
 
 __all__ = ["check_fields", "check_space", "check_stop", "fill_defaults", "free_form_note"]
 
@@ -45,10 +46,11 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
         )
     for name in ("tuner", "assessor"):
         section = getattr(config, name)
-        if section is not None:
+        if section is not None and (section.name or (name, "name") not in draft.meant):
             findings += _check_algorithm(section, name)
     findings += _check_objectives(config, draft) + _check_directions(config, draft)
-    return findings + _check_gpus(config)
+    has_command = needs_command or config.trial_command is not None
+    return findings + _check_gpus(config) + check_resources(config, has_command=has_command)
 
 
 def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:

@@ -14,6 +14,7 @@ from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
 from .objectives import ObjectiveConfig
 from .platforms import PLATFORMS
 from .repeats import RepeatsConfig
+from .resources import ResourcesConfig
 from .section import Section
 from .start_fields import Confidence, EarlierSearches, Points, PriorConfig
 from .stopping import GainLimit, StopConfig
@@ -123,10 +124,10 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   `value`, `final`, or like the objective, whose direction it shares; `pitchpipe export --format csv` writes such
   files. `Auto` also models each source and weighs it by how well it ranks the new results; a useless one soon counts
   for nothing.
-- **`priors`** are for the tuners `Auto` and `TPE`. Part of the first suggestions is drawn near the centres; later ones
-  are weighted by the prior, less and less as results arrive, and not at all once the better results are elsewhere, so
-  that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a prior are searched as usual. A
-  nested parameter is named as in constraints: `layer.kernel`."""
+- **`priors`** are for the tuners `Auto`, `TPE` and `NSGA`. Part of the first suggestions is drawn near the centres.
+  `Auto` and `TPE` weight later ones by the prior, less and less as results arrive, and not at all once the better
+  results are elsewhere, so that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a
+  prior are searched as usual. A nested parameter is named as in constraints: `layer.kernel`."""
 _REPEATS = """\
 Where a result depends on luck (a random initialisation, a shuffled data set, a simulation), one run says little about a
 configuration, and the best of many runs is mostly the luckiest:
@@ -156,6 +157,18 @@ repeats: {count: 5, seed: true}          # repeats: 5 is short for {count: 5}
 
 Tuners that follow the intermediate results of single trials (Hyperband, ASHA, BOHB, DEHB, PBT, PB2) and advisors cannot
 be combined with repeats."""
+_RESOURCES = """\
+Trials can consist of several processes, on one node or more:
+
+```yaml
+resources: {processes: 4, gpus_per_process: 1, nodes: 2}   # 2 processes on each of 2 nodes
+```
+
+Each process runs `trial_command` and finds the variables that `torchrun` sets: `RANK`, `WORLD_SIZE`, `LOCAL_RANK`,
+`LOCAL_WORLD_SIZE`, `NODE_RANK`, `MASTER_ADDR` and `MASTER_PORT`. [Trials of several
+processes](cluster.md#trials-of-several-processes) says what they share and how they end. `resources` replaces
+`trial_cpu_number` and `trial_gpu_number`. `trial_memory_size` and `trial_resources` are of the whole trial; each node
+provides an equal part."""
 _STOP = """\
 A search can end when little is left to gain:
 
@@ -182,7 +195,7 @@ one for every fourth trial, beyond 100 for every eighth, beyond 200 for every tw
 
 [The notes on the search](notes/search-quality.md#the-expected-gain) say how good the estimate is."""
 # Defaults that depend on other fields.
-_DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner"}
+_DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner", "assessor": "see there"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
     ("Root", ConfigFields, ""),
     (
@@ -193,6 +206,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
     ("objectives", ObjectiveConfig, _OBJECTIVES),
     ("priors", PriorConfig, _STARTING_POINTS),
     ("repeats", RepeatsConfig, _REPEATS),
+    ("resources", ResourcesConfig, _RESOURCES),
     ("stop_when", StopConfig, _STOP),
     ("checkpoint", CheckpointConfig, ""),
     *((f"training_service, platform: {name}", model, "") for name, model in PLATFORMS.items()),

@@ -13,11 +13,12 @@ from typing import Any
 
 from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
 from .nni_v1 import NAMES as V1_NAMES
-from .nni_v1 import is_v1, rewritten
+from .nni_v1 import is_v1, nearest_v1, rewritten
 from .objectives import ObjectiveConfig
 from .platforms import PLATFORMS
 from .problems import MISSING, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
 from .repeats import RepeatsConfig
+from .resources import ResourcesConfig
 from .section import Section, camel_case
 from .start_fields import PriorConfig
 from .stopping import StopConfig
@@ -26,8 +27,8 @@ __all__ = ["Draft", "fold", "make_draft"]
 
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 _CLUSTER = (
-    "start Ray on those machines, `ray start --head` on one and `ray start --address=HOST:6379` on the others,"
-    " and write training_service: {platform: ray, address: HOST:6379}"
+    "start Ray on those machines, `pitchpipe cluster up --hosts A,B`, and write"
+    " training_service: {platform: ray, address: HOST:6379}"
 )
 _IN_V1 = (
     "training_service: {platform: ray, address: HOST:6379}",
@@ -50,7 +51,8 @@ _SHARED_WITH_ROOT = ("trial_command", "trial_code_directory", "trial_gpu_number"
 _ALGORITHMS = ("tuner", "assessor", "advisor")
 _SPACE_FIELDS = ("search_space", "shared_storage")
 _NOT_SET = "_none_"
-_NO_ASSESSOR = ("none", "None")
+_NO_ASSESSOR = ("none", "None", _NOT_SET)
+_NNIS = {"assessor": None}  # in NNI's spelling, none is chosen where none is named
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,6 +103,8 @@ def make_draft(data: Any) -> Draft:
     else:
         draft.values = _section(draft, data, (), [*ConfigFields.model_fields, "advisor"])
         _settle(draft)
+        if any(isinstance(key, str) and key != key.lower() for key in data):
+            draft.values = _NNIS | draft.values
     return draft
 
 
@@ -114,7 +118,7 @@ def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
         draft.stopped = True
     new = make_draft(old.values)
     draft.values, draft.wrong, draft.meant, draft.notes = (
-        new.values,
+        _NNIS | new.values,
         new.wrong,
         new.meant | old.meant,
         old.notes,
@@ -124,8 +128,14 @@ def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
     findings = [replace(each, hint=each.hint.replace(*_IN_V1)) for each in new.findings]
     places = [(each, None if each.also is None else origin_of(each.also, old.origins)) for each in findings]
     draft.findings = old.findings + [
-        replace(each, path=origin_of(each.path, old.origins), also=also) for each, also in places
+        _in_v1(replace(each, path=origin_of(each.path, old.origins), also=also)) for each, also in places
     ]
+
+
+def _in_v1(finding: Finding) -> Finding:
+    """Return a finding whose hint names the key of v1 that an unknown one means."""
+    near = nearest_v1(finding.path) if finding.message == "unknown field" else None
+    return finding if near is None else replace(finding, hint=f"did you mean {near}?")
 
 
 def _settle(draft: Draft) -> None:
@@ -136,6 +146,7 @@ def _settle(draft: Draft) -> None:
     _priors(draft)
     _part(draft, "checkpoint", CheckpointConfig)
     _part(draft, "stop_when", StopConfig)
+    _part(draft, "resources", ResourcesConfig)
     _repeats(draft)
     _training_service(draft)
 
@@ -192,7 +203,9 @@ def _algorithm(draft: Draft, name: str) -> None:
         return
     section = _section(draft, value, (name,), AlgorithmConfig.model_fields)
     given = section.get("name")
-    if given == _NOT_SET or (name == "assessor" and given in _NO_ASSESSOR):
+    if name == "assessor" and given in _NO_ASSESSOR:
+        draft.values[name] = None  # which is not the same as none given
+    elif given == _NOT_SET:
         del draft.values[name]
     else:
         draft.values[name] = section

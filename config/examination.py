@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
 from .checks import check_fields, check_space, check_stop, fill_defaults, free_form_note
 from .draft import make_draft
 from .places import Places
-from .plugins import PluginCheck, ask_dispatcher
+from .plugins import Checker, PluginCheck, ask_dispatcher
 from .problems import MISSING, ConfigError, ConfigProblem, Finding
 from .source import Source, read_source
 from .starting_points import check_starting_points
+from .trackers import check_trackers
 from .validation import Fields, validate_fields
 
 __all__ = ["Examination"]
@@ -54,15 +54,18 @@ class Examination(Generic[Fields]):
         self.config._notes = tuple(self.draft.notes)
         return self.config
 
-    def check_plugins(self, command: Sequence[str] | None = None) -> None:
-        """Ask a dispatcher process about the tuner and the assessor, unless their sections are malformed."""
+    def check_plugins(self, checker: Checker | None = None) -> None:
+        """Ask a dispatcher process about the tuner and the assessor, and make the trackers.
+
+        Nothing is done if the section of a plug-in is malformed.
+        """
         if self.config is None or self.draft.wrong & {"tuner", "assessor", "advisor"}:
             return
         is_space_wrong = self.draft.wrong & {"search_space", "search_space_file", "constraints"}
         without = ("search_space", "constraints") if is_space_wrong else ()
-        self.checked = ask_dispatcher(self.config, command, without=without)
+        self.checked = ask_dispatcher(self.config, checker, without=without)
         known = {finding.path for finding in self.draft.findings}
-        for finding in self.checked.findings:
+        for finding in (*self.checked.findings, *check_trackers(self.config)):
             if self.draft.origin(finding.path) not in known:
                 self.draft.note(finding)
 

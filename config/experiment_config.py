@@ -9,19 +9,21 @@ from typing import Any
 from pydantic import PrivateAttr
 
 from .command import warnings_about_command
+from .default_assessor import default_assessor
 from .directions import default_direction, objectives_text
 from .draft import fold
 from .examination import Examination
 from .models import ConfigFields
 from .objectives import ObjectiveConfig
+from .overrides import read_overridden
 from .places import Places
 from .plain import plain
 from .platforms import LocalConfig
-from .plugins import PluginCheck, ask_dispatcher
+from .plugins import Checker, PluginCheck, ask_dispatcher
 from .problems import ConfigError, ConfigProblem
 from .repeats import repeats_note, warnings_about_repeats
-from .source import read_source
 from .starting_points import StartingPoint, starting_points, warnings_about_start
+from .trackers import check_trackers
 
 _FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself
 _ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"
@@ -39,6 +41,7 @@ class ExperimentConfig(ConfigFields):
     (5400.0, 'Auto', 'ray')
     """
 
+    _assessor_note: str = PrivateAttr("")
     _direction_note: str = PrivateAttr("")
     _plugin_warnings: tuple[str, ...] = PrivateAttr(())
 
@@ -112,13 +115,23 @@ class ExperimentConfig(ConfigFields):
         return self._direction_note or objectives_text(self.objectives)
 
     @property
+    def assessor_note(self) -> str:
+        """That an assessor which the config does not name stops trials early; empty if none does."""
+        return self._assessor_note
+
+    @property
     def repeats_note(self) -> str:
         """How often configurations are run, as a sentence; empty if each runs once."""
         return repeats_note(self.repeats, self.max_trial_number)
 
     def with_plugins(self, checked: PluginCheck) -> ExperimentConfig:
-        """Return the config with what a check of its plug-ins found: a direction where it has none, warnings."""
-        found = self.with_direction(checked.directions).model_copy()
+        """Return the config with what a check of its plug-ins found, warnings included, and what is decided then.
+
+        These are the direction and the assessor of a config that names none.
+        """
+        assessor, note = default_assessor(self)
+        found = self.with_direction(checked.directions).model_copy(update={"assessor": assessor})
+        found._assessor_note = note
         found._plugin_warnings = tuple(checked.warnings)
         return found
 
@@ -143,34 +156,34 @@ class ExperimentConfig(ConfigFields):
 
 
 def load_config(
-    path: str | os.PathLike[str], *, check_plugins: bool = True, check_command: Sequence[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    overrides: Sequence[str] = (),
+    check_plugins: bool = True,
+    checker: Checker | None = None,
 ) -> ExperimentConfig:
     """Read and check a config file, or raise `ConfigError` with all its problems.
 
-    With `check_plugins` the tuner and the assessor are constructed once, in a separate process;
-    `check_command` replaces its command line.
+    `overrides` are values in place of those in the file, as `KEY=VALUE` with dots in the keys. With `check_plugins`
+    the tuner and the assessor are constructed once, in a separate process: the `checker`, if it was started before.
     """
-    main = read_source(path)
+    main = read_overridden(path, overrides)
     base = os.path.dirname(os.path.abspath(path))
     examination = Examination(ExperimentConfig, main.data, base, main=main)
     if check_plugins:
-        examination.check_plugins(check_command)
+        examination.check_plugins(checker)
         return examination.result().with_plugins(examination.checked)
     return examination.result()
 
 
-def with_plugins_checked(
-    config: ExperimentConfig, check_command: Sequence[str] | None = None
-) -> ExperimentConfig:
+def with_plugins_checked(config: ExperimentConfig) -> ExperimentConfig:
     """Check the plug-ins of a config from Python and return it with a direction, or raise `ConfigError`."""
-    checked = ask_dispatcher(config, check_command)
-    if problems := Places().problems(checked.findings):
+    checked = ask_dispatcher(config)
+    if problems := Places().problems([*checked.findings, *check_trackers(config)]):
         raise ConfigError(problems)
     return config.with_plugins(checked)
 
 
-def check_plugins(
-    config: ExperimentConfig, check_command: Sequence[str] | None = None
-) -> list[ConfigProblem]:
+def check_plugins(config: ExperimentConfig) -> list[ConfigProblem]:
     """Return the problems of the tuner and the assessor of a config from Python."""
-    return Places().problems(ask_dispatcher(config, check_command).findings)
+    return Places().problems(ask_dispatcher(config).findings)

@@ -16,6 +16,7 @@ from .objectives import ObjectiveConfig, Objectives
 from .platforms import LocalConfig, RayConfig
 from .problems import shown
 from .repeats import RepeatsConfig
+from .resources import ResourcesConfig
 from .section import Section
 from .start_fields import EarlierSearches, Points, PriorConfig
 from .stopping import StopConfig
@@ -122,7 +123,7 @@ class ConfigFields(Section):
     )
     priors: dict[str, PriorConfig] = Field(
         default_factory=dict,
-        description="Where you expect good values, by parameter; for the tuners `Auto` and `TPE`. See"
+        description="Where you expect good values, by parameter; for the tuners `Auto`, `TPE` and `NSGA`. See"
         " [priors](#priors).",
     )
     warm_start: EarlierSearches = Field(
@@ -147,7 +148,11 @@ class ConfigFields(Section):
         default=Path("."), description="The folder in which the command runs.", validate_default=True
     )
     trial_concurrency: int = Field(default=1, gt=0, description="How many trials run at the same time.")
-    trial_cpu_number: float | None = Field(default=None, gt=0, description="CPUs of a trial.")
+    trial_cpu_number: float | None = Field(
+        default=None,
+        gt=0,
+        description="CPUs of a trial, and so its [threads](trial.md#what-a-command-trial-runs-in).",
+    )
     trial_gpu_number: GpuNumber | None = Field(
         default=None,
         description="GPUs of a trial: whole, or a fraction below 1. 0 hides all GPUs, not set hides none.",
@@ -156,9 +161,19 @@ class ConfigFields(Section):
     trial_resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict, description="Custom resources of a trial: name and amount."
     )
+    resources: ResourcesConfig | None = Field(
+        default=None,
+        description="Trials of several processes, as `torchrun` starts them; see [resources](#resources).",
+    )
     trial_environment: Environment = Field(
         default_factory=dict,
         description="Environment variables of a trial, in addition to the existing ones.",
+    )
+    trial_start: Literal["auto", "warm", "cold"] = Field(
+        default="auto",
+        description="How a Python script is started: `cold`, from nothing; `warm`, as a fork of a process that has"
+        " imported its libraries; `auto`, warm from about the third trial on. See [warm"
+        " starts](trial.md#warm-starts).",
     )
     max_experiment_duration: PositiveDuration | None = Field(
         default=None,
@@ -245,7 +260,14 @@ class ConfigFields(Section):
     tuner_gpu_indices: GpuIndices | None = Field(default=None, description="The GPUs that the tuner may use.")
     tuner: AlgorithmConfig = Field(default=AlgorithmConfig(name="Auto"), description="The search algorithm.")
     assessor: AlgorithmConfig | None = Field(
-        default=None, description="The early-stopping rule; `none` (the default) stops no trial."
+        default=None,
+        description="The early-stopping rule; `none` stops no trial. The default is `Auto` where only time limits the"
+        " experiment, else `none` ([assessors](assessors.md#the-default)).",
+    )
+    trackers: dict[Literal["mlflow", "tensorboard", "wandb"], dict[str, Any]] = Field(
+        default_factory=dict,
+        description="Where else results go, with the options of each: `{wandb: {project: digits}}`;"
+        " see [trackers](integrations.md#trackers).",
     )
     training_service: Annotated[LocalConfig | RayConfig, Field(discriminator="platform")] = Field(
         default=RayConfig(platform="ray"), description="Where trials run."

@@ -8,7 +8,7 @@ from typing import Any
 
 from .problems import Finding, Path, fold, nearest, shown
 
-__all__ = ["NAMES", "Rewritten", "is_v1", "rewritten"]
+__all__ = ["NAMES", "Rewritten", "is_v1", "nearest_v1", "rewritten"]
 
 _SERVICE = "training_service"
 # Fields at the root; an empty path drops one that has no effect here.
@@ -53,6 +53,19 @@ _TRIAL_ELSEWHERE = frozenset(
 _NO_EFFECT = {
     "multithread": "a tuner is called by one thread at a time",
     "includeintermediateresults": "the tuner gets no result of a stopped trial",
+}
+# Its keys as they are written, by section; those of `trial` are checked here.
+_ALGORITHM_KEYS = ("codeDir", "classFileName", "className", "classArgs", "gpuIndices")
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "": (
+        *("experimentName", "trialConcurrency", "maxExecDuration", "maxTrialNum", "trainingServicePlatform"),
+        *("searchSpacePath", "useAnnotation", "logDir", "logLevel", "nniManagerIp", "debug", "authorName"),
+        *("tuner", "assessor", "advisor", "trial", "localConfig", "rayConfig"),
+    ),
+    "tuner": ("builtinTunerName", *_ALGORITHM_KEYS),
+    "assessor": ("builtinAssessorName", *_ALGORITHM_KEYS),
+    "advisor": ("builtinAdvisorName", *_ALGORITHM_KEYS),
+    "localconfig": ("gpuIndices", "maxTrialNumPerGpu", "useActiveGpu"),
 }
 NAMES: Mapping[str, str] = {
     **{name: ".".join(path) for name, path in _ROOT.items()},
@@ -118,6 +131,17 @@ def rewritten(data: Mapping[Any, Any]) -> Rewritten:
     return found
 
 
+def nearest_v1(path: Path) -> str | None:
+    """Return the key of v1 that an unknown one at a path of the v1 config probably means, if any.
+
+    >>> nearest_v1(("tuner", "builtinTunerNam"))
+    'builtinTunerName'
+    """
+    *section, key = path
+    known = _KEYS.get(_folded(section[0]) if section else "", ())
+    return nearest(str(key), known) if len(path) < 3 else None
+
+
 def _trial(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
     for inner, item in section.items():
         if new := _TRIAL.get(_folded(inner)):
@@ -145,6 +169,8 @@ def _algorithm(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
             found.put((key, inner), f"{file.removesuffix('.py')}.{item}", (key, inner))
         elif new := _ALGORITHM.get(name, (inner,)):
             found.put((key, *new), item, (key, inner))
+            if str(nearest_v1((key, inner))).startswith("builtin"):
+                found.meant.add((key, "name"))
 
 
 def _folded(key: object) -> str:

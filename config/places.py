@@ -48,4 +48,7 @@ class Places:
             return (self.space.file, *self.space.position(path[1:], at_key))
         if self.main is None:
             return (None, None, None)
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.main.overridden:
+                return (self.main.overridden[path[:length]], None, None)
         return (self.main.file, *self.main.position(path, at_key))

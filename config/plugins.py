@@ -1,6 +1,7 @@
 """Asks a dispatcher process whether the tuner and the assessor can be loaded and constructed.
 
-Plug-ins are user code, so the manager never imports them: another process does, and replies with one JSON line.
+Plug-ins are user code, so the manager never imports them: another process does, and replies with one JSON line. It may
+start before there is a config to check; so this module loads quickly.
 """
 
 from __future__ import annotations
@@ -17,20 +18,19 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from ..protocol import PARAMETERS_ENVIRONMENT
-from .models import ConfigFields
 from .problems import Finding, Path
-from .section import camel_case
 
-__all__ = ["PluginCheck", "ask_dispatcher"]
+if TYPE_CHECKING:
+    from .models import ConfigFields
 
-CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check")
+__all__ = ["Checker", "PluginCheck", "ask_dispatcher", "check_parameters"]
+
+# The configuration comes by the standard input: a variable is limited to 128 KiB, and must be there at the start.
+CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check", "--exp_params", "-")
 # Importing a large framework from a slow disk takes tens of seconds; more than this is a hang.
 CHECK_TIMEOUT = 120.0
-# Linux limits one variable to 128 KiB; the tuner is not checked with a larger search space.
-_MAX_VARIABLE = 120_000
 _SECTIONS = {
     "tuner": "tuner",
     "assessor": "assessor",
@@ -48,28 +48,81 @@ class PluginCheck:
     warnings: Sequence[str] = ()
 
 
+class Checker:
+    """A dispatcher process that checks the plug-ins of one config, and loads what it needs until it is asked.
+
+    The end of the `with` block ends it, with every process of its process group.
+    """
+
+    def __init__(self, command: Sequence[str] = CHECK_COMMAND) -> None:
+        # Files, not pipes: a descendant that keeps a pipe open would delay this beyond the timeout.
+        with contextlib.ExitStack() as stack:
+            self._output = stack.enter_context(tempfile.TemporaryFile())
+            self._errors = stack.enter_context(tempfile.TemporaryFile())
+            self._files = stack.pop_all()
+        self._line = command
+        self._process: subprocess.Popen[bytes] | OSError  # why there is none is said when it is asked
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=self._output,
+                stderr=self._errors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._process = error
+
+    def __enter__(self) -> Checker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not isinstance(self._process, OSError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        self._files.close()
+
+    def ask(self, parameters: Mapping[str, Any], timeout: float) -> tuple[int, str, str]:
+        """Return exit code, stdout and stderr; raise `OSError` if it did not start, `TimeoutExpired` if it is late."""
+        process = self._process
+        if isinstance(process, OSError):
+            raise process
+        # A wait with a timeout polls, and returns up to 50 ms late, which would delay every start.
+        text = base64.b64encode(json.dumps(parameters).encode())
+        asking = threading.Thread(target=process.communicate, args=(text,), daemon=True)
+        asking.start()
+        asking.join(timeout)
+        if asking.is_alive():
+            raise subprocess.TimeoutExpired(self._line, timeout)
+        return process.returncode, _text(self._output), _text(self._errors)
+
+
 def ask_dispatcher(
-    config: ConfigFields, command: Sequence[str] | None = None, *, without: Sequence[str] = ()
+    config: ConfigFields, checker: Checker | None = None, *, without: Sequence[str] = ()
 ) -> PluginCheck:
     """Ask a dispatcher about the plug-ins of a config, leaving out the fields in `without`.
 
     A default direction is left out too, so that the classes use their own.
     """
+    from .section import camel_case
+
     parameters = config.canonical()
     hidden = without if "objectives" in config.model_fields_set else (*without, "objectives")
     for name in (*hidden, "initial_points", "warm_start"):
         parameters.pop(camel_case(name), None)
-    return check_parameters(parameters, command)
+    return check_parameters(parameters, checker)
 
 
 def check_parameters(
-    parameters: Mapping[str, Any], command: Sequence[str] | None = None, timeout: float = CHECK_TIMEOUT
+    parameters: Mapping[str, Any], checker: Checker | None = None, timeout: float = CHECK_TIMEOUT
 ) -> PluginCheck:
-    """Ask a dispatcher about the plug-ins of a canonical config; `timeout` is in seconds."""
-    line = list(CHECK_COMMAND if command is None else command)
-    environment = {**os.environ, PARAMETERS_ENVIRONMENT: _encoded(parameters)}
+    """Ask a dispatcher, or the `checker`, about the plug-ins of a canonical config; `timeout` is in seconds."""
     try:
-        code, output, errors = _run(line, environment, timeout)
+        with Checker() if checker is None else contextlib.nullcontext(checker) as started:
+            code, output, errors = started.ask(parameters, timeout)
     except subprocess.TimeoutExpired:
         hint = "is its import or its constructor waiting for something?"
         slow = f"the tuner and the assessor were not ready after {timeout:g} s"
@@ -85,42 +138,9 @@ def check_parameters(
     return PluginCheck(problems, reply.get("directions") or {}, reply.get("warnings") or ())
 
 
-def _run(line: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, str, str]:
-    """Return exit code, stdout and stderr; end every process of the command's process group."""
-    # Files, not pipes: a descendant that keeps a pipe open would delay this beyond the timeout.
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            line,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=errors,
-            env=environment,
-            start_new_session=True,
-        )
-        # `process.wait(timeout)` polls and returns up to 50 ms late, which would delay every start.
-        ending = threading.Thread(target=process.wait, daemon=True)
-        try:
-            ending.start()
-            ending.join(timeout)
-            if ending.is_alive():
-                raise subprocess.TimeoutExpired(line, timeout)
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            ending.join()
-        return process.returncode, _text(output), _text(errors)
-
-
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode(errors="replace")
-
-
-def _encoded(parameters: Mapping[str, Any]) -> str:
-    encoded = base64.b64encode(json.dumps(parameters).encode()).decode()
-    if len(encoded) > _MAX_VARIABLE and "searchSpace" in parameters:
-        return _encoded({key: value for key, value in parameters.items() if key != "searchSpace"})
-    return encoded
 
 
 def _reply(output: str) -> Mapping[str, Any] | None:

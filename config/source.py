@@ -35,13 +35,14 @@ class Mark:
 
 @dataclass(slots=True, kw_only=True)
 class Source:
-    """One file: its plain data, and the position of each part."""
+    """One file: its plain data, and the position of each part; `overridden` says where other values come from."""
 
     file: str
     data: Any
     problems: list[ConfigProblem] = field(default_factory=list)
     text: str = ""
     marks: dict[Path, Mark] | None = None
+    overridden: dict[Path, str] = field(default_factory=dict)
 
     def position(self, path: Path, at_key: bool = False) -> tuple[int, int]:
         """Return line and column of `path`, or of the nearest enclosing part that is in the file."""

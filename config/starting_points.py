@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StartingPoint", "check_starting_points", "starting_points", "warnings_about_start"]
 
-_WITH_PRIORS = ("auto", "tpe")
+_WITH_PRIORS = ("auto", "tpe", "nsga")
 
 
 @dataclass(frozen=True, slots=True)

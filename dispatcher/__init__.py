@@ -12,6 +12,7 @@ from .errors import (
     PluginReturnedInvalid,
     UnsupportedCommand,
 )
+from .inline import InlineDispatcher
 from .msg_dispatcher import MsgDispatcher
 from .recoverable import Recoverable
 
@@ -21,6 +22,7 @@ __all__ = [
     "DispatcherError",
     "Ending",
     "FdChannel",
+    "InlineDispatcher",
     "MemoryChannel",
     "MsgDispatcher",
     "MsgDispatcherBase",

@@ -276,14 +276,24 @@ class MsgDispatcherBase(Recoverable):
             self._channel.flush()
 
     def capabilities(self) -> str:
-        """Return the payload of Initialized: for a peer, the protocol version and the queues that want results."""
+        """Return the payload of Initialized: for a peer, the protocol version and what is wanted of the results."""
         if self.protocol is None:
             return ""
-        return dumps({"protocol": PROTOCOL_VERSION, "periodical_queues": self.periodical_queues()})
+        return dumps(
+            {
+                "protocol": PROTOCOL_VERSION,
+                "periodical_queues": self.periodical_queues(),
+                "any_results": self.any_results(),
+            }
+        )
 
     def periodical_queues(self) -> list[str]:
         """Return the queues that receive intermediate results; an empty list if they are not used."""
         return ["default"]
+
+    def any_results(self) -> list[str]:
+        """Return the kinds of results that may be any JSON value; others must have a number."""
+        return ["FINAL", "PERIODICAL"]
 
     # handlers: each receives the decoded payload
 

@@ -108,6 +108,15 @@ class MsgDispatcher(MsgDispatcherBase):
         for_tuner = ["default"] if self._tuner_wants_periodical() else []
         return ["assessor", *for_tuner] if self.assessor is not None else for_tuner
 
+    def any_results(self) -> list[str]:
+        """Return the kinds of results that only the user's own code gets."""
+        judged = [] if self._judging is None else [self._judging.plugin.is_users("assess_trial")]
+        tuner = self._suggesting.plugin
+        followed = [tuner.is_users("receive_intermediate_result")] if self._tuner_wants_periodical() else []
+        learned = tuner.is_users("receive_trial_result")
+        users = {"FINAL": learned, "PERIODICAL": all([*judged, *followed] or [learned])}
+        return [kind for kind, is_users in users.items() if is_users]
+
     def _tuner_wants_periodical(self) -> bool:
         wants = getattr(self.tuner, "wants_periodical", False)
         return self.assessor is not None if wants == "with an assessor" else bool(wants)

@@ -10,6 +10,9 @@ from .errors import PluginFailed, PluginReturnedInvalid
 __all__ = ["Plugin"]
 
 
+_PACKAGE = __name__.rpartition(".dispatcher")[0]
+
+
 class Plugin:
     """A tuner or an assessor with its role; `call` runs a method of it.
 
@@ -32,6 +35,11 @@ class Plugin:
     def has(self, method: str) -> bool:
         """Return whether the plug-in has this method."""
         return callable(getattr(self.instance, method, None))
+
+    def is_users(self, method: str) -> bool:
+        """Return whether a method was written outside Pitchpipe."""
+        module = getattr(getattr(self.instance, method, None), "__module__", None) or ""
+        return not module.startswith(f"{_PACKAGE}.")
 
     def invalid(self, method: str, value: Any, why: str) -> PluginReturnedInvalid:
         """Return the error for a value that the method must not return."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..assessors import REGISTRY as ASSESSORS
 from ..nni_compat import activate
-from ..plugins import UnknownAlgorithm, check, signature_problems
+from ..plugins import Registered, UnknownAlgorithm, check, registered, signature_problems
 from ..search_space import Problem
 from ..tuners import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
@@ -45,7 +45,7 @@ def load_plugin(
     'RandomTuner'
     """
     cls = find_class(role, config)
-    given = config.get("classArgs") or {}
+    given = _class_args(role, config)
     plugin = construct(role, cls, {**_accepted(cls, injected), **given})
     if objectives and hasattr(plugin, "update_objectives"):
         plugin.update_objectives(list(objectives))
@@ -57,16 +57,57 @@ def load_plugin(
 def find_class(role: str, config: Mapping[str, Any]) -> type:
     """Return the class that `name`, or `className` with `codeDirectory`, names; raise `PluginNotLoaded`."""
     if config.get("name"):
-        return _named(role, str(config["name"]))
+        own = _registered(role, str(config["name"]))
+        return _named(role, str(config["name"])) if own is None else _class(role, own, own.class_name)
     class_name = config.get("className")
     if not class_name:
         raise _problem((role,), "has neither a name nor a class name")
-    module_name, _, attribute = str(class_name).rpartition(".")
+    return _custom(role, str(class_name), config.get("codeDirectory"))
+
+
+def _custom(role: str, class_name: str, code_directory: Any) -> type:
+    module_name, _, attribute = class_name.rpartition(".")
     if not module_name:
         hint = f"write it as file.{class_name}, with the name of the file that holds it"
         raise _problem((role, "className"), f"{class_name!r} has no module", hint)
-    module = _module(role, module_name, config.get("codeDirectory"))
-    return _attribute(role, module, attribute)
+    return _attribute(role, _module(role, module_name, code_directory), attribute)
+
+
+def _registered(role: str, name: str) -> Registered | None:
+    """Return what the user registered under a name; a built-in algorithm comes first."""
+    if name.lower() in map(str.lower, _REGISTRIES[role].names()):
+        return None
+    try:
+        found = registered()
+    except ValueError as error:
+        raise _problem((role, "name"), str(error)) from error
+    return next((one for one in found if (one.kind, one.name.lower()) == (role, name.lower())), None)
+
+
+def _class(role: str, own: Registered, class_name: str) -> type:
+    """Return a class of a registered algorithm; raise `PluginNotLoaded` with the name that a config has."""
+    try:
+        return _custom(role, class_name, own.code_directory)
+    except PluginNotLoaded as error:
+        why = f"{class_name}, the class of {own.name}, cannot be loaded: {error.problems[0].message}"
+        raise _problem((role, "name"), why, f"nnictl algo show {own.name} says where it should be") from error
+
+
+def _class_args(role: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments in a config, over those of a registered name, which may have a check of its own."""
+    given = config.get("classArgs") or {}
+    own = _registered(role, str(config["name"])) if config.get("name") else None
+    if own is None:
+        return given
+    if given and not own.accepts_class_args:
+        raise _problem((role, "classArgs"), f"{own.name} takes no arguments")
+    if own.validator:
+        validator = _class(role, own, own.validator)()
+        try:
+            validator.validate_class_args(**given)
+        except Exception as error:
+            raise _problem((role, "classArgs"), f"{own.name} refuses them: {error}") from error
+    return {**own.class_args, **given}
 
 
 def construct(role: str, cls: type, class_args: Mapping[str, Any]) -> Any:
@@ -117,7 +158,8 @@ def _named(role: str, name: str) -> type:
     try:
         return _REGISTRIES[role].find(name)
     except UnknownAlgorithm as error:
-        raise _problem((role, "name"), str(error)) from error
+        known = [*error.known, *(one.name for one in registered() if one.kind == role)]
+        raise _problem((role, "name"), str(UnknownAlgorithm(role, name, known))) from error
 
 
 def _module(role: str, name: str, code_directory: Any) -> ModuleType:

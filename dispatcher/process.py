@@ -2,6 +2,7 @@
 
     python -m pitchpipe.dispatcher --exp_params BASE64            serve an experiment
     python -m pitchpipe.dispatcher --check --exp_params BASE64    print what is wrong with its plug-ins
+    python -m pitchpipe.dispatcher --check --exp_params -         the same, of what comes by the standard input
 
 Pitchpipe's manager gives the configuration in the environment instead, where other users of the machine cannot read it.
 Exit codes: 0 terminated by the manager, or the manager is gone; 1 a plug-in or the dispatcher failed; 2 bad usage;
@@ -17,6 +18,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,12 @@ from .base import Ending, MsgDispatcherBase
 from .channel import FdChannel
 from .errors import ChannelClosed, PluginFailed, PluginNotLoaded
 from .log import configure_logging
+from .making import made_from
 from .msg_dispatcher import MsgDispatcher
 from .plugin import Plugin
-from .plugins import load_plugin
 from .report import error_report
 from .saving import CheckpointUnusable, Saver, read_checkpoint
 from .settings import Settings, decode_exp_params
-from .stopping import StopRule
 
 __all__ = ["main"]
 
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--exp_params",
         default=given,
         required=given is None,
-        help=f"the experiment's configuration, JSON in base64 (default: ${PARAMETERS_ENVIRONMENT})",
+        help=f"the configuration, JSON in base64; -: from the standard input (default: ${PARAMETERS_ENVIRONMENT})",
     )
     parser.add_argument(
         "--check", action="store_true", help="check the plug-ins, print problems as JSON, and end"
@@ -57,13 +58,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--restore", type=Path, help="the checkpoint to start from")
     arguments, _ = parser.parse_known_args(argv)
     try:
-        config = decode_exp_params(arguments.exp_params)
+        config = decode_exp_params(_awaited() if arguments.exp_params == "-" else arguments.exp_params)
         if arguments.check:
             return _check(config)
         return _serve(Settings.read(config, os.environ), arguments.restore)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def _awaited() -> str:
+    """Return what comes by the standard input; until then, import what most plug-ins need."""
+    for name in ("numpy", f"{__package__}.check"):
+        import_module(name)
+    text = sys.stdin.read()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    return text
 
 
 def _check(config: dict[str, Any]) -> int:
@@ -92,7 +102,7 @@ def _serve(settings: Settings, restored: Path | None) -> int:
     signal.signal(signal.SIGINT, lambda *_: None)
     channel = FdChannel(IN_FD, OUT_FD)
     try:
-        dispatcher = _dispatcher(settings, channel)
+        dispatcher = made_from(settings, channel)
     except PluginNotLoaded as error:
         _report_unloaded(error, channel, settings)
         return 1
@@ -110,28 +120,6 @@ def _is_open(fd: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
-    tuner = load_plugin("tuner", settings.tuner, settings.injected, settings.objectives, settings.priors)
-    if isinstance(tuner, MsgDispatcherBase):  # an advisor: tuner, assessor and dispatcher in one
-        if settings.assessor is not None:
-            _log.error("The assessor is ignored: %s judges trials itself", type(tuner).__name__)
-        tuner.connect(channel, settings.protocol)
-        return tuner
-    assessor = None
-    if settings.assessor is not None:
-        assessor = load_plugin("assessor", settings.assessor, settings.injected, settings.objectives)
-    return MsgDispatcher(
-        tuner,
-        assessor,
-        channel,
-        constraints=settings.constraints,
-        objective=settings.objective,
-        stop_rule=None if settings.stop_when is None else StopRule(settings.stop_when, settings.objectives),
-        protocol=settings.protocol,
-        threads=settings.threads,
-    )
 
 
 def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None, *, synced: bool) -> None:

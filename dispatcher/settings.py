@@ -39,7 +39,7 @@ class Settings:
 
         >>> settings = Settings.read({"tuner": {"name": "TPE"}, "seed": 1}, {"PITCHPIPE_PROTOCOL": "1"})
         >>> settings.protocol, settings.injected
-        (1, {'optimize_mode': None, 'seed': 1})
+        (1, {'optimize_mode': None, 'seed': 1, 'all_checkpoint_dir': None})
         """
         tuner = config.get("advisor") or config.get("tuner")
         if not tuner:
@@ -55,12 +55,24 @@ class Settings:
             objective=main.name,
             priors=config.get("priors") or {},
             stop_when=config.get("stopWhen"),
-            injected={"optimize_mode": main.direction if objectives else None, "seed": config.get("seed")},
+            injected={
+                "optimize_mode": main.direction if objectives else None,
+                "seed": config.get("seed"),
+                "all_checkpoint_dir": _nnis_pbt_folder(tuner, environment),
+            },
             threads=_POOL_THREADS if (config.get("deprecated") or {}).get("multiThread") else 0,
             protocol=int(announced) if announced.isdecimal() else None,
             resume=environment.get("NNI_MODE") == "resume",
             synced=config.get("durability") == "power",
         )
+
+
+def _nnis_pbt_folder(tuner: Mapping[str, Any], environment: Mapping[str, str]) -> str | None:
+    """Return where the trials of PBT under NNI's name for it keep checkpoints, which NNI's scripts expect."""
+    is_nnis = str(tuner.get("name")).lower() == "pbttuner" and "interval" not in (
+        tuner.get("classArgs") or {}
+    )
+    return environment.get("NNI_CHECKPOINT_DIRECTORY") if is_nnis else None
 
 
 def encode_exp_params(config: Mapping[str, Any]) -> str:

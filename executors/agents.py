@@ -66,7 +66,10 @@ class Listener(ABC):
 
 
 class AgentLink(ABC):
-    """A connection to one agent; messages sent before it is established are kept until it is."""
+    """A connection to one agent; messages sent before it is established are kept until it is.
+
+    A link may keep requests and polls until `flush`, so that they leave together.
+    """
 
     @abstractmethod
     def send(self, request: Request) -> None:
@@ -107,6 +110,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._busy: Counter[str] = Counter()  # attempts by agent
         self._closing = False
         self._losses_are_news = True
+        self._told: set[str] = set()
 
     @abstractmethod
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
@@ -135,13 +139,15 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         )
         if link is not None:
             link.send(self._start_request(order))
-            self._poll(order.agent)
+            self._poll(link)
+            link.flush()
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:
         """Kill an attempt where it runs."""
         order = self._orders.get((trial_id, attempt))
         if order is not None and (link := self._links.get(order.agent)) is not None:
             link.send(Kill(trial_id, attempt))
+            link.flush()
             patience = self.setup.run.grace + _KILL_MARGIN
             asyncio.get_running_loop().call_later(patience, self._replace_agent, order)
 
@@ -177,6 +183,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                 for order in orders:
                     if order.agent == agent:
                         link.send(self._start_request(order))
+                link.flush()
 
     def take_cursors(self) -> Cursors:
         """Return how far each agent's events were delivered since the last call."""
@@ -195,11 +202,10 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         An agent without a trial has nothing more to report: it is asked together with its next start, in one message.
         """
         if self._confirmed:
-            for agent in [agent for agent, link in self._links.items() if link in self._confirmed]:
-                if self._busy[agent]:
-                    self._poll(agent)
-        for link in self._links.values():
-            link.flush()
+            for agent, link in self._links.items():
+                if link in self._confirmed and self._busy[agent]:
+                    self._poll(link)
+                    link.flush()
 
     async def end_orphans(self, agent: str) -> None:
         """Kill what a lost agent's attempts left running, where possible: none of it may report any more."""
@@ -299,7 +305,9 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         if not path.exists():
             return []  # nothing was ever reported, or the node with the spool is gone
         key = order.trial_id, order.attempt, order.first_sequence
-        return read_spool(path, *key, mark=order.mark, metric=self.setup.run.keeping.metric)
+        left = read_spool(path, *key, mark=order.mark, metric=self.setup.run.keeping.metric)
+        # On several nodes the first one's end says nothing about the others.
+        return left if self.setup.run.nodes == 1 else [event for event in left if event.e != "ended"]
 
     def _finalize_lost(self, order: AttemptOrder, reason: str) -> None:
         """Deliver the spool of an attempt whose agent is gone; if it does not hold the end, the attempt is lost."""
@@ -311,8 +319,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._forget(key)
         self._emit(events)
 
-    def _poll(self, agent: str) -> None:
-        link = self._links[agent]
+    def _poll(self, link: AgentLink) -> None:
         if (cursor := self._confirmed.pop(link, None)) is not None:
             link.poll(cursor)
 
@@ -335,11 +342,20 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                 continue  # ended already: an agent repeats it after a restart, or was given up
             if event.mark and event.mark != order.mark:
                 continue  # of a trial that the store has forgotten
+            if event.e == "started" and event.note:
+                self._tell(event.note)
             found = _runner_event(event, now, self._earliest[key])
             found.cause = f"{source} #{number}"
             if event.e == "ended":
                 self._forget(key)
             yield found
+
+    def _tell(self, note: str) -> None:
+        """Log once why trials are not started warm; it is news to a user who asked for that."""
+        if note not in self._told:
+            self._told.add(note)
+            level = logging.WARNING if self.setup.run.trial_start == "warm" else logging.INFO
+            _log.log(level, "not all trials start warm: %s", note)
 
     def _remember(self, order: AttemptOrder, earliest: float) -> None:
         """Note a running attempt; none of its events is dated before `earliest`."""
@@ -362,11 +378,14 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._deliver(list(events))
 
 
-def spool_path(setup: RunSetup, order: AttemptOrder) -> Path:
-    """Return the file with the reports of an attempt: its own, or that of its agent for function trials."""
+def spool_path(setup: RunSetup, order: AttemptOrder, node: int = 0) -> Path:
+    """Return the file with the reports of an attempt: its own, or that of its agent for function trials.
+
+    The processes on the other nodes of a trial have one of their own.
+    """
     if setup.run.is_function:
         return setup.folder / "agents" / f"{order.agent}.jsonl"
-    return setup.folder / "trials" / str(order.sequence_id) / spool_name(order.attempt, order.mark)
+    return setup.folder / "trials" / str(order.sequence_id) / spool_name(order.attempt, order.mark, node)
 
 
 def _read_here(path: Path, offset: int, limit: int) -> bytes:

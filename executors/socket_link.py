@@ -76,17 +76,11 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._connecting = self._loop.create_task(self._connect(path))
 
     def send(self, request: Request) -> None:
-        """Send a request that has no reply."""
-        self._send(encode_request(request))
-
-    def _send(self, message: dict[str, Any]) -> None:
-        if not self._unsent and self._transport is not None:
-            # What is sent in one turn of the loop (a poll and a start, usually) leaves in one write.
-            self._loop.call_soon(self.flush)
-        self._unsent += encode_message(message)
+        """Keep a request that has no reply until `flush`."""
+        self._unsent += encode_message(encode_request(request))
 
     def poll(self, after: int) -> None:
-        """Ask for the next batch."""
+        """Ask for the next batch with `flush`."""
         self.send(Poll(after))
 
     async def ask(self, request: Request) -> dict[str, Any]:
@@ -143,7 +137,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._end(f"its agent closed the connection ({exc})" if exc else "its agent is gone")
 
     def flush(self) -> None:
-        """Write what this turn of the loop has sent so far, if connected."""
+        """Write what was sent so far, if connected."""
         if self._transport is None:
             return
         if self._unsent and not self._transport.is_closing():
@@ -157,7 +151,8 @@ class SocketLink(AgentLink, asyncio.Protocol):
             return answer
         number = next(self._ids)
         self._answers[number] = answer
-        self._send({**encode_request(request), "id": number})
+        self._unsent += encode_message({**encode_request(request), "id": number})
+        self.flush()
         return answer
 
     async def _connect(self, path: Path) -> None:
@@ -168,6 +163,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
 
     def _ping(self) -> None:
         self.send(Ping())
+        self.flush()
 
     def _on_suspect(self, suspect: bool) -> None:
         if not self._closing:

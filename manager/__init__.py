@@ -15,19 +15,38 @@ if TYPE_CHECKING:
         warm_start_notes,
     )
     from .manager import Manager
+    from .nni_import import import_nni_experiment
+    from .search_session import (
+        OtherSearchError,
+        PausesError,
+        SearchSession,
+        TrialOverError,
+        UnknownTrialError,
+    )
     from .settings import run_of
+    from .trace import Trace
 
 _HOMES = {
     ".experiments": "check_resources create_experiment experiment_config resume_experiment warm_start_notes",
     ".manager": "Manager",
+    ".nni_import": "import_nni_experiment",
+    ".search_session": "OtherSearchError PausesError SearchSession TrialOverError UnknownTrialError",
     ".settings": "run_of",
+    ".trace": "Trace",
 }
 
 __all__ = [
     "Manager",
+    "OtherSearchError",
+    "PausesError",
+    "SearchSession",
+    "Trace",
+    "TrialOverError",
+    "UnknownTrialError",
     "check_resources",
     "create_experiment",
     "experiment_config",
+    "import_nni_experiment",
     "resume_experiment",
     "run_of",
     "warm_start_notes",

@@ -5,20 +5,24 @@ from __future__ import annotations
 import pickle
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 import cloudpickle
 
-from ..config import ExperimentConfig, LocalConfig, RayConfig
+from ..config import ExperimentConfig, LocalConfig, RayConfig, trackers_of
 from ..executors import TrialExecutor
 from ..protocol import dumps
 from ..runner import (
     DataImported,
     Event,
     ExperimentStatus,
+    RetryCancelledRequested,
+    RetryFailedRequested,
     StopRequested,
     TrialRunner,
+    TrialStatus,
     added_trial,
     recorded,
 )
@@ -61,9 +65,11 @@ def create_experiment(
 
     `source` is the file the configuration came from, kept in the folder; `function` the trial if it is a function
     or a class; a `stopper` is kept there, too.
-    Raises `FolderError` or `StoreError`, and `ConfigError` for a warm start that cannot be read.
+    Raises `FolderError` or `StoreError`, and `ConfigError` for a warm start that cannot be read or a
+    tracker that cannot be made.
     """
     clock = clock or steady_clock()
+    callbacks = [*callbacks, *trackers_of(config)]
     directory = directory or _directory_of(config)
     warm_start = _warm_start_of(config, directory)
     folder = ExperimentFolder.create(directory, experiment_id)
@@ -109,28 +115,41 @@ def resume_experiment(
     stopper: Stopper | None = None,
     first_events: FirstEvents | None = None,
     ending: bool = False,
+    retry_cancelled: bool = True,
     executor: TrialExecutor | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Manager:
     """Return the manager of an experiment that does not run now; it continues where its store says it was.
 
-    A `stopper` replaces the one it had. With `ending` it takes in what its trials reported, and ends them. Raises
-    `FolderError` if it runs or its stopper cannot be loaded, `StoreError` if its database cannot be used.
+    A `stopper` replaces the one it had. With `ending` it takes in what its trials reported, and ends them. With
+    `retry_cancelled` the trials that its end cancelled run again, except those with a budget, and so do those that
+    failed if it ended because the first trials failed alike. Raises `FolderError`
+    if it runs or its stopper cannot be loaded, `StoreError` if its database cannot be used, `ConfigError` for a tracker
+    that cannot be made.
     """
     clock = clock or steady_clock()
     folder.own()
     try:
         store = Store.open(folder.database)
-        config = ExperimentConfig.from_canonical(store.experiment().config)
+        stored = store.experiment().config
+        config = ExperimentConfig.from_canonical(stored)
+        if executor is None and folder.is_search(stored) and not ending:
+            raise FolderError(
+                f"the trials of {folder.path} are run by a program that asks and tells: continue it with"
+                f" pitchpipe.Search(folder='{folder.path}') in Python"
+            )
         store.objectives = _names(config)
         if stopper is None and not ending:
             stopper = _stopper_of(folder)
+        trackers = [] if ending else trackers_of(config)
     except BaseException:
         folder.disown()
         raise
     executor = executor or executor_for(config)
-    hooks = Hooks(callbacks=callbacks, stopper=stopper)
+    hooks = Hooks(callbacks=[*callbacks, *trackers], stopper=stopper)
     first = _stop if ending and first_events is None else first_events
+    if retry_cancelled and not ending:
+        first = partial(_after_retries, first)
     return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first)
 
 
@@ -154,6 +173,16 @@ def _first_events(config: ExperimentConfig, warm_start: WarmStart | None, now: f
 
 def _stop(_runner: TrialRunner, now: float) -> tuple[Event, ...]:
     return (StopRequested(now, BY_USER, cause="user: stop"),)
+
+
+def _after_retries(first_events: FirstEvents | None, runner: TrialRunner, now: float) -> tuple[Event, ...]:
+    """Return the requests to run trials again, cancelled ones and those that failed alike; then the first events."""
+    again = list[Event]()
+    if runner.counts[TrialStatus.SYS_CANCELED]:
+        again.append(RetryCancelledRequested(now, cause="user: resume"))
+    if runner.has_failed_alike:  # what all had in common is mended now
+        again.append(RetryFailedRequested(now, from_checkpoint=False, cause="user: resume"))
+    return (*again, *(first_events(runner, now) if first_events else ()))
 
 
 def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:

@@ -32,6 +32,7 @@ from .event_log import EventLog
 from .hooks import Hooks, experiment_row
 from .settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
 from .timers import Timers
+from .trace import Trace, TracedTurnLoop
 from .turn import TurnLoop
 
 __all__ = ["FirstEvents", "Manager"]
@@ -50,7 +51,7 @@ class Manager:
 
     It is open while its `async with` block runs, or from `open` to `close`. After `close` no process that it started
     is left. `clock` returns seconds since the epoch; `runner` has the state of the experiment. `notes` are sentences
-    about the configuration that users should read at the start.
+    about the configuration that users should read at the start. A `trace`, if there is one, is complete after `close`.
     """
 
     def __init__(
@@ -72,7 +73,8 @@ class Manager:
         self.executor = executor
         self.hooks = hooks or Hooks()
         self.now = clock
-        self.notes = [config.goal, *filter(None, [config.repeats_note]), *notes]
+        self.trace: Trace | None = None
+        self.notes = [config.goal, *filter(None, [config.repeats_note, config.assessor_note]), *notes]
         self._first_events = first_events
         self._dispatcher_command = dispatcher_command
         self._mirror = Mirror(folder, config.storage_path) if config.storage_path else None
@@ -117,7 +119,8 @@ class Manager:
         """Begin to open the experiment, on the running event loop; from now on it can be stopped."""
         for note in self.notes:
             _log.info("%s", note)
-        self._loop = loop = TurnLoop(
+        make_loop = TurnLoop if self.trace is None else partial(TracedTurnLoop, self.trace)
+        self._loop = loop = make_loop(
             self.folder.path, self.store, self.executor, self.hooks, self.now, self._observers
         )
         setup = self._dispatcher_setup()

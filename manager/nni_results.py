@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-__all__ = ["nni_database", "read_nni"]
+__all__ = ["decoded", "direction_of", "nni_database", "read_nni"]
 
 _RECORDS = (
     "SELECT trialJobId, data FROM TrialJobEvent WHERE data IS NOT NULL AND trialJobId != '' ORDER BY rowid"
@@ -39,21 +39,21 @@ def read_nni(database: Path) -> Iterator[tuple[dict[str, Any], Any, str | None]]
         for trial, data in db.execute(_FINALS):
             finals.setdefault(trial, data)
         profile = db.execute(_PROFILE).fetchone()
-    direction = None if profile is None else _direction(json.loads(profile[0]))
+    direction = None if profile is None else direction_of(json.loads(profile[0]))
     for trial, data in finals.items():
         if trial in succeeded and trial in records:
             parameters = json.loads(records[trial])["parameters"]
             if isinstance(parameters, dict):
-                yield parameters, _decoded(data), direction
+                yield parameters, decoded(data), direction
 
 
-def _decoded(data: str) -> Any:
+def decoded(data: str) -> Any:
     """Return a result, which NNI writes as JSON in JSON."""
     value = json.loads(data)
     return json.loads(value) if isinstance(value, str) else value
 
 
-def _direction(config: dict[str, Any]) -> str | None:
+def direction_of(config: Mapping[str, Any]) -> str | None:
     """Return the direction of the tuner in a config of any version."""
     section = config.get("tuner") or config.get("advisor") or {}
     arguments = section.get("classArgs") or {}

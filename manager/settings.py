@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 
-from ..config import ExperimentConfig
+from ..config import ExperimentConfig, RayConfig
 from ..protocol import Objective, main_objective
 from ..runner import FailureKind, Limits, Repeats, Request, Retries
 from ..store import ExperimentFolder
@@ -71,11 +72,21 @@ def _seed(seed: int, repeat: int) -> int:
 
 def request_of(config: ExperimentConfig) -> Request:
     """Return what one trial takes."""
+    team = config.resources
+    if team is not None:
+        gpus = team.gpus_per_process
+        return Request(
+            cpus=team.processes * team.cpus_per_process,
+            memory=config.trial_memory_size or 0,
+            gpus=None if gpus is None else float(team.processes * gpus),
+            custom=dict(config.trial_resources),
+            nodes=team.nodes,
+        )
     return Request(
-        config.trial_cpu_number or 0.0,
-        config.trial_memory_size or 0,
-        config.trial_gpu_number,
-        dict(config.trial_resources),
+        cpus=config.trial_cpu_number or 0.0,
+        memory=config.trial_memory_size or 0,
+        gpus=config.trial_gpu_number,
+        custom=dict(config.trial_resources),
     )
 
 
@@ -89,6 +100,10 @@ def agent_timeout_of(config: ExperimentConfig) -> float:
 def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
     """Return how the trial agent runs a trial."""
     is_function = config.trial_command is None
+    processes, nodes = (
+        (1, 1) if config.resources is None else (config.resources.processes, config.resources.nodes)
+    )
+    memory = config.trial_memory_size
     return RunSpec(
         kind="function" if is_function else "command",
         experiment=folder.experiment_id,
@@ -97,13 +112,28 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
         path=str(folder.function_file) if is_function else "",
         code_directory=str(config.trial_code_directory),
         environment=dict(config.trial_environment),
+        threads=_threads_of(config),
         grace=config.kill_grace,
-        memory_limit=config.trial_memory_size,
+        memory_limit=None if memory is None else memory // nodes,
         orphan_timeout=config.orphan_timeout,
         reuse_actors=config.reuse_actors,
         synced=config.durability == "power",
+        processes=processes,
+        nodes=nodes,
+        trial_start=config.trial_start,
         keeping=_keeping_of(config),
     )
+
+
+def _threads_of(config: ExperimentConfig) -> int | None:
+    """Return how many threads a trial may use: its CPUs, or its share of this machine if trials run here."""
+    if config.trial_cpu_number is not None:
+        return max(1, int(config.trial_cpu_number))
+    service = config.training_service
+    if isinstance(service, RayConfig) and service.address is not None:
+        return None  # the nodes may differ
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cpus // config.trial_concurrency)
 
 
 def _keeping_of(config: ExperimentConfig) -> Keeping:

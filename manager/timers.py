@@ -55,9 +55,11 @@ class Timers:
 
     def next_deadline(self) -> float | None:
         """Return when the next limit of the runner or of a stopper is due."""
-        left = self._hooks.time_left()
-        dues = self._runner.next_deadline(), None if left is None else self._clock() + left
-        return min((due for due in dues if due is not None), default=None)
+        due, left = self._runner.next_deadline(), self._hooks.time_left()
+        if left is None:
+            return due
+        asked = self._clock() + left
+        return asked if due is None else min(due, asked)
 
     def cancel(self) -> None:
         """Cancel all timers."""

@@ -43,13 +43,13 @@ from .event_log import EventLog
 from .hooks import Hooks
 from .timers import Timers
 
-__all__ = ["TurnLoop"]
+__all__ = ["Turn", "TurnLoop"]
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
-class _Turn:
+class Turn:
     """What one turn has taken in, and what to do once it is committed: commands to the dispatcher, and other effects.
 
     `cursors` say which of the agents' events are part of it: more may come in before it is committed.
@@ -233,7 +233,7 @@ class TurnLoop:
         commands = self._dispatcher.session.number(sent)
         self._last_reply = None
         tick = self._tick(commands, *self._dispatcher.take_said())
-        turn = _Turn(events=events, cursors=cursors, effects=effects, commands=commands, tick=tick)
+        turn = Turn(events=events, cursors=cursors, effects=effects, commands=commands, tick=tick)
         self.room.attempt(partial(self._write, tick), partial(self._act, turn))
 
     def _handle(self, events: Sequence[Event]) -> tuple[list[SendCommand], list[Effect]]:
@@ -245,14 +245,14 @@ class TurnLoop:
         others: list[Effect] = []
         runner, is_verbose = self.opened_runner, _log.isEnabledFor(logging.DEBUG)
         for event in events:
-            if isinstance(event, ExecutorFailed):
-                # As if the manager had been killed: a resume continues from the store.
-                raise ExecutorError(event.reason)
             if runner.is_ending and isinstance(event, REPLIES):
                 self._dispatcher.unprocessed += 1
                 continue
-            if isinstance(event, AttemptEnded):
+            if is_end := isinstance(event, AttemptEnded):
                 self.room.explain(event)
+            elif isinstance(event, ExecutorFailed):
+                # As if the manager had been killed: a resume continues from the store.
+                raise ExecutorError(event.reason)
             if self._event_log is not None:
                 self._event_log.add(event)
             effects = runner.handle(event)
@@ -261,7 +261,7 @@ class TurnLoop:
                     sent.append(effect)
                 else:
                     others.append(effect)
-            if isinstance(event, AttemptEnded):
+            if is_end:
                 self._log_end(event, runner)
             if is_verbose and effects:
                 names = ", ".join(type(effect).__name__ for effect in effects)
@@ -275,7 +275,7 @@ class TurnLoop:
             reason = f": {trial.reason}" if trial.reason else ""
             _log.info("trial %d is %s%s%s", trial.sequence_id, trial.status, reason, _because(event))
 
-    def _act(self, turn: _Turn) -> None:
+    def _act(self, turn: Turn) -> None:
         """Do what a turn decided, after it is committed."""
         self._executor.confirm(turn.cursors)
         for effect in turn.effects:
@@ -311,11 +311,15 @@ class TurnLoop:
         """Notify the executor, or the runner, when all events are handled and the dispatcher owes no reply."""
         if self.runner is None or self._inbox or self.over.done():
             return
-        if not self._dispatcher.session.has_answered_all:
+        is_stalled = self.runner.is_stalled
+        if (
+            not (is_stalled or self._executor.has_virtual_clock)
+            or not self._dispatcher.session.has_answered_all
+        ):
             return
-        if self.runner.is_stalled:
+        if is_stalled:
             self.post([DispatcherAnswered(self._clock(), cause="dispatcher")])
-        elif self._executor.has_virtual_clock:
+        else:
             self._executor.on_idle(self._timers.next_deadline())
 
     def acknowledge(self) -> None:
@@ -353,7 +357,7 @@ class TurnLoop:
             changes=runner.take_changes(),
             commands=[command.record() for command in commands],
             replies=replies,
-            status=runner.status.value,
+            status=str(runner.status),
             reason=runner.reason,
             error=runner.error,
             run_time=runner.elapsed(now),
@@ -369,12 +373,14 @@ class TurnLoop:
                 self._dispatcher.prune_checkpoints()
 
     def _snapshot(self, runner: TrialRunner, accepted: Sequence[Mapping[str, Any]]) -> str:
-        more: dict[str, Any] = {} if self._last_reply is None else {"heard": self._last_reply}
+        snapshot = runner.snapshot()
+        if self._last_reply is not None:
+            snapshot["heard"] = self._last_reply
         if accepted:
-            more["accepted"] = accepted
+            snapshot["accepted"] = accepted
         if self._event_log is not None:
-            more["recorded"] = self._event_log.size
-        return orjson.dumps(runner.snapshot() | more, option=orjson.OPT_NON_STR_KEYS).decode()
+            snapshot["recorded"] = self._event_log.size
+        return orjson.dumps(snapshot, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
 def _because(event: Event) -> str:

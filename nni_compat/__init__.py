@@ -6,7 +6,11 @@ Other rooms only call `activate`, or put `PATH` on PYTHONPATH. What a name stand
     names         which name of NNI is which of Pitchpipe
     utils         helpers that only NNI has
     hpo_utils     search spaces as NNI's tuners see them
+    drawing       random parameters as its helpers make them
     expressions   NNI's `parameter_expressions`
+    trial         functions for trial scripts, and their channel
+    dispatching   the dispatcher and its channel of files
+    algorithms    tuners by other names
     path          what trial scripts have on PYTHONPATH
 """
 

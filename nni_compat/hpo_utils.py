@@ -124,6 +124,7 @@ def _specs(at: Key, space: Mapping[str, Any]) -> Iterator[ParameterSpec]:
     for name, one in space.items():
         if name == "_name":
             continue
+        one = one if isinstance(one, Mapping) else {"_type": "choice", "_value": [one]}  # a constant
         kind, values, key = one["_type"], one["_value"], (*at, name)
         if kind == "choice":
             yield ParameterSpec(
@@ -173,6 +174,8 @@ def _value(spec: ParameterSpec, value: float) -> Any:
     if spec.type == "randint":
         return int(value) + spec.values[0]
     number = math.exp(value) if spec.log_distributed else value
+    if spec.type == "lograndint":
+        return min(int(number), int(spec.values[1]) - 1)
     if spec.q is not None:
         number = round(number / spec.q) * spec.q
     return number if spec.clip is None else min(max(number, spec.clip[0]), spec.clip[1])

@@ -8,6 +8,10 @@ __all__ = ["MODULES"]
 
 _UTILS = ".nni_compat.utils"
 _EXPRESSIONS = ".nni_compat.expressions"
+_DRAWING = ".nni_compat.drawing"
+_CHANNEL = ".nni_compat.trial"
+_DISPATCHING = ".nni_compat.dispatching"
+_ALGORITHMS = ".nni_compat.algorithms"
 
 
 def _from(home: str, *names: str, **others: str) -> dict[str, str]:
@@ -17,15 +21,11 @@ def _from(home: str, *names: str, **others: str) -> dict[str, str]:
     }
 
 
-_TRIAL = _from(".nni", "get_next_parameter", get_next_parameters="get_next_parameter") | _from(
-    ".trial_agent",
-    "get_current_parameter",
-    "get_experiment_id",
-    "get_sequence_id",
-    "get_trial_id",
-    "report_final_result",
-    "report_intermediate_result",
-)
+_TRIAL = {
+    **_from(_CHANNEL, "get_next_parameter", "report_final_result", "report_intermediate_result"),
+    **_from(_CHANNEL, get_next_parameters="get_next_parameter"),
+    **_from(".trial_agent", "get_current_parameter", "get_experiment_id", "get_sequence_id", "get_trial_id"),
+}
 _TEXT = _from(_UTILS, "dump", "load")
 _NO_MORE = _from(".tuners", "NoMoreTrialError")
 _VALIDATOR = _from(_UTILS, "ClassArgsValidator")
@@ -70,6 +70,9 @@ MODULES: Mapping[str, Mapping[str, str]] = {
         f"nni.algorithms.hpo.{module}": {name: f".tuners:{_OWN_NAMES.get(name, name)}"}
         for module, name in _TUNERS.items()
     },
+    "nni.algorithms.hpo.hyperopt_tuner": _from(_ALGORITHMS, "HyperoptTuner"),
+    "nni.algorithms.hpo.regularized_evolution_tuner": _from(_ALGORITHMS, "RegularizedEvolutionTuner"),
+    "nni.algorithms.hpo.random_tuner": {**_from(".tuners", "RandomTuner"), **_from(_DRAWING, "suggest")},
     "nni.algorithms.hpo.curvefitting_assessor": _from(".assessors", "CurvefittingAssessor"),
     "nni.algorithms.hpo.medianstop_assessor": _from(".assessors", "MedianstopAssessor"),
     "nni.assessor": _from(".assessors", "AssessResult", "Assessor"),
@@ -78,6 +81,7 @@ MODULES: Mapping[str, Mapping[str, str]] = {
         **_from(".nni_compat.hpo_utils", "FormattedParameters", "FormattedSearchSpace", "ParameterSpec"),
         **_from(".nni_compat.hpo_utils", "deformat_parameters", "format_parameters", "format_search_space"),
         **_from(".nni_compat.hpo_utils", "validate_search_space"),
+        **_from(_DRAWING, "Deduplicator"),
         **_from(_UTILS, "OptimizeMode"),
     },
     "nni.common.serializer": _TEXT,
@@ -91,16 +95,26 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     ),
     "nni.recoverable": _RECOVERABLE,
     "nni.runtime": {},
-    "nni.runtime.msg_dispatcher": _from(".dispatcher", "MsgDispatcher"),
+    "nni.runtime.msg_dispatcher": _from(_DISPATCHING, "MsgDispatcher", _pack_parameter="packed_parameter"),
     "nni.runtime.msg_dispatcher_base": _DISPATCHER_BASE,
     "nni.runtime.protocol": _COMMANDS,
     "nni.runtime.tuner_command_channel": _COMMANDS,
-    "nni.trial": _TRIAL,
+    "nni.runtime.tuner_command_channel.legacy": {
+        **_COMMANDS,
+        **_from(_DISPATCHING, "LegacyCommandChannel", "receive", "send"),
+        **_from(_DISPATCHING, _set_in_file="set_in_file", _set_out_file="set_out_file"),
+    },
+    "nni.runtime.trial_command_channel": _from(
+        _CHANNEL,
+        *("TrialCommandChannel", "get_default_trial_command_channel", "set_default_trial_command_channel"),
+    ),
+    "nni.trial": {**_TRIAL, **_from(_CHANNEL, "overwrite_intermediate_seq")},
     "nni.tuner": {**_from(".tuners", "Tuner"), **_NO_MORE},
     "nni.typehint": _from(_UTILS, "ParameterRecord", "Parameters", "SearchSpace", "TrialMetric"),
     "nni.utils": {
         **_from(_UTILS, "MetricType", "NodeType", "OptimizeMode"),
         **_from(_UTILS, "extract_scalar_history", "extract_scalar_reward", "merge_parameter", "split_index"),
+        **_from(_DRAWING, "json2parameter", "json2space"),
         **_VALIDATOR,
     },
     # Paths of NNI 1.x.

@@ -71,24 +71,32 @@ class ClassArgsValidator:
 
     def choices(self, key: str, *args: Any) -> Any:
         """Return a check that the argument `key` is one of `args`."""
-        from schema import Schema
-
-        return Schema(lambda value: value in args, error=f"{key} must be one of {list(args)}")
+        schema = _schema()
+        return schema.Schema(lambda value: value in args, error=f"{key} must be one of {list(args)}")
 
     def range(self, key: str, keyType: type, start: float, end: float) -> Any:
         """Return a check that the argument `key` has this type and lies between `start` and `end`, both included."""
-        from schema import And, Schema
-
-        between = And(keyType, lambda value: start <= value <= end)
-        return Schema(between, error=f"{key} must be of type {keyType.__name__}, from {start} to {end}")
+        schema = _schema()
+        between = schema.And(keyType, lambda value: start <= value <= end)
+        return schema.Schema(
+            between, error=f"{key} must be of type {keyType.__name__}, from {start} to {end}"
+        )
 
     def path(self, key: str) -> Any:
         """Return a check that the argument `key` is an existing path."""
         import os
 
-        from schema import And, Schema
+        schema = _schema()
+        return schema.Schema(schema.And(os.path.exists), error=f"{key}: there is no such path")
 
-        return Schema(And(os.path.exists), error=f"{key}: there is no such path")
+
+def _schema() -> Any:
+    """Return the library schema; raise ImportError, with the command that installs it, if it is missing."""
+    try:
+        import schema
+    except ModuleNotFoundError:
+        raise ImportError("ClassArgsValidator needs schema: pip install 'pitchpipe[nni]'") from None
+    return schema
 
 
 def merge_parameter(base_params: Given, override_params: Mapping[str, Any]) -> Given:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from .assessors import Assessor, AssessResult
     from .experiment import Experiment
+    from .manager import OtherSearchError, PausesError, TrialOverError, UnknownTrialError
     from .manager.hooks import (
         Callback,
         CombinedStopper,
@@ -46,7 +47,21 @@ if TYPE_CHECKING:
         TrialPlateauStopper,
     )
     from .registry import make_env, register_env, register_trainable
-    from .results import ExperimentResult
+    from .results import ExperimentResult, Interrupted
+    from .search import Search, maximize, minimize
+    from .search_space import (
+        choice,
+        lognormal,
+        lograndint,
+        loguniform,
+        normal,
+        qlognormal,
+        qloguniform,
+        qnormal,
+        quniform,
+        randint,
+        uniform,
+    )
     from .server import TuneClient, TuneServer
     from .trial_agent import FunctionTrainable, Trainable, TrialStopped, wrap_function
     from .tuners import NoMoreTrialError, Tuner
@@ -61,8 +76,13 @@ _HOMES = {
         "CombinedStopper CriteriaStopper ExperimentPlateauStopper FunctionStopper "
         "MaximumIterationStopper Stopper TimeoutStopper TrialPlateauStopper"
     ),
+    ".manager.search_session": "OtherSearchError PausesError TrialOverError UnknownTrialError",
     ".registry": "make_env register_env register_trainable",
-    ".results": "ExperimentResult",
+    ".results": "ExperimentResult Interrupted",
+    ".search": "Search maximize minimize",
+    ".search_space.sampling": (
+        "choice lognormal lograndint loguniform normal qlognormal qloguniform qnormal quniform randint uniform"
+    ),
     ".server.tune": "TuneClient TuneServer",
     ".trial_agent.sdk": "TrialStopped",
     ".trial_agent.trainable": "FunctionTrainable Trainable wrap_function",
@@ -81,17 +101,24 @@ __all__ = [
     "ExperimentResult",
     "FunctionStopper",
     "FunctionTrainable",
+    "Interrupted",
     "MaximumIterationStopper",
     "NoMoreTrialError",
+    "OtherSearchError",
+    "PausesError",
+    "Search",
     "Stopper",
     "TimeoutStopper",
     "Trainable",
+    "TrialOverError",
     "TrialPlateauStopper",
     "TrialStopped",
     "TuneClient",
     "TuneServer",
     "Tuner",
+    "UnknownTrialError",
     "__version__",
+    "choice",
     "get_budget",
     "get_checkpoint",
     "get_current_parameter",
@@ -101,13 +128,25 @@ __all__ = [
     "get_seed",
     "get_sequence_id",
     "get_trial_id",
+    "lognormal",
+    "lograndint",
+    "loguniform",
     "make_env",
+    "maximize",
+    "minimize",
+    "normal",
     "parse_args",
+    "qlognormal",
+    "qloguniform",
+    "qnormal",
+    "quniform",
+    "randint",
     "register_env",
     "register_trainable",
     "report_final_result",
     "report_intermediate_result",
     "save_checkpoint",
+    "uniform",
     "wrap_function",
 ]
 

@@ -13,12 +13,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from .keywords import Direction, ExperimentOptions, completed, objectives_of
 from .plots import Plots
+from .progress import shown_pages, shown_progress
 from .registry import registered, shipped
-from .results import BestTrial, ExperimentResult, result_of
+from .results import BestTrial, ExperimentResult, Interrupted, result_of
 
 __all__ = ["BestTrial", "Experiment", "ExperimentResult"]
 
@@ -34,7 +37,8 @@ class Experiment(Plots):
     `Trainable`, the name that `register_trainable` gave to either, or a command line. `callbacks` are notified of what
     happens; `stop` is a stopper, a function of a trial's id and a result, or a dict of numbers to be reached. All other
     keyword arguments are fields of experiment.yml, see docs/config.md; `platform` is short for
-    `training_service={"platform": ...}`, `directory` is the folder that contains the experiment's folder.
+    `training_service={"platform": ...}`, `direction` and `metric` for `objectives` with one of them, `directory` is the
+    folder that contains the experiment's folder.
     Raises `ConfigError` with all problems of the configuration.
 
     >>> import tempfile
@@ -47,31 +51,36 @@ class Experiment(Plots):
     ('DONE', {'SUCCEEDED': 5})
     """
 
+    @completed(ExperimentOptions)
     def __init__(
         self,
         trial: Any,
         search_space: Mapping[str, Any],
         *,
         platform: str | None = None,
+        direction: Direction | None = None,
+        metric: str = "default",
         directory: str | Path | None = None,
         experiment_id: str | None = None,
         callbacks: Iterable[Any] = (),
         stop: Any = None,
-        **config: Any,
+        **config: Unpack[ExperimentOptions],
     ) -> None:
         from .config import ExperimentConfig, with_plugins_checked
         from .manager import create_experiment
         from .manager.hooks import as_stopper
 
         function = _checked(trial)
-        data = {"search_space": dict(search_space), **config}
+        data: dict[str, Any] = {"search_space": dict(search_space), **config}
+        if (objectives := objectives_of(direction, metric, config.get("objectives"))) is not None:
+            data["objectives"] = objectives
         if platform is not None:
             data.setdefault("training_service", {"platform": platform})
         if function is None:
             data["trial_command"] = trial
         given = ExperimentConfig.from_dict(data, needs_command=function is None)
         self.config = with_plugins_checked(given)
-        for warning in (self.config.direction_note, *self.config.plugin_warnings):
+        for warning in (self.config.direction_note, self.config.assessor_note, *self.config.plugin_warnings):
             if warning:
                 _log.warning("%s", warning)
         make = partial(
@@ -100,12 +109,13 @@ class Experiment(Plots):
     ) -> Experiment:
         """Return the experiment in a folder, with its trial, configuration and stopper; `run` continues it.
 
-        Trials that had not ended continue; with `resume_unfinished=False` they are cancelled. Failed trials stay
-        failed, unless `resume_errored` retries them from their last checkpoint or `restart_errored` from the beginning;
-        their new results reach the tuner as imported ones. `stop` replaces the stopper. `limits` may have a new
-        `max_trial_number`, `max_experiment_duration` (seconds) and `trial_concurrency`, which also extend an experiment
-        that is DONE. Raises `StoreError` if there is no experiment in the folder, `ValueError` for both kinds of
-        retry at once; `run` raises `ExtensionError` for invalid limits.
+        Trials that had not ended, or that the end of the experiment cancelled, continue; with `resume_unfinished=False`
+        they end as cancelled. Failed trials stay failed, unless `resume_errored` retries them from their last
+        checkpoint or `restart_errored` from the beginning. What retried trials report reaches the tuner as imported
+        results. `stop` replaces the stopper. `limits` may have a new `max_trial_number`, `max_experiment_duration`
+        (seconds) and `trial_concurrency`, which also extend an experiment that is DONE. Raises `StoreError` if there
+        is no experiment in the folder, `ValueError` for both kinds of retry at once; `run` raises `ExtensionError`
+        for invalid limits.
         """
         from .manager import experiment_config
         from .manager.control import Extension
@@ -124,6 +134,7 @@ class Experiment(Plots):
             callbacks=tuple(callbacks),
             stopper=as_stopper(stop),
             first_events=experiment._first_events,
+            retry_cancelled=resume_unfinished,
         )
         experiment._begin(make)
         experiment._retry_failed = resume_errored if resume_errored or restart_errored else None
@@ -151,24 +162,26 @@ class Experiment(Plots):
                 self._folder = self._manager.folder.path
             return self._manager.folder.path
 
-    def run(self) -> ExperimentResult:
+    def run(self, *, progress: bool = True, ui: bool = False) -> ExperimentResult:
         """Run the search to its end, or until another thread calls `stop`; return the results.
 
-        Ctrl-C stops it, too, and raises `KeyboardInterrupt`: `results` returns the results so far, and `restore`
-        continues it. May be called in a running event loop (a notebook). Raises `FolderError`, `ExecutorError` or
-        `StoreError` if nothing can run.
+        With `progress`, a terminal or a notebook shows how far it is; with `ui`, web pages show it while it runs.
+        Ctrl-C stops it, too, and raises `Interrupted`, a KeyboardInterrupt with the results so far as its `result`;
+        `restore` continues it. May be called in a running event loop (a notebook). Raises `FolderError`,
+        `ExecutorError` or `StoreError` if nothing can run.
         """
+        run = partial(self._run, progress=progress, ui=ui)
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return self._run()
+            return run()
         with concurrent.futures.ThreadPoolExecutor(1) as aside:
-            running = aside.submit(self._run)
+            running = aside.submit(run)
             try:
                 return running.result()
             except KeyboardInterrupt:
-                self.stop("interrupted")  # leaving the block waits until it has stopped
-                raise
+                self.stop("interrupted")
+                raise _interrupted(running.result()) from None
 
     def stop(self, reason: str = "stopped by the user") -> None:
         """End the search, from any thread, without waiting: trials get their grace period, and `run` returns."""
@@ -202,12 +215,19 @@ class Experiment(Plots):
     def _folder_to_plot(self) -> Path:
         return self._folder or self.create()
 
-    def _run(self) -> ExperimentResult:
+    def _repr_html_(self) -> str:
+        if self._folder is None:
+            return f"<p>an experiment that has not begun: {escape(self.config.goal)}</p>"
+        return self.results()._repr_html_()
+
+    def _run(self, *, progress: bool, ui: bool) -> ExperimentResult:
         folder = self.create()
         manager = self._manager
         try:
-            if asyncio.run(self._watched(manager)):
-                raise KeyboardInterrupt(f"the experiment in {folder} was stopped")
+            with shown_pages(manager.folder, is_wanted=ui), shown_progress(manager, is_wanted=progress):
+                was_interrupted = asyncio.run(self._watched(manager))
+            if was_interrupted:
+                raise _interrupted(result_of(folder))
             return result_of(folder)
         finally:
             with self._lock:
@@ -249,6 +269,10 @@ class Experiment(Plots):
         with self._lock:
             added, self._added = self._added, []
         return events + [added_trial(parameters, now) for parameters in added]
+
+
+def _interrupted(result: ExperimentResult) -> Interrupted:
+    return Interrupted(f"the experiment in {result.folder} was stopped", result)
 
 
 def _resumed(folder: Any, extension: Any, **more: Any) -> Any:

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .config import PLATFORMS, read_source
@@ -24,17 +26,21 @@ __all__ = [
 _PATHS = frozenset(
     {"trial_code_directory", "search_space_file", "experiment_working_directory", "code_directory"}
 )
+_UNSET = {"name": "_none_"}
 _SHARED = frozenset({"trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug"})
 
 
 class ConfigBase:
-    """A section of a config: fields as attributes, None if not set; others raise AttributeError."""
+    """A section of a config: fields as attributes, None if not set; others raise AttributeError.
+
+    Fields may also be given by the names that they have in NNI's JSON, such as `trialCommand`.
+    """
 
     _names: ClassVar[frozenset[str] | None] = None  # None: any
 
     def __init__(self, **fields: Any) -> None:
         for name, value in fields.items():
-            setattr(self, name, value)
+            setattr(self, _snake(name), value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a field."""
@@ -48,15 +54,29 @@ class ConfigBase:
             raise AttributeError(f"{type(self).__name__} has no field {name!r}")
 
     def json(self) -> dict[str, Any]:
-        """Return the fields that are set, paths being absolute."""
-        return {name: _plain(name, value) for name, value in vars(self).items() if value is not None}
+        """Return the fields that are set by the names of NNI's JSON, paths being absolute."""
+        return self.plain(_camel)
+
+    def plain(self, named: Callable[[str], str] = str) -> dict[str, Any]:
+        """Return the fields that are set, paths being absolute; `named` gives a field its name."""
+        fields = {name: value for name, value in vars(self).items() if value is not None}
+        return {named(name): _plain(name, value, named) for name, value in fields.items()}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _plain(name: str, value: Any, named: Callable[[str], str]) -> Any:
     if isinstance(value, ConfigBase):
-        return value.json()
+        return value.plain(named)
     if isinstance(value, list | tuple):
-        return [_plain(name, item) for item in value]
+        return [_plain(name, item, named) for item in value]
     if name in _PATHS:
         return os.path.abspath(os.path.expanduser(value))
     return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -72,9 +92,9 @@ class AlgorithmConfig(ConfigBase):
     ) -> None:
         super().__init__(name=name, class_args=dict(class_args or {}), **fields)
 
-    def json(self) -> dict[str, Any]:
-        """Return the fields that are set; none if it names no algorithm."""
-        return super().json() if self.name or self.class_name else {"name": "_none_"}
+    def plain(self, named: Callable[[str], str] = str) -> dict[str, Any]:
+        """Return the fields that are set; if it names no algorithm, NNI's name for that."""
+        return super().plain(named) if self.name or self.class_name else dict(_UNSET)
 
 
 class CustomAlgorithmConfig(AlgorithmConfig):
@@ -131,7 +151,7 @@ class ExperimentConfig(ConfigBase):
             made["training_service"] = [_service(name) for name in training_service_platform]
         elif training_service_platform is not None:
             made["training_service"] = _service(training_service_platform)
-        super().__init__(**{**made, **fields})
+        super().__init__(**{**made, **{name: _made(_snake(name), value) for name, value in fields.items()}})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ExperimentConfig:
@@ -141,9 +161,25 @@ class ExperimentConfig(ConfigBase):
         given = {name: getattr(own, name) for name in own.model_fields_set}
         return cls(**{name: _section(name, value) for name, value in given.items()})
 
+    def json(self) -> dict[str, Any]:
+        """Return the fields that are set by the names of NNI's JSON, and the search space of `search_space_file`."""
+        without = (_UNSET, "none")
+        found = {
+            name: value
+            for name, value in super().json().items()
+            if name != "assessor" or value not in without
+        }
+        if self.search_space_file is not None:
+            found["searchSpace"] = read_source(self.search_space_file).data
+        return found
+
+    def plain(self, named: Callable[[str], str] = str) -> dict[str, Any]:
+        """Return the fields that are set, with an assessor only if one is named, as in NNI."""
+        return {"assessor": "none", **super().plain(named)}
+
     def validate(self) -> None:
         """Raise `ConfigError` with all problems."""
-        OwnConfig.from_dict(self.json())
+        OwnConfig.from_dict(self.plain())
 
 
 def _service(platform: str) -> ConfigBase:
@@ -151,7 +187,21 @@ def _service(platform: str) -> ConfigBase:
     return ConfigBase(platform=platform) if known is None else known()
 
 
+def _made(name: str, value: Any) -> Any:
+    """Return the section that a mapping describes, and any other value as it is."""
+    if not isinstance(value, dict):
+        return value
+    if name in ("tuner", "assessor", "advisor"):
+        return AlgorithmConfig(**value)
+    if name == "training_service":
+        kind = {"local": LocalConfig, "ray": RayConfig}.get(str(value.get("platform")), ConfigBase)
+        return kind(**value)
+    return value
+
+
 def _section(name: str, value: Any) -> Any:
+    if value is None:
+        return None
     if name in ("tuner", "assessor"):
         return AlgorithmConfig(**{key: getattr(value, key) for key in value.model_fields_set})
     if name == "training_service":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from typing import Any
 
 from .nni_config import ExperimentConfig
 from .store import ExperimentFolder, StoreError, default_directory
-from .store.reading import ExperimentView, TrialQuery
+from .store.reading import ExperimentView, TrialQuery, nni_metadata, nni_profile, nni_statistics
 
 __all__ = [
     "Experiment",
@@ -109,6 +110,7 @@ class Experiment:
         self.id = id
         self.port: int | None = None
         self.url_prefix: str | None = None
+        self._viewer: subprocess.Popen[bytes] | None = None
 
     # to start and to end
 
@@ -119,8 +121,11 @@ class Experiment:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "experiment.json"
             more = {"debug": True} if debug else {}
-            path.write_text(json.dumps({**self.config.json(), **more}), encoding="utf-8")
-            made = json.loads(_verb("create", path, *self._named(), "--json"))
+            path.write_text(json.dumps({**self.config.plain(), **more}), encoding="utf-8")
+            try:
+                made = json.loads(_verb("create", path, *self._named(), "--json"))
+            except ExperimentError as error:  # the user has no such file
+                raise ExperimentError(re.sub(rf"{re.escape(str(path))}(:\d+)*: ", "", str(error))) from None
         self._began(made, port, run_mode)
 
     def run(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> bool | None:
@@ -145,8 +150,9 @@ class Experiment:
         return begin(port, wait_completion, debug)
 
     def stop(self) -> None:
-        """End the experiment with its trials; nothing happens if it has ended."""
+        """End the experiment with its trials, and its pages; nothing happens if it has ended."""
         atexit.unregister(self.stop)
+        self._end_view()
         if self.has_checkpoint() and self.get_status() not in _ENDED:
             _verb("stop", self._path())
 
@@ -154,12 +160,12 @@ class Experiment:
         """Show the pages of an experiment, until Ctrl-C or, with `non_blocking`, until the script ends."""
         experiment, given = _or_named(self)
         words = [*_COMMAND, "ui", str(experiment._path()), "--port", str(port), "--no-browser"]
-        server = subprocess.Popen(words)
+        experiment._viewer = subprocess.Popen(words)
         if non_blocking:
-            atexit.register(server.terminate)
+            atexit.register(experiment._end_view)
         else:
             with suppress(KeyboardInterrupt):
-                server.wait()
+                experiment._viewer.wait()
         return experiment if given else None
 
     @classmethod
@@ -187,24 +193,16 @@ class Experiment:
     # to read
 
     def get_status(self) -> str:
-        """Return the status, in NNI's words."""
+        """Return the status, in NNI's words; of an experiment that has ended VIEWED while `view` shows its pages."""
         with self._view() as view:
-            return view.summary()["status"]
+            status = view.summary()["status"]
+        is_viewed = self._viewer is not None and self._viewer.poll() is None
+        return "VIEWED" if is_viewed and status in _ENDED else status
 
     def get_experiment_profile(self) -> dict[str, Any]:
         """Return the config as `params`, and how far the experiment is; times in ms."""
         with self._view() as view:
-            summary = view.summary()
-            return {
-                "id": summary["id"],
-                "params": view.config(),
-                "execDuration": int(summary["run_time"]),
-                "logDir": str(self._path()),
-                "startTime": _ms(summary["created"]),
-                "endTime": None if summary["end_time"] is None else _ms(summary["end_time"]),
-                "nextSequenceId": summary["trials"],
-                "revision": 1,
-            }
+            return {"endTime": None, **nni_profile(view)}
 
     def get_experiment_metadata(self, exp_id: str) -> dict[str, Any]:
         """Return the line of an experiment in the list of all."""
@@ -214,16 +212,14 @@ class Experiment:
         """Return a line for each experiment in the folder of this one; those that cannot be read are left out."""
         lines = []
         for folder in ExperimentFolder.all(self._directory()):
-            with suppress(StoreError):
-                lines.append(_metadata(folder))
+            with suppress(StoreError), ExperimentView(folder) as view:
+                lines.append(nni_metadata(view))
         return lines
 
     def get_job_statistics(self) -> list[dict[str, Any]]:
         """Return how many trials have each status."""
-        counts: dict[str, int] = {}
-        for trial in self._trials():
-            counts[trial["status"]] = counts.get(trial["status"], 0) + 1
-        return [{"trialJobStatus": status, "trialJobNumber": number} for status, number in counts.items()]
+        with self._view() as view:
+            return nni_statistics(view)
 
     def get_trial_job(self, trial_job_id: str) -> TrialJob:
         """Return one trial; raise `ExperimentError` if there is none."""
@@ -281,18 +277,25 @@ class Experiment:
 
     # inside
 
+    def _end_view(self) -> None:
+        if self._viewer is not None:
+            self._viewer.terminate()
+            self._viewer.wait()
+            self._viewer = None
+
     def _named(self) -> list[str]:
         return [] if self.id is None else ["--experiment-id", self.id]
 
     def _began(self, made: dict[str, Any], port: int, run_mode: RunMode) -> None:
         self.id, self.port, self._folder = made["id"], port, Path(made["folder"])
+        print(f"experiment {self.id}; to see its pages: pitchpipe ui {self.id}", file=sys.stderr)
         if run_mode is not RunMode.Detach:
             atexit.register(self.stop)
         if run_mode is RunMode.Foreground:
             self._ended_well()
 
     def _ended_well(self) -> bool:
-        """Wait until the experiment has ended; Ctrl-C stops it. Return whether it did not fail."""
+        """Wait until the experiment has ended, and print how; Ctrl-C stops it. Return whether it did not fail."""
         manager = ExperimentFolder(self._path()).manager()
         try:
             while manager is not None and not manager.wait(3600.0):
@@ -300,6 +303,7 @@ class Experiment:
         except KeyboardInterrupt:
             self.stop()
             raise
+        print(_verb("status", self._path()), end="", file=sys.stderr)
         return self.get_status() != "ERROR"
 
     def _directory(self) -> Path:
@@ -343,30 +347,20 @@ class Experiment:
         )
 
 
-def _metadata(folder: ExperimentFolder) -> dict[str, Any]:
-    with ExperimentView(folder) as view:
-        summary, config = view.summary(), view.config()
-    return {
-        "id": summary["id"],
-        "experimentName": summary["name"],
-        "status": summary["status"],
-        "platform": config["trainingService"]["platform"],
-        "startTime": _ms(summary["created"]),
-        "endTime": "N/A" if summary["end_time"] is None else _ms(summary["end_time"]),
-        "logDir": str(folder.path.parent),
-    }
-
-
 def _or_named(experiment: Any) -> tuple[Experiment, bool]:
     """Return the experiment, and whether a method was called on the class with its id."""
     return (Experiment(id=experiment), True) if isinstance(experiment, str) else (experiment, False)
 
 
 def _verb(*words: object) -> str:
-    """Run a verb and return what it prints; raise `ExperimentError` with its message if it fails."""
+    """Run a verb and return what it prints; raise `ExperimentError` with its message if it fails.
+
+    What it says beside its output, a warning about the config for example, goes to stderr.
+    """
     done = subprocess.run([*_COMMAND, *map(str, words)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise ExperimentError(done.stderr.strip() or done.stdout.strip())
+    print(done.stderr, end="", file=sys.stderr)
     return done.stdout
 
 

@@ -20,20 +20,37 @@ Theme = Literal["light", "dark"]
 class Plots:
     """Draws an experiment as plotly figures; `theme` is "light" or "dark", docs/figures.md shows them all.
 
-    Each call reads the folder again; nothing needs to be running. All raise `StoreError` if the experiment cannot be
-    read and `KeyError`, with the known names, for an unknown objective or parameter.
+    `log` is the scale of the results (None: what suits them), `show_all` shows those that would flatten the others, and
+    `smoothing` is from 0 to below 1. Each call reads the folder again; nothing needs to be running. All raise
+    `StoreError` if the experiment cannot be read and `KeyError`, with the known names, for an unknown objective or
+    parameter.
     """
 
     def _folder_to_plot(self) -> Path:
         raise NotImplementedError
 
-    def plot_history(self, objective: str | None = None, *, theme: Theme = "light") -> go.Figure:
+    def plot_history(
+        self,
+        objective: str | None = None,
+        *,
+        log: bool | None = None,
+        show_all: bool = False,
+        theme: Theme = "light",
+    ) -> go.Figure:
         """Draw the result of each trial and the best so far; without a name, for every objective."""
-        return self._figure("plot_history", objective, theme=theme)
+        return self._figure("plot_history", objective, log=log, show_all=show_all, theme=theme)
 
-    def plot_curves(self, *, theme: Theme = "light") -> go.Figure:
+    def plot_curves(
+        self,
+        *,
+        smoothing: float = 0.0,
+        log: bool | None = None,
+        show_all: bool = False,
+        theme: Theme = "light",
+    ) -> go.Figure:
         """Draw the intermediate results of at most 200 trials; those of early-stopped trials are grey."""
-        return self._figure("plot_curves", theme=theme, curves=200)
+        options = {"smoothing": smoothing, "log": log, "show_all": show_all}
+        return self._figure("plot_curves", theme=theme, curves=200, **options)
 
     def plot_parallel(
         self, objective: str | None = None, parameters: Sequence[str] | None = None, *, theme: Theme = "light"
@@ -46,10 +63,17 @@ class Plots:
         return self._figure("plot_importance", objective, theme=theme)
 
     def plot_slice(
-        self, objective: str | None = None, parameters: Sequence[str] | None = None, *, theme: Theme = "light"
+        self,
+        objective: str | None = None,
+        parameters: Sequence[str] | None = None,
+        *,
+        log: bool | None = None,
+        show_all: bool = False,
+        theme: Theme = "light",
     ) -> go.Figure:
         """Draw the result against each parameter alone."""
-        return self._figure("plot_slice", objective, parameters=parameters, theme=theme)
+        options = {"parameters": parameters, "log": log, "show_all": show_all}
+        return self._figure("plot_slice", objective, theme=theme, **options)
 
     def plot_contour(
         self, x: str, y: str, objective: str | None = None, *, theme: Theme = "light"
@@ -61,14 +85,16 @@ class Plots:
         """Draw when and where each attempt ran, and how it ended."""
         return self._figure("plot_timeline", theme=theme, attempts=True)
 
-    def plot_pareto(self, objectives: Sequence[str] | None = None, *, theme: Theme = "light") -> go.Figure:
+    def plot_pareto(
+        self, objectives: Sequence[str] | None = None, *, show_all: bool = False, theme: Theme = "light"
+    ) -> go.Figure:
         """Draw the trials by two objectives, with those on the Pareto front marked."""
-        return self._figure("plot_pareto", objectives, theme=theme)
+        return self._figure("plot_pareto", objectives, show_all=show_all, theme=theme)
 
     def plot_edf(
         self, *others: Plots | str | Path, objective: str | None = None, theme: Theme = "light"
     ) -> go.Figure:
-        """Draw the share of trials at least as good as each result, here and in other experiments or folders."""
+        """Draw which share of the trials reaches each result, and the best so far, here and in other experiments."""
         from .server import figures
 
         folders = [other._folder_to_plot() if isinstance(other, Plots) else Path(other) for other in others]

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from .plots import Plots
 
-__all__ = ["BestTrial", "ExperimentResult", "result_of"]
+__all__ = ["BestTrial", "ExperimentResult", "Interrupted", "result_of"]
 
 Row = dict[str, Any]
 
@@ -75,6 +76,7 @@ class ExperimentResult(Plots):
     directions: dict[str, str] | None = None
     defaults: BestTrial | None = None
     gain: float | dict[str, float] | None = None
+    _keeps: object = field(default=None, repr=False, compare=False)  # the folder goes with it
 
     @cached_property
     def trials(self) -> list[Row]:
@@ -159,14 +161,40 @@ class ExperimentResult(Plots):
             return read_health(view)
 
     def dataframe(self) -> Any:
-        """Return the trials as a pandas DataFrame: one row each, nested columns as `parameters.x`; needs pandas."""
+        """Return the trials as a pandas DataFrame: one row each, nested columns as `parameters.x`; needs pandas.
+
+        `start_time` and `end_time` are times (datetime64, UTC), `duration` is in seconds.
+        """
         try:
             import pandas
         except ImportError as error:
             raise ImportError("dataframe() needs pandas: pip install pandas") from error
         from .store.reading import flat
 
-        return pandas.DataFrame([flat(row) for row in self.trials])
+        table = pandas.DataFrame([flat(row) for row in self.trials])
+        for name in ("start_time", "end_time"):
+            if name in table:
+                table[name] = pandas.to_datetime(table[name].astype(float), unit="s", utc=True)
+        return table
+
+    def _repr_html_(self) -> str:
+        from .store.reading import counts_text
+
+        objectives = ", ".join(f"{direction} {name}" for name, direction in self._directions.items())
+        head = (
+            f"experiment <b>{escape(self.id)}</b>: {self.status} ({counts_text(self.counts) or 'no trials'})"
+        )
+        front = self.best if isinstance(self.best, list) else [self.best] if self.best is not None else []
+        names = list(dict.fromkeys(name for one in front for name in one.parameters))
+        rows = [
+            [one.sequence_id, *_numbers(one.value), *(one.parameters.get(name, "") for name in names)]
+            for one in front
+        ]
+        reason = f"<p>{escape(self.reason)}</p>" if self.reason else ""
+        table = (
+            _table(["trial", *self._directions, *names], rows) if rows else "<p>no trial has succeeded</p>"
+        )
+        return f"<p>{head}, {escape(objectives)}</p>{reason}{table}"
 
     def _folder_to_plot(self) -> Path:
         return self.folder
@@ -174,6 +202,23 @@ class ExperimentResult(Plots):
     @property
     def _directions(self) -> dict[str, str]:
         return self.directions or {"default": "minimize"}
+
+
+def _numbers(value: float | dict[str, float]) -> list[float]:
+    return list(value.values()) if isinstance(value, dict) else [value]
+
+
+def _plain(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return an HTML table."""
+    return f"<table>{_line(names, 'th')}{''.join(_line(row, 'td') for row in rows)}</table>"
+
+
+def _line(cells: Sequence[Any], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(str(_plain(cell)))}</{tag}>' for cell in cells)}</tr>"
 
 
 def _row(trial: Row, objectives: Sequence[str]) -> Row:
@@ -194,8 +239,19 @@ def _value_of(trial: Row, objectives: Sequence[str]) -> Any:
     return values[objectives[0]] if len(objectives) == 1 else {name: values[name] for name in objectives}
 
 
-def result_of(folder: Path) -> ExperimentResult:
-    """Return the results in the folder of an experiment, running or not; raise `StoreError`."""
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a search; `result` has the results so far."""
+
+    def __init__(self, message: str, result: ExperimentResult) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+def result_of(folder: Path, keeps: object = None) -> ExperimentResult:
+    """Return the results in the folder of an experiment, running or not; raise `StoreError`.
+
+    What it `keeps` lives as long as the results.
+    """
     from .store.reading import ExperimentView, gains_over_defaults
 
     with ExperimentView(folder) as view:
@@ -214,6 +270,7 @@ def result_of(folder: Path) -> ExperimentResult:
         directions=directions,
         defaults=_best_of(defaults, names) if defaults and defaults["status"] == "SUCCEEDED" else None,
         gain=gains[names[0]] if gains and len(names) == 1 else gains,
+        _keeps=keeps,
     )
 
 

@@ -19,10 +19,12 @@ from .arguments import (
 )
 from .checkpoint_folder import CheckpointFolder
 from .fronts import Fronts, crowding_distances
+from .user_registry import Registered, register, registered, registry_file, unregister
 
 __all__ = [
     "CheckpointFolder",
     "Fronts",
+    "Registered",
     "Registry",
     "UnknownAlgorithm",
     "check",
@@ -34,7 +36,11 @@ __all__ = [
     "one_of",
     "optional_mapping",
     "positive",
+    "register",
+    "registered",
+    "registry_file",
     "seed_of",
     "signature_problems",
     "synonym",
+    "unregister",
 ]

@@ -38,9 +38,11 @@ class CommandType(Enum):
     'NewTrialJob'
     """
 
+    wire: bytes  # the value, as a plain attribute: every frame needs it
     code: str  # the value as text
 
     def __init__(self, wire: bytes) -> None:
+        self.wire = wire
         self.code = wire.decode()
 
     # manager -> dispatcher

@@ -34,7 +34,7 @@ def encode_frame(command: CommandType, payload: str = "") -> bytes:
         raise BadPayload("a payload that UTF-8 cannot hold", error.start, shown) from error
     if len(data) > MAX_LENGTH:
         raise FrameTooLong(f"a payload of {len(data)} bytes, more than {MAX_LENGTH},", 0, data[:32])
-    return b"%s%014d%s" % (command.value, len(data), data)
+    return b"%s%014d%s" % (command.wire, len(data), data)
 
 
 class FrameDecoder:

@@ -27,7 +27,7 @@ def metric_value(value: Any, key: str = "default") -> float:
     if not isinstance(value, dict):
         return _number(value, "")
     if key not in value:
-        raise MetricError(f"reported a dict without {key!r}")
+        raise MetricError(f"reported a dict without {key!r}{_names_in(value, key)}")
     return _number(value[key], f" under {key!r}")
 
 
@@ -40,6 +40,13 @@ def with_default(report: Any, name: str) -> Any:
     if name == "default" or not isinstance(report, dict) or name not in report:
         return report
     return {**report, "default": report[name]}
+
+
+def _names_in(value: dict[Any, Any], key: str) -> str:
+    if not value:
+        return ""
+    found = ", ".join(map(repr, list(value)[:5]))
+    return f": it has {found}; report {key!r}, or name one of these in `objectives`"
 
 
 def _number(value: Any, where: str) -> float:

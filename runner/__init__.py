@@ -38,6 +38,7 @@ from .events import (
     Reported,
     ResourcesChanged,
     ResumeRequested,
+    RetryCancelledRequested,
     RetryFailedRequested,
     SearchSpaceChanged,
     StartRefused,
@@ -56,7 +57,7 @@ from .payloads import added_trial
 from .recording import event_of, recorded
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .trial_runner import TrialRunner
-from .verdicts import fingerprint, is_no_room, last_line, signal_name
+from .verdicts import check_final, fingerprint, is_no_room, last_line, signal_name
 from .vocabulary import TUNE_STATUS
 
 __all__ = [
@@ -100,6 +101,7 @@ __all__ = [
     "RestoreDispatcher",
     "ResumeRequested",
     "Retries",
+    "RetryCancelledRequested",
     "RetryFailedRequested",
     "SearchSpaceChanged",
     "SendCommand",
@@ -117,6 +119,7 @@ __all__ = [
     "TrialStatus",
     "Verdict",
     "added_trial",
+    "check_final",
     "event_of",
     "fingerprint",
     "interval",

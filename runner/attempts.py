@@ -20,7 +20,7 @@ __all__ = [
     "leave_rung",
     "note_checkpoint",
     "resume_text",
-    "retry_failed",
+    "retry_ended",
     "rewind",
     "start_from",
 ]
@@ -94,8 +94,8 @@ def forget_checkpoint(trial: Trial) -> None:
     trial.checkpoint, trial.checkpoint_sequence = None, 0
 
 
-def retry_failed(trial: Trial, from_checkpoint: bool) -> None:
-    """Reset a failed trial so that it can run again; its past attempts stay."""
+def retry_ended(trial: Trial, from_checkpoint: bool) -> None:
+    """Reset a failed or cancelled trial so that it can run again; its past attempts stay."""
     trial.user_retries += 1
     trial.failed = {}
     trial.end_time = None

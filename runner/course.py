@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from ..protocol import CommandType, Objective, is_starting_point
+from .attempts import retry_ended
 from .effects import Finish
 from .experiment_status import ExperimentStatus
 from .families import Families, Family, Repeats
@@ -66,8 +67,8 @@ class Course:
     @property
     def is_stalled(self) -> bool:
         """Whether all trials wait for a resume, and nothing else can happen."""
-        live, paused = self.trials.live, self.trials.counts[TrialStatus.PAUSED]
-        return self.state.may_start and self.requests.total == 0 and 0 < paused == len(live)
+        paused = self.trials.paused_count
+        return 0 < paused == len(self.trials.live) and self.state.may_start and self.requests.total == 0
 
     def add(self, parameter_id: int | str | None, record: str) -> None:
         """Add a trial; where configurations are repeated, it is the first of its family."""
@@ -101,7 +102,7 @@ class Course:
     def _free_slots(self) -> int:
         """Return for how many slots there is no trial."""
         trials, limits = self.trials, self.state.limits
-        return limits.trial_concurrency - len(trials.live) + trials.counts[TrialStatus.PAUSED]
+        return limits.trial_concurrency - len(trials.live) + trials.paused_count
 
     def _trials_left(self) -> int:
         """Return how many more trials may be made or asked for."""
@@ -195,6 +196,24 @@ class Course:
             self._judge_failure(trial)
         elif trial.status in (TrialStatus.SUCCEEDED, TrialStatus.EARLY_STOPPED):
             self.streak.clear()  # a cancelled trial does not show that anything works
+        elif trial.status is TrialStatus.SYS_CANCELED and self.may_undo(trial):
+            # The end that cancelled it was interrupted by a kill, and the experiment resumed since.
+            self.run_again(trial, from_checkpoint=True)
+
+    def may_undo(self, trial: Trial) -> bool:
+        """Return whether a trial that the end of the experiment cancelled runs again, as it does not end now.
+
+        Trials with a budget stay cancelled, because their tuner has planned without them; so do repeats, which their
+        family replaces.
+        """
+        return not self.state.is_ending and trial.budget is None and self.families.of(trial) is None
+
+    def run_again(self, trial: Trial, from_checkpoint: bool) -> None:
+        """Let a trial that has ended wait for another attempt."""
+        retry_ended(trial, from_checkpoint)
+        self.trials.reopen(trial)
+        if (first := self.families.reopen(trial)) is not None:
+            self.output.note(first)
 
     def may_run_again(self, trial: Trial, verdict: Verdict) -> bool:
         """Return whether a failed attempt is retried: never after a final result, nor while the experiment ends."""

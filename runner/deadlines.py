@@ -44,6 +44,8 @@ class Deadlines:
 
     def next(self, longest: float | None, longest_trial: float | None) -> float | None:
         """Return the earliest deadline; None if there is none."""
+        if longest is None and longest_trial is None:
+            return None  # as usual, and this is asked in each turn
         first = next(iter(self._timed.values()), None)
         dues = (None if first is None else _due(first, longest_trial), self.of_experiment(longest))
         return min((due for due in dues if due is not None), default=None)

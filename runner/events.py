@@ -36,6 +36,7 @@ __all__ = [
     "Reported",
     "ResourcesChanged",
     "ResumeRequested",
+    "RetryCancelledRequested",
     "RetryFailedRequested",
     "SearchSpaceChanged",
     "StartRefused",
@@ -75,9 +76,10 @@ class AttemptEvent(TrialEvent):
 
 @dataclass(slots=True)
 class DispatcherReady(Event):
-    """The dispatcher has replied Initialized and takes requests."""
+    """The dispatcher has replied Initialized and takes requests; `any_results` are the kinds that need no number."""
 
     wants_periodical: bool = True
+    any_results: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -264,6 +266,11 @@ class RetryFailedRequested(Event):
     """A user retries the failed trials of an earlier run, from their checkpoints or from the start."""
 
     from_checkpoint: bool = True
+
+
+@dataclass(slots=True)
+class RetryCancelledRequested(Event):
+    """A user continues an experiment whose end cancelled trials."""
 
 
 @dataclass(slots=True)

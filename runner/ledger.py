@@ -17,14 +17,33 @@ __all__ = ["Assignment", "Ledger", "Request", "Totals"]
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
-    """What one trial takes; `gpus` None leaves the GPUs alone, 0 hides them. Memory in bytes."""
+    """What one trial takes; `gpus` None leaves the GPUs alone, 0 hides them. Memory in bytes.
+
+    A trial of several `nodes` takes an equal part of everything on each.
+    """
 
     cpus: float = 0.0
     memory: int = 0
     gpus: float | None = None
     custom: Mapping[str, float] = field(default_factory=dict)
+    nodes: int = 1
+
+    @property
+    def per_node(self) -> Request:
+        """The part of the trial on one of its nodes.
+
+        >>> Request(cpus=4, gpus=2, nodes=2).per_node
+        Request(cpus=2.0, memory=0, gpus=1.0, custom={}, nodes=1)
+        """
+        if self.nodes == 1:
+            return self
+        gpus = None if self.gpus is None else self.gpus / self.nodes
+        custom = {name: amount / self.nodes for name, amount in self.custom.items()}
+        return Request(
+            cpus=self.cpus / self.nodes, memory=self.memory // self.nodes, gpus=gpus, custom=custom
+        )
 
     @cached_property
     def amounts(self) -> Mapping[str, float]:
@@ -112,12 +131,11 @@ class Ledger:
         for name, amount in request.amounts.items():
             there = self.totals.amounts.get(name, 0.0)
             if amount > there + _ROUNDING:
-                return f"a trial needs {_show(name, amount)}, and there is {_show(name, there)} in all"
+                return f"a trial needs {_show(name, amount)}, and there {_only(name, there)}"
         gpus = request.gpus or 0
         there = len(self.totals.devices) or self.totals.anonymous_gpus
-        are = "is" if there == 1 else "are"
         if gpus > there:
-            return f"a trial needs {gpus:g} GPU{'s' * (gpus > 1)}, and there {are} {there:g} in all"
+            return f"a trial needs {_show('GPU', gpus)}, and there {_only('GPU', there)}"
         return None
 
     def why_not(self, request: Request) -> str:
@@ -172,5 +190,22 @@ class Ledger:
 
 def _show(name: str, amount: float) -> str:
     if name == "memory":
-        return f"{amount / 2**30:.3g} GiB of memory"
-    return f"{amount:g} {name}"
+        return f"{_quantity(name, amount)} of memory"
+    return f"{amount:g} {name}{'s' * (name in ('CPU', 'GPU') and amount > 1)}"
+
+
+def _only(name: str, amount: float) -> str:
+    if not amount:
+        return "is none"
+    return f"{'is' if amount == 1 or name == 'memory' else 'are'} only {_quantity(name, amount)}"
+
+
+def _quantity(name: str, amount: float) -> str:
+    """Return a number without its noun.
+
+    >>> _quantity("memory", 400 * 2**20), _quantity("memory", 3 * 2**29), _quantity("CPU", 0.5)
+    ('400 MiB', '1.5 GiB', '0.5')
+    """
+    if name != "memory":
+        return f"{amount:g}"
+    return f"{amount / 2**20:.3g} MiB" if amount < 2**30 else f"{amount / 2**30:.3g} GiB"

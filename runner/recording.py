@@ -20,7 +20,7 @@ from .trial_runner import TrialRunner
 __all__ = ["event_of", "recorded", "replay"]
 
 _KINDS: Mapping[str, type[Any]] = {name: vars(events)[name] for name in events.__all__}
-_TUPLES = ("devices", "busy_devices")  # fields that JSON holds as lists
+_TUPLES = ("devices", "busy_devices", "any_results")  # fields that JSON holds as lists
 
 
 def recorded(event: Event) -> dict[str, Any]:

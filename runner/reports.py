@@ -56,7 +56,8 @@ class Reports:
         trial.next_sequence = event.sequence + 1
         self._output.note(trial)
         self._keep(trial, event, "PERIODICAL")
-        if (verdict := check_intermediate(event.value, self._main)) is not None:
+        is_any = "PERIODICAL" in self._state.any_results
+        if not is_any and (verdict := check_intermediate(event.value, self._main)) is not None:
             reason = f"intermediate result {event.sequence}: {verdict.reason}"
             self._trials.stop_attempt(trial, Verdict(verdict.cause, reason, verdict.kind))
         elif self._is_judged(trial) and event.sequence >= trial.next_unsent:
@@ -79,8 +80,10 @@ class Reports:
             return
         judged = check_final(event.value, self._names)
         if isinstance(judged, Verdict):
-            self._trials.stop_attempt(trial, judged)
-            return
+            if judged.kind is FailureKind.NAN or not self._may_be_anything(trial):
+                self._trials.stop_attempt(trial, judged)
+                return
+            judged = None  # the tuner gets it as it is
         if ends_rung(trial, event.value):
             self._reach_rung(trial, event.value)
             return
@@ -92,6 +95,10 @@ class Reports:
             self._output.send(CommandType.ImportData, import_payload(trial.record, event.value))
         else:
             self._send(trial, "FINAL", 0, event.value)
+
+    def _may_be_anything(self, trial: Trial) -> bool:
+        """Return whether a final result need not be a number: the tuner takes any, and there is no mean to make."""
+        return "FINAL" in self._state.any_results and self._course.families.of(trial) is None
 
     def _reach_rung(self, trial: Trial, value: str) -> None:
         """Send a final result as the last intermediate one of the budget, unless that was sent."""

@@ -23,6 +23,7 @@ class ExperimentState:
         self.error = ""
         self.is_ready = False  # the dispatcher takes requests
         self.wants_periodical = True  # the dispatcher wants intermediate results
+        self.any_results: tuple[str, ...] = ()  # the kinds of results that need no number
 
     @property
     def may_start(self) -> bool:

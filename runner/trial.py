@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Container
 from dataclasses import dataclass, field
 from enum import StrEnum
+from string import ascii_lowercase, ascii_uppercase, digits
 
 __all__ = [
     "TRIAL_MOVES",
@@ -35,7 +36,7 @@ class TrialStatus(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the trial has ended; a user can retry a failed one."""
+        """Whether the trial has ended; a failed or cancelled one can be run again."""
         return self not in _LIVE
 
 
@@ -91,7 +92,7 @@ TRIAL_MOVES: dict[TrialStatus, dict[Cause, TrialStatus]] = {
     TrialStatus.FAILED: {Cause.RESUMED: TrialStatus.WAITING},
     TrialStatus.EARLY_STOPPED: {},
     TrialStatus.USER_CANCELED: {},
-    TrialStatus.SYS_CANCELED: {},
+    TrialStatus.SYS_CANCELED: {Cause.RESUMED: TrialStatus.WAITING},
 }
 
 
@@ -136,7 +137,7 @@ class Trial:
     one to send to the dispatcher. The next attempt starts from `checkpoint` (a path in the experiment's folder), and
     `checkpoint_sequence` is its first result; `copy_of` is the checkpoint of another trial to be copied there before.
     `failed` counts failed attempts by kind; `resume` is the JSON of a resume that waits for the pause; `user_retries`
-    counts how often the user had the trial run again after it had failed.
+    counts how often the user had the trial run again after it had ended.
     """
 
     trial_id: str
@@ -195,8 +196,13 @@ class Trial:
         return self.slot is not None
 
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_SIGNS = _LETTERS + "0123456789"
+def _table(signs: str) -> bytes:
+    """Return the table that makes each byte one of the signs."""
+    return bytes(ord(signs[byte % len(signs)]) for byte in range(256))
+
+
+_LETTERS = _table(ascii_uppercase + ascii_lowercase)
+_SIGNS = _table(ascii_uppercase + ascii_lowercase + digits)
 
 
 def new_trial_id(experiment_id: str, sequence_id: int, taken: Container[str]) -> str:
@@ -207,9 +213,7 @@ def new_trial_id(experiment_id: str, sequence_id: int, taken: Container[str]) ->
     """
     for attempt in range(1000):
         digest = hashlib.blake2b(f"{experiment_id}/{sequence_id}/{attempt}".encode(), digest_size=5).digest()
-        trial_id = _LETTERS[digest[0] % len(_LETTERS)] + "".join(
-            _SIGNS[byte % len(_SIGNS)] for byte in digest[1:]
-        )
+        trial_id = (digest[:1].translate(_LETTERS) + digest[1:].translate(_SIGNS)).decode()
         if trial_id not in taken:
             return trial_id
     raise RuntimeError("no free trial id: the experiment holds too many trials for ids of five characters")

@@ -100,12 +100,18 @@ class TrialRunner:
             happened.TrialAddRequested: self._user.add,
             happened.CompleteRequested: self._user.complete,
             happened.RetryFailedRequested: self._user.retry_failed,
+            happened.RetryCancelledRequested: self._user.retry_cancelled,
             happened.StopRequested: self._user.stop,
             happened.LimitsChanged: self._user.limits,
             happened.SearchSpaceChanged: self._user.search_space,
             happened.DataImported: self._user.data,
             happened.Tick: self._user.time_passed,
         }
+
+    @property
+    def has_failed_alike(self) -> bool:
+        """Whether the experiment was ended because its first trials failed alike."""
+        return self._course.streak.is_full
 
     # ------------------------------------------------------------------ the ways in and out
 
@@ -131,6 +137,7 @@ class TrialRunner:
             "again": [trial.sequence_id for trial in self._trials.requeued()],
             "streak": self._course.streak.snapshot(),
             "stall_is_told": self._trials.stall_was_reported,
+            "any_results": list(self._state.any_results),
         }
 
     def restore(self, trials: Iterable[Trial], snapshot: Mapping[str, Any], run_time: float) -> None:
@@ -138,6 +145,7 @@ class TrialRunner:
         self._course.requests.restore(snapshot)
         self._course.streak.restore(snapshot.get("streak"))
         self._trials.stall_was_reported = snapshot.get("stall_is_told", False)
+        self._state.any_results = tuple(snapshot.get("any_results", ()))
         self._trials.deadlines.restore(run_time)
         self._trials.restore(trials, snapshot.get("again", ()), snapshot.get("lost_agents", {}))
         self._course.restore()

@@ -67,6 +67,11 @@ class Trials:
         """Return the trials that an executor was asked to run and that have not ended."""
         return [trial for trial in self.live.values() if trial.is_assigned]
 
+    @property
+    def paused_count(self) -> int:
+        """How many trials are PAUSED."""
+        return self.counts.get(TrialStatus.PAUSED, 0)  # `Counter` is slow with what it has not counted
+
     def order(self, trial: Trial) -> AttemptOrder:
         """Return the order for the current attempt of an assigned trial."""
         if trial.slot is None or trial.agent is None:
@@ -212,18 +217,18 @@ class Trials:
         self._requeue(trial, Cause.RETRIED)
 
     def reopen(self, trial: Trial) -> None:
-        """Let a FAILED trial wait for its next attempt."""
+        """Let a trial that has ended wait for its next attempt."""
         self.live[trial.trial_id] = trial
         self._requeue(trial, Cause.RESUMED)
 
     def _requeue(self, trial: Trial, cause: Cause) -> None:
-        """Queue a trial for its next attempt, before all that were never started."""
+        """Queue a trial for its next attempt, before all that were never started; or for its first one, as the last."""
         if (superseded := rewind(trial)) is not None:
             self.output.changes.superseded.append(superseded)
         trial.reason = ""
         self.stall_was_reported = False
         self._move(trial, cause)
-        self.waiting.insert(len(self.requeued()), trial)
+        self.waiting.insert(len(self.requeued()) if trial.attempt else len(self.waiting), trial)
 
     # ------------------------------------------------------------------ the end
 

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 from ..protocol import CommandType, is_starting_point
 from . import events as happened
-from .attempts import leave_rung, retry_failed
+from .attempts import leave_rung
 from .course import Course
 from .experiment_status import ExperimentStatus
 from .limits import Limits
@@ -77,13 +77,19 @@ class UserRequests:
         """Run all failed trials again."""
         for trial in self._trials.all.values():
             if trial.status is TrialStatus.FAILED:
-                retry_failed(trial, event.from_checkpoint)
-                self._trials.reopen(trial)
-                if (first := self._course.families.reopen(trial)) is not None:
-                    self._output.note(first)
-        self._course.streak.clear()
+                self._course.run_again(trial, event.from_checkpoint)
+        self._course.streak.restart()
         self._course.failures.clear()
         self._course.proceed()
+
+    def retry_cancelled(self, _event: happened.RetryCancelledRequested) -> None:
+        """Run the trials again that the end of the experiment cancelled."""
+        cancelled = [one for one in self._trials.all.values() if one.status is TrialStatus.SYS_CANCELED]
+        retried = [one for one in cancelled if self._course.may_undo(one)]
+        for trial in retried:
+            self._course.run_again(trial, from_checkpoint=True)
+        if retried:
+            self._course.proceed()
 
     def stop(self, event: happened.StopRequested) -> None:
         """End the experiment."""

@@ -14,6 +14,7 @@ from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 
 __all__ = [
+    "NO_RESULT",
     "FailureStreak",
     "check_final",
     "check_intermediate",
@@ -25,6 +26,9 @@ __all__ = [
     "last_line",
     "signal_name",
 ]
+
+
+NO_RESULT = "ended without reporting a final result: call pitchpipe.report_final_result(value) once"
 
 
 def check_intermediate(value: str, main: str = "default") -> Verdict | None:
@@ -46,6 +50,11 @@ def check_intermediate(value: str, main: str = "default") -> Verdict | None:
 
 def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict:
     """Return the metrics of a final result, or the verdict on an unusable one."""
+    try:
+        if len(names) == 1 and math.isfinite(number := float(value)):
+            return (number,)  # the usual case, a bare number: no JSON parser needed
+    except ValueError:
+        pass
     result = loads(value)
     if missing := _missing(result, names):
         listed = ", ".join(map(repr, missing))
@@ -109,7 +118,7 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
             return Verdict(Cause.ENDED_WELL, "")
         return Verdict(Cause.ENDED_BADLY, _why_failed(ended), failure_kind(ended))
     if trial.final is None:
-        return Verdict(Cause.ENDED_BADLY, "ended without reporting a final result", FailureKind.USER_ERROR)
+        return Verdict(Cause.ENDED_BADLY, NO_RESULT, FailureKind.USER_ERROR)
     twice = f"reported a final result {trial.finals} times; the first counts" if trial.finals > 1 else ""
     return Verdict(Cause.ENDED_WELL, twice)
 
@@ -119,6 +128,7 @@ _IMPORT = re.compile(r"(ImportError|ModuleNotFoundError)\b")
 _OUT_OF_MEMORY = re.compile(
     r"MemoryError\b|(\w+\.)*OutOfMemoryError\b|.*CUDA out of memory|.*CUDA_ERROR_OUT_OF_MEMORY"
 )
+_OVER_LIMIT = re.compile(r"used .+, more than the limit of ")
 # The exit code of a shell whose command was ended by a signal is 128 + the signal.
 _BY_SHELL = {
     128 + number: number for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM)
@@ -174,6 +184,8 @@ def is_checkpoint_gone(error: str | None) -> bool:
 def _why_failed(ended: AttemptEnded) -> str:
     last = last_line(ended.error)
     number = ended.signal or _BY_SHELL.get(ended.exit_code or 0)
+    if ended.out_of_memory and _OVER_LIMIT.match(last):
+        return last  # the signal was ours
     if number:
         return f"killed by {signal_name(number)}" + (f": {last}" if last else "")
     if last and (not ended.exit_code or ended.out_of_memory or _says_enough(last, ended.error or "")):
@@ -243,7 +255,16 @@ class FailureStreak:
             return False
         self._reason = reason
         self.count += 1
-        return 0 < self.limit <= self.count
+        return self.is_full
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the first `limit` trials have failed alike."""
+        return not self._broken and 0 < self.limit <= self.count
+
+    def restart(self) -> None:
+        """Count from 0 again, because the failed trials run again; a streak that has ended stays ended."""
+        self.count, self._reason = 0, None
 
     def clear(self) -> None:
         """End the streak: a trial has shown that the experiment works."""

@@ -9,6 +9,19 @@ from .json_values import identity, plain_copy
 from .numeric import MAX_INTEGER, MAX_STEPS
 from .parameter import TYPES, Parameter
 from .problems import Path, Problem, SearchSpaceError, format_path
+from .sampling import (
+    choice,
+    lognormal,
+    lograndint,
+    loguniform,
+    normal,
+    qlognormal,
+    qloguniform,
+    qnormal,
+    quniform,
+    randint,
+    uniform,
+)
 from .space import SearchSpace, check
 from .units import UnitMap, unit_map
 
@@ -23,8 +36,19 @@ __all__ = [
     "SearchSpaceError",
     "UnitMap",
     "check",
+    "choice",
     "format_path",
     "identity",
+    "lognormal",
+    "lograndint",
+    "loguniform",
+    "normal",
     "plain_copy",
+    "qlognormal",
+    "qloguniform",
+    "qnormal",
+    "quniform",
+    "randint",
+    "uniform",
     "unit_map",
 ]

@@ -178,8 +178,13 @@ class _Translator:
     def parameter(self, name: str) -> Run:
         keys = self.names.find(name)
         if keys is None:
-            return self.problem(f"there is no parameter {show(name)}", nearest(name, self.names.known))
+            return self.problem(f"there is no parameter {show(name)}", self._meant(name))
         return lambda point: _look_up(point, keys)
+
+    def _meant(self, name: str) -> str:
+        """Return the parameter that is probably meant, as it has to be written."""
+        hyphened = [known for known in self.names.known if "-" in known and name in known.split("-")]
+        return f'write parameters["{hyphened[0]}"]' if hyphened else nearest(name, self.names.known)
 
     def unary(self, node: ast.UnaryOp, depth: int) -> Run:
         operand = self.translate(node.operand, depth)

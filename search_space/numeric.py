@@ -12,7 +12,7 @@ from .problems import Path, Problem, show
 __all__ = ["MAX_INTEGER", "MAX_LOG", "MAX_STEPS", "grid_range", "read_numbers"]
 
 MAX_STEPS = 2**40  # multiples of q: beyond it doubles in the unit cube cannot tell neighbours apart
-MAX_INTEGER = 2**49  # bounds of randint, for the same reason
+MAX_INTEGER = 2**49  # bounds of randint, for the same reason; those of lograndint end at MAX_STEPS
 _TIE = 1e-9  # steps; 0.15 / 0.1 is 1.4999999999999998
 MAX_LOG = 700.0  # exp() of more than this is not a finite double
 
@@ -22,7 +22,7 @@ def read_numbers(type_name: str, values: list[Any], path: Path) -> tuple[dict[st
     kind = NUMERIC[type_name]
     problems = _problems_of_length(type_name, kind, values, path)
     for i, value in enumerate(values):
-        problems += _problems_of_number(kind, value, (*path, i))
+        problems += _problems_of_number(type_name, kind, value, (*path, i))
     if problems:
         return {}, problems
     fields = dict(zip(kind.arguments, values, strict=True))
@@ -41,7 +41,7 @@ def _problems_of_length(type_name: str, kind: Kind, values: list[Any], path: Pat
     return [Problem(path, f"{type_name} needs {form}, not {len(values)} values", hint)]
 
 
-def _problems_of_number(kind: Kind, value: Any, path: Path) -> list[Problem]:
+def _problems_of_number(type_name: str, kind: Kind, value: Any, path: Path) -> list[Problem]:
     if isinstance(value, str):
         return [Problem(path, f"{show(value)} is a string, not a number", _string_hint(value))]
     plain = number(value)
@@ -50,12 +50,14 @@ def _problems_of_number(kind: Kind, value: Any, path: Path) -> list[Problem]:
         return [Problem(path, f"{show(value)} is not a{finite} number")]
     if not kind.integer:
         return []
+    limit = MAX_STEPS if kind.log else MAX_INTEGER
     if isinstance(value, float):
-        whole = value.is_integer() and abs(value) <= MAX_INTEGER
-        hint = f"write {int(value)}" if whole else "use uniform or quniform for fractions"
-        return [Problem(path, f"randint needs integers, not {value!r}", hint)]
-    if abs(value) > MAX_INTEGER:
-        return [Problem(path, f"{show(value)} is beyond the limit of {MAX_INTEGER} for randint")]
+        whole = value.is_integer() and abs(value) <= limit
+        fractions = "loguniform or qloguniform" if kind.log else "uniform or quniform"
+        hint = f"write {int(value)}" if whole else f"use {fractions} for fractions"
+        return [Problem(path, f"{type_name} needs integers, not {value!r}", hint)]
+    if abs(value) > limit:
+        return [Problem(path, f"{show(value)} is beyond the limit of {limit} for {type_name}")]
     return []
 
 
@@ -111,7 +113,7 @@ def _problems_of_bounds(type_name: str, kind: Kind, fields: dict[str, Any], path
         problems.append(Problem(path, message, f"swap them: [{show(high)}, {show(low)}]"))
     elif kind.integer and low == high:
         hint = f"the upper bound is exclusive: write [{low}, {low + 1}] for the one value {low}"
-        problems.append(Problem(path, f"randint from {low} to {high} is empty", hint))
+        problems.append(Problem(path, f"{type_name} from {low} to {high} is empty", hint))
     elif not math.isfinite(float(high) - float(low)):
         problems.append(Problem(path, "high - low is too large"))
     return problems

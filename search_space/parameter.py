@@ -31,6 +31,7 @@ _BELL = ("mu", "sigma")
 
 NUMERIC: dict[str, Kind] = {
     "randint": Kind(_BOUNDS, integer=True),
+    "lograndint": Kind(_BOUNDS, log=True, integer=True),
     "uniform": Kind(_BOUNDS),
     "quniform": Kind((*_BOUNDS, "q")),
     "loguniform": Kind(_BOUNDS, log=True),
@@ -50,7 +51,7 @@ class Parameter:
     `key` is the path of the parameter, with the option index of every choice it is nested in:
     `("layer", 1, "kernel")`; `parent` is (index of the choice it is nested in, option index).
     `options` holds the options of a choice, and their `_name`s when it is `nested`. `low` and `high` are the
-    bounds as written (never logarithms; `high` is exclusive for randint), `mu` and `sigma` those of the
+    bounds as written (never logarithms; `high` is exclusive for integers), `mu` and `sigma` those of the
     logarithm for lognormal types; what a type does not have is None. `size` counts the distinct values; None
     means continuous or unbounded.
     """
@@ -80,8 +81,8 @@ class Parameter:
 
     @property
     def integer(self) -> bool:
-        """Whether the values are Python integers (randint)."""
-        return self.type == "randint"
+        """Whether the values are Python integers (randint, lograndint)."""
+        return self.ordered and NUMERIC[self.type].integer
 
     @property
     def log(self) -> bool:

@@ -69,7 +69,9 @@ class _Reader:
                     self.unread.add(dotted((*key, name)))
 
     def read_parameter(self, name: str, spec: Any, path: Path, key: Path, parent: Parent) -> None:
-        """Read one `{"_type": ..., "_value": ...}`."""
+        """Read one `{"_type": ..., "_value": ...}`, or a constant."""
+        if isinstance(spec, str | int | float):  # a constant
+            spec = {"_type": "choice", "_value": [spec]}
         if not isinstance(spec, dict):
             self.problem(
                 path, f"expected an object with _type and _value, not {show(spec)}", _spec_hint(spec)
@@ -178,6 +180,6 @@ def _looks_nested(option: Any) -> bool:
 def _spec_hint(spec: Any) -> str:
     if isinstance(spec, list | tuple):
         return 'for one of these options write {"_type": "choice", "_value": [...]}'
-    if spec is None or isinstance(spec, str | int | float):
-        return f'for a constant write {{"_type": "choice", "_value": [{show(spec)}]}}'
+    if spec is None:
+        return 'for a constant write {"_type": "choice", "_value": [null]}'
     return ""

@@ -50,7 +50,7 @@ def unit_map(parameter: Parameter) -> UnitMap:
     if parameter.categorical:
         return _choice(parameter)
     if parameter.integer:
-        return _randint(parameter)
+        return _lograndint(parameter) if parameter.log else _randint(parameter)
     return _grid(parameter) if parameter.q is not None else _continuous(parameter)
 
 
@@ -95,13 +95,32 @@ def _randint(parameter: Parameter) -> UnitMap:
         value = low + int(u * count)
         return value if value < last else last
 
+    return UnitMap(from_unit, lambda value: (int(value) - low + 0.5) / count, _integer_fault(low, last))
+
+
+def _lograndint(parameter: Parameter) -> UnitMap:
+    """Return the map of the integer below a log-uniform number: k has the probability of [k, k + 1)."""
+    cdf, quantile = _curves(parameter)
+    low, last = int(parameter.low or 0), int(parameter.high or 0) - 1
+
+    def from_unit(u: float) -> int:
+        value = int(quantile(u))
+        return value if value < last else last
+
+    def to_unit(value: Any) -> float:
+        return 0.5 * (cdf(int(value)) + cdf(int(value) + 1))
+
+    return UnitMap(from_unit, to_unit, _integer_fault(low, last))
+
+
+def _integer_fault(low: int, last: int) -> Callable[[Any], str]:
     def fault(value: Any) -> str:
         plain = number(value)
         if plain is None or plain != int(plain):
             return f"{show(value)} is not an integer"
         return "" if low <= plain <= last else f"{show(value)} is outside {low}..{last}"
 
-    return UnitMap(from_unit, lambda value: (int(value) - low + 0.5) / count, fault)
+    return fault
 
 
 def _continuous(parameter: Parameter) -> UnitMap:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..store.reading import Condition, ExperimentView, QueryError, TrialQuery
     from .experiment_table import read_table
     from .experiments import Experiments
-    from .health import read_health
+    from .health import early_stopping_note, read_health
     from .process import TOKEN_VARIABLE, ServerError, ServerProcess
     from .security import SecurityError, ServerSettings, is_loopback
     from .serving import Serving, ServingError
@@ -25,7 +25,7 @@ _HOMES = {
     "..store.reading": "Condition ExperimentView QueryError TrialQuery",
     ".experiment_table": "read_table",
     ".experiments": "Experiments",
-    ".health": "read_health",
+    ".health": "early_stopping_note read_health",
     ".process": "TOKEN_VARIABLE ServerError ServerProcess",
     ".security": "SecurityError ServerSettings is_loopback",
     ".serving": "Serving ServingError",
@@ -48,6 +48,7 @@ __all__ = [
     "TrialQuery",
     "TuneClient",
     "TuneServer",
+    "early_stopping_note",
     "ending_of",
     "is_loopback",
     "read_health",

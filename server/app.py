@@ -9,7 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.responses import RedirectResponse
 
-from .api import Streams, add_problem_handlers, api_router
+from .api import Streams, add_problem_handlers, api_router, nni_router
 from .experiments import Experiments
 from .security import ServerSettings
 from .tune_routes import router as tune_router
@@ -45,6 +45,7 @@ def create_app(
     app.state.streams = Streams(settings.limits.streams)
     add_problem_handlers(app)
     app.include_router(api_router())
+    app.include_router(nni_router())
     app.include_router(tune_router)
     if pages:
         _add_pages(app, experiments)

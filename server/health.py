@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..store.reading import ExperimentView
 
-__all__ = ["read_health"]
+__all__ = ["early_stopping_note", "read_health"]
 
 _FEWEST = 40  # trials that succeeded
 _MOST = 2_000  # reading more would delay `pitchpipe status`
+_FEWEST_TO_STOP = 5  # trials that reported intermediate results
+_SCHEDULERS = ("hyperband", "asha", "bohb", "dehb", "pbt", "pb2")  # they stop trials without an assessor
 # Tuners that do not learn from results where to search: that random search does as well is no news.
 _MODEL_FREE = ("random", "gridsearch", "batch", "qmc", "hyperband", "asha", "pbt", "pb2")
 
 
 def read_health(view: ExperimentView) -> list[str]:
     """Return the notes on an experiment; raise `StoreError` if it cannot be read."""
-    if not _FEWEST <= view.summary()["counts"].get("SUCCEEDED", 0) <= _MOST:
+    summary, config = view.summary(), view.config()
+    trials, results = sum(summary["counts"].values()), summary["intermediate_results"]
+    is_unused = trials >= _FEWEST_TO_STOP and results >= 2 * trials
+    note = early_stopping_note(config) if is_unused else ""
+    return [*([note] if note else []), *_notes_on_the_search(view, summary, config)]
+
+
+def early_stopping_note(config: Mapping[str, Any]) -> str:
+    """Say that intermediate results are not used, if nothing in a stored config stops trials; else nothing."""
+    if config.get("assessor") or _tuner_of(config) in _SCHEDULERS:
+        return ""
+    return "early stopping is off: trials report intermediate results, and no assessor is named"
+
+
+def _notes_on_the_search(
+    view: ExperimentView, summary: Mapping[str, Any], config: Mapping[str, Any]
+) -> list[str]:
+    if not _FEWEST <= summary["counts"].get("SUCCEEDED", 0) <= _MOST:
         return []  # without an import of numpy
     from .experiment_table import read_table
     from .figures import health_notes
 
-    config = view.config()
-    tuner = str((config.get("tuner") or {}).get("name") or "").replace("_", "").lower().removesuffix("tuner")
     # Where the search starts from what users know, its first trials are not random.
     starts_at_random = not config.get("priors") and not config.get("warmStart")
-    learns = starts_at_random and tuner not in _MODEL_FREE
+    learns = starts_at_random and _tuner_of(config) not in _MODEL_FREE
     return health_notes(read_table(view, curves=0), learns=learns, fewest=_FEWEST)
+
+
+def _tuner_of(config: Mapping[str, Any]) -> str:
+    name = str((config.get("tuner") or {}).get("name") or "")
+    return name.replace("_", "").lower().removesuffix("tuner")

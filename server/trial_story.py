@@ -11,7 +11,7 @@ from ..store import ExperimentFolder
 from ..store.reading import (
     ExperimentView,
     duration_text,
-    ending_text,
+    ending_beside,
     hint_text,
     moment_text,
     number_text,
@@ -39,9 +39,8 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     if status == "FAILED":
         return _failed(trial)
     if status == "SUCCEEDED":
-        return Ending(
-            title="It succeeded", sentence=f"Its result is {result}.", notes=(reason,) if reason else ()
-        )
+        sentence = f"Its result is {result}{_rank_text(trial, view)}."
+        return Ending(title="It succeeded", sentence=sentence, notes=(reason,) if reason else ())
     if status == "EARLY_STOPPED":
         return Ending(
             title="It was stopped early",
@@ -63,6 +62,20 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     return Ending(title="It was cancelled", sentence=reason or "The experiment ended first.")
 
 
+def _rank_text(trial: dict[str, Any], view: ExperimentView) -> str:
+    """Return the rank among the results of a single objective."""
+    objectives = view.objectives()
+    value = trial["values"].get(objectives[0]["name"])
+    if len(objectives) > 1 or value is None:
+        return ""
+    others = [row["value"] for row in view.history() if row["sequence_id"] != trial["sequence_id"]]
+    is_max = objectives[0]["direction"] == "maximize"
+    better = sum(other > value if is_max else other < value for other in others)
+    ties = sum(other == value for other in others)
+    rank = f"rank {better + 1}" if better else "the best"
+    return f": {rank} of {len(others) + 1}" + (f", tied with {ties}" if ties else "")
+
+
 def _result(final: object) -> str:
     """Return a final result in words, with its other values after the number under `default`.
 
@@ -76,10 +89,9 @@ def _result(final: object) -> str:
 
 
 def _failed(trial: dict[str, Any]) -> Ending:
-    ending = ending_text(trial["exit_code"])
-    cause = [trial["kind"] or "", "" if ending.removeprefix("signal ") in trial["reason"] else ending]
+    ending = ending_beside(trial["reason"], trial["exit_code"])
     attempts = f"{trial['attempt']} attempts" if trial["attempt"] > 1 else ""
-    facts = ", ".join(fact for fact in (*cause, attempts) if fact)
+    facts = ", ".join(fact for fact in (trial["kind"], ending, attempts) if fact)
     notes = tuple(note for note in (facts, hint_text(trial["error"] or trial["reason"])) if note)
     return Ending(
         title="Why it failed",
@@ -124,11 +136,11 @@ def facts_of(trial: dict[str, Any], folder: ExperimentFolder) -> Iterator[tuple[
     yield "Ended", None if ended is None else moment_text(ended)
     if began is not None:
         yield "Took", duration_text((ended or time.time()) - began)
-    yield "Attempt", trial["attempt"]
-    yield "Where", trial["agent"]
+    yield "Attempt", trial["attempt"] if trial["attempt"] > 1 else None
+    yield "Agent", trial["agent"]
     yield "GPUs", ", ".join(map(str, trial["gpus"] or ()))
     yield "Process", trial["pid"] if trial["status"] == "RUNNING" else None
-    yield "Process ended with", ending_text(trial["exit_code"])
+    yield "Process ended with", ending_beside(trial["reason"], trial["exit_code"])
     yield "Budget", None if trial["budget"] is None else number_text(trial["budget"])
     yield "Checkpoint", trial["checkpoint"]
     files = folder.trial(trial["sequence_id"])

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from ..trial_agent import lazy_names
 
 if TYPE_CHECKING:
+    from .annotations import Annotation, Annotations, tags_of
     from .checkpoint_copies import clone_checkpoint
     from .clock import steady_clock
     from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
     from .disk_space import DiskSpaceGuard
     from .errors import NoRoomError, StoreError
-    from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory
+    from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory, new_experiment_id
     from .json_lines import JsonConnection, json_line
     from .mirror import Mirror, fetch_experiment
     from .runtime_folder import RuntimeDirectoryError, private_directory, runtime_directory
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
     from .store import ExperimentRow, Store, Tick
 
 _HOMES = {
+    ".annotations": "Annotation Annotations tags_of",
     ".checkpoint_copies": "clone_checkpoint",
     ".clock": "steady_clock",
     ".conversation": "QUEUES Conversation Record SavedState queue_of_reply",
     ".disk_space": "DiskSpaceGuard",
     ".errors": "NoRoomError StoreError",
-    ".folder": "ExperimentFolder FolderError ManagerInfo default_directory",
+    ".folder": "ExperimentFolder FolderError ManagerInfo default_directory new_experiment_id",
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
     ".runtime_folder": "RuntimeDirectoryError private_directory runtime_directory",
@@ -35,6 +37,8 @@ _HOMES = {
 
 __all__ = [
     "QUEUES",
+    "Annotation",
+    "Annotations",
     "Conversation",
     "DiskSpaceGuard",
     "ExperimentFolder",
@@ -55,10 +59,12 @@ __all__ = [
     "default_directory",
     "fetch_experiment",
     "json_line",
+    "new_experiment_id",
     "private_directory",
     "queue_of_reply",
     "runtime_directory",
     "steady_clock",
+    "tags_of",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ __all__ = ["clock_jump", "clock_mark", "steady_clock"]
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # It keeps counting while the machine is suspended, on systems with such a clock.
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_seconds = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 # A smaller difference (s) is a usual correction of the clock, or the time between the two readings.
 _NO_JUMP = 1.0
 
@@ -30,7 +31,8 @@ def steady_clock(
     """
     passed = elapsed or _seconds
     began, start = wall(), passed()
-    return lambda: began + (passed() - start)
+    offset = began - start
+    return lambda: offset + passed()
 
 
 def clock_mark() -> dict[str, Any]:
@@ -54,7 +56,3 @@ def clock_jump(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
         return 0.0
     jump = float(now["offset"]) - float(before.get("offset", now["offset"]))
     return jump if abs(jump) >= _NO_JUMP else 0.0
-
-
-def _seconds() -> float:
-    return time.clock_gettime(_CLOCK)

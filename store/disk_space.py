@@ -64,17 +64,18 @@ class DiskSpaceGuard:
 
     def is_awaited_by(self, events: Sequence[Event]) -> bool:
         """Return whether these events must wait; raise `NoRoomError` for one that asks for the end, which cannot."""
-        if self._held is None and any(map(_found_no_room, events)):
+        kinds = set(map(type, events))  # in each turn: nearly always, none of them matters
+        if AttemptEnded in kinds and self._held is None and any(map(_found_no_room, events)):
             self.attempt(partial(check_space, self._folder))
-        if any(isinstance(event, StopRequested) for event in events):
+        if StopRequested in kinds:
             self.demand()
         return self.is_awaited
 
     def explain(self, event: AttemptEnded) -> None:
         """Add to the error of a trial that failed on a full disk that it was full, once for each trial."""
-        if self._loop.time() > self._last_full + _AFTERMATH or event.trial_id in self._explained:
+        if not event.exit_code or self._loop.time() > self._last_full + _AFTERMATH:
             return
-        if event.exit_code and not event.killed and not is_no_room(event.error):
+        if event.trial_id not in self._explained and not event.killed and not is_no_room(event.error):
             self._explained.add(event.trial_id)
             event.error = f"{event.error or ''}\nOSError: {_FULL}".lstrip()
 
@@ -113,4 +114,4 @@ def check_space(folder: Path) -> None:
 
 
 def _found_no_room(event: Event) -> bool:
-    return isinstance(event, AttemptEnded) and is_no_room(event.error)
+    return isinstance(event, AttemptEnded) and event.error is not None and is_no_room(event.error)

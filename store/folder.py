@@ -10,7 +10,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,9 @@ __all__ = ["ExperimentFolder", "FolderError", "ManagerInfo", "default_directory"
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _LOOK_EVERY = 0.05
+_TURN = 0.002  # between two attempts to get the lock, which others hold for milliseconds
+# What a search holds before its database is made.
+_OWN_NAMES = {"manager.lock", "logs", "checkpoint"}
 DIRECTORY_ENVIRONMENT = "PITCHPIPE_DIR"
 
 
@@ -107,6 +110,10 @@ class ExperimentFolder:
         """The pickled stopper, if the experiment has one."""
         return self.path / "stopper.pkl"
 
+    def is_search(self, config: Mapping[str, Any]) -> bool:
+        """Return whether its caller runs the trials of this experiment (`pitchpipe.Search`), given its config."""
+        return "trialCommand" not in config and not self.function_file.exists()
+
     def trial(self, sequence_id: int) -> Path:
         """Return the folder of one trial; it exists only if the trial has something to keep."""
         return self.path / "trials" / str(sequence_id)
@@ -114,11 +121,7 @@ class ExperimentFolder:
     @classmethod
     def create(cls, directory: Path, experiment_id: str | None = None) -> ExperimentFolder:
         """Make the folder of a new experiment and own it; raise `FolderError` if it exists or cannot be made."""
-        experiment_id = experiment_id or new_experiment_id()
-        if not _ID.fullmatch(experiment_id):
-            raise FolderError(
-                f"'{experiment_id}' is not an experiment id: use up to 32 letters, digits, '-' and '_'"
-            )
+        experiment_id = _checked(experiment_id or new_experiment_id())
         folder = cls(Path(os.path.abspath(directory.expanduser())) / experiment_id)
         try:
             folder.path.mkdir(
@@ -138,6 +141,47 @@ class ExperimentFolder:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
         return folder
+
+    @classmethod
+    def shared(cls, path: Path, *, make: bool) -> ExperimentFolder:
+        """Return a folder that several processes use by turns, and make it if need be; raise `FolderError`."""
+        folder = cls(Path(os.path.abspath(path.expanduser())))
+        _checked(folder.experiment_id)
+        if not make and not folder.database.exists():
+            raise FolderError(f"there is no experiment in {folder.path}")
+        try:
+            for one in (folder.path, folder.logs, folder.path / "checkpoint"):
+                one.mkdir(mode=0o700, parents=True, exist_ok=True)
+            names = {entry.name for entry in folder.path.iterdir()}
+        except OSError as error:
+            raise FolderError(f"{folder.path} cannot be made: {error.strerror}") from error
+        others = sorted(name for name in names - _OWN_NAMES if not name.startswith("experiment.db"))
+        if others and not folder.database.exists():
+            raise FolderError(f"{folder.path} has other files in it ({others[0]}): name a folder of its own")
+        return folder
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep all other processes out; wait for those that take their turn.
+
+        Raise `FolderError` if a manager runs the experiment.
+        """
+        lock = FileLock(self.path / "manager.lock", mode=0o600)
+        while not lock.is_locked:
+            try:
+                lock.acquire(timeout=_LOOK_EVERY, poll_interval=_TURN)
+            except Timeout:
+                self._refuse_manager()
+            except OSError as error:
+                raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _refuse_manager(self) -> None:
+        if (who := self.manager()) is not None:
+            raise FolderError(f"experiment {self.experiment_id} is run by process {who.pid}: stop it first")
 
     @classmethod
     def find(cls, directory: Path, experiment_id: str) -> ExperimentFolder:
@@ -216,3 +260,11 @@ class ExperimentFolder:
         """Delete the folder (of an experiment that could not be started)."""
         self.disown()
         shutil.rmtree(self.path)
+
+
+def _checked(experiment_id: str) -> str:
+    if not _ID.fullmatch(experiment_id):
+        raise FolderError(
+            f"'{experiment_id}' is not an experiment id: use up to 32 letters, digits, '-' and '_'"
+        )
+    return experiment_id

@@ -24,7 +24,15 @@ __all__ = ["Mirror", "fetch_experiment"]
 _log = logging.getLogger(__name__)
 
 _DATABASE = "experiment.db"
-_FILES = ("experiment.yml", "trial.pkl", "stopper.pkl", "trials/**/*", "agents/*.jsonl", "checkpoint/**/*")
+_FILES = (
+    "experiment.yml",
+    "annotations.json",
+    "trial.pkl",
+    "stopper.pkl",
+    "trials/**/*",
+    "agents/*.jsonl",
+    "checkpoint/**/*",
+)
 _EVERY = 10.0
 
 

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -105,6 +105,7 @@ class Store:
         with _begun(path):
             _make_private(path)
             store = cls(path, _connect(path), objectives)
+            store._sync_as_configured(row.config)
             store._migrate()
             store._db.execute(
                 "INSERT INTO experiment (id, name, status, config, token, created, snapshot)"
@@ -119,7 +120,6 @@ class Store:
                     json.dumps(row.snapshot or {}),
                 ),
             )
-            store._sync_as_configured()
             return store
 
     @classmethod
@@ -129,7 +129,7 @@ class Store:
         with _explained(path):
             store = cls(path, _connect(path), objectives)
             store._migrate()
-            store._sync_as_configured()
+            store._sync_as_configured(store.experiment().config)
             return store
 
     @classmethod
@@ -157,13 +157,21 @@ class Store:
     def commit(self, tick: Tick) -> None:
         """Write a tick in one transaction: all of it or nothing."""
         self._check_place()
-        with _explained(self.path), self._transaction() as db:
-            for statement, rows in self._rows(tick):
-                db.executemany(statement, rows)
-            db.execute(
-                "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
-                (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
-            )
+        try:
+            with self._transaction() as db:
+                for statement, rows in self._rows(tick):
+                    db.executemany(statement, rows)
+                db.execute(
+                    "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
+                    (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
+                )
+        except sqlite3.Error as error:
+            raise explain(self.path, error) from error
+
+    def version(self) -> int:
+        """Return a number that another one replaces when another process has committed anything."""
+        with _explained(self.path):
+            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     async def watch(self) -> None:
         """Raise `StoreError` once the database is no longer where it was; what is written to it then is lost."""
@@ -192,6 +200,11 @@ class Store:
         """Replace the configuration, of an experiment that is extended."""
         with _explained(self.path):
             self._db.execute("UPDATE experiment SET config=?", (json.dumps(config),))
+
+    def set_name(self, name: str | None) -> None:
+        """Rename an experiment that does not run."""
+        with _explained(self.path):
+            self._db.execute("UPDATE experiment SET name=?", (name,))
 
     def set_status(self, status: str, reason: str) -> None:
         """Store how an experiment ended that no manager runs any more."""
@@ -353,20 +366,14 @@ class Store:
         for name, value in zip(self.objectives, trial.values or (), strict=False):
             yield trial.sequence_id, name, value
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> sqlite3.Connection:
+        """Begin a transaction; as a context, the connection commits it, or rolls it back after an error."""
         self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._db
-        except BaseException:
-            if self._db.in_transaction:  # a full disk ends the transaction by itself
-                self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+        return self._db
 
-    def _sync_as_configured(self) -> None:
+    def _sync_as_configured(self, config: Mapping[str, Any]) -> None:
         """Sync less than for a power cut only where the configuration of the experiment says so."""
-        if self.experiment().config.get("durability", "process") == "process":
+        if config.get("durability", "process") == "process":
             self._db.execute("PRAGMA synchronous = NORMAL")
             self.survives_power_cut = False
 
@@ -392,8 +399,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
     db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")
-    # Pages of half the size: as many bytes between two foldings of the log into the database as usual.
-    db.execute("PRAGMA wal_autocheckpoint = 2000")
+    # Two syncs each time that the log (16 MB) is folded into the database, while the experiment waits.
+    db.execute("PRAGMA wal_autocheckpoint = 8000")
     db.execute("PRAGMA synchronous = FULL")
     return db
 

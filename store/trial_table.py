@@ -44,7 +44,7 @@ def trial_to_row(trial: Trial) -> tuple[Any, ...]:
         _id_to_text(trial.parameter_id),
         trial.record,
         trial.created,
-        trial.status.value,
+        str(trial.status),
         trial.attempt,
         trial.slot,
         trial.agent,

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 FOLDERS = ["pitchpipe", "protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent"]
-FOLDERS += ["nni_compat", "runner", "dispatcher", "store", "executors", "manager", "server", "cli"]
+FOLDERS += ["nni_compat", "runner", "dispatcher", "store", "executors", "manager", "server"]
+FOLDERS += ["integrations", "cli"]
 
 pytestmark = [
     pytest.mark.slow,

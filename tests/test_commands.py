@@ -17,7 +17,7 @@ from pitchpipe.cli.app import pitchpipe, run
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
-IDS = ("k3x9a2bq", "nightly")  # the experiments of the pages
+IDS = ("k3x9a2bq", "nightly", "digits")  # the experiments of the pages
 TRIAL = "Xy3fA"
 CONFIG = """\
 search_space:
@@ -38,14 +38,17 @@ FILES = {
 }
 # What runs in the foreground, changes a running experiment, deletes one or asks questions has a test of its own.
 ELSEWHERE = {
+    "cluster": "executors/clusters/test_cluster.py",
     "create": "cli/test_background.py",
     "delete": "cli/test_compare_and_delete.py",
     "import": "cli/test_steering_verbs.py",
     "init": "cli/test_init.py",
     "ray": "cli/test_ray_words.py",
+    "mcp": "cli/test_mcp.py",
     "resume": "cli/test_background.py",
     "run": "cli/test_run.py",
     "status --best-by": "cli/test_reading.py",
+    "slurm": "executors/clusters/test_slurm.py",
     "stop": "cli/test_stop.py",
     "top": "cli/test_top.py",
     "trial add": "cli/test_steering_verbs.py",

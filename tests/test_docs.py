@@ -3,8 +3,10 @@
 import ast
 import inspect
 import json
+import os
 import re
 import runpy
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import pitchpipe
 from pitchpipe import assessors, tuners
@@ -166,9 +169,10 @@ def test_parts_and_what_they_may_import_are_those_of_the_rule() -> None:
 
 def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
     page = text("docs/trial.md")
-    names = [value for name, value in vars(environ).items() if name.isupper() and "PREFIX" not in name]
+    names = [getattr(environ, name) for name in environ.__all__ if name.isupper() and "PREFIX" not in name]
     names.remove(environ.TOKEN)
-    assert len(names) == 11
+    assert len(names) == 12
+    assert [name for name in environ.limited_threads(1) if f"`{name}`" not in page] == []
     assert [name for name in names if f"| `{name}` |" not in page] == []
     called = [name for name in pitchpipe.__all__ if inspect.isfunction(getattr(sdk, name, None))]
     assert [name for name in called if f"`{name}" not in page] == []
@@ -249,6 +253,57 @@ def test_script_of_the_readme_runs_alone(tmp_path: Path) -> None:
     )
     assert len(done.stdout.splitlines()) == 11
     assert "Final result: 0.01" in done.stdout
+
+
+def test_tutorial_leads_to_a_tuned_model(tmp_path: Path) -> None:
+    page = "docs/tutorial.md"
+    (tmp_path := tmp_path / "digits").mkdir()  # the experiment is named after the folder
+    (script,), (config,) = blocks(page, "python"), blocks(page, "yaml")
+    (tmp_path / "train.py").write_text(script)
+    commands = re.findall(r"^    ((?:python|pitchpipe) .+)", text(page), re.MULTILINE)
+    assert len(commands) == 9
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PITCHPIPE_DIR": str(tmp_path / "experiments")}
+    for command in commands:
+        fewer = shlex.split(command.replace("24", "3").replace("34", "4"))
+        done = subprocess.run(
+            fewer, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (command, done.stdout + done.stderr)
+        if "init" in fewer:
+            assert (tmp_path / "experiment.yml").read_text() == config.replace("24", "3")
+    assert "Final result: 0.97" in done.stdout
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "howto").glob("*.md")), ids=lambda page: page.stem)
+def test_how_to_page_works_line_by_line(tmp_path: Path, page: Path) -> None:
+    """A page with a config is a script and commands; one without is a script alone. Further configs are checked."""
+    name = page.relative_to(ROOT).as_posix()
+    configs = blocks(name, "yaml")
+    configs[:1] = [
+        f"{config}tuner: {{name: Random}}\n" for config in configs[:1]
+    ]  # the default takes longer to load
+    (tmp_path / "train.py").write_text("\n".join(blocks(name, "python")))
+    commands = (
+        re.findall(r"^    (pitchpipe .+)", text(name), re.MULTILINE) if configs else ["python train.py"]
+    )
+    for number, config in enumerate(configs):
+        whole = config if number == 0 else json.dumps(yaml.safe_load(configs[0]) | yaml.safe_load(config))
+        (tmp_path / f"{'experiment' if number == 0 else number}.yml").write_text(whole)
+    more = [f"pitchpipe validate {number}.yml" for number in range(1, len(configs))]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PITCHPIPE_DIR": str(tmp_path / "runs"),
+        "PITCHPIPE_GPUS": "0,1",
+    }
+    for command in [*commands, *more]:
+        done = subprocess.run(
+            shlex.split(command), cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (command, done.stdout + done.stderr)
+        assert done.stdout.strip(), command
 
 
 def test_trials_in_python_and_in_shell_run(tmp_path: Path) -> None:
@@ -344,3 +399,25 @@ def test_plug_ins_of_the_page_are_loaded_and_used(tmp_path: Path) -> None:
 def test_architecture_links_every_decision() -> None:
     linked = {Path(link).name for link in LINK.findall(text("docs/architecture.md")) if "decisions/" in link}
     assert linked == {path.name for path in (ROOT / "docs" / "decisions").glob("*.md")}
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/moving/optuna.md", "docs/moving/ray-tune.md"])
+def test_loops_and_lines_to_move_run(tmp_path: Path, page: str) -> None:
+    # Tune needs pyarrow, which nothing else here does.
+    script = "\n".join(block for block in blocks(page, "python") if "from ray" not in block)
+    (tmp_path / "script.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "-P", "script.py"],
+        cwd=tmp_path,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PITCHPIPE_DIR": str(tmp_path / "runs")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    if page == "docs/python.md":
+        error, lr = map(float, lines[0].split())
+        assert error < 0.5
+        assert 0.1 < lr < 10
+    assert lines[-1] in ("{'SUCCEEDED': 2}", "DONE") or lines[-1].startswith("[{'loss': ")

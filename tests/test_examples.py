@@ -203,3 +203,23 @@ def test_script_runs_alone_and_prints_what_it_would_report(
 ) -> None:
     output = run(["python", script], examples / example, environment)
     assert "Final result: " in output
+
+
+def test_notebook_shows_tables_a_figure_and_its_progress(
+    examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    notebook = nbformat.read(examples / "notebook" / "search.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=200, kernel_name="python3").execute()
+    outputs = [[output.get("data", {}) for output in cell.get("outputs", ())] for cell in notebook.cells]
+    searched, table, figure, _, experiment, last = outputs[1:]
+    assert "DONE" in searched[-1]["text/html"]
+    assert "parameters.units" in table[-1]["text/html"]
+    assert "application/vnd.plotly.v1+json" in figure[-1]
+    assert any("8 of 8 trials" in data.get("text/html", "") for data in experiment)
+    assert last[-1]["text/plain"].startswith("('DONE', ")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import io
 import logging
 import os
 import re
@@ -10,7 +12,6 @@ import signal
 import subprocess
 import sys
 import threading
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,9 @@ from pitchpipe import (
     report_intermediate_result,
 )
 from pitchpipe.config import ConfigError
+from pitchpipe.config.models import ConfigFields
 from pitchpipe.executors.local.executor import LocalTrialExecutor
+from pitchpipe.keywords import ExperimentOptions, SearchOptions
 from pitchpipe.manager.control import ask_manager, read_running, stop_experiment
 from pitchpipe.manager.experiments import resume_experiment
 from pitchpipe.manager.hooks.stoppers import StopperError
@@ -265,8 +268,10 @@ class Interrupts(Callback):
 
 def test_interrupt_stops_the_experiment_and_is_raised(tmp_path: Path) -> None:
     search = experiment(endless, tmp_path, callbacks=[Interrupts()])
-    with pytest.raises(KeyboardInterrupt, match="was stopped"):
+    with pytest.raises(KeyboardInterrupt, match="was stopped") as caught:
         search.run()
+    assert isinstance(caught.value, pitchpipe.Interrupted)
+    assert caught.value.result.status == "STOPPED"
     assert (search.results().status, search.results().reason) == ("STOPPED", "interrupted")
 
 
@@ -277,8 +282,9 @@ def test_interrupt_of_a_notebook_stops_the_experiment_and_is_raised(tmp_path: Pa
         signal.signal(
             signal.SIGINT, signal.default_int_handler
         )  # that of asyncio.run cancels the task instead
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(pitchpipe.Interrupted) as caught:
             search.run()
+        assert caught.value.result.status == "STOPPED"
 
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -489,15 +495,93 @@ def test_trial_by_id_and_best_by_objective(grid: ExperimentResult) -> None:
         grid.best_by("accuracy")
 
 
-def test_dataframe_has_a_row_a_trial_and_flat_columns(
-    grid: ExperimentResult, monkeypatch: pytest.MonkeyPatch
+def test_dataframe_has_a_row_a_trial_flat_columns_and_real_times(grid: ExperimentResult) -> None:
+    table = grid.dataframe()
+    assert list(table["parameters.x"]) == [row["parameters"]["x"] for row in grid.trials]
+    assert set(table["value.speed"].dropna()) == {0, 1}
+    assert str(table["start_time"].dtype).startswith("datetime64[ns")
+    spans = (table["end_time"] - table["start_time"]).dt.total_seconds()
+    assert list(spans) == pytest.approx(list(table["duration"]), abs=1e-3)
+
+
+# --------------------------------------------------------------------------- what is shown
+
+
+def test_result_and_experiment_are_tables_in_a_notebook(grid: ExperimentResult, tmp_path: Path) -> None:
+    shown = grid._repr_html_()
+    assert shown.count("<tr>") == 3  # the header, and two on the front
+    assert "<th>speed</th>" in shown
+    search = experiment(square, tmp_path, {"x<y": SPACE["x"]})
+    assert "has not begun: minimizing default" in search._repr_html_()
+    search.create()
+    assert "no trial has succeeded" in search._repr_html_()
+    search.stop()
+    search.run()
+
+
+class Terminal(io.StringIO):
+    """A terminal, as far as it can be told."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_progress_is_shown_on_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, progress: bool
 ) -> None:
-    pandas = types.ModuleType("pandas")
-    pandas.DataFrame = list  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pandas", pandas)
-    rows = grid.dataframe()
-    assert [row["parameters.x"] for row in rows] == [row["parameters"]["x"] for row in grid.trials]
-    assert {row.get("value.speed") for row in rows} == {0, 1, None}
+    search = experiment(square, tmp_path)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    result = search.run(progress=progress)
+    expected = f"3 of 3 trials | 3 succeeded | best of trial {result.best.sequence_id}: default {result.best.value:.6g}"
+    assert (expected in " ".join(screen.getvalue().split())) == progress
+
+
+def test_pages_are_served_while_it_runs(tmp_path: Path) -> None:
+    search = experiment(endless, tmp_path)
+    screen, heard = Heard(search.stop), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", screen)
+        heard.append(search.run(ui=True).status)
+    assert heard == ["STOPPED"]
+    assert re.search(r"web pages: http://127.0.0.1:\d+/ui/exp", screen.getvalue())
+
+
+class Heard(io.StringIO):
+    """Calls a function once the address of the pages is printed."""
+
+    def __init__(self, then: Any) -> None:
+        super().__init__()
+        self._then = then
+
+    def write(self, text: str) -> int:
+        if "web pages" in text:
+            self._then()
+        return super().write(text)
+
+
+# --------------------------------------------------------------------------- keywords
+
+
+def test_keywords_are_the_fields_of_the_config() -> None:
+    taken = {"search_space"}
+    assert set(ExperimentOptions.__annotations__) == set(ConfigFields.model_fields) - taken
+    parameters = inspect.signature(Experiment).parameters
+    assert {"direction", "max_trial_number", "tuner"} < set(parameters)
+    assert "options" not in inspect.signature(pitchpipe.minimize).parameters
+    assert set(SearchOptions.__annotations__) < set(inspect.signature(pitchpipe.Search).parameters)
+
+
+def test_direction_of_one_metric_is_an_objective(tmp_path: Path) -> None:
+    search = experiment(
+        lambda parameters: {"height": parameters["x"]}, tmp_path, direction="maximize", metric="height"
+    )
+    result = search.run()
+    assert result.directions == {"height": "maximize"}
+    assert result.best.value == max(row["value"] for row in result.trials)
+    with pytest.raises(TypeError, match="not both"):
+        experiment(square, tmp_path, direction="maximize", objectives=[{"direction": "minimize"}])
 
 
 def test_dataframe_without_pandas_says_what_to_install(

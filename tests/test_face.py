@@ -11,7 +11,7 @@ import pitchpipe
 HEAVY = ["numpy", "scipy", "ray", "yaml", "ruamel", "asyncio", "json_tricks", "orjson", "pydantic", "typing"]
 HEAVY += ["dataclasses", "subprocess", "psutil", "cloudpickle"]
 FOLDERS = ["protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent", "runner"]
-FOLDERS += ["nni_compat", "dispatcher", "store", "executors", "manager", "server", "cli"]
+FOLDERS += ["nni_compat", "dispatcher", "store", "executors", "manager", "server", "integrations", "cli"]
 
 
 def modules_after(code: str) -> set[str]:

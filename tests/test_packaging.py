@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 FOLDERS = ["protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent", "runner"]
-FOLDERS += ["nni_compat", "dispatcher", "store", "executors", "manager", "server", "cli"]
+FOLDERS += ["nni_compat", "dispatcher", "store", "executors", "manager", "server", "integrations", "cli"]
 
 IMPORT_ALL = """
 import importlib, json, sys
@@ -37,13 +37,16 @@ def files_of(wheel: Path) -> set[str]:
         return {name for name in archive.namelist() if not name.endswith("/")}
 
 
+# Hydra finds its plug-ins in this namespace, which all distributions share.
+HYDRA_PLUGIN = "hydra_plugins/pitchpipe_sweeper/__init__.py"
+
+
 def test_wheel_puts_nothing_but_pitchpipe_into_site_packages(wheel: Path) -> None:
-    tops = {name.split("/")[0] for name in files_of(wheel)}
+    files = files_of(wheel)
+    tops = {name.split("/")[0] for name in files}
     version = metadata.version("pitchpipe")
-    assert tops == {"pitchpipe", f"pitchpipe-{version}.dist-info"}
-    with zipfile.ZipFile(wheel) as archive:
-        listed = archive.read(f"pitchpipe-{version}.dist-info/top_level.txt").decode().split()
-    assert listed == ["pitchpipe"]
+    assert tops == {"pitchpipe", f"pitchpipe-{version}.dist-info", "hydra_plugins"}
+    assert {name for name in files if name.startswith("hydra_plugins/")} == {HYDRA_PLUGIN}
 
 
 def test_wheel_has_every_module_of_the_tree_and_no_other(tree: Path, wheel: Path) -> None:
@@ -51,6 +54,7 @@ def test_wheel_has_every_module_of_the_tree_and_no_other(tree: Path, wheel: Path
     for folder in FOLDERS:
         paths = (tree / folder).rglob("*.py")
         expected |= {f"pitchpipe/{path.relative_to(tree).as_posix()}" for path in paths}
+    expected = expected - {f"pitchpipe/integrations/{HYDRA_PLUGIN}"} | {HYDRA_PLUGIN}
     assert {name for name in files_of(wheel) if name.endswith(".py")} == expected
     assert "pitchpipe/py.typed" in files_of(wheel)
 
@@ -61,8 +65,9 @@ def test_every_folder_with_modules_is_a_package_of_setup_cfg(tree: Path) -> None
     packages = parser["options"]["packages"].split()
     folders = sorted(path.parent for name in FOLDERS for path in (tree / name).rglob("__init__.py"))
     folders.remove(tree / "nni_compat" / "path" / "nni")  # data: scripts import it as `nni`
+    folders.remove(tree / "integrations" / Path(HYDRA_PLUGIN).parent)
     dotted = {".".join(("pitchpipe", *folder.relative_to(tree).parts)) for folder in folders}
-    assert set(packages) == {"pitchpipe", *dotted}
+    assert set(packages) == {"pitchpipe", "hydra_plugins.pitchpipe_sweeper", *dotted}
     others = {"tests", "benchmarks", "examples", "docs", "build"}
     with_modules = {path.parent.name for path in tree.glob("*/*.py")}
     assert with_modules - others == {"pitchpipe", *FOLDERS}
@@ -121,6 +126,24 @@ def empty_environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--quiet", "--compile"]
     subprocess.run([*pip, "--no-index", "--no-deps", wheel], check=True, cwd=folder)
     return python
+
+
+def test_trial_needs_nothing_but_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    trial = """
+import argparse, pitchpipe
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+pitchpipe.report_intermediate_result({"default": pitchpipe.parse_args(parser).lr})
+pitchpipe.report_final_result(pitchpipe.get_next_parameter().get("lr", 0.1))
+"""
+    (tmp_path / "trial.py").write_text(trial)
+    wheel_only = [sys.executable, "-S", "-P", "trial.py"]  # -S: no site-packages
+    environment = {"PYTHONPATH": str(wheel), "PATH": os.defpath}
+    done = subprocess.run(
+        wheel_only, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Final result: 0.1" in done.stdout
 
 
 @pytest.mark.slow

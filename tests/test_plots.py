@@ -41,9 +41,11 @@ def test_figures_have_what_the_experiment_found(result: ExperimentResult) -> Non
     values = [row["value"] for row in result.trials]
     assert list(result.plot_history().data[0].y) == values
     assert list(result.plot_slice(parameters=["x"]).data[0].y) == values
-    assert len(result.plot_timeline().data[0].x) == 3
+    assert sum(len(bars.x) for bars in result.plot_timeline().data) == 3
     assert result.plot_contour("x", "y").layout.title.text == "Contour: x and y"
-    assert [trace.y[-1] for trace in result.plot_edf(result, result.folder).data] == [1.0] * 3
+    assert [trace.y[-1] for trace in result.plot_edf(result, result.folder).data[::2]] == [1.0] * 3
+    assert result.plot_history(log=True).layout.yaxis.type == "log"
+    assert result.plot_slice(log=True, show_all=True).layout.yaxis.type == "log"
 
 
 def test_unknown_parameter_is_answered_with_those_there_are(result: ExperimentResult) -> None:

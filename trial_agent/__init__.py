@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from .arguments import filled
+    from .arguments import filled, flat_arguments
     from .checkpoint import Checkpoint
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     )
     from .room import no_room
     from .sdk import (
+        StandaloneChannel,
         TrialStopped,
+        current,
         get_budget,
         get_checkpoint,
         get_current_parameter,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
         get_seed,
         get_sequence_id,
         get_trial_id,
+        metric_text,
         parse_args,
         report_final_result,
         report_intermediate_result,
@@ -61,7 +64,7 @@ if TYPE_CHECKING:
     from .watchdog import kill_all
 
 _HOMES = {
-    ".arguments": "filled",
+    ".arguments": "filled flat_arguments",
     ".checkpoint": "Checkpoint",
     ".checkpoint_store": "Keeping",
     ".command_line": "StartError arguments_of with_interpreter",
@@ -78,9 +81,9 @@ _HOMES = {
     ".requests": "Hello Kill Pause Ping Poll ReadFile Request RunSpec Shutdown Start encode_request",
     ".room": "no_room",
     ".sdk": (
-        "TrialStopped get_budget get_checkpoint get_current_parameter get_experiment_id "
-        "get_next_parameter get_next_parameters get_seed get_sequence_id get_trial_id parse_args report_final_result "
-        "report_intermediate_result save_checkpoint"
+        "StandaloneChannel TrialStopped current metric_text get_budget get_checkpoint get_current_parameter "
+        "get_experiment_id get_next_parameter get_next_parameters get_seed get_sequence_id get_trial_id parse_args "
+        "report_final_result report_intermediate_result save_checkpoint"
     ),
     ".spool": "read_spool spool_name",
     ".syncing": "sync sync_tree",
@@ -120,6 +123,7 @@ __all__ = [
     "RunSpec",
     "Saved",
     "Shutdown",
+    "StandaloneChannel",
     "Start",
     "StartError",
     "Started",
@@ -130,10 +134,12 @@ __all__ = [
     "arguments_of",
     "base_environment",
     "best_watch",
+    "current",
     "decode_events",
     "encode_message",
     "encode_request",
     "filled",
+    "flat_arguments",
     "get_budget",
     "get_checkpoint",
     "get_current_parameter",
@@ -146,6 +152,7 @@ __all__ = [
     "kill_all",
     "lazy_names",
     "mark",
+    "metric_text",
     "no_room",
     "parse_args",
     "peer_uid",

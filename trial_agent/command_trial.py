@@ -13,6 +13,7 @@ import select
 import signal
 import subprocess
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,14 +28,19 @@ from .file_watch import FileWatch
 from .following import ExitWatch, Follower, Timers, Wake
 from .guard import Guard
 from .job import Job
+from .launcher import launched
 from .line_file import LineFile
 from .outbox import Outbox
-from .processes import ProcessTree, gibibytes, oom_kills
+from .processes import ProcessTree, oom_kills, size_text
 from .room import with_room
 from .spool import SpoolReader, set_aside
 from .syncing import sync
+from .warm import Adopted, Launch, WarmStarts
+from .watchdog import kill_all
 
-__all__ = ["ERROR_BYTES", "MEMORY_EVERY", "CommandTrial", "Tools", "last_lines"]
+__all__ = ["ERROR_BYTES", "MEMORY_EVERY", "CommandTrial", "Tools", "last_lines", "spawn"]
+
+Process = subprocess.Popen[bytes] | Adopted
 
 ERROR_BYTES = 4096
 MEMORY_EVERY = 1.0
@@ -47,6 +53,7 @@ class Tools:
     outbox: Outbox
     watch: FileWatch
     guard: Guard
+    warm: WarmStarts
     wake: Wake
     clock: Callable[[], float]
     environment: Mapping[str, str]
@@ -83,22 +90,38 @@ class CommandTrial:
         self._tools.wake.set()
 
     def run(self) -> Ended:
-        """Run the attempt and return its end; all its reports have been sent by then."""
+        """Run the attempt and return its end; all its reports have been sent by then.
+
+        Raises what prevents the start, unless it is the fault of the command.
+        """
         try:
             process = self._start()
         except StartError as error:
             return self._record(
                 Ended(**self.job.who, exit_code=error.exit_code, error=str(error), time=self._tools.clock())
             )
-        self._tools.outbox.put(Started(**self.job.who, pid=process.pid, time=self._tools.clock()))
+        note = self._tools.warm.note()
+        self._tools.outbox.put(Started(**self.job.who, pid=process.pid, time=self._tools.clock(), note=note))
+        try:
+            return self._record(self._attend(process))
+        except Exception:  # noqa: BLE001 - a fault of ours: without its end, the trial would hang
+            kill_all(process.pid, self._mark)
+            process.wait()
+            self._tools.guard.release()
+            error = f"the agent failed: {traceback.format_exc()}"
+            return self._record(Ended(**self.job.who, error=error, time=self._tools.clock()))
+
+    def _attend(self, process: Process) -> Ended:
+        """Follow the process to its end; return that after all reports have been sent."""
         tree = ProcessTree(process.pid, self._mark)
         with open(self._spool, "rb", buffering=0) as spool:
             follower = Follower(spool.fileno(), self._reader, self._send)
             self._follow(process, tree, follower)
-            self._end(process, tree)
+            returncode = self._end(process, tree)
             follower.read_all(self._tools.outbox.wait_for_room)
-        self._checkpoints.tidy()
-        return self._record(self._end_of(process.returncode))
+        if self.job.node == 0:
+            self._checkpoints.tidy()
+        return self._end_of(returncode)
 
     def _send(self, found: list[Event]) -> None:
         """Send events; admit the checkpoints among them first, and remove older ones afterwards."""
@@ -120,7 +143,7 @@ class CommandTrial:
                 return [*found, Problem(**self.job.who, message=text)]
         return found
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Process:
         job, run = self.job, self.job.run
         job.check()
         os.makedirs(job.checkpoint_folder, exist_ok=True)
@@ -132,19 +155,41 @@ class CommandTrial:
         environment = job.environment(self._tools.environment)
         directory = run.code_directory or os.getcwd()
         arguments = arguments_of(job.command, directory, environment, shell=run.shell)
+        if job.team is not None:
+            arguments = launched(arguments, job.team)
         self._tools.watch.watch(str(self._spool))
         self._tools.guard.expect(self._mark)
         self._oom_kills = oom_kills()
         with open(self._log("stdout"), "wb") as stdout, open(self._log("stderr"), "wb") as stderr:
-            process = _spawn(arguments, environment, directory, stdout.fileno(), stderr.fileno())
+            process = self._launch(
+                Launch(
+                    arguments=arguments,
+                    directory=directory,
+                    environment=environment,
+                    mark=self._mark,
+                    stdout=stdout.fileno(),
+                    stderr=stderr.fileno(),
+                )
+            )
         self._tools.guard.watch(process.pid)
         self.pid = process.pid
         return process
 
-    def _log(self, name: str) -> Path:
-        return self._folder / (name if self.job.attempt <= 1 else f"{name}-{self.job.attempt}")
+    def _launch(self, launch: Launch) -> Process:
+        how = self.job.run.trial_start
+        if how == "cold" or self.job.team is not None:  # a team is started by its launcher
+            return spawn(launch)
+        warm = self._tools.warm
+        if (process := warm.start(launch)) is not None:
+            return process
+        cold = spawn(launch)
+        warm.prepare(launch, Path(self.job.run.folder, "agents"), eager=how == "warm")
+        return cold
 
-    def _follow(self, process: subprocess.Popen[bytes], tree: ProcessTree, follower: Follower) -> None:
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}{self.job.log_suffix}"
+
+    def _follow(self, process: Process, tree: ProcessTree, follower: Follower) -> None:
         """Return when the process has ended; it is not reaped yet."""
         tools = self._tools
         timers = Timers(tools.watch.interval, MEMORY_EVERY if self.job.run.memory_limit else None)
@@ -181,7 +226,7 @@ class CommandTrial:
             return
         # Forked workers share pages: count these once before the trial is killed for them.
         if tree.memory() > limit and (used := tree.proportional_memory()) > limit:
-            self._over_limit = f"used {gibibytes(used)}, more than the limit of {gibibytes(limit)}"
+            self._over_limit = f"used {size_text(used)}, more than the limit of {size_text(limit)}"
             self._asked.append(0.0)
 
     def _kill_if_asked(self, tree: ProcessTree) -> None:
@@ -195,13 +240,17 @@ class CommandTrial:
         if self._killed_at is not None and time.monotonic() >= self._killed_at:
             tree.kill(self._killed_at)
 
-    def _end(self, process: subprocess.Popen[bytes], tree: ProcessTree) -> None:
-        """Kill what the process left running, then reap it: until then no other group can get its number."""
+    def _end(self, process: Process, tree: ProcessTree) -> int:
+        """Kill what the process left running, then reap it: until then no other group can get its number.
+
+        Return its exit code, or the negative number of a signal.
+        """
         if self._killed_at is not None:
             tree.kill(self._killed_at)
         tree.signal_group(signal.SIGKILL)
-        process.wait()
+        returncode = process.wait()
         self._tools.guard.release()
+        return returncode
 
     def _end_of(self, returncode: int) -> Ended:
         code, number = (None, -returncode) if returncode < 0 else (returncode, None)
@@ -238,20 +287,21 @@ class CommandTrial:
         return ended
 
 
-def _spawn(
-    arguments: list[str], environment: Mapping[str, str], directory: str, stdout: int, stderr: int
-) -> subprocess.Popen[bytes]:
+def spawn(launch: Launch) -> subprocess.Popen[bytes]:
+    """Start a command cold; raise StartError if it cannot be executed."""
+
     def popen(arguments: list[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            cwd=directory,
-            env=environment,
+            stdout=launch.stdout,
+            stderr=launch.stderr,
+            cwd=launch.directory,
+            env=launch.environment,
             start_new_session=True,
         )
 
+    arguments = list(launch.arguments)
     try:
         return popen(arguments)
     except OSError as error:

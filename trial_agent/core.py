@@ -10,6 +10,7 @@ import os
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import SimpleQueue
@@ -39,6 +40,7 @@ from .requests import (
     decode_request,
 )
 from .syncing import sync
+from .warm import WarmStarts
 
 __all__ = ["HOLD", "IDLE_TIMEOUT", "LAST_RESORT", "MAX_PART", "SEEN_LIMIT", "Agent", "Attempt", "read_part"]
 
@@ -74,10 +76,12 @@ class Agent:
         self._spool: LineFile | None = None
         self._functions = FunctionLoader()
         base = environ.starting_environment() if environment is None else environment
+        guard = Guard()
         self._tools = Tools(
             outbox=self.outbox,
             watch=best_watch(),
-            guard=Guard(),
+            guard=guard,
+            warm=WarmStarts(guard),
             wake=Wake(),
             clock=clock,
             environment=environ.base_environment(base),
@@ -142,6 +146,7 @@ class Agent:
             if job is not None and not self._stopping:
                 self._run(job)
         self._functions.stable.close()
+        self._tools.warm.close()
         self._tools.guard.close()
 
     def close(self) -> None:
@@ -234,12 +239,16 @@ class Agent:
                 return
             ended = attempt.run()
         except (OSError, ValueError) as error:  # ValueError: a NUL in the command or the environment
-            message = f"cannot start the trial: {error}"
-            ended = Ended(**job.who, error=message, time=self._tools.clock())
+            ended = self._failed(job, f"cannot start the trial: {error}")
+        except Exception:  # noqa: BLE001 - a fault of ours: this agent must stay usable, and the trial must end
+            ended = self._failed(job, f"the agent failed: {traceback.format_exc()}")
         with self._lock:
             self._current = None
             self._look_idle()
         self.outbox.put(ended)
+
+    def _failed(self, job: Job, why: str) -> Ended:
+        return Ended(**job.who, error=why, time=self._tools.clock())
 
     def _begin(self, job: Job) -> Attempt | None:
         """Make the attempt the current one; return None if it was killed while it waited."""

@@ -15,12 +15,15 @@ __all__ = [
     "OUTPUT_DIRECTORY",
     "OWN_PREFIX",
     "PARAMETERS",
+    "RANK",
     "RAY_PREFIX",
     "REPORTS",
+    "SEED",
     "SEQUENCE_ID",
     "TOKEN",
     "TRIAL_ID",
     "base_environment",
+    "limited_threads",
     "mark",
     "starting_environment",
     "visible_devices",
@@ -39,8 +42,21 @@ ATTEMPT = "PITCHPIPE_ATTEMPT"
 SEQUENCE_ID = "PITCHPIPE_SEQUENCE_ID"
 TOKEN = "PITCHPIPE_AGENT_TOKEN"  # read by an agent at its start and removed at once
 
+_THREADS = (  # how many threads numerical libraries start: torch, MKL, OpenBLAS, BLIS, Accelerate, numexpr
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
 OWN_PREFIX = "PITCHPIPE_"
 RAY_PREFIX = "RAY_"
+
+RANK = "RANK"  # of a process among those of its trial, as torchrun has it
+_OF_TEAM = frozenset(
+    (RANK, "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
+)
 
 
 def starting_environment() -> dict[str, str]:
@@ -58,16 +74,19 @@ def starting_environment() -> dict[str, str]:
 
 
 def base_environment(environment: Mapping[str, str], python: str = sys.executable) -> dict[str, str]:
-    """Return `environment` without what belongs to the agent's own hosts (Ray, an outer experiment).
+    """Return `environment` without what belongs to the agent's own hosts (Ray, an outer experiment or `torchrun`).
 
     The folder of the agent's own Python comes first on PATH: `python train.py` finds the packages that Pitchpipe
     was installed beside, even if its virtual environment was not activated.
 
-    >>> base_environment({"PATH": "/bin", "RAY_JOB_ID": "01", "PITCHPIPE_TRIAL_ID": "AbCdE"}, "/venv/bin/python")
+    >>> outer = {"PATH": "/bin", "RANK": "1", "RAY_JOB_ID": "01", "PITCHPIPE_TRIAL_ID": "AbCdE"}
+    >>> base_environment(outer, "/venv/bin/python")
     {'PATH': '/venv/bin:/bin'}
     """
     kept = {
-        name: value for name, value in environment.items() if not name.startswith((OWN_PREFIX, RAY_PREFIX))
+        name: value
+        for name, value in environment.items()
+        if not name.startswith((OWN_PREFIX, RAY_PREFIX)) and name not in _OF_TEAM
     }
     folder = os.path.dirname(python)
     others = [entry for entry in kept.get("PATH", os.defpath).split(os.pathsep) if entry != folder]
@@ -81,6 +100,17 @@ def visible_devices(gpus: Sequence[int] | None) -> dict[str, str]:
     ({'CUDA_VISIBLE_DEVICES': '0,2'}, {'CUDA_VISIBLE_DEVICES': ''}, {})
     """
     return {} if gpus is None else {"CUDA_VISIBLE_DEVICES": ",".join(str(index) for index in gpus)}
+
+
+def limited_threads(threads: int | None, *users: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that limit a trial to so many threads; none if a user has set one of them.
+
+    >>> limited_threads(2, {"PATH": "/bin"})["OMP_NUM_THREADS"], limited_threads(2, {"MKL_NUM_THREADS": "8"})
+    ('2', {})
+    """
+    if threads is None or any(name in user for user in users for name in _THREADS):
+        return {}
+    return dict.fromkeys(_THREADS, str(threads))
 
 
 def mark(spool: str) -> bytes:

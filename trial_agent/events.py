@@ -31,13 +31,14 @@ ReportKind = Literal["intermediate", "final"]
 
 @dataclass(kw_only=True)
 class Started:
-    """The process of an attempt runs (a function trial's is the agent's own)."""
+    """The process of an attempt runs (a function trial's is the agent's own); `note` is about warm starts."""
 
     e: Literal["started"] = field(default="started", repr=False)
     trial: str
     attempt: int
     pid: int | None = None
     time: float
+    note: str | None = None
     mark: str = ""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from .events import Event
 from .spool import SpoolReader
+from .warm import Adopted
 
 __all__ = ["ExitWatch", "Follower", "Timers", "Wake"]
 
@@ -92,7 +93,7 @@ class Timers:
 class ExitWatch:
     """A descriptor that becomes readable when a process ends: its pidfd, or a pipe that a thread closes."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | Adopted) -> None:
         self.descriptor = _pidfd(process.pid)
         if self.descriptor is None:
             self.descriptor, writer = os.pipe()
@@ -157,6 +158,6 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def _close_at_end(process: subprocess.Popen[bytes], writer: int) -> None:
+def _close_at_end(process: subprocess.Popen[bytes] | Adopted, writer: int) -> None:
     process.wait()
     os.close(writer)

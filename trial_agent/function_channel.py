@@ -112,6 +112,11 @@ class FunctionChannel:
         """Whether a final result was reported."""
         return self._interpreter.reported("final")
 
+    @property
+    def last_report(self) -> str | None:
+        """The result that was reported last, as JSON text; None if there is none."""
+        return self._interpreter.last
+
     def _wait_for_room(self) -> None:
         self._outbox.wait_for_room(lambda: self.stopped)
 

@@ -47,6 +47,7 @@ class FunctionTrial:
         self._clock = clock
         self._channel = FunctionChannel(job, spool, outbox, clock)
         self._exported: dict[str, str] | None = None
+        self._is_class = False
 
     def kill(self, grace: float) -> None:
         """Stop the function at its next report; if there is none, the manager replaces the agent."""
@@ -78,8 +79,8 @@ class FunctionTrial:
             self.job.check()
             function = self._functions.load(self.job)
             returned = None if self._channel.stopped else self._enter(function)
-            if returned is not None and not self._channel.has_final:
-                self._channel.report("final", sdk.metric_text(returned))
+            if not self._channel.has_final and (result := self._result(returned)) is not None:
+                self._channel.report("final", result)
             return self._ended(0)
         except sdk.TrialStopped:
             return self._ended(None, paused=self._channel.pausing and not self._channel.stopped)
@@ -87,6 +88,12 @@ class FunctionTrial:
             return self._exited(error.code)
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises ends its trial only
             return self._ended(1, with_room(_last_lines(error), self.job.run.folder))
+
+    def _result(self, returned: Any) -> str | None:
+        """Return what a function returned, or else reported last, as JSON text; a class reports its result itself."""
+        if returned is not None:
+            return sdk.metric_text(returned)
+        return None if self._is_class else self._channel.last_report
 
     def _enter(self, function: TrialFunction) -> Any:
         parameters = self._channel.parameters()
@@ -104,6 +111,7 @@ class FunctionTrial:
     def _drive(self, function: TrialFunction, made: Trainable) -> Any:
         if isinstance(made, FunctionTrainable):
             return type(made).function(made.parameters)
+        self._is_class = True
         keep = functools.partial(self._functions.stable.keep, made, function, self.job.gpus)
         self._exported = run_class(made, self._channel, self.job, keep) or None
         return None
@@ -146,7 +154,8 @@ class FunctionLoader:
 def _unpickle(path: str, job: Job) -> TrialFunction:
     import cloudpickle
 
-    os.environ.update(job.run.environment)
+    own = job.run.environment
+    os.environ.update({**environ.limited_threads(job.run.threads, os.environ, own), **own})
     directory = job.run.code_directory
     if directory is not None and directory not in sys.path:
         sys.path.insert(0, directory)

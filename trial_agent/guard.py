@@ -17,6 +17,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._kept: set[int] = set()
 
     def expect(self, mark: bytes) -> None:
         """Announce, before the start, the mark of the attempt's processes."""
@@ -24,6 +25,8 @@ class Guard:
         if not self._tell(line):  # the first trial, or the watchdog was killed
             self.close()
             self._process = _start()
+            for group in self._kept:
+                self._tell(b"keep %d" % group)
             self._tell(line)
 
     def watch(self, group: int) -> None:
@@ -33,6 +36,16 @@ class Guard:
     def release(self) -> None:
         """Announce that the attempt is over."""
         self._tell(b"-")
+
+    def keep(self, group: int) -> None:
+        """Tie a process group that outlives attempts."""
+        self._kept.add(group)
+        self._tell(b"keep %d" % group)
+
+    def drop(self, group: int) -> None:
+        """Untie a process group that has ended."""
+        self._kept.discard(group)
+        self._tell(b"drop %d" % group)
 
     def close(self) -> None:
         """End the watchdog; what it still guards is killed."""

@@ -14,6 +14,7 @@ from . import environ
 from .arguments import filled
 from .checkpoint_store import CheckpointStore
 from .command_line import StartError
+from .launcher import Team
 from .requests import RunSpec, Start
 from .spool import spool_name
 
@@ -81,25 +82,55 @@ class Job(Start):
     @property
     def spool(self) -> str:
         """The file to which a command appends its reports."""
-        return os.path.join(self.folder, spool_name(self.attempt, self.mark))
+        return os.path.join(self.folder, spool_name(self.attempt, self.mark, self.node))
 
     @property
     def parameters_file(self) -> str:
         """The file in which a command finds its parameter record."""
-        return os.path.join(self.folder, "parameters.json")
+        return os.path.join(self.folder, f"parameters{self._of_node}.json")
+
+    @property
+    def log_suffix(self) -> str:
+        """What the names of the attempt's output files end with."""
+        return f"{self._of_attempt}{self._of_node}"
+
+    @property
+    def team(self) -> Team | None:
+        """The processes of the trial on this node; None if the command is the only one."""
+        if self.run.processes == 1:
+            return None
+        return Team(
+            processes=self.run.processes,
+            nodes=self.run.nodes,
+            node=self.node,
+            master=self.master,
+            folder=self.folder,
+            suffix=self._of_attempt,
+            grace=self.run.grace,
+        )
+
+    @property
+    def _of_attempt(self) -> str:
+        return "" if self.attempt <= 1 else f"-{self.attempt}"
+
+    @property
+    def _of_node(self) -> str:
+        """What keeps the files of the other nodes apart in a shared folder."""
+        return f"-node{self.node}" if self.node else ""
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a command: `base`, the config's additions, and the trial's paths and ids.
 
-        >>> run = RunSpec(kind="command", experiment="e", folder="/exp", environment={"MODE": "fast"})
+        >>> run = RunSpec(kind="command", experiment="e", folder="/exp", environment={"MODE": "fast"}, threads=2)
         >>> job = Job(trial="AbCdE", attempt=1, sequence_id=0, parameters="{}", run=run)
         >>> environment = job.environment({"PATH": "/bin"})
-        >>> environment["MODE"], environment["PITCHPIPE_REPORTS"]
-        ('fast', '/exp/trials/0/reports-1.jsonl')
+        >>> environment["MODE"], environment["OMP_NUM_THREADS"], environment["PITCHPIPE_REPORTS"]
+        ('fast', '2', '/exp/trials/0/reports-1.jsonl')
         """
         python_path = {**base, **self.run.environment}.get("PYTHONPATH")
         return {
             **base,
+            **environ.limited_threads(self.run.threads, base, self.run.environment),
             "PYTHONUNBUFFERED": "1",  # so that the last output of a killed script is not lost
             **self._of_nni(),
             **self.run.environment,

@@ -74,6 +74,19 @@ class Outbox:
         if released and self.on_events is not None:
             self.on_events()
 
+    def release(self) -> bool:
+        """End a hold whose time is over; return whether there was one."""
+        with self._lock:
+            if not self.is_holding or self.held_for() > 0:
+                return False
+            self._held_until = 0.0
+            return True
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether a hold has not ended yet."""
+        return self._held_until > 0.0
+
     def held_for(self) -> float:
         """Return the seconds for which events are still held; 0 when they may leave."""
         return max(0.0, self._held_until - time.monotonic()) if self._held_until else 0.0

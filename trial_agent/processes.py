@@ -18,11 +18,12 @@ from .watchdog import each_process, environment_of, stat_of
 __all__ = [
     "LINUX",
     "ProcessTree",
-    "gibibytes",
+    "available_bytes",
     "is_zombie",
     "oom_kills",
     "proportional_bytes",
     "resident_bytes",
+    "size_text",
 ]
 
 LINUX = sys.platform.startswith("linux")
@@ -134,6 +135,17 @@ def proportional_bytes(pid: int) -> int:
     return resident_bytes(pid)
 
 
+def available_bytes() -> int:
+    """Return how much memory this machine can give without swapping.
+
+    >>> available_bytes() > 1_000_000
+    True
+    """
+    import psutil
+
+    return psutil.virtual_memory().available
+
+
 def _psutil_resident(pid: int) -> int:
     import psutil
 
@@ -217,10 +229,12 @@ def oom_kills(path: str = "/proc/vmstat") -> int:
         return 0
 
 
-def gibibytes(number: int) -> str:
+def size_text(number: int) -> str:
     """Return a readable number of bytes.
 
-    >>> gibibytes(4 * 2**30), gibibytes(300 * 2**20)
-    ('4 GiB', '0.29 GiB')
+    >>> size_text(4 * 2**30), size_text(400 * 2**20)
+    ('4 GiB', '400 MiB')
     """
-    return f"{number / 2**30:.2g} GiB" if number < 10 * 2**30 else f"{number / 2**30:.0f} GiB"
+    if number < 2**30:
+        return f"{number / 2**20:.0f} MiB"
+    return f"{number / 2**30:.3g} GiB" if number < 10 * 2**30 else f"{number / 2**30:.0f} GiB"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from .checkpoint_store import Keeping
@@ -35,9 +35,11 @@ _USUAL = Keeping()
 class RunSpec:
     """How the trials of the experiment are run: a command, or a pickled function (`kind`).
 
+    Numerical libraries start `threads` threads unless the user says otherwise (None: as many as they like).
     `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how long an agent
     and its trial continue without a manager; `reuse_actors` keeps a class's instance for the next trial. `synced`:
-    reports and checkpoints are forced to the disk before the manager learns of them. `keeping` travels with each start,
+    reports and checkpoints are forced to the disk before the manager learns of them. A trial has `processes` in all,
+    equally many on each of its `nodes`. `trial_start` is "cold", "warm" or "auto". `keeping` travels with each start,
     not with the rest.
     """
 
@@ -48,12 +50,16 @@ class RunSpec:
     code_directory: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     shell: bool = True
+    threads: int | None = None
     path: str = ""
     grace: float = 5.0
     memory_limit: int | None = None
     orphan_timeout: float = 60.0
     reuse_actors: bool = False
     synced: bool = False
+    processes: int = 1
+    nodes: int = 1
+    trial_start: str = "cold"
     keeping: Keeping = _USUAL
 
     @property
@@ -103,7 +109,8 @@ class Start:
     """Run an attempt; `parameters` is the parameter record as JSON text.
 
     It continues from `checkpoint`, a path in the experiment's folder, with result number `first_sequence`. `mark` tells
-    the trial from another one with the same number and id that the manager's store has forgotten.
+    the trial from another one with the same number and id that the manager's store has forgotten. On several nodes,
+    `node` is the number of this one, and the processes meet at `master` ("host:port").
     """
 
     trial: str
@@ -116,6 +123,8 @@ class Start:
     budget: float | None = None
     keep: Keeping = _USUAL
     mark: str = ""
+    node: int = 0
+    master: str = ""
     op: str = "start"
 
     def __post_init__(self) -> None:
@@ -185,8 +194,10 @@ Request = RunSpec | Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shut
 _KINDS: dict[str, type[Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shutdown]] = {
     kind.op: kind for kind in (Hello, Start, Kill, Pause, Ping, Poll, ReadFile, Shutdown)
 }
-_DEFAULTS: Mapping[str, Mapping[str, object]] = {
-    op: {each.name: each.default for each in fields(kind) if each.name != "op"} for op, kind in _KINDS.items()
+# In the order of the fields, which is that of an object's attributes; `op` is always sent.
+_DEFAULTS: Mapping[str, Sequence[object]] = {
+    op: [MISSING if each.name == "op" else each.default for each in fields(kind)]
+    for op, kind in _KINDS.items()
 }
 
 
@@ -198,8 +209,8 @@ def encode_request(request: Request) -> Message:
     """
     if isinstance(request, RunSpec):
         return request.message()
-    defaults = _DEFAULTS[request.op]
-    return {name: value for name, value in vars(request).items() if value != defaults.get(name, request)}
+    pairs = zip(vars(request).items(), _DEFAULTS[request.op], strict=True)
+    return {name: value for (name, value), usual in pairs if value is not usual and value != usual}
 
 
 def decode_request(message: Message) -> Request:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from math import isfinite
 
@@ -131,6 +132,9 @@ class SpoolChannel:
         self._checkpoints = environment.get(environ.CHECKPOINTS, "checkpoints")
         self._parameters = environment.get(environ.PARAMETERS)
         self._spool = LineFile(environment[environ.REPORTS])
+        # torchrun, accelerate, deepspeed and the trials of several processes start one process for each rank.
+        self._rank = environment.get(environ.RANK, "0") if "WORLD_SIZE" in environment else "0"
+        self._has_said = False
 
     def parameters(self) -> dict[str, Any]:
         """Read the parameter record written by the agent."""
@@ -140,14 +144,28 @@ class SpoolChannel:
             return parameters_of(file.read())
 
     def report(self, kind: ReportKind, value: str) -> None:
-        """Append one line; when this returns, it is in the file."""
+        """Append one line; when this returns, it is in the file. Of several processes, only rank 0 reports."""
+        if self._is_ignored():
+            return
         self._spool.append(f'{{"{kind}": {value}, "time": {time.time()!r}}}')
 
     def save(self, fill: Fill) -> None:
-        """Make the checkpoint, then append its name: only then does it count."""
+        """Make the checkpoint, then append its name: only then does it count. Only rank 0 saves."""
+        if self._is_ignored():
+            return
         name = save_folder(self._checkpoints, self._attempt, fill)
         if name is not None:
             self._spool.append(f'{{"checkpoint": "{name}", "time": {time.time()!r}}}')
+
+    def _is_ignored(self) -> bool:
+        """Return whether this is one of several processes, and not the first; say once what that means."""
+        if self._rank == "0":
+            return False
+        if not self._has_said:
+            self._has_said = True
+            what = f"pitchpipe: results and checkpoints of rank {self._rank} are ignored"
+            print(f"{what}: rank 0 reports for the trial", file=sys.stderr, flush=True)
+        return True
 
 
 class CurrentTrial:

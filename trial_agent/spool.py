@@ -95,7 +95,7 @@ class Interpreter:
         self._who: dict[str, Any] = {"trial": trial, "attempt": attempt, "mark": mark}
         self._metric = metric
         self._next = {"intermediate": first_sequence, "final": 0}
-        self._last = "null"  # the value reported last
+        self.last: str | None = None  # the value reported last
         self._lines = 0
         self._problems = 0
 
@@ -142,7 +142,7 @@ class Interpreter:
         """Count one result and return its event."""
         sequence = self._next[kind]
         self._next[kind] = sequence + 1
-        self._last = value
+        self.last = value
         return Report(self._trial, self._attempt, kind, sequence, value, moment, self._mark)
 
     def checkpoint(self, name: str, moment: float) -> Saved:
@@ -151,7 +151,7 @@ class Interpreter:
             **self._who,
             name=name,
             sequence=self._next["intermediate"],
-            value=_number(self._last, self._metric),
+            value=_number(self.last or "null", self._metric),
             time=moment,
         )
 
@@ -239,13 +239,14 @@ class SpoolReader:
         return self._interpreter.line(rest, self._clock()) if rest else []
 
 
-def spool_name(attempt: int, mark: str = "") -> str:
-    """Return the name of the spool of a command trial's attempt, in the trial's folder.
+def spool_name(attempt: int, mark: str = "", node: int = 0) -> str:
+    """Return the name of the spool of a command trial's attempt on one of its nodes, in the trial's folder.
 
-    >>> spool_name(1, "5f1c"), spool_name(2)
-    ('reports-1-5f1c.jsonl', 'reports-2.jsonl')
+    >>> spool_name(1, "5f1c"), spool_name(2), spool_name(2, node=1)
+    ('reports-1-5f1c.jsonl', 'reports-2.jsonl', 'reports-2-node1.jsonl')
     """
-    return f"reports-{attempt}-{mark}.jsonl" if mark else f"reports-{attempt}.jsonl"
+    words = ["reports", str(attempt), mark, f"node{node}" if node else ""]
+    return f"{'-'.join(filter(None, words))}.jsonl"
 
 
 def set_aside(path: str | os.PathLike[str]) -> None:

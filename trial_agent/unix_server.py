@@ -161,9 +161,8 @@ class UnixServer:
         """Return the milliseconds until something is due; None if only messages can wake the server."""
         now = time.monotonic()
         due = [connection.deadline - now for connection in self._strangers.values()]
-        held = self._agent.outbox.held_for()
-        if held > 0:
-            due.append(held)
+        if self._agent.outbox.is_holding:
+            due.append(self._agent.outbox.held_for())
         if (orphaned := self._orphaned_at()) is not None:
             due.append(orphaned - now)
         return max(0, int(min(due) * 1000) + 1) if due else None
@@ -179,7 +178,7 @@ class UnixServer:
         now = time.monotonic()
         for connection in [c for c in self._strangers.values() if c.deadline <= now]:
             self._drop_stranger(connection)
-        if self._manager is not None and self._agent.outbox.held_for() <= 0:
+        if self._agent.outbox.release() and self._manager is not None:
             self._manager.answer(self._agent)
         orphaned = self._orphaned_at()
         if orphaned is not None and orphaned <= now:

@@ -6,6 +6,8 @@ agent:
     + HEX       an attempt starts; its processes carry this environment entry
     group N     its process group
     -           it is over
+    keep N      another process group of the agent, until
+    drop N
 
 End of file means that the agent is gone.
 """
@@ -109,14 +111,21 @@ def main() -> None:
     """Follow the agent's messages until its end of the pipe closes, then kill what it left."""
     group: int | None = None
     mark: bytes | None = None
+    kept: set[int] = set()
     for line in sys.stdin.buffer:
         word, *rest = line.split()
         if word == b"+":
             group, mark = None, bytes.fromhex(rest[0].decode())
         elif word == b"group":
             group = int(rest[0])
+        elif word == b"keep":
+            kept.add(int(rest[0]))
+        elif word == b"drop":
+            kept.discard(int(rest[0]))
         else:
             group, mark = None, None
+    for each in kept:
+        _kill(os.killpg, each)
     kill_all(group, mark)
 
 

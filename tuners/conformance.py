@@ -44,6 +44,7 @@ def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:
 SPACES: dict[str, dict[str, Any]] = {
     "choice": _space(x=("choice", ["a", 1, 2.5, True, None, [1, 2], {"k": 1}])),
     "randint": _space(x=("randint", [-3, 9])),
+    "lograndint": _space(x=("lograndint", [1, 1000]), y=("lograndint", [3, 5])),
     "uniform": _space(x=("uniform", [-1, 2])),
     "quniform": _space(x=("quniform", [2, 10, 5]), y=("quniform", [0, 1, 0.1])),
     "loguniform": _space(x=("loguniform", [1e-6, 1])),
@@ -52,7 +53,7 @@ SPACES: dict[str, dict[str, Any]] = {
     "qnormal": _space(x=("qnormal", [10, 5, 2])),
     "lognormal": _space(x=("lognormal", [0, 1])),
     "qlognormal": _space(x=("qlognormal", [2, 1, 1])),
-    "one value": _space(x=("uniform", [1, 1]), y=("randint", [4, 5]), z=("choice", ["only"])),
+    "one value": _space(x=("uniform", [1, 1]), y=("randint", [4, 5]), z=("choice", ["only"])) | {"w": 7},
     "mixed": _space(
         x=("uniform", [0, 1]), c=("choice", list("abc")), n=("randint", [0, 5]), lr=("loguniform", [1e-5, 1])
     ),

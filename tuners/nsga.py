@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -31,8 +32,9 @@ class NSGATuner(LearningTuner):
 
     `optimize_mode` is `minimize` or `maximize` with one objective, `niching` is `crowding` (NSGA-II),
     `reference_points` (NSGA-III) or `auto` (those from four objectives on), `seed` an integer of at least 0. The first
-    `population_size` suggestions are random. As many trials as wanted may run at once: the population takes in each
-    result when it arrives. Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
+    `population_size` suggestions are random; with priors, every second one is drawn from them. As many trials as wanted
+    may run at once: the population takes in each result when it arrives. Raises ValueError for other arguments,
+    NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = NSGATuner(population_size=8, seed=1)
     >>> tuner.update_objectives([{"name": name, "direction": "minimize"} for name in ("near 0", "near 1")])
@@ -58,6 +60,8 @@ class NSGATuner(LearningTuner):
     def _begin(self) -> None:
         self._embedding = Embedding.of(ready(self._explored).space)
         self._members: list[int] = []  # rows, those before the newest sorted, best first
+        points = self._rng.random((self._size if self._prior else 0, self._layout.dimension))
+        self._design = iter(self._layout.deactivate(self._prior.mixed(points)))
         goals = len(self._outcomes.goals) if self._outcomes else 1
         has_niches = goals >= _MANY if self._niching == "auto" else self._niching != "crowding"
         self._points = reference_points(goals, self._size) if has_niches and goals > 1 else None
@@ -102,6 +106,7 @@ class NSGATuner(LearningTuner):
 
     def _proposals(self) -> Iterator[Floats]:
         if self._history.count < self._size or not self._members:
+            yield from islice(self._design, 1)
             return
         self._select()
         units = self._history.units(np.array(self._members))

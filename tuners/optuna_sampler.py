@@ -141,7 +141,7 @@ def _names(parameters: Sequence[Parameter]) -> list[tuple[str, BaseDistribution]
         distribution: BaseDistribution = FloatDistribution(0.0, 1.0)
         if parameter.categorical:
             distribution = CategoricalDistribution(range(len(parameter.options)))
-        elif parameter.integer and parameter.size is not None:
+        elif parameter.integer and not parameter.log and parameter.size is not None:
             distribution = IntDistribution(0, parameter.size - 1)
         names.append((".".join(map(str, parameter.key)), distribution))
     return names

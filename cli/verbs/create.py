@@ -20,7 +20,12 @@ __all__ = ["create"]
 @new_experiment_options
 @watch_options
 def create(
-    config: Path, experiment_id: str | None, directory: Path | None, as_json: bool, quiet: bool
+    config: Path,
+    overrides: tuple[str, ...],
+    experiment_id: str | None,
+    directory: Path | None,
+    as_json: bool,
+    quiet: bool,
 ) -> int:
     """Start the experiment that CONFIG describes in the background.
 
@@ -31,7 +36,7 @@ def create(
     from ..making import make_experiment
 
     with Interrupts() as interrupts:
-        manager = make_experiment(config, experiment_id, directory, interrupts)
+        manager = make_experiment(config, experiment_id, directory, interrupts, overrides)
         for note in () if quiet or as_json else manager.notes:
             click.echo(note, err=True)  # only the id goes to stdout
         # The background process acquires it.

@@ -14,7 +14,7 @@ from ...store.reading import ExperimentView, TrialQuery
 from ..failures import FAILED, Failure
 from ..finding import chosen_experiment
 from ..outcome import command_for
-from ..verb import complete_experiment, directory_option, verb
+from ..verb import complete_experiment, directory_option, json_option, say, verb
 
 __all__ = ["delete"]
 
@@ -23,7 +23,8 @@ __all__ = ["delete"]
 @click.argument("experiments", nargs=-1, required=True, metavar="ID...", shell_complete=complete_experiment)
 @directory_option
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool) -> None:
+@json_option
+def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool, as_json: bool) -> None:
     """Delete experiments with their results, logs and checkpoints. This cannot be undone.
 
     An experiment that is running, or whose trials are, must be stopped first. A copy at its `storage_path` is kept.
@@ -31,9 +32,9 @@ def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool) -> N
     folders = [chosen_experiment(name, None, directory) for name in dict.fromkeys(experiments)]
     for folder in folders:
         _refuse_if_running(folder)
-    for folder in folders:
-        if yes or _is_meant(folder):
-            _delete(folder)
+    deleted = [_deleted(folder, as_json) for folder in folders if yes or _is_meant(folder)]
+    if as_json:
+        say(as_json, {"deleted": deleted})
 
 
 def _refuse_if_running(folder: ExperimentFolder) -> None:
@@ -69,8 +70,10 @@ def _content(folder: ExperimentFolder) -> str:
     return "1 trial" if trials == 1 else f"{trials} trials"
 
 
-def _delete(folder: ExperimentFolder) -> None:
-    """Acquire the experiment first, so that no other process resumes it meanwhile."""
+def _deleted(folder: ExperimentFolder, as_json: bool) -> str:
+    """Delete an experiment and return its id; own it first, so that no other process resumes it meanwhile."""
     folder.own()
     shutil.rmtree(folder.path)
-    click.echo(f"experiment {folder.experiment_id} is deleted")
+    if not as_json:
+        click.echo(f"experiment {folder.experiment_id} is deleted")
+    return folder.experiment_id

@@ -84,7 +84,7 @@ def _one_trial(platform: str, interrupts: Interrupts) -> Finding:
     except ExecutorError as error:
         return Finding("fail", subject, str(error))
     if not tried.is_whole:
-        return Finding("fail", subject, "; ".join(tried_lines(tried)))
+        return Finding("fail", subject, "; ".join(tried_lines(tried, config)))
     return Finding("ok", subject, f"ran and reported, {time.monotonic() - began:.1f} s in all")
 
 

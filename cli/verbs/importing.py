@@ -9,41 +9,77 @@ from typing import Any
 
 import click
 
+from ...store.reading import ExperimentView
 from ..failures import Failure
-from ..finding import chosen_experiment
-from ..verb import FILE, experiment_options, verb
+from ..finding import chosen_experiment, experiments_directory
+from ..outcome import command_for
+from ..verb import FILE, experiment_options, json_option, say, verb
 
 __all__ = ["import_verb"]
 
 _FORM = '[{"parameter": {"lr": 0.1}, "value": 0.9}, ...]'
 
 
-@verb("import", "pitchpipe import --file results.json", "pitchpipe import k3x9a2bq --file trials.json")
+@verb(
+    "import",
+    "pitchpipe import --file results.json",
+    "pitchpipe import k3x9a2bq --file trials.json",
+    "pitchpipe import ~/nni-experiments/nUx2cFby",
+)
 @experiment_options
 @click.option(
     "--file",
     "-f",
     "path",
-    required=True,
     type=FILE,
     metavar="FILE",
-    help="A JSON list, or the JSON export of another experiment.",
+    help="A JSON list, or the JSON export of another experiment, also of NNI.",
 )
+@json_option
 def import_verb(
-    experiment: str | None, experiment_id: str | None, directory: Path | None, path: Path
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    path: Path | None,
+    as_json: bool,
 ) -> None:
-    """Import results measured elsewhere into the tuner of a running experiment.
+    """Import results measured elsewhere into the tuner of a running experiment, or an experiment of NNI.
 
     FILE contains [{"parameter": {"lr": 0.1}, "value": 0.9}, ...], or the JSON of `pitchpipe export`, whose
     successful trials are used. The whole file is checked first. The results do not become trials of the
     experiment, and `resume` keeps them.
+
+    Without FILE, ID is the folder of an experiment of NNI, which becomes an experiment to look at.
     """
     from ...manager.control import import_results
 
+    if path is None:
+        _import_experiment(experiment, experiment_id, directory, as_json)
+        return
     results = list(_results(path))
     folder = chosen_experiment(experiment, experiment_id, directory)
     count = import_results(folder, results)
-    click.echo(f"imported {count} results into experiment {folder.experiment_id}")
+    line = f"imported {count} results into experiment {folder.experiment_id}"
+    say(as_json, {"id": folder.experiment_id, "imported": count}, line)
+
+
+def _import_experiment(
+    path: str | None, experiment_id: str | None, directory: Path | None, as_json: bool
+) -> None:
+    """Import an experiment of NNI."""
+    from ...manager import import_nni_experiment
+
+    if path is None:
+        raise Failure("what should be imported? --file FILE, or the folder of an experiment of NNI")
+    folder = import_nni_experiment(Path(path).expanduser(), experiments_directory(directory), experiment_id)
+    with ExperimentView(folder) as view:
+        trials = view.summary()["trials"]
+    lines = (
+        f"imported experiment {folder.experiment_id} with {trials} trials",
+        f"to look at it: {command_for(folder, 'ui')}",
+        f"to continue its search: warm_start: [{folder.path}] in a config",
+    )
+    say(as_json, {"id": folder.experiment_id, "folder": str(folder.path), "trials": trials}, *lines)
 
 
 def _results(path: Path) -> Iterator[Any]:
@@ -60,4 +96,14 @@ def _results(path: Path) -> Iterator[Any]:
         return
     if not isinstance(found, list):
         raise Failure(f"{path} must contain {_FORM}, or the JSON of pitchpipe export")
-    yield from found
+    yield from map(_plain, found)
+
+
+def _plain(row: Any) -> Any:
+    """Return a result without what else NNI's export has; there, values are JSON texts."""
+    if not isinstance(row, dict) or not isinstance(row.get("value"), str) or "trialJobId" not in row:
+        return row
+    try:
+        return {"parameter": row["parameter"], "value": json.loads(row["value"])}
+    except (ValueError, KeyError):
+        return row

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...config import PLATFORMS
 from ..failures import Failure
-from ..verb import FILE, verb
+from ..verb import FILE, json_option, say, verb
+
+if TYPE_CHECKING:
+    from ..drafting import Draft
+    from ..proposing import Proposal
+    from ..script_facts import ScriptFacts
 
 __all__ = ["init"]
 
@@ -21,16 +27,28 @@ __all__ = ["init"]
     "init",
     "pitchpipe init train.py",
     "pitchpipe init train.py --param lr=loguniform:1e-5:1e-1 --param units=choice:32,64 --maximize --yes",
+    "pitchpipe init train.py --fix units --without momentum --yes",
 )
 @click.argument("script", type=FILE, required=False, metavar="[SCRIPT]")
-@click.option("--command", metavar="LINE", help="What a trial runs.  [default: python SCRIPT]")
+@click.option(
+    "--command",
+    metavar="LINE",
+    help="What a trial runs.  [default: python SCRIPT, with {args} if it parses options]",
+)
 @click.option(
     "--param",
     "specs",
     multiple=True,
     metavar="NAME=TYPE:...",
-    help="A parameter: uniform:LOW:HIGH, loguniform:LOW:HIGH, randint:LOW:HIGH, quniform:LOW:HIGH:Q, normal:MU:SIGMA, "
-    "choice:A,B,C ...; may be given several times.",
+    help="A parameter, new or in place of a proposed one: uniform:LOW:HIGH, loguniform:LOW:HIGH, randint:LOW:HIGH, "
+    "quniform:LOW:HIGH:Q, normal:MU:SIGMA, choice:A,B,C ...; may be given several times.",
+)
+@click.option(
+    "--fix", "fixed", multiple=True, metavar="NAME[=VALUE]",
+    help="Do not tune a parameter: it keeps this value, or its default in the script; may be given several times.",
+)  # fmt: skip
+@click.option(
+    "--without", multiple=True, metavar="NAME", help="Leave a parameter out; may be given several times."
 )
 @click.option(
     "--maximize/--minimize", "maximize", default=None, help="Whether lower or higher results are better."
@@ -46,53 +64,114 @@ __all__ = ["init"]
 )  # fmt: skip
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing: guess what the options leave out.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
+@json_option
 def init(
     script: Path | None,
-    command: str | None,
     specs: tuple[str, ...],
-    maximize: bool | None,
-    trials: int | None,
-    concurrency: int | None,
-    platform: str | None,
-    tuner: str | None,
-    assessor: str | None,
+    fixed: tuple[str, ...],
+    without: tuple[str, ...],
     output: Path,
     yes: bool,
     force: bool,
+    as_json: bool,
+    **fields: Any,
 ) -> None:
     """Write an experiment.yml for SCRIPT.
 
-    A Python script is read but not run, to propose its parameters with ranges around their defaults. On a
-    terminal, you are asked for whatever the options leave out. The file is checked before it is written.
+    A Python script is read but not run, to propose its parameters with ranges around their defaults; the defaults
+    run as trial 0. Budgets, such as epochs, are not tuned. On a terminal, you are asked for whatever the options
+    leave out. The file is checked before it is written.
     """
-    from ..drafting import Draft, asked, proposed_parameters
+    from ..drafting import asked
+    from ..proposing import proposed
     from ..script_facts import read_script
 
     if output.exists() and not force:
         raise Failure(f"{output} exists already: choose another with -o, or add --force")
-    if script is None and command is None:
+    if script is None and fields["command"] is None:
         raise Failure("give a SCRIPT, or a --command")
     text = _text_of(script)
     facts = read_script(text) if text is not None else None
-    draft = Draft(
-        command=command or f"python {shlex.quote(os.path.relpath(script or '', output.parent))}",
-        parameters=proposed_parameters(facts, specs),
-        maximize=maximize,
-        trials=trials,
-        concurrency=concurrency,
-        platform=platform,
-        tuner=tuner,
-        assessor=assessor,
-    )
-    if not yes and sys.stdin.isatty():
+    draft = _draft(script, output, facts, proposed(facts, specs, fixed, without), fields)
+    if not (yes or as_json) and sys.stdin.isatty():
         draft = asked(draft)
     output.write_text(draft.checked_text(output.parent), encoding="utf-8")
-    click.echo(f"{output} written, with the parameters {', '.join(draft.parameters)}")
+    notes = [
+        *_choices_made(draft),
+        *_left_alone(draft, facts, without),
+        *_remarks(draft.parameters, facts, fixed),
+    ]
+    _say_written(as_json, draft, notes, _missing_calls(facts, draft.command), script, output)
+
+
+def _draft(
+    script: Path | None,
+    output: Path,
+    facts: ScriptFacts | None,
+    proposal: Proposal,
+    fields: Mapping[str, Any],
+) -> Draft:
+    """Return the draft that options and script give; `fields` are those that options name."""
+    from ..drafting import Draft
+
+    return Draft(
+        name=_name(script, output),
+        parameters=proposal.parameters,
+        kept=proposal.kept,
+        known=proposal.known,
+        **{**fields, "command": fields["command"] or _command(script, output, facts)},
+    )
+
+
+def _say_written(
+    as_json: bool, draft: Draft, notes: list[str], missing: list[str], script: Path | None, output: Path
+) -> None:
+    found = {
+        "file": str(output),
+        "parameters": list(draft.parameters),
+        "not_tuned": draft.kept,
+        "notes": notes,
+        "missing_calls": missing,
+    }
+    say(
+        as_json,
+        found,
+        f"{output} written, with the parameters {', '.join(draft.parameters)}",
+        *notes,
+        *([f"add to {script} (import pitchpipe):"] if missing else []),
+        *(f"    {line}" for line in missing),
+        f"next: pitchpipe validate {shlex.quote(str(output))} --try",
+    )
+
+
+def _choices_made(draft: Draft) -> Iterator[str]:
+    if draft.kept:
+        yield f"not tuned: {', '.join(draft.kept)}; to tune one: --param NAME=..."
+    if why := draft.why_no_defaults():
+        yield f"the script's defaults are not trial 0: {why}"
     if draft.maximize is None:
-        click.echo("assuming that lower results are better; use --maximize if higher is better")
-    for line in (*_remarks(draft.parameters, facts), *_advice(script, facts)):
-        click.echo(line)
-    click.echo(f"next: pitchpipe validate {shlex.quote(str(output))} --try")
+        yield "assuming that lower results are better; use --maximize if higher is better"
+
+
+def _left_alone(draft: Draft, facts: ScriptFacts | None, without: Sequence[str]) -> Iterator[str]:
+    """Name the options of the script from whose defaults no range follows."""
+    if facts is None or facts.parameters:
+        return
+    known = {*draft.parameters, *draft.kept, *without}
+    if alone := [name for name in facts.flags if name not in known]:
+        yield f"left alone, since their defaults suggest no range: {', '.join(alone)}"
+
+
+def _name(script: Path | None, output: Path) -> str:
+    """Return the name of the script, or of the folder if most scripts are called so."""
+    stem = script.stem if script is not None else ""
+    return stem if stem not in ("", "train", "main", "run", "trial") else output.absolute().parent.name
+
+
+def _command(script: Path | None, output: Path, facts: ScriptFacts | None) -> str:
+    """Return the command for a script; one that parses options itself gets the parameters as options."""
+    words = f"python {shlex.quote(os.path.relpath(script or '', output.parent))}"
+    return f"{words} {{args}}" if facts is not None and facts.takes_options else words
 
 
 def _text_of(script: Path | None) -> str | None:
@@ -109,29 +188,27 @@ def _text_of(script: Path | None) -> str | None:
     return text
 
 
-def _remarks(parameters: Mapping[str, str], facts: object) -> Iterator[str]:
+def _remarks(parameters: Mapping[str, str], facts: ScriptFacts | None, fixed: Sequence[str]) -> Iterator[str]:
     """Yield notes on unusual parameters."""
-    from ..script_facts import ScriptFacts
-
+    by_hand = [text.partition("=")[0].replace("_", "-") for text in fixed]
     for name, spec in parameters.items():
-        if spec.startswith("choice:") and "," not in spec:
+        if spec.startswith("choice:") and "," not in spec and name.replace("_", "-") not in by_hand:
             yield f"{name} has only one option: add more to the file"
-        known = isinstance(facts, ScriptFacts) and (name in facts.parameters or name in facts.flags)
-        if isinstance(facts, ScriptFacts) and (facts.parameters or facts.flags) and not known:
+        if facts is not None and (names := {**facts.parameters, **facts.flags}) and name not in names:
             yield f"the script does not look up {name}"
+    for name, value in ({} if facts is None else facts.parameters).items():
+        if isinstance(value, dict | list | tuple):
+            yield f"left out, because it is nested: {name} (docs/search_space.md)"
 
 
-def _advice(script: Path | None, facts: object) -> list[str]:
+def _missing_calls(facts: ScriptFacts | None, command: str) -> list[str]:
     """Return the calls that the script still lacks, as lines to add."""
-    from ..script_facts import ScriptFacts
-
-    if not isinstance(facts, ScriptFacts):
+    if facts is None:
         return []
     missing = []
-    structured = [name for name, value in facts.parameters.items() if isinstance(value, dict | list | tuple)]
-    if not facts.asks and facts.flags and not facts.parameters:
+    if facts.takes_options and "{" not in command:
         missing.append("arguments = pitchpipe.parse_args(parser)       # in place of parser.parse_args()")
-    elif not facts.asks:
+    elif not facts.asks and not facts.takes_options:
         missing.append("parameters = pitchpipe.get_next_parameter()   # a dict")
     if not facts.reports_intermediate:
         missing.append(
@@ -139,7 +216,4 @@ def _advice(script: Path | None, facts: object) -> list[str]:
         )
     if not facts.reports_final:
         missing.append("pitchpipe.report_final_result(value)          # once, at the end")
-    lines = [f"left out, because it is nested: {name} (docs/search_space.md)" for name in structured]
-    if missing:
-        lines += [f"add to {script} (import pitchpipe):", *(f"    {line}" for line in missing)]
-    return lines
+    return missing

@@ -34,18 +34,20 @@ _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 
 @verb("list", "pitchpipe list", "pitchpipe list --dir runs --json")
 @directory_option
+@click.option("--running", is_flag=True, help="Only those that are running.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def list_experiments(directory: Path | None, as_json: bool) -> None:
+def list_experiments(directory: Path | None, running: bool, as_json: bool) -> None:
     """List the experiments of a directory, the newest first."""
     directory = experiments_directory(directory)
-    found = [_facts(folder) for folder in ExperimentFolder.all(directory)]
+    folders = ExperimentFolder.all(directory)
+    found = [_facts(folder) for folder in folders if not running or folder.manager() is not None]
     found.sort(key=lambda facts: facts.get("created") or 0.0, reverse=True)
     if as_json:
         click.echo(to_json(found).decode())
     elif found:
         print_table(_HEAD, map(_row, found))
     else:
-        click.echo(f"there are no experiments in {directory}")
+        click.echo(f"there are no {'running ' * running}experiments in {directory}")
 
 
 @verb("status", "pitchpipe status", "pitchpipe status k3x9a2bq --json", "pitchpipe status --best-by knee")

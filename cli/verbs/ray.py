@@ -13,7 +13,7 @@ import click
 from ...store.reading import duration_text, length_text, moment_text
 from ..app import LazyGroup
 from ..failures import explained
-from ..verb import verb
+from ..verb import json_option, say, verb
 
 __all__ = ["ray", "status", "stop"]
 
@@ -111,10 +111,12 @@ def staying_line(config: Mapping[str, Any]) -> str:
 
 
 @verb("stop", "pitchpipe ray stop")
-def stop() -> None:
+@json_option
+def stop(as_json: bool) -> None:
     """Stop the private Ray cluster and everything in it, including trials of running experiments."""
     from ...executors.private_ray import stop_ray
 
     with explained():
         stopped = stop_ray()
-    click.echo("the private Ray was stopped" if stopped else "no private Ray is running")
+    line = "the private Ray was stopped" if stopped else "no private Ray is running"
+    say(as_json, {"stopped": bool(stopped)}, line)

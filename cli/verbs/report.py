@@ -8,7 +8,7 @@ import click
 
 from ..failures import FAILED, Failure
 from ..finding import chosen_experiment
-from ..verb import FILE, experiment_options, verb
+from ..verb import FILE, experiment_options, json_option, say, verb
 
 __all__ = ["report"]
 
@@ -22,8 +22,13 @@ __all__ = ["report"]
     metavar="FILE",
     help="The output file.  [default: report-ID.html in the current folder]",
 )
+@json_option
 def report(
-    experiment: str | None, experiment_id: str | None, directory: Path | None, output: Path | None
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Write an experiment as one HTML file that opens in any browser, offline.
 
@@ -39,4 +44,5 @@ def report(
         size = write_report(folder.path, path)
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror or error}", FAILED) from error
-    click.echo(f"{path} ({size / 1e6:.1f} MB)")
+    found = {"id": folder.experiment_id, "file": str(path.absolute()), "bytes": size}
+    say(as_json, found, f"{path} ({size / 1e6:.1f} MB)")

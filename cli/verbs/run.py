@@ -12,7 +12,7 @@ import click
 from ..failures import FAILED, INTERRUPTED, Failure
 from ..interrupts import Interrupts
 from ..pages import RunPages, pages_options
-from ..verb import new_experiment_options, verb, watch_options
+from ..verb import FILE, new_experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
     from ...manager import Manager
@@ -28,13 +28,18 @@ _COLOURS = {"DONE": "green", "ERROR": "red"}
     "run",
     "pitchpipe run experiment.yml",
     "pitchpipe run experiment.yml --ui",
+    "pitchpipe run experiment.yml --set max_trial_number=5 --set tuner.name=TPE",
     "pitchpipe run experiment.yml --dir runs --json > result.json",
 )
 @new_experiment_options
 @watch_options
 @pages_options
+@click.option(
+    "--trace", type=FILE, metavar="FILE", help="Write where the time goes, for chrome://tracing or Perfetto."
+)
 def run(
     config: Path,
+    overrides: tuple[str, ...],
     experiment_id: str | None,
     directory: Path | None,
     as_json: bool,
@@ -42,6 +47,7 @@ def run(
     with_pages: bool,
     ui_port: int | None,
     keep_ui: bool,
+    trace: Path | None,
 ) -> int:
     """Run the experiment that CONFIG describes, and watch it.
 
@@ -51,8 +57,14 @@ def run(
     """
     from ..making import make_experiment
 
+    if trace is not None and not os.access(trace if trace.exists() else trace.parent, os.W_OK):
+        raise Failure(f"--trace: {trace} cannot be written")
     with Interrupts() as interrupts:
-        manager = make_experiment(config, experiment_id, directory, interrupts)
+        manager = make_experiment(config, experiment_id, directory, interrupts, overrides)
+        if trace is not None:
+            from ...manager import Trace
+
+            manager.trace = Trace(trace)
         if not (with_pages or keep_ui or ui_port is not None):
             return watched(manager, interrupts, as_json=as_json, quiet=quiet)
         with RunPages(manager.folder, ui_port, lambda line: click.echo(line, err=True)) as pages:

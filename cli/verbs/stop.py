@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,7 +17,7 @@ from ...store.reading import ExperimentView
 from ..failures import FAILED, Failure
 from ..finding import chosen_experiment, chosen_name, experiments_directory
 from ..interrupts import Interrupts
-from ..verb import experiment_options, verb
+from ..verb import experiment_options, json_option, say, verb
 
 __all__ = ["stop"]
 
@@ -27,22 +28,29 @@ _PATIENCE = 20.0
 @verb("stop", "pitchpipe stop", "pitchpipe stop k3x9a2bq", "pitchpipe stop --all")
 @experiment_options
 @click.option("--all", "every", is_flag=True, help="Stop all experiments of the directory.")
-def stop(experiment: str | None, experiment_id: str | None, directory: Path | None, every: bool) -> None:
+@json_option
+def stop(
+    experiment: str | None, experiment_id: str | None, directory: Path | None, every: bool, as_json: bool
+) -> None:
     """Stop an experiment and wait for its end. Results are kept, and `resume` can continue it.
 
     If its manager was killed, the trials it left running are stopped.
     """
     if not every:
-        _stop(chosen_experiment(experiment, experiment_id, directory))
+        say(as_json, *_stopped(chosen_experiment(experiment, experiment_id, directory)))
         return
     if chosen_name(experiment, experiment_id) is not None:
         raise Failure("give an ID or --all, not both")
     directory = experiments_directory(directory)
     stoppable = [folder for folder in ExperimentFolder.all(directory) if not _is_over(folder)]
+    stopped = []
     for folder in stoppable:
-        _stop(folder)
-    if not stoppable:
-        click.echo(f"no experiment is running in {directory}")
+        found, line = _stopped(folder)
+        stopped.append(found)
+        if not as_json:
+            click.echo(line)
+    if as_json or not stoppable:
+        say(as_json, {"stopped": stopped}, f"no experiment is running in {directory}")
 
 
 def _is_over(folder: ExperimentFolder) -> bool:
@@ -52,19 +60,21 @@ def _is_over(folder: ExperimentFolder) -> bool:
         return ExperimentStatus(view.experiment()["status"]).is_final
 
 
-def _stop(folder: ExperimentFolder) -> None:
+def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
+    """Stop an experiment; return what it is now, for scripts and as a line."""
     manager = folder.manager()
+    was_over = manager is None and _is_over(folder)
     if manager is not None:
         _end_running(folder, manager)
-    elif _is_over(folder):
-        click.echo(f"experiment {folder.experiment_id} is not running")
-        return
-    else:
+    elif not was_over:
         _end_abandoned(folder)
     with ExperimentView(folder) as view:
         summary = view.summary()
+    found = {name: summary[name] for name in ("id", "status", "folder", "counts")}
     kept = f"{summary['trials']} trials are kept in {folder.path}"
-    click.echo(f"experiment {summary['id']} is {summary['status']}, {kept}")
+    if was_over:
+        return found, f"experiment {summary['id']} is not running"
+    return found, f"experiment {summary['id']} is {summary['status']}, {kept}"
 
 
 def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:

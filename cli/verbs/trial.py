@@ -14,7 +14,7 @@ from ...store import ExperimentFolder
 from ...store.reading import (
     ExperimentView,
     duration_text,
-    ending_text,
+    ending_beside,
     flat,
     hint_text,
     moment_text,
@@ -26,7 +26,7 @@ from ...store.reading import (
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
 from ..finding import chosen_trial, split_names
-from ..verb import trial_options, verb
+from ..verb import json_option, say, trial_options, verb
 
 __all__ = ["kill", "show", "trial"]
 
@@ -131,7 +131,7 @@ def _facts(
     yield "GPUs", ", ".join(map(str, found["gpus"] or ()))
     yield "process", found["pid"] if status == "RUNNING" else ""
     if status == "FAILED":
-        yield from _ending(found["exit_code"])
+        yield "exit code", ending_beside(found["reason"], found["exit_code"]).removeprefix("exit code ")
     files = folder.trial(found["sequence_id"])
     yield "files", files if files.is_dir() else ""
 
@@ -143,20 +143,14 @@ def _intermediate(results: list[object]) -> str:
     return f"{counted}: {'… ' if len(results) > _LAST else ''}{', '.join(map(result_text, results[-_LAST:]))}"
 
 
-def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:
-    if exit_code is not None and exit_code < 0:
-        yield "signal", ending_text(exit_code).removeprefix("signal ")
-    else:
-        yield "exit code", exit_code
-
-
 def _attempt_lines(earlier: list[dict[str, Any]]) -> Iterator[str]:
     """Yield why earlier attempts ended."""
     if earlier:
         yield "earlier attempts"
     for attempt in earlier:
         agent = attempt["agent"] and f"agent {attempt['agent']}"
-        facts = ", ".join(filter(None, (attempt["kind"], ending_text(attempt["exit_code"]), agent)))
+        ending = ending_beside(attempt["reason"], attempt["exit_code"])
+        facts = ", ".join(filter(None, (attempt["kind"], ending, agent)))
         yield f"  {attempt['attempt']}: {attempt['outcome']} ({facts}): {attempt['reason']}"
 
 
@@ -175,7 +169,8 @@ def _moment(moment: float | None) -> str:
 
 @verb("kill", "pitchpipe trial kill 17", "pitchpipe trial kill k3x9a2bq Xy3fA")
 @trial_options
-def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | None) -> None:
+@json_option
+def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool) -> None:
     """Kill a trial; its status becomes USER_CANCELED, and the experiment continues."""
     from ...manager.control import ask_manager
 
@@ -191,4 +186,5 @@ def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | No
             FAILED,
         )
     ask_manager(folder.path, {"op": "kill", "trial": found["trial_id"]})
-    click.echo(f"{which} is being killed")
+    killed = {name: found[name] for name in ("sequence_id", "trial_id")}
+    say(as_json, {"id": folder.experiment_id, **killed}, f"{which} is being killed")

@@ -11,7 +11,7 @@ import click
 from ...store import ExperimentFolder
 from ..failures import Failure
 from ..finding import chosen_experiment
-from ..verb import experiment_options, verb
+from ..verb import experiment_options, json_option, say, verb
 
 __all__ = ["add"]
 
@@ -20,6 +20,7 @@ __all__ = ["add"]
 @experiment_options
 @click.option("--parameters", "text", metavar="JSON", help="The parameters, as a JSON object.")
 @click.option("--like", metavar="TRIAL", help="The parameters of another trial: its id or number.")
+@json_option
 @click.option("--anyway", is_flag=True, help="Accept parameters outside the search space.")
 def add(
     experiment: str | None,
@@ -28,6 +29,7 @@ def add(
     text: str | None,
     like: str | None,
     anyway: bool,
+    as_json: bool,
 ) -> None:
     """Run a trial with your own parameters, or with those of another trial.
 
@@ -46,7 +48,8 @@ def add(
         made = rerun_trial(folder, int(like) if like.isdecimal() else like)
     else:
         raise Failure("give either --parameters or --like")
-    click.echo(f"trial {made['sequence_id']} ({made['trial_id']}) of experiment {folder.experiment_id}")
+    line = f"trial {made['sequence_id']} ({made['trial_id']}) of experiment {folder.experiment_id}"
+    say(as_json, {"id": folder.experiment_id, **made}, line)
 
 
 def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> None:

@@ -30,14 +30,23 @@ _LOOK_EVERY = 0.2
 @click.option("--follow", "-f", is_flag=True, help="Continue until the trial ends.")
 @click.option("--stderr", "only", flag_value="stderr", help="Only what it wrote to stderr.")
 @click.option("--stdout", "only", flag_value="stdout", help="Only what it wrote to stdout.")
+@click.option(
+    "--rank", type=click.IntRange(0), default=0, help="Of several processes, the one with this rank."
+)
 def log(
-    names: tuple[str, ...], experiment_id: str | None, directory: Path | None, follow: bool, only: str | None
+    names: tuple[str, ...],
+    experiment_id: str | None,
+    directory: Path | None,
+    follow: bool,
+    only: str | None,
+    rank: int,
 ) -> None:
     """Print what a trial printed: its stdout to stdout, its stderr to stderr."""
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
         found = chosen_trial(view, word)
-    wanted = [only] if only else ["stdout", "stderr"]
+    of_rank = f"-rank{rank}" if rank else ""
+    wanted = [f"{name}{of_rank}" for name in ([only] if only else ["stdout", "stderr"])]
     trial_id, here = found["trial_id"], folder.trial(found["sequence_id"])
     which = f"trial {found['sequence_id']} ({trial_id})"
     runs = found["status"] == "RUNNING" and folder.manager() is not None
@@ -71,7 +80,7 @@ def _has_ended(folder: ExperimentFolder, trial_id: str) -> bool:
 
 
 def _stream(name: str) -> IO[bytes]:
-    return sys.stdout.buffer if name == "stdout" else sys.stderr.buffer
+    return sys.stdout.buffer if name.startswith("stdout") else sys.stderr.buffer
 
 
 def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int], bytes]:

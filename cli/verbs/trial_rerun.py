@@ -13,7 +13,7 @@ import click
 from ...store.reading import ExperimentView, ending_text, result_text
 from ..failures import FAILED
 from ..finding import chosen_trial, split_names
-from ..verb import trial_options, verb
+from ..verb import json_option, say, trial_options, verb
 
 if TYPE_CHECKING:
     from ..rerunning import Rerun
@@ -25,8 +25,11 @@ _SHOWN = 10
 
 @verb("rerun", "pitchpipe trial rerun 17", "pitchpipe trial rerun k3x9a2bq 17 --pdb")
 @trial_options
+@json_option
 @click.option("--pdb", "debug", is_flag=True, help="Enter the debugger where the trial raises.")
-def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | None, debug: bool) -> int:
+def rerun(
+    names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool, debug: bool
+) -> int:
     """Run a trial again in this terminal, to see why it failed or to reproduce its result.
 
     It gets the same parameters, environment, code directory and GPUs, and starts from the beginning, not from a
@@ -49,7 +52,18 @@ def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | N
         again = run_again(job_of(folder, config, found, record, Path(scratch)), debug=debug)
     for line in _outcome(found["final"], again):
         click.echo(line, err=True)
+    if as_json:
+        say(as_json, {"id": folder.experiment_id, "sequence_id": found["sequence_id"], **_reported(again)})
     return FAILED if again.exit_code or again.final is None else 0
+
+
+def _reported(again: Rerun) -> dict[str, Any]:
+    return {
+        "exit_code": again.exit_code,
+        "error": again.error,
+        "intermediate": [json.loads(value) for value in again.intermediate],
+        "final": None if again.final is None else json.loads(again.final),
+    }
 
 
 def _outcome(final: Any, again: Rerun) -> Iterator[str]:
@@ -59,8 +73,8 @@ def _outcome(final: Any, again: Rerun) -> Iterator[str]:
         yield f"it ended with {ending_text(again.exit_code)}"
     values = [result_text(json.loads(value)) for value in again.intermediate]
     if values:
-        shown = ", ".join(values[-_SHOWN:])
-        yield f"intermediate results: {len(values)}, last: {shown}"
+        counted = "1 intermediate result" if len(values) == 1 else f"{len(values)} intermediate results"
+        yield f"{counted}: {'… ' if len(values) > _SHOWN else ''}{', '.join(values[-_SHOWN:])}"
     if again.final is None:
         yield "it reported no final result"
         return

@@ -11,7 +11,7 @@ from ...store import ExperimentFolder
 from ...store.reading import length_text
 from ..failures import Failure
 from ..finding import chosen_experiment
-from ..verb import FILE, experiment_options, limit_options, verb
+from ..verb import FILE, experiment_options, json_option, limit_options, say, verb
 
 __all__ = ["update"]
 
@@ -27,11 +27,13 @@ __all__ = ["update"]
 @click.option(
     "--search-space", type=FILE, metavar="FILE", help="A search space (JSON or YAML) for new trials."
 )
+@json_option
 def update(
     experiment: str | None,
     experiment_id: str | None,
     directory: Path | None,
     search_space: Path | None,
+    as_json: bool,
     **limits: Any,
 ) -> None:
     """Change the limits of an experiment, or its search space while it runs.
@@ -47,7 +49,8 @@ def update(
     if not changes:
         raise Failure("nothing to change: give an option such as --trial-concurrency 8")
     folder = chosen_experiment(experiment, experiment_id, directory)
-    click.echo(_limits_text(folder, change_experiment(folder, changes)))
+    found = change_experiment(folder, changes)
+    say(as_json, {"id": folder.experiment_id, "limits": found}, _limits_text(folder, found))
 
 
 def _read(path: Path) -> Any:

@@ -2,72 +2,102 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
-from ..verb import verb
+from ..verb import config_options, json_option, say, verb
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
+    from ..trying import Tried
 
 __all__ = ["validate"]
 
 
 @verb("validate", "pitchpipe validate experiment.yml", "pitchpipe validate experiment.yml --try --seconds 30")
-@click.argument("config", type=click.Path(path_type=Path), metavar="CONFIG")
-@click.option("--try", "is_tried", is_flag=True, help="Run one trial, and forecast run time and disk usage.")
+@config_options
+@click.option(
+    "--try", "is_tried", is_flag=True, help="Run the first trials, and forecast run time and disk usage."
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0.1),
     default=10.0,
     show_default=True,
-    help="The longest time that the trial of --try may run.",
+    help="The longest time that the trials of --try may run.",
 )
-def validate(config: Path, is_tried: bool, seconds: float) -> int:
+@json_option
+def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: float, as_json: bool) -> int:
     """Check a config as `run` does, and start nothing.
 
     All problems are listed with file:line:column and a hint (exit code 2). The tuner and the assessor are
     constructed once, in a child process. If trials run on this machine, their CPUs, memory, GPUs and command
-    must exist (else exit code 1). With --try one trial runs for a few seconds where the config says (also on a
-    Ray cluster), with the tuner's first parameters; nothing of it is kept. Exit code 1 if it fails.
+    must exist (else exit code 1). With --try as many trials as run at a time run for a few seconds where the
+    config says (also on a Ray cluster), with the tuner's first parameters; nothing of them is kept. Exit code 1
+    if one fails.
     """
     from ..making import check_startable, checked_config
 
     with Interrupts() as interrupts:
-        checked = checked_config(config)
-        _say(config, checked)
+        checked = checked_config(config, overrides)
+        found, lines = _facts(config, checked)
+        if not as_json:
+            say(as_json, found, *lines)
         check_startable(checked)
-        return _try(checked, seconds, interrupts) if is_tried else 0
+        tried = _tried(checked, seconds, interrupts) if is_tried else None
+        if interrupts.count:
+            return INTERRUPTED
+        if as_json:
+            say(as_json, found if tried is None else {**found, "tried": asdict(tried)})
+        elif tried is not None:
+            from ..trying import forecast_lines, tried_lines
+
+            say(as_json, found, *tried_lines(tried, checked), *forecast_lines(tried, checked))
+        return FAILED if tried is not None and tried.has_failed else 0
 
 
-def _say(path: Path, checked: ExperimentConfig) -> None:
+def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[str]]:
+    """Return what a valid config says, for scripts and as lines."""
     from ...manager import warm_start_notes
 
     tuner, assessor = checked.tuner, checked.assessor
-    click.echo(f"{path}: the config is valid")
-    click.echo(f"  parameters    {', '.join(checked.search_space or {})}")
-    click.echo(f"  tuner         {tuner.name or tuner.class_name}")
-    if assessor is not None:
-        click.echo(f"  assessor      {assessor.name or assessor.class_name}")
-    click.echo(f"  objective     {checked.goal}")
-    for note in filter(None, [checked.repeats_note, *warm_start_notes(checked)]):
-        click.echo(f"  {note}")
-    click.echo(
-        f"  trials        {checked.trial_concurrency} at a time, on {checked.training_service.platform}"
-    )
+    found = {
+        "config": str(path),
+        "parameters": list(checked.search_space or {}),
+        "tuner": tuner.name or tuner.class_name,
+        "assessor": None if assessor is None else assessor.name or assessor.class_name,
+        "objective": checked.goal,
+        "notes": [*filter(None, [checked.repeats_note, checked.assessor_note, *warm_start_notes(checked)])],
+        "trial_concurrency": checked.trial_concurrency,
+        "platform": checked.training_service.platform,
+    }
+    lines = [
+        f"{path}: the config is valid",
+        f"  parameters    {', '.join(found['parameters'])}",
+        f"  tuner         {found['tuner']}",
+        *([] if assessor is None else [f"  assessor      {found['assessor']}"]),
+        f"  objective     {found['objective']}",
+        *(f"  {note}" for note in found["notes"]),
+        f"  trials        {found['trial_concurrency']} at a time, on {found['platform']}{_machine(checked)}",
+    ]
+    return found, lines
 
 
-def _try(checked: ExperimentConfig, seconds: float, interrupts: Interrupts) -> int:
-    from ..trying import forecast_lines, tried_lines, try_config
+def _machine(checked: ExperimentConfig) -> str:
+    if checked.training_service.platform != "local":
+        return ""
+    count = os.cpu_count() or 1
+    return f" ({count} CPU{'s' * (count > 1)}, which the trials share)"
+
+
+def _tried(checked: ExperimentConfig, seconds: float, interrupts: Interrupts) -> Tried:
+    from ..trying import try_config
 
     interrupts.hold()
-    tried = try_config(checked, seconds, interrupts)
-    if interrupts.count:
-        return INTERRUPTED
-    for line in (*tried_lines(tried), *forecast_lines(tried, checked)):
-        click.echo(line)
-    return FAILED if tried.has_failed else 0
+    return try_config(checked, seconds, interrupts)

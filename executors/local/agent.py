@@ -73,6 +73,7 @@ class LocalAgentLink(SocketLink):
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, and kill it if it does not."""
         self.send(Shutdown())
+        self.flush()
         await self.wait_closed(grace + _SHUTDOWN_MARGIN)
         await self._end_process(_EXIT_MARGIN)
 

@@ -8,12 +8,12 @@ from ...trial_agent import lazy_names
 
 if TYPE_CHECKING:
     from .lease import RayLease, acquire, ray_status, stop_ray
-    from .places import TEMP_PREFIX
+    from .places import TEMP_PREFIX, remove_session, session_processes, versions_here
     from .ray_process import named_actors, take_back_signals
 
 _HOMES = {
     ".lease": "RayLease acquire ray_status stop_ray",
-    ".places": "TEMP_PREFIX",
+    ".places": "TEMP_PREFIX remove_session session_processes versions_here",
     ".ray_process": "named_actors take_back_signals",
 }
 
@@ -23,8 +23,11 @@ __all__ = [
     "acquire",
     "named_actors",
     "ray_status",
+    "remove_session",
+    "session_processes",
     "stop_ray",
     "take_back_signals",
+    "versions_here",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

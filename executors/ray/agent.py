@@ -8,6 +8,7 @@ travel as JSON bytes, which Ray passes faster than other values.
 from __future__ import annotations
 
 import hmac
+import importlib
 import os
 import shutil
 import sys
@@ -42,7 +43,8 @@ class AgentSetup:
     get `omp_threads` as OMP_NUM_THREADS (None: unset), because Ray overwrites it in its workers. `search_path` are
     folders with modules of function trials, searched after all installed ones. A node that finds the file `mark` in
     `folder` sees the experiment's folder (the default is found wherever the folder is). With `code_is_shipped` the
-    trials' code is in the worker's working directory.
+    trials' code is in the worker's working directory. An agent `is_in_group` if a trial has several nodes; without a
+    manager it releases the group.
     """
 
     agent_id: str
@@ -55,6 +57,7 @@ class AgentSetup:
     search_path: tuple[str, ...] = ()
     mark: str = "."
     code_is_shipped: bool = False
+    is_in_group: bool = False
 
 
 class RayAgent:
@@ -81,6 +84,8 @@ class RayAgent:
         self._early: dict[int, list[Message]] = {}
         self._replaced = threading.Event()
         self._leave_no_files = False
+        self._is_in_group = setup.is_in_group
+        self._is_orphan = False
         self._clock = clock
         self._last_sign = clock()
         self._trials = threading.Thread(target=self._run, name="trials", daemon=True)
@@ -143,8 +148,12 @@ class RayAgent:
         """Return a file or folder, packed; with `forget`, remove it here."""
         data = pack(self._folder, [name])
         if forget:
-            shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
+            self.forget(name)
         return data
+
+    def forget(self, name: str) -> None:
+        """Remove a folder."""
+        shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
 
     def checkpoints(self, trial_folder: str) -> list[str] | None:
         """Return the names of the checkpoints of a trial that are kept here; None if it has no folder here."""
@@ -163,17 +172,24 @@ class RayAgent:
         self._agent.run()
         if self._leave_no_files and self._is_away:
             shutil.rmtree(self._folder, ignore_errors=True)
-        os._exit(0)  # calls that wait here fail at once, which the manager sees
+        self._exit(0)
+
+    def _exit(self, code: int) -> None:
+        """End this process: calls that wait here fail at once, which the manager sees."""
+        if self._is_orphan and self._is_in_group:
+            _leave_group()
+        os._exit(code)
 
     def _leave_when_orphaned(self) -> None:
         """Shut down after the orphan timeout without a manager; a trial that still runs ends, too."""
         while (remaining := self.seconds_left()) > 0:
             # Short waits: `configure` may shorten the timeout meanwhile.
             time.sleep(min(remaining, POLL_SECONDS))
+        self._is_orphan = True
         self._agent.shutdown()
         # A function ends at its next report; one that never reports ends with this process.
         self._trials.join(self._agent.grace + LAST_RESORT)
-        os._exit(1)
+        self._exit(1)
 
     def seconds_left(self) -> float:
         """Return how long the agent stays without a manager; one that waits for events may be silent meanwhile."""
@@ -182,6 +198,14 @@ class RayAgent:
         if agent.idle_since is not None:
             alone_since = max(agent.idle_since, alone_since)
         return alone_since + agent.orphan_timeout - now
+
+
+def _leave_group() -> None:
+    """Release the placement group to which this actor belongs, if any."""
+    util: Any = importlib.import_module("ray.util")
+    group = util.get_current_placement_group()
+    if group is not None:
+        util.remove_placement_group(group)
 
 
 def trial_environment(setup: AgentSetup, worker: Mapping[str, str]) -> dict[str, str]:

@@ -26,7 +26,10 @@ __all__ = ["AgentCare"]
 
 
 class AgentCare:
-    """Looks after one agent; `orders` returns its attempts, `nodes` those where Ray tasks can run now."""
+    """Looks after one agent; `orders` returns its attempts, `nodes` those where Ray tasks can run now.
+
+    It is the agent on the trial's node number `number`; the first one has the checkpoints.
+    """
 
     def __init__(
         self,
@@ -34,14 +37,16 @@ class AgentCare:
         setup: RunSetup,
         orders: Callable[[], Sequence[AttemptOrder]],
         nodes: Callable[[], Iterable[Node]],
+        number: int = 0,
     ) -> None:
         self.where: AgentLocation | None = None
+        self.is_anothers = False
         self._agent = agent
         self._setup = setup
         self._orders = orders
         self._nodes = nodes
         self._brought: set[tuple[str, int]] = set()
-        self._is_anothers = False
+        self._number = number
 
     @property
     def is_away(self) -> bool:
@@ -86,6 +91,9 @@ class AgentCare:
             folder = trial_files(order.sequence_id)
             if isinstance(event, Saved):
                 await self._fetch(actor, f"{folder}/checkpoints/{event.name}", forget=False)
+            elif isinstance(event, Ended) and self._number:
+                await _result(actor.forget.remote(f"{folder}/checkpoints"))  # brought at the start
+                await self._fetch(actor, folder, forget=True)
             elif isinstance(event, Ended):
                 kept = await _result(actor.checkpoints.remote(folder))
                 await self._fetch(actor, folder, forget=True)
@@ -95,11 +103,11 @@ class AgentCare:
 
     def leave_alone(self) -> None:
         """Leave the agent's trials alone: another manager has taken it over."""
-        self._is_anothers = True
+        self.is_anothers = True
 
     async def sweep(self) -> None:
         """End everything of the lost agent that may still report, and fetch the files that it has left."""
-        if self._is_anothers:
+        if self.is_anothers:
             return
         leftovers = self._leftovers()
         if self.where is None:
@@ -125,7 +133,7 @@ class AgentCare:
 
     def _leftovers(self) -> Leftovers:
         folder, orders = self._setup.folder, self._orders()
-        spools = {str(spool_path(self._setup, order).relative_to(folder)) for order in orders}
+        spools = {str(spool_path(self._setup, order, self._number).relative_to(folder)) for order in orders}
         names = {trial_files(order.sequence_id) for order in orders} | spools
         own = () if self._setup.run.is_function else sorted(spools)
         return Leftovers(self._agent, str(folder), own, sorted(names))

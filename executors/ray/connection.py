@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base import ExecutorError
+from ..clusters import token_path_of
 from ..daemon_thread import in_daemon_thread
 from ..private_ray import RayLease, acquire
 from .join import connected_to, is_connected_elsewhere, join, leave
@@ -147,7 +148,12 @@ class RayConnection:
         if self._address is None:
             await self._join_private()
         elif connected_to() != self._address:
-            await join(self._address, self._namespace, runtime_env=self._runtime_env)
+            await join(
+                self._address,
+                self._namespace,
+                token_path=token_path_of(self._address),
+                runtime_env=self._runtime_env,
+            )
         self._joined = True
 
     async def _join_private(self) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
-from ...runner import AttemptOrder, ExecutorFailed, Ledger, Request, Totals, TotalsChanged
+from ...runner import AttemptOrder, ExecutorFailed, Ledger, Totals, TotalsChanged
 from ...trial_agent import Hello
-from ..agents import AgentLink, AgentTrialExecutor
+from ..agents import AgentLink, AgentTrialExecutor, Listener
 from ..base import Deliver, ExecutorError, RunSetup
 from ..daemon_thread import in_daemon_thread
 from ..private_ray import named_actors
@@ -19,8 +20,11 @@ from .agent import AgentSetup, RayAgent
 from .care import AgentCare
 from .connection import ConnectionListener, RayConnection
 from .files import SharedMark
+from .gang import GangLink, member_name
 from .link import RayLink
 from .nodes import Node, totals_of
+from .placement import actor_options, make_group, remove_group, too_few_nodes
+from .reasons import ray_error
 
 __all__ = ["RayTrialExecutor"]
 
@@ -29,6 +33,7 @@ _CONCURRENT_CALLS = 8
 # After so many seconds an agent that waits for resources gets those of an idle one.
 _END_IDLE_AFTER = 2.0
 _RELEASE_TIMEOUT = 5.0
+_OnRay = RayLink | GangLink
 
 
 class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
@@ -110,16 +115,22 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
 
     async def end_orphans(self, agent: str) -> None:
         """Kill what a missing agent has left running, wherever it was, and fetch its files."""
-        await self._care_of(agent).sweep()
+        for node in range(self.setup.request.nodes):
+            await self._care_of(agent, node).sweep()
+        if self.setup.request.nodes > 1:
+            await self._release(agent)
 
     def warnings(self) -> Sequence[str]:
-        """Return that the cluster does not reply, while it does not."""
-        return [self._connection.warning] if self._connection.warning else []
+        """Return that the cluster does not reply, while it does not, or that no trial fits on its nodes."""
+        if self._connection.warning or self.setup.request.nodes == 1:
+            return [self._connection.warning] if self._connection.warning else []
+        warning = too_few_nodes(self._connection.nodes, self.setup.request)
+        return [warning] if warning else []
 
     def on_agents_gone(self, reason: str) -> None:
         """Give up the agents of a Ray that has ended; those yet to be made start in the next one."""
         for agent, link in list(self._links.items()):
-            if isinstance(link, RayLink) and (self._closing or agent not in self._waiting_for_ray):
+            if isinstance(link, _OnRay) and (self._closing or agent not in self._waiting_for_ray):
                 link.lose(reason)
 
     def on_nodes(self, nodes: Sequence[Node]) -> None:
@@ -136,26 +147,46 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
         if spawn:
             self._end_idle_agents_later()
-            return self._link(agent, self._spawn(agent), new=True)
-        actor = self._find(agent)
-        return None if actor is None else self._link(agent, _found(actor), new=False)
+            return self._link(agent, self._spawn_all(agent), new=True)
+        actors = [self._find(name) for name in self._members(agent)]
+        if None in actors:
+            for actor in filter(None, actors):
+                _kill(actor)  # the others of a trial on several nodes cannot continue without it
+            return None
+        return self._link(agent, [_found(actor) for actor in actors], new=False)
 
-    def _link(self, agent: str, finding: Awaitable[Any], *, new: bool) -> RayLink:
+    def _members(self, agent: str) -> list[str]:
+        """Return the names of the actors behind an agent: one on each node of its trials."""
+        return [member_name(agent, node) for node in range(self.setup.request.nodes)]
+
+    def _link(self, agent: str, findings: Sequence[Awaitable[Any]], *, new: bool) -> RayLink | GangLink:
         setup = self.setup
-        hello = Hello(setup.token, setup.experiment_id)
-        care = self._care_of(agent)
-        return RayLink(
+
+        def connect(node: int, listener: Listener) -> RayLink:
+            return RayLink(
+                agent=member_name(agent, node),
+                finding=findings[node],
+                hello=Hello(setup.token, setup.experiment_id),
+                listener=listener,
+                care=self._care_of(agent, node),
+                timeout=setup.agent_timeout,
+                new=new,
+            )
+
+        if len(findings) == 1:
+            return connect(0, self)
+        return GangLink(
             agent=agent,
-            finding=finding,
-            hello=hello,
+            nodes=len(findings),
+            connect=connect,
             listener=self,
-            care=care,
-            timeout=setup.agent_timeout,
+            release=lambda: self._release(agent),
             new=new,
         )
 
-    def _care_of(self, agent: str) -> AgentCare:
-        return AgentCare(agent, self.setup, lambda: self._orders_of(agent), self._nodes_now)
+    def _care_of(self, agent: str, node: int) -> AgentCare:
+        name = member_name(agent, node)
+        return AgentCare(name, self.setup, lambda: self._orders_of(agent), self._nodes_now, node)
 
     def _orders_of(self, agent: str) -> list[AttemptOrder]:
         return [order for order in self._orders.values() if order.agent == agent]
@@ -163,7 +194,38 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
     def _nodes_now(self) -> Sequence[Node]:
         return self._connection.nodes if self._connection.is_up else ()
 
+    def _spawn_all(self, agent: str) -> list[Awaitable[Any]]:
+        """Return what will be the actors of an agent, all of them in one placement group if there are several."""
+        request = self.setup.request
+        if request.nodes == 1:
+            return [self._spawn(agent)]
+        group = asyncio.ensure_future(self._make_group(agent))
+
+        async def spawn(node: int) -> Any:
+            made = await asyncio.shield(group)
+            return await in_daemon_thread(lambda: self._make(agent, made, node))
+
+        return [spawn(node) for node in range(request.nodes)]
+
     async def _spawn(self, agent: str) -> Any:
+        await self._until_startable(agent)
+        return await in_daemon_thread(lambda: self._make(agent))
+
+    async def _make_group(self, agent: str) -> Any:
+        await self._until_startable(agent)
+        return await in_daemon_thread(lambda: make_group(self._group_name(agent), self.setup.request))
+
+    def _group_name(self, agent: str) -> str:
+        return f"pitchpipe/{self.setup.experiment_id}/{agent}"
+
+    async def _release(self, agent: str) -> None:
+        """Release the placement group of an agent; one in a cluster that is gone is gone with it."""
+        if self._connection.is_up:
+            with contextlib.suppress(ray_error()):  # it has gone just now
+                await in_daemon_thread(lambda: remove_group(self._group_name(agent)))
+
+    async def _until_startable(self, agent: str) -> None:
+        """Wait for Ray, and for the end of an agent of the same name."""
         self._waiting_for_ray.add(agent)
         try:
             await self._connection.confirmed()
@@ -171,7 +233,6 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             self._waiting_for_ray.discard(agent)
         if (retiring := self._retiring.get(agent)) is not None:
             await retiring
-        return await in_daemon_thread(lambda: self._make(agent))
 
     def _end_idle_agents_later(self) -> None:
         if self._ending_idle is None and self._is_open:
@@ -181,7 +242,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
     def _end_idle_agents(self) -> None:
         """End an idle agent for each that waits with a trial, possibly for the resources of the idle one."""
         self._ending_idle = None
-        links = {agent: link for agent, link in self._links.items() if isinstance(link, RayLink)}
+        links = {agent: link for agent, link in self._links.items() if isinstance(link, _OnRay)}
         waiting = [agent for agent, link in links.items() if not link.is_connected and self._busy[agent]]
         idle = [agent for agent, link in links.items() if link.is_connected and not self._busy[agent]]
         for agent, _ in zip(idle, waiting, strict=False):
@@ -194,7 +255,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         """End an agent and wait until its name is free: its slot may need another agent."""
         await link.close(0.0)
         deadline = time.monotonic() + _RELEASE_TIMEOUT
-        while await asyncio.to_thread(self._find, agent) is not None and time.monotonic() < deadline:
+        while await asyncio.to_thread(self._is_any_left, agent) and time.monotonic() < deadline:
             await asyncio.sleep(0.02)  # Ray has no event for this
 
     def _find(self, agent: str) -> Any | None:
@@ -206,23 +267,26 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         except ValueError:
             return None
 
-    def _make(self, agent: str) -> Any:
+    def _is_any_left(self, agent: str) -> bool:
+        return any(self._find(name) is not None for name in self._members(agent))
+
+    def _make(self, agent: str, group: Any = None, node: int = 0) -> Any:
         """Make the actor, or get that of an earlier manager; kill it if the agent was given up meanwhile."""
         import ray
 
         actor_class = ray.remote(RayAgent).options(
-            name=agent,
+            name=member_name(agent, node),
             namespace=self.setup.experiment_id,
             lifetime="detached",
             get_if_exists=True,
             max_restarts=0,
             max_task_retries=0,
             max_concurrency=_CONCURRENT_CALLS,
-            **_resource_options(self.setup.request),
+            **actor_options(self.setup.request, group, node),
         )
-        actor: Any = actor_class.remote(self._agent_setup(agent))
+        actor: Any = actor_class.remote(self._agent_setup(member_name(agent, node)))
         if agent not in self._links:
-            ray.kill(actor, no_restart=True)
+            _kill(actor)
         return actor
 
     def _agent_setup(self, agent: str) -> AgentSetup:
@@ -239,17 +303,17 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             search_path=_search_path(),
             mark=self._mark.name,
             code_is_shipped=bool((self._runtime_env or {}).get("working_dir")),
+            is_in_group=self.setup.request.nodes > 1,
         )
 
     def _kill_remaining_agents(self) -> None:
-        import ray
-
         for each in named_actors():
             if (
                 each["namespace"] == self.setup.experiment_id
                 and (actor := self._find(each["name"])) is not None
             ):
-                ray.kill(actor, no_restart=True)
+                _kill(actor)
+                remove_group(self._group_name(each["name"]))
 
 
 def _search_path() -> tuple[str, ...]:
@@ -262,15 +326,7 @@ async def _found(value: Any) -> Any:
     return value
 
 
-def _resource_options(request: Request) -> dict[str, Any]:
-    """Return the options of a Ray actor for one trial's request.
+def _kill(actor: Any) -> None:
+    import ray
 
-    >>> _resource_options(Request(cpus=2, memory=1024, gpus=0.5, custom={"widget": 1}))
-    {'num_cpus': 2, 'num_gpus': 0.5, 'memory': 1024, 'resources': {'widget': 1}}
-    """
-    options: dict[str, Any] = {"num_cpus": request.cpus, "num_gpus": request.gpus or 0}
-    if request.memory:
-        options["memory"] = request.memory
-    if request.custom:
-        options["resources"] = dict(request.custom)
-    return options
+    ray.kill(actor, no_restart=True)

@@ -32,7 +32,7 @@ _GONE_TIMEOUT = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLocation:
-    """Where an agent runs: its node, by Ray's id and the host name, and its process.
+    """Where an agent runs: its node, by Ray's id, the host name and the IP address, and its process.
 
     `folder` is where it works if that is not the experiment's folder, `code_directory` where the trials' code is
     if Ray has shipped it to the node.
@@ -42,6 +42,7 @@ class AgentLocation:
     host: str
     pid: int
     created: float
+    address: str = "127.0.0.1"
     folder: str | None = None
     code_directory: str | None = None
 
@@ -54,6 +55,7 @@ class AgentLocation:
             host=socket.gethostname(),
             pid=os.getpid(),
             created=psutil.Process().create_time(),
+            address=ray.util.get_node_ip_address() if ray.is_initialized() else cls.address,
             folder=folder,
             code_directory=code_directory,
         )

@@ -82,6 +82,16 @@ class RayLink(AgentLink):
         """Whether the agent has replied and is not lost."""
         return self._settled.is_set() and not self._gone.is_set()
 
+    @property
+    def is_anothers(self) -> bool:
+        """Whether another manager has taken over the agent."""
+        return self._care.is_anothers
+
+    async def located(self) -> AgentLocation | None:
+        """Wait for the agent and return where it is; None if it is lost."""
+        await self._settled.wait()
+        return None if self._gone.is_set() else self._care.where
+
     def send(self, request: Request) -> None:
         """Send a request that has no reply, at the end of this turn of the loop."""
         if isinstance(request, Kill) and self._take_back(request):
@@ -135,15 +145,15 @@ class RayLink(AgentLink):
         _log.debug("agent %s: %s", self._agent, where)
         self._heartbeat.start()
         # One call always waits in the actor and fails when the actor's process ends.
-        self._expect(self._actor.until_replaced.remote(self._session), self._be_replaced)
+        self._expect(self._actor.until_replaced.remote(self._session), lambda nothing: self.be_replaced())
         self._start_task(self._care.meet(self._actor, where), self._become_ready)
 
     def _become_ready(self) -> None:
         self._settled.set()
         self._flush_soon()
 
-    def _be_replaced(self, nothing: None) -> None:
-        del nothing
+    def be_replaced(self) -> None:
+        """Leave the agent to another manager."""
         self._care.leave_alone()
         self.lose("another manager has taken over its agent")
 

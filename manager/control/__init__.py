@@ -12,6 +12,7 @@ from .steering import (
     change_experiment,
     import_results,
     kill_trial,
+    rename_experiment,
     rerun_trial,
     stop_experiment,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "import_results",
     "kill_trial",
     "read_running",
+    "rename_experiment",
     "rerun_trial",
     "stop_experiment",
     "why_failed",

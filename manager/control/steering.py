@@ -25,6 +25,7 @@ __all__ = [
     "change_experiment",
     "import_results",
     "kill_trial",
+    "rename_experiment",
     "rerun_trial",
     "stop_experiment",
 ]
@@ -32,6 +33,7 @@ __all__ = [
 _PATIENCE = 10.0
 # The size of one request: the manager's loop has other things to do.
 _MOST_CHARACTERS = 48_000
+_LONGEST_NAME = 200
 
 
 def change_experiment(
@@ -89,6 +91,24 @@ def import_results(
     for portion in list(_portions(rows)):
         _ask(folder, {"op": "import", "data": portion}, timeout)
     return len(rows)
+
+
+def rename_experiment(folder: ExperimentFolder, name: str) -> None:
+    """Give an experiment that does not run another name, of at most 200 characters; an empty one removes it."""
+    if len(name) > _LONGEST_NAME:
+        raise ControlError(f"a name has at most {_LONGEST_NAME} characters, not {len(name)}", "invalid")
+    try:
+        folder.own()
+    except FolderError as error:
+        raise ControlError(str(error)) from error
+    try:
+        store = Store.open(folder.database)
+        try:
+            store.set_name(name or None)
+        finally:
+            store.close()
+    finally:
+        folder.disown()
 
 
 def stop_experiment(folder: ExperimentFolder, reason: str = BY_USER, timeout: float = _PATIENCE) -> None:

@@ -30,6 +30,8 @@ class Replay:
 
     def is_repeated(self, frame: Frame) -> bool:
         """Return whether this reply is recorded; raise `Divergence` if another one is."""
+        if not any(self._expected.values()):
+            return False  # nearly always
         code = frame.command.code
         expected = self._expected[queue_of_reply(code, frame.payload)]
         if not expected:

@@ -273,7 +273,9 @@ class DispatcherSession:
         if "protocol" in facts and self._heartbeat is not None:
             self._heartbeat.start()
         wants_periodical = bool(self._periodical_queues)
-        self._listener.on_event(DispatcherReady(self._now(), wants_periodical, cause="dispatcher"))
+        any_results = tuple(facts.get("any_results", ()))
+        ready = DispatcherReady(self._now(), wants_periodical, any_results, cause="dispatcher")
+        self._listener.on_event(ready)
 
     def _take_checkpoint(self, saved: dict[str, Any]) -> None:
         """Note that one queue has saved its state, or that the whole checkpoint is written."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from . import changes, events, experiments, export, logs, trials
+from . import changes, events, experiments, export, logs, nni, trials
 from .common import TrialName, cached_response, json_response, shown
 from .problems import PROBLEMS, add_problem_handlers
 from .streams import Streams
@@ -21,6 +21,7 @@ __all__ = [
     "api_router",
     "cached_response",
     "json_response",
+    "nni_router",
     "shown",
 ]
 
@@ -30,4 +31,12 @@ def api_router() -> APIRouter:
     router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
     for part in (experiments, trials, changes, events, logs, export):
         router.include_router(part.router)
+    return router
+
+
+def nni_router() -> APIRouter:
+    """Return a router with the routes of NNI: of the current experiment, and with an id in front of any other."""
+    router = APIRouter()
+    for prefix in ("/api/v1/nni", "/{experiment}/api/v1/nni"):
+        router.include_router(nni.router, prefix=prefix)
     return router

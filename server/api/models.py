@@ -207,6 +207,7 @@ class ExperimentSummary(BaseModel):
     reason: str
     error: str
     is_running: bool
+    is_search: bool = Field(description="Its caller runs the trials, by asking and telling.")
     created: float
     end_time: float | None
     run_time: float

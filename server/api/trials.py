@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -15,6 +16,7 @@ __all__ = ["router"]
 router = APIRouter(tags=["trials"])
 _MOST_TRIALS = 1000
 _MOST_CURVES = 500
+_NOTES_LAST = 0.25  # seconds
 Limit = Annotated[int, Query(ge=0, le=_MOST_TRIALS)]
 Metric = Annotated[str, Query(min_length=1, max_length=200)]
 Points = Annotated[int, Query(ge=2, le=10_000, description="The approximate number of results per trial.")]
@@ -28,7 +30,7 @@ def list_trials(
     kind: Annotated[list[Kind] | None, Query(max_length=7, description="Of failure.")] = None,
     where: Annotated[
         list[Annotated[str, Query(max_length=300)]] | None,
-        Query(max_length=20, description="Conditions such as `parameters.lr < 0.1` or `reason ~ median`."),
+        Query(max_length=20, description="Conditions such as `parameters.lr < 0.1 and tags = baseline`."),
     ] = None,
     search: Annotated[str, Query(max_length=200, description="Text anywhere in a trial.")] = "",
     sort: Annotated[
@@ -54,9 +56,9 @@ def list_trials(
         limit,
     )
 
-    def compute() -> object:
-        conditions = [Condition.parse(text) for text in where or ()]
-        query = TrialQuery(
+    def query() -> TrialQuery:
+        conditions = [condition for text in where or () for condition in Condition.parse_all(text)]
+        return TrialQuery(
             statuses=status or (),
             kinds=kind or (),
             conditions=conditions,
@@ -66,9 +68,10 @@ def list_trials(
             offset=offset,
             limit=limit,
         )
-        return meant.view.trials(query)
 
-    return cached_response(request, meant, key, compute)
+    asked = query()
+    lasting = _NOTES_LAST if asked.asks_notes else math.inf  # notes are not in the database
+    return cached_response(request, meant, key, lambda: meant.view.trials(asked), lasting)
 
 
 @router.get("/experiments/{experiment}/trials/{trial}", response_model=TrialDetail)

@@ -11,13 +11,13 @@ from .contour import plot_contour
 from .curves import plot_curves
 from .dimensions import Dimension, dimensions_of, inferred, number_or_none
 from .downsampling import chosen_numbers, downsampled
-from .drawing import base_figure, best_so_far, nothing, short, value_axis, value_name, written
+from .drawing import base_figure, best_so_far, nothing, ranged, short, value_axis, value_name, written
 from .edf import plot_edf
 from .example import example_table
 from .health import health_notes
 from .history import plot_history
 from .importances import Importance, importance, plot_importance
-from .parallel import plot_parallel
+from .parallel import objectives_in_order, plot_parallel
 from .pareto import plot_pareto
 from .slices import plot_slice
 from .tables import Curve, ExperimentTable, Objective, Span, TrialRecord
@@ -47,6 +47,7 @@ __all__ = [
     "inferred",
     "nothing",
     "number_or_none",
+    "objectives_in_order",
     "plot_contour",
     "plot_curves",
     "plot_edf",
@@ -56,6 +57,7 @@ __all__ = [
     "plot_pareto",
     "plot_slice",
     "plot_timeline",
+    "ranged",
     "short",
     "template",
     "theme_of",

@@ -11,7 +11,7 @@ from .downsampling import chosen_numbers, downsampled
 from .drawing import base_figure, note, nothing, ranged, value_axis
 from .hovering import Hover
 from .tables import Curve, ExperimentTable, TrialRecord
-from .theme import BEST, STATUS_LOOKS, ThemeName
+from .theme import BEST, BLUE, GREY, STATUS_LOOKS, Look, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -22,22 +22,36 @@ _TITLE = "Intermediate results"
 _MAX_CURVES = 200
 _MAX_POINTS = 20_000
 _FEW = 30
+_TOP = 10
+_TOP_LOOK = Look(f"top {_TOP}", BLUE, "circle")
+_REST_LOOK = Look("succeeded", GREY, "circle")
 _RAISED = MappingProxyType({"legendgroup": "best", "line": {"color": BEST, "dash": "solid", "width": 3}})
 
 
 def plot_curves(
-    table: ExperimentTable, *, max_curves: int = _MAX_CURVES, theme: ThemeName = "light"
+    table: ExperimentTable,
+    *,
+    max_curves: int = _MAX_CURVES,
+    smoothing: float = 0.0,
+    log: bool | None = None,
+    show_all: bool = False,
+    theme: ThemeName = "light",
 ) -> go.Figure:
-    """Draw the intermediate results by step; the best trial stands out, those stopped early are grey and dotted.
+    """Draw the intermediate results by step: the best trial stands out from the top ten, and these from the others.
 
-    At most `max_curves` trials (the best ones and others evenly over time) and 20,000 points in all are drawn, however
-    many there are; a note below the figure says what is left out. The results are those of the first objective.
+    Those stopped early are dotted. At most `max_curves` trials (the best ones and others evenly over time) and 20,000
+    points in all are drawn, however many there are; a note below the figure says what is left out. The results are
+    those of the first objective. `smoothing`, at least 0 and less than 1, is how much of each value is the mean of
+    those before it. `log` chooses the scale, by default what suits the results; `show_all` also shows results that
+    would flatten the others.
 
     >>> from pitchpipe.server.figures import example_table
     >>> names = [trace.name for trace in plot_curves(example_table()).data if trace.showlegend]
     >>> names
-    ['stopped early', 'succeeded', 'failed', 'best: trial 33']
+    ['stopped early', 'succeeded', 'failed', 'top 10', 'best: trial 33']
     """
+    if not 0.0 <= smoothing < 1.0:
+        raise ValueError(f"smoothing has to be at least 0 and less than 1, not {smoothing}")
     records = {trial.number: trial for trial in table.trials}
     curves = [one for one in table.curves if one.number in records and np.isfinite(one.values).any()]
     if not curves:
@@ -46,12 +60,12 @@ def plot_curves(
     chosen = set(chosen_numbers([records[curve.number] for curve in curves], objective, max_curves))
     shown = [curve for curve in curves if curve.number in chosen]
     figure = base_figure(theme, _TITLE)
-    traces = _traces(table, shown, records)
+    traces = _traces(table, [_smooth(one, smoothing) for one in shown], records)
     figure.add_traces(traces)
     drawn = np.concatenate([np.asarray(trace.y) for trace in traces])
     figure.update_layout(
         xaxis={"title": {"text": "intermediate result"}},
-        yaxis=ranged(value_axis(objective, drawn), drawn, 0.05),
+        yaxis=ranged(value_axis(objective, drawn, log=log, show_all=show_all), drawn, 0.05),
         hovermode="closest",
         height=420,
     )
@@ -66,23 +80,34 @@ def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, Tria
     sign = 1.0 if objective.direction == "minimize" else -1.0
     limit = max(_MAX_POINTS // len(curves), 4)
     finished = [curve for curve in curves if records[curve.number].value(objective.name) is not None]
-    best = min(
-        finished, key=lambda one: sign * (records[one.number].value(objective.name) or 0.0), default=None
+    finished.sort(key=lambda one: sign * (records[one.number].value(objective.name) or 0.0))
+    top = {one.number for one in finished[:_TOP]}
+    best = next(iter(finished), None)
+    # Grey ones first: they must not cover the others.
+    order = sorted(
+        curves,
+        key=lambda one: (one is best, one.number in top, records[one.number].status != "EARLY_STOPPED"),
     )
-    # Grey ones first: stopped trials must not cover the others.
-    order = sorted(curves, key=lambda one: (one is best, records[one.number].status != "EARLY_STOPPED"))
     texts = _texts(table, [records[curve.number] for curve in order])
     named: set[str] = set()
     traces = []
     for curve, text in zip(order, texts, strict=True):
         record = records[curve.number]
-        trace = _trace(curve, record, text, limit)
-        trace.update(_RAISED if curve is best else {"opacity": 0.9 if len(curves) <= _FEW else 0.7})
+        trace = _trace(curve, record, text, limit, is_top=curve.number in top)
+        trace.update(
+            _RAISED if curve is best else {"opacity": _opacity(len(curves), is_top=curve.number in top)}
+        )
         if curve is best:
             trace.update(name=f"best: trial {record.number}")
-        traces.append(trace.update(showlegend=curve is best or record.status not in named))
-        named.add(record.status)
+        group = "best" if curve is best else _look(record, is_top=curve.number in top).name
+        traces.append(trace.update(showlegend=group not in named))
+        named.add(group)
     return traces
+
+
+def _opacity(count: int, *, is_top: bool) -> float:
+    """Return the opacity of a curve: those behind the top ten are faint where there are many."""
+    return 1.0 if is_top else 0.9 if count <= _FEW else 0.45
 
 
 def _texts(table: ExperimentTable, trials: list[TrialRecord]) -> list[str]:
@@ -91,10 +116,33 @@ def _texts(table: ExperimentTable, trials: list[TrialRecord]) -> list[str]:
     return [f"<b>trial {one.number}</b>" for one in trials] if texts is None else list(texts)
 
 
-def _trace(curve: Curve, record: TrialRecord, text: str, limit: int) -> go.Scatter:
+def _smooth(curve: Curve, share: float) -> Curve:
+    """Return the curve with each value drawn towards the mean of those before it; gaps stay.
+
+    >>> _smooth(Curve(0, [0.0, 1.0, 2.0], [0.0, 1.0, 1.0]), 0.5).values.round(3).tolist()
+    [0.0, 0.667, 0.857]
+    """
+    if not share:
+        return curve
+    values = np.asarray(curve.values, dtype=np.float64)
+    smooth, mean, weight = np.full(values.shape, np.nan), 0.0, 0.0
+    for place, value in enumerate(values):
+        if np.isfinite(value):
+            mean, weight = share * mean + (1.0 - share) * value, share * weight + (1.0 - share)
+            smooth[place] = mean / weight  # without it the first values would be drawn towards 0
+    return Curve(curve.number, curve.steps, smooth)
+
+
+def _look(record: TrialRecord, *, is_top: bool) -> Look:
+    if is_top:
+        return _TOP_LOOK
+    return _REST_LOOK if record.status == "SUCCEEDED" else STATUS_LOOKS[record.status]
+
+
+def _trace(curve: Curve, record: TrialRecord, text: str, limit: int, *, is_top: bool) -> go.Scatter:
     import plotly.graph_objects as go
 
-    look = STATUS_LOOKS[record.status]
+    look = _look(record, is_top=is_top)
     steps, values = downsampled(curve.steps, curve.values, limit)
     return go.Scatter(
         x=steps,
@@ -102,8 +150,9 @@ def _trace(curve: Curve, record: TrialRecord, text: str, limit: int) -> go.Scatt
         mode="lines" if values.size > 1 else "markers",
         marker={"color": look.color, "size": 5},
         name=look.name,
-        legendgroup=record.status,
-        line={"color": look.color, "dash": look.dash, "width": 1.2},
+        legendgroup=look.name,
+        meta=record.number,
+        line={"color": look.color, "dash": look.dash, "width": 1.8 if is_top else 1.2},
         text=text,
         hovertemplate="%{text}<br>result %{x}: <b>%{y:.5g}</b><extra></extra>",
     )

@@ -120,18 +120,27 @@ def is_wide(values: Numbers) -> bool:
     return bool(values.size and values.min() > 0 and values.max() / values.min() >= _WIDE)
 
 
-def value_axis(objective: Objective, values: Numbers, front: Sequence[float] = ()) -> dict[str, Any]:
+def value_axis(
+    objective: Objective,
+    values: Numbers,
+    front: Sequence[float] = (),
+    *,
+    log: bool | None = None,
+    show_all: bool = False,
+) -> dict[str, Any]:
     """Return the axis of an objective: its name, which way is better, logarithmic where the values are far apart.
 
+    `log` decides that instead; values that are not positive have no logarithm.
+
     Its range leaves out results so bad that the differences between the others would disappear, but none on the
-    `front`; its title says how many, and a double click shows them.
+    `front`; its title says how many, and a double click shows them, as does `show_all`.
     """
     better = f"{'lower' if objective.direction == 'minimize' else 'higher'} is better"
     name = short(value_name(objective))
-    if is_wide(values):
+    if (is_wide(values) if log is None else log) and values.size and values.min() > 0:
         decades = float(np.log10(values.max() / values.min()))
         return {"title": {"text": f"{name} ({better})"}, **_log_kind(decades)}
-    kept = np.append(within_reach(values, objective.direction), front)
+    kept = values if show_all else np.append(within_reach(values, objective.direction), front)
     ends = (float(kept.min()), float(kept.max())) if kept.size else (-math.inf, math.inf)
     outside = int(((values < ends[0]) | (values > ends[1])).sum())
     if not outside:

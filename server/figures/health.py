@@ -25,6 +25,11 @@ _LEAST_SHARE = 0.02  # of the variance, which a parameter that matters explains
 _HIGHEST_SHARE, _LEAST_FIT, _MOST_TOGETHER = 0.03, 0.5, 0.3
 _ROWS_PER_TERM = 4
 _DRAWS, _OUTLIERS, _SURE = 200, 0.9, 0.95
+_WIDER = 0.25  # of a range, on its own scale: what it is widened by
+_LIKE_RANDOM = (
+    "random search would have done as well; check that the metric depends on these parameters, and average out its"
+    " noise with `repeats`"
+)
 
 Numbers = NDArray[np.float64]
 
@@ -41,7 +46,7 @@ def health_notes(table: ExperimentTable, *, learns: bool = True, fewest: int = 4
     found = importance(table)
     like_random = learns and _is_like_random(trials, losses)
     return [
-        *(["random search would have done as well"] if like_random else []),
+        *([_LIKE_RANDOM] if like_random else []),
         *_narrow(table.dimensions, trials, losses, found),
         *_useless(table.dimensions, trials, losses, found),
     ]
@@ -81,7 +86,21 @@ def _narrow(
             continue
         for end, bound, distance in (("lower", one.low, units[best]), ("upper", one.high, 1.0 - units[best])):
             if (distance <= _EDGE).mean() >= _CROWD:
-                yield f"the range of {one.name} may be cut off: the best trials crowd at its {end} end, {bound:.6g}"
+                what = f"the best trials crowd at its {end} end, {bound:.6g}"
+                advice = f"widen it to {_widened(one, end):.6g} if such values make sense"
+                yield f"the range of {one.name} may be cut off: {what}; {advice}"
+
+
+def _widened(one: Dimension, end: str) -> float:
+    """Return an end about a quarter of the range further out, in round numbers."""
+    low, high = one.bounds
+    if one.log:
+        factor = (high / low) ** _WIDER
+        further = float(f"{low / factor if end == 'lower' else high * factor:.2g}")
+        return max(round(further), 1) if one.integer else further
+    step = float(f"{(high - low) * _WIDER:.1g}")
+    step = math.ceil(step) if one.integer else step
+    return low - step if end == "lower" else high + step
 
 
 def _values(units: Numbers) -> int:
@@ -106,7 +125,8 @@ def _useless(
     low = dict(zip(found.names, found.low, strict=True))
     for one, share in zip(varied, highest, strict=False):
         if not one.conditions and not one.nested and share < _HIGHEST_SHARE and low[one.name] < _LEAST_SHARE:
-            yield f"{one.name} does not matter: it explains at most {share:.1%} of the variance"
+            explained = f"it explains at most {share:.1%} of the variance"
+            yield f"{one.name} does not matter: {explained}; fix it, and the search is smaller"
 
 
 def _highest_shares(

@@ -26,12 +26,18 @@ _ENDED = tuple(_MARKS)
 
 
 def plot_history(
-    table: ExperimentTable, objective: str | None = None, *, theme: ThemeName = "light"
+    table: ExperimentTable,
+    objective: str | None = None,
+    *,
+    log: bool | None = None,
+    show_all: bool = False,
+    theme: ThemeName = "light",
 ) -> go.Figure:
     """Draw the result of each trial by its number, and the best so far; without `objective` one panel each.
 
-    Trials that failed, were stopped early or ended without a finite result are marks along the bottom. Raises
-    `KeyError` for an unknown objective.
+    Trials that failed, were stopped early or ended without a finite result are marks along the bottom. `log` chooses
+    the scale of the results, by default what suits them; `show_all` also shows those that would flatten the others.
+    Raises `KeyError` for an unknown objective.
 
     >>> from pitchpipe.server.figures import example_table
     >>> [trace.name for trace in plot_history(example_table(), "loss").data]
@@ -48,7 +54,8 @@ def plot_history(
             trace.update(legendgroup=trace.name, showlegend=row == 1)
             figure.add_trace(trace, row=row, col=1, secondary_y=is_mark)
         values = table.finished(one.name)[1]
-        axis = ranged(value_axis(one, values), values, 0.16 if marks else 0.05)
+        axis = value_axis(one, values, log=log, show_all=show_all)
+        axis = ranged(axis, values, 0.16 if marks else 0.05)
         figure.update_yaxes(axis, row=row, col=1, secondary_y=False)
     if not any(len(table.finished(one.name)[0]) for one in chosen):
         figure.add_annotation(text="No trial has a finite result.", x=0.5, y=0.5, xref="paper", yref="paper")

@@ -51,7 +51,7 @@ class Hover:
         texts = self.texts[where]
         if len(more):
             texts = [f"{text}<br>{line}" for text, line in zip(texts, more, strict=True)]
-        return {"text": texts, "hovertemplate": "%{text}<extra></extra>"}
+        return {"customdata": self.numbers[where], "text": texts, "hovertemplate": "%{text}<extra></extra>"}
 
 
 def _text(trial: TrialRecord, objectives: Sequence[Objective], dimensions: Sequence[Dimension]) -> str:

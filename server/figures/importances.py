@@ -200,7 +200,19 @@ def plot_importance(
     if result.why_not:
         return nothing(theme, _TITLE, result.why_not)
     figure = base_figure(theme, f"{_TITLE} for {short(name)}" if name not in ("", "result") else _TITLE)
-    _add_bars(figure, result)
+    is_weak = result.confidence in ("none", "low")
+    _add_bars(figure, result, GREY if is_weak else BLUE)
+    if is_weak:
+        warning = f"confidence {result.confidence}: the order is close to chance"
+        place = {
+            "x": 1.0,
+            "y": 1.0,
+            "xref": "paper",
+            "yref": "paper",
+            "xanchor": "right",
+            "yanchor": "bottom",
+        }
+        figure.add_annotation(text=f"<b>{warning}</b>", **place)
     share = {"title": {"text": "share of the variance"}, "tickformat": ".0%", "rangemode": "tozero"}
     rows = len(result.names) + 1
     figure.update_layout(
@@ -208,13 +220,15 @@ def plot_importance(
     )
     note(
         figure,
-        f"{result.method}, {result.trials:,} trials; lines: 80 % of resamples\n"
-        f"confidence {result.confidence}: the forest explains {result.fit:.0%} of the variance of unseen results",
+        f"{result.method}\n"
+        f"{result.trials:,} trials; lines: 80 % of resamples\n"
+        f"confidence {result.confidence}: the forest explains\n"
+        f"{result.fit:.0%} of the variance of unseen results",
     )
     return figure
 
 
-def _add_bars(figure: go.Figure, result: Importance) -> None:
+def _add_bars(figure: go.Figure, result: Importance, color: str) -> None:
     names = [*map(short, result.names), "<i>interactions</i>"][::-1]
     shares = np.array([*result.shares, result.interactions])[::-1]
     low, high = (
@@ -225,7 +239,7 @@ def _add_bars(figure: go.Figure, result: Importance) -> None:
         x=shares,
         y=names,
         orientation="h",
-        marker={"color": [GREY] + [BLUE] * len(result.names)},
+        marker={"color": [GREY] + [color] * len(result.names)},
         error_x={
             "array": high - shares,
             "arrayminus": shares - low,

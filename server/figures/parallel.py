@@ -18,11 +18,12 @@ from .theme import ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["plot_parallel"]
+__all__ = ["objectives_in_order", "plot_parallel"]
 
 _TITLE = "Parallel coordinates"
 _MAX_LINES = 1000
 _TICKS = 5
+_MOST_LETTERS = 110  # of all names, for which there is room side by side
 
 Numbers = NDArray[np.float64]
 
@@ -38,13 +39,13 @@ def plot_parallel(
     """Draw each trial that has a result as a line across its parameters, to the result; the colour is the result.
 
     Parameters of nested choices have axes of their own; a trial without one passes below the axis, at `not chosen`.
-    Log-uniform ones have logarithmic axes. The first axis is the trial's number; at most `max_lines` trials are drawn.
+    Log-uniform ones have logarithmic axes. At most `max_lines` trials are drawn.
     Raises `KeyError` for an unknown objective or parameter.
 
     >>> from pitchpipe.server.figures import example_table
     >>> figure = plot_parallel(example_table(), "loss", parameters=["lr", "optimizer.momentum"])
     >>> [dimension.label for dimension in figure.data[0].dimensions]
-    ['trial', 'lr', 'optimizer.momentum', 'seconds', 'loss']
+    ['lr', 'optimizer.momentum', 'seconds', 'loss']
     """
     import plotly.graph_objects as go
 
@@ -58,26 +59,39 @@ def plot_parallel(
     if not chosen:
         return nothing(theme, _TITLE, "No parameter varies.")
     points = [trial.parameters for trial in trials]
-    axes = [_number_axis("trial", np.array([trial.number for trial in trials], dtype=float), integer=True)]
-    axes += [_axis(dimension, points) for dimension in chosen]
+    axes = [_axis(dimension, points) for dimension in chosen]
     results = [
-        _result_axis(other, [trial.values.get(other.name) for trial in trials]) for other in _last(table, one)
+        _result_axis(other, [trial.values.get(other.name) for trial in trials])
+        for other in objectives_in_order(table, one)
     ]
     figure = base_figure(theme, _TITLE)
     # Larger numbers are drawn on top, and those have to be the better results.
     sign = -1.0 if one.direction == "minimize" else 1.0
     line = {"color": sign * results[-1]["values"], "coloraxis": "coloraxis"}
-    figure.add_trace(go.Parcoords(dimensions=axes + results, line=line, labelangle=-20, labelside="top"))
+    dimensions = [{**axis, "multiselect": False} for axis in axes + results]
+    is_crowded = sum(len(axis["label"]) for axis in dimensions) > _MOST_LETTERS
+    angle = -20 if is_crowded else 0
+    figure.add_trace(go.Parcoords(dimensions=dimensions, line=line, labelangle=angle, labelside="top"))
+    last = results[-1]
     figure.update_layout(
-        coloraxis={"showscale": False, "reversescale": True}, margin={"t": 130, "l": 70, "r": 70}, height=480
+        coloraxis={
+            "reversescale": True,
+            "colorbar": {
+                "title": {"text": last["label"]},
+                "tickvals": [sign * tick for tick in last["tickvals"]],
+                "ticktext": last["ticktext"],
+            },
+        },
+        margin={"t": 130 if is_crowded else 90, "l": 70, "r": 70},
+        height=480,
     )
     if len(finished) > len(trials):
         note(figure, f"{len(trials):,} of {len(finished):,} trials are shown")
     return figure
 
 
-def _last(table: ExperimentTable, objective: Objective) -> list[Objective]:
-    """Return the objectives, the one that gives the colour last."""
+def objectives_in_order(table: ExperimentTable, objective: Objective) -> list[Objective]:
+    """Return the objectives in the order of their axes: the one that gives the colour last."""
     return [other for other in table.objectives if other.name != objective.name] + [objective]
 
 

@@ -38,12 +38,17 @@ Numbers = NDArray[np.float64]
 
 
 def plot_pareto(
-    table: ExperimentTable, objectives: Sequence[str] | None = None, *, theme: ThemeName = "light"
+    table: ExperimentTable,
+    objectives: Sequence[str] | None = None,
+    *,
+    show_all: bool = False,
+    theme: ThemeName = "light",
 ) -> go.Figure:
     """Draw the trials by two objectives, those on the front marked; more than two objectives have a panel each pair.
 
     The front is that of the chosen `objectives`, all without; its knee is a star. Trials that violate a limit are not
-    on it. Raises `KeyError` for an unknown objective.
+    on it. Results that would flatten the others are outside the axes, unless on the front or with `show_all`. Raises
+    `KeyError` for an unknown objective.
 
     >>> from pitchpipe.server.figures import example_table
     >>> [trace.name for trace in plot_pareto(example_table()).data]
@@ -68,7 +73,9 @@ def plot_pareto(
     hover = Hover.of(table, trials, len(pairs))
     for place, pair in enumerate(pairs):
         at = (place // columns + 1, place % columns + 1)
-        _add_panel(figure, [chosen[one] for one in pair], values[:, pair], groups, hover, at)
+        _add_panel(
+            figure, [chosen[one] for one in pair], values[:, pair], groups, hover, at, show_all=show_all
+        )
     return figure.update_layout(height=440 if rows == 1 else 120 + 340 * rows)
 
 
@@ -79,6 +86,8 @@ def _add_panel(
     groups: Mapping[str, NDArray[np.bool_]],
     hover: Hover,
     at: tuple[int, int],
+    *,
+    show_all: bool,
 ) -> None:
     row, col = at
     front = groups[_FRONT] | groups[_KNEE]
@@ -90,12 +99,12 @@ def _add_panel(
         trace.update(name=name, legendgroup=name, showlegend=at == (1, 1))
         trace.update(marker=_MARKERS[name])
         figure.add_trace(trace, row=row, col=col)
-    figure.update_xaxes(_axis(pair[0], values[:, 0], front), row=row, col=col)
-    figure.update_yaxes(_axis(pair[1], values[:, 1], front), row=row, col=col)
+    figure.update_xaxes(_axis(pair[0], values[:, 0], front, show_all), row=row, col=col)
+    figure.update_yaxes(_axis(pair[1], values[:, 1], front, show_all), row=row, col=col)
 
 
-def _axis(objective: Objective, values: Numbers, front: NDArray[np.bool_]) -> dict[str, Any]:
-    return ranged(value_axis(objective, values, values[front].tolist()), values, 0.05)
+def _axis(objective: Objective, values: Numbers, front: NDArray[np.bool_], show_all: bool) -> dict[str, Any]:
+    return ranged(value_axis(objective, values, values[front].tolist(), show_all=show_all), values, 0.05)
 
 
 def _groups(losses: Numbers, feasible: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:

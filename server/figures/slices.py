@@ -33,12 +33,16 @@ def plot_slice(
     objective: str | None = None,
     *,
     parameters: Sequence[str] | None = None,
+    log: bool | None = None,
+    show_all: bool = False,
+    columns: int = _COLUMNS,
     theme: ThemeName = "light",
 ) -> go.Figure:
     """Draw the result against each parameter, coloured by the trial's number: the later, the stronger.
 
-    A trial is left out of the panels of parameters it does not have. Without `parameters` at most 16 are drawn. Raises
-    `KeyError` for an unknown objective or parameter.
+    A trial is left out of the panels of parameters it does not have. Without `parameters` at most 16 are drawn, in rows
+    of at most `columns`. `log` chooses the scale of the results, by default what suits them; `show_all` also shows
+    those that would flatten the others. Raises `KeyError` for an unknown objective or parameter.
 
     >>> from pitchpipe.server.figures import example_table
     >>> figure = plot_slice(example_table(), parameters=["lr", "layers"])
@@ -56,11 +60,11 @@ def plot_slice(
         return nothing(theme, _TITLE, "No trial has a finite result yet.")
     if not chosen:
         return nothing(theme, _TITLE, "No parameter varies.")
-    columns = min(_COLUMNS, len(chosen))
     rows = math.ceil(len(chosen) / columns)
+    columns = math.ceil(len(chosen) / rows)  # as evenly as possible
     figure = panels(theme, _TITLE, rows, columns)
     hover = Hover.of(table, trials, len(chosen))
-    axis = ranged(value_axis(one, values), values, 0.05)
+    axis = ranged(value_axis(one, values, log=log, show_all=show_all), values, 0.05)
     for place, dimension in enumerate(chosen):
         row, column = place // columns + 1, place % columns + 1
         figure.add_trace(_panel(dimension, trials, values, hover), row=row, col=column)

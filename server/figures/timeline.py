@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .drawing import base_figure, nothing, short
+from .drawing import base_figure, best_so_far, nothing, short
 from .hovering import Hover
 from .tables import ExperimentTable, Span
-from .theme import STATUS_LOOKS, Look, ThemeName
+from .theme import BEST, STATUS_LOOKS, Look, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -20,17 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["lanes", "plot_timeline"]
 
 _TITLE = "Timeline"
+_NEW_BEST = Look("new best", BEST, "circle")
 _MOST_BARS = 1500  # more spans than these are drawn as lines
 _SHORTEST = 0.002  # of the whole time: a narrower bar is invisible
 
 
 def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.Figure:
-    """Draw the attempts of all trials as bars: one row for each worker, the colour is the status.
+    """Draw the attempts of all trials as bars: one row for each worker, the colour is the status or a new best result.
 
-    Attempts without a worker are put into as few rows as possible. Times are in this machine's time zone.
+    Attempts without a worker are put into as few rows as possible. Times are in this machine's time zone. What is best
+    is decided by the first objective, in the order in which trials ended.
 
     >>> from pitchpipe.server.figures import example_table
-    >>> sorted(set(plot_timeline(example_table()).data[0].y))
+    >>> sorted(set(plot_timeline(example_table()).data[1].y))
     ['slot 0', 'slot 1', 'slot 2', 'slot 3']
     """
     spans = [*table.spans, *_last_attempts(table)]
@@ -41,8 +43,13 @@ def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.F
     figure = base_figure(theme, _TITLE)
     is_small = len(spans) <= _MOST_BARS
     width = max(200 // len(set(rows)), 4)
-    for status, look in STATUS_LOOKS.items():
-        group = [(span, row) for span, row in zip(spans, rows, strict=True) if span.status == status]
+    records = _new_bests(table)
+    looks = [
+        _NEW_BEST if span.status == "SUCCEEDED" and span.number in records else STATUS_LOOKS.get(span.status)
+        for span in spans
+    ]
+    for look in (_NEW_BEST, *STATUS_LOOKS.values()):
+        group = [(span, row) for span, row, its in zip(spans, rows, looks, strict=True) if its is look]
         if group:
             figure.add_trace(_bars(table, group, now, look) if is_small else _line(group, now, look, width))
     names = sorted(set(rows), key=_natural, reverse=True)
@@ -54,9 +61,28 @@ def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.F
     }
     height = min(140 + 26 * len(names), 900) if len(names) > 8 else 340
     figure.update_layout(
-        barmode="overlay", xaxis={"type": "date"}, yaxis=worker, showlegend=True, height=height
+        barmode="overlay",
+        uniformtext={"mode": "hide", "minsize": 10},
+        xaxis={"type": "date"},
+        yaxis=worker,
+        showlegend=True,
+        height=height,
     )
     return figure
+
+
+def _new_bests(table: ExperimentTable) -> set[int]:
+    """Return the numbers of the trials that were better than all that had ended before."""
+    objective = table.objective(None)
+    ended = [
+        (one.end_time, one.number, value)
+        for one in table.trials
+        if one.status == "SUCCEEDED" and one.end_time is not None
+        if (value := one.value(objective.name)) is not None and table.keeps_limits(one)
+    ]
+    values = best_so_far(np.array([value for *_, value in sorted(ended)]), objective.direction)
+    rises = np.flatnonzero(np.diff(values, prepend=np.nan) != 0)
+    return {sorted(ended)[place][1] for place in rises}
 
 
 def _last_attempts(table: ExperimentTable) -> Iterable[Span]:
@@ -128,8 +154,12 @@ def _bars(table: ExperimentTable, group: Group, now: float, look: Look) -> go.Ba
         y=np.array([row for _, row in group], dtype=object),
         orientation="h",
         name=look.name,
-        marker={"color": look.color, "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"}},
-        textposition="none",
+        marker={"color": look.color, "line": {"width": 1.5, "color": "rgba(255,255,255,0.8)"}},
+        texttemplate="%{customdata}",
+        textposition="inside",
+        insidetextanchor="middle",
+        insidetextfont={"color": "#ffffff"},
+        textangle=0,
         **_hover(table, group).at(more=_lengths(group, now)),
     )
 

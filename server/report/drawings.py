@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,22 @@ if TYPE_CHECKING:
 __all__ = ["Drawing", "drawings_of", "packed", "packed_drawings", "packed_plotly"]
 
 
+_USUAL = "Usual"
+
+
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One figure of a report."""
+    """One figure of a report in several views, by their names; the first one is shown at the beginning."""
 
     id: str
     title: str
     caption: str
-    figure: go.Figure
+    views: Mapping[str, go.Figure]
+
+    @property
+    def figure(self) -> go.Figure:
+        """The first view."""
+        return next(iter(self.views.values()))
 
     @property
     def height(self) -> int:
@@ -41,20 +49,45 @@ def drawings_of(table: ExperimentTable) -> list[Drawing]:
 
 def _every(table: ExperimentTable) -> Iterator[Drawing]:
     found = figures.importance(table)
-    yield Drawing("history", "History", "Every result, and the best so far.", figures.plot_history(table))
+    scales = {"Logarithmic": {"log": True}, "Linear": {"log": False}, "All results": {"show_all": True}}
+    smooth = {f"Smoothing {amount}": {"smoothing": amount} for amount in (0.3, 0.6, 0.9)}
+    goals = {f"Objective {one.name}": {"objective": one.name} for one in table.objectives[1:]}
+    yield _drawing(
+        "history", "History", "Every result, and the best so far.", figures.plot_history, table, scales
+    )
     if len(table.objectives) > 1:
         caption = "The trials that no other trial dominates."
-        yield Drawing("pareto", "Pareto front", caption, figures.plot_pareto(table))
+        every = {"All results": {"show_all": True}}
+        yield _drawing("pareto", "Pareto front", caption, figures.plot_pareto, table, every)
     caption = "How much of the results' variance each parameter explains alone, over the whole search space."
-    yield Drawing("importance", "Parameter importance", caption, figures.plot_importance(found))
+    views = {name: figures.plot_importance(table, options["objective"]) for name, options in goals.items()}
+    views = {_USUAL: figures.plot_importance(found), **views}
+    yield Drawing("importance", "Parameter importance", caption, views)
     caption = "The learning curves; trials that were stopped early are grey."
-    yield Drawing("curves", "Intermediate results", caption, figures.plot_curves(table))
+    curves = figures.plot_curves
+    yield _drawing("curves", "Intermediate results", caption, curves, table, {**smooth, **scales})
     caption = "Drag along an axis to show only the trials that pass there."
-    yield Drawing("parallel", "Parallel coordinates", caption, figures.plot_parallel(table))
-    yield Drawing("slice", "Slices", "The result against each parameter alone.", figures.plot_slice(table))
+    yield _drawing("parallel", "Parallel coordinates", caption, figures.plot_parallel, table, goals)
+    caption = "The result against each parameter alone."
+    yield _drawing("slice", "Slices", caption, figures.plot_slice, table, {**goals, **scales})
     yield from _contour(table, found)
     caption = "When and where each attempt ran, and how it ended."
-    yield Drawing("timeline", "Timeline", caption, figures.plot_timeline(table))
+    yield Drawing("timeline", "Timeline", caption, {_USUAL: figures.plot_timeline(table)})
+
+
+def _drawing(
+    name: str,
+    title: str,
+    caption: str,
+    plot: Callable[..., go.Figure],
+    table: ExperimentTable,
+    options: Mapping[str, Mapping[str, Any]],
+) -> Drawing:
+    """Return a drawing with the views that differ from its usual one."""
+    usual = plot(table)
+    views = {view: plot(table, **chosen) for view, chosen in options.items()} if usual.data else {}
+    others = {view: figure for view, figure in views.items() if figure != usual}
+    return Drawing(name, title, caption, {_USUAL: usual, **others})
 
 
 def _contour(table: ExperimentTable, found: Importance) -> Iterator[Drawing]:
@@ -62,7 +95,7 @@ def _contour(table: ExperimentTable, found: Importance) -> Iterator[Drawing]:
     names = list(dict.fromkeys([*found.names, *(one.name for one in table.dimensions if one.varies)]))
     if len(names) >= 2:
         caption = f"The result over {names[0]} and {names[1]}, smoothed between the trials."
-        yield Drawing("contour", "Contour", caption, figures.plot_contour(table, names[0], names[1]))
+        yield Drawing("contour", "Contour", caption, {_USUAL: figures.plot_contour(table, *names[:2])})
 
 
 def packed(text: str) -> str:
@@ -77,7 +110,7 @@ def packed(text: str) -> str:
 def packed_drawings(drawings: list[Drawing]) -> str:
     """Return the figures without their titles, and the templates of both themes once for all of them."""
     templates = {name: figures.template(name).to_plotly_json() for name in ("light", "dark")}
-    made = {one.id: _untitled(one.figure) for one in drawings}
+    made = {one.id: {name: _untitled(view) for name, view in one.views.items()} for one in drawings}
     return packed(json.dumps({"templates": templates, "figures": made}))
 
 

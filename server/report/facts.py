@@ -125,7 +125,7 @@ def _moment(seconds: float) -> str:
 def _state(summary: Mapping[str, Any], now: float) -> str:
     if summary["is_running"]:
         return f"The experiment is still running. This report shows its state on {_moment(now)}."
-    if not ExperimentStatus(summary["status"]).is_final:
+    if not ExperimentStatus(summary["status"]).is_final and not summary["is_search"]:
         return f"The experiment is not over and not running. To resume it: pitchpipe resume {summary['id']}"
     return ""
 

@@ -37,12 +37,16 @@ async function drawAll() {
   run(await unpacked("packed-plotly"));
   const made = JSON.parse(await unpacked("packed-figures"));
   const config = { displaylogo: false, responsive: true };
+  const draw = (place, view) => {
+    const { data, layout } = structuredClone(made.figures[place.dataset.figure][view]);
+    return Plotly.react(place, data, { ...layout, template: made.templates[theme()] }, config);
+  };
   let drawn = 0;
   for (const place of places) {
-    const { data, layout } = made.figures[place.dataset.figure];
     try {
-      await Plotly.newPlot(place, data, { ...layout, template: made.templates[theme()] }, config);
+      await draw(place, Object.keys(made.figures[place.dataset.figure])[0]);
       drawn += 1;
+      offerViews(place, (view) => draw(place, view));
     } catch (error) {
       note(place, `This figure could not be drawn: ${error.message}`);
     }
@@ -51,6 +55,11 @@ async function drawAll() {
   const turn = () => places.forEach((place) => place.data && Plotly.relayout(place, { template: made.templates[theme()] }));
   preferred.addEventListener("change", turn);
   document.addEventListener("themechange", turn);
+}
+
+function offerViews(place, show) {
+  const choice = document.querySelector(`[data-views="${place.dataset.figure}"]`);
+  choice?.addEventListener("change", () => show(choice.value));
 }
 
 function offerThemes() {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nicegui import html, ui
@@ -11,7 +11,7 @@ from nicegui import html, ui
 from ...manager.control import ControlError
 from ...store import StoreError
 
-__all__ = ["confirmed", "made", "result_of", "say", "show_refusal"]
+__all__ = ["confirmed", "done", "made", "result_of", "say", "show_refusal"]
 
 
 async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
@@ -23,6 +23,17 @@ async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> b
         return False
     if done:
         say(done)
+    return True
+
+
+async def done(change: Awaitable[None], text: str) -> bool:
+    """Await a change; report the `text` when it is done, or why it failed."""
+    try:
+        await change
+    except ControlError as error:
+        show_refusal(str(error))
+        return False
+    say(text)
     return True
 
 

@@ -1,12 +1,13 @@
-"""Several trials side by side: parameters, results and curves, with the differences marked."""
+"""Several trials side by side: their curves, and the results and parameters in which they differ."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from nicegui import html
+from nicegui import html, ui
 
 from ...store.reading import Curve, ExperimentView, duration_text, flat, number_text
 from ..experiments import Experiments
@@ -23,7 +24,20 @@ __all__ = ["compare_page"]
 _MOST = 20
 _POINTS = 300
 
-Row = tuple[str, list[str]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """A row of texts, one for each trial; `best` is the place of the best one, `notes` follow the texts."""
+
+    name: str
+    values: Sequence[str]
+    best: int | None = None
+    notes: Sequence[str] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether the trials differ here."""
+        return len(set(self.values)) > 1
 
 
 async def compare_page(experiments: Experiments, experiment_id: str, trials: str = "") -> None:
@@ -38,17 +52,28 @@ async def compare_page(experiments: Experiments, experiment_id: str, trials: str
             raise LookupError("Select trials in the table to compare them.")
         html.h1("Compare trials")
         found, curves = await asyncio.to_thread(_read, view, names)
-        with panel("Intermediate results"):
+        directions = {one["name"]: one["direction"] for one in await asyncio.to_thread(view.objectives)}
+        with panel("Intermediate results") as drawn:
             figure = FigureView("Intermediate results of the trials")
-        body = html.div()
+        chosen = _Chosen()
+        with panel("Side by side"):
+            box = ui.checkbox("Only differences", value=chosen.only_differences)
+            body = html.div()
 
         def show(found: list[dict[str, Any]], curves: list[Curve]) -> None:
             called = {trial["sequence_id"]: f"trial {trial['sequence_id']}" for trial in found}
+            drawn.set_visibility(any(curve.total for curve in curves))
             figure.show(curve_figure(curves, called, "default", theme_name()))
+            chosen.found = found
+            show_table()
+
+        def show_table() -> None:
+            chosen.only_differences = bool(box.value)
             body.clear()
             with body:
-                _show_table(found, where)
+                _show_table(chosen, directions, where)
 
+        box.on_value_change(show_table)
         show(found, curves)
 
         async def refresh(events: list[Event]) -> None:
@@ -65,8 +90,17 @@ def _read(view: ExperimentView, names: Sequence[str]) -> tuple[list[dict[str, An
     return found, view.curves([trial["sequence_id"] for trial in found], points=_POINTS)
 
 
-def _show_table(found: list[dict[str, Any]], where: Where) -> None:
-    with panel("Side by side"), table(["", *(f"Trial {trial['sequence_id']}" for trial in found)], "Trials"):
+@dataclass(slots=True)
+class _Chosen:
+    """What the table shows."""
+
+    found: list[dict[str, Any]] = field(default_factory=list)
+    only_differences: bool = True
+
+
+def _show_table(chosen: _Chosen, directions: Mapping[str, str], where: Where) -> None:
+    found = chosen.found
+    with table(["", *(f"Trial {trial['sequence_id']}" for trial in found)], "Trials"):
         with html.tr():
             html.th("Status").props("scope=row")
             for trial in found:
@@ -75,31 +109,62 @@ def _show_table(found: list[dict[str, Any]], where: Where) -> None:
                     html.a("open", href=where.path(f"trials/{trial['sequence_id']}")).props(
                         f'aria-label="Open trial {trial["sequence_id"]}"'
                     )
-        for name, values in (*_result_rows(found), *_parameter_rows(found)):
-            with html.tr():
-                html.th(name).props("scope=row")
-                for value in values:
-                    _cell(value, differs=len(set(values)) > 1)
+        for row in (*_result_rows(found, directions), *_parameter_rows(found)):
+            if row.differs or not chosen.only_differences:
+                _show_row(row)
 
 
-def _cell(value: str, *, differs: bool) -> None:
-    with html.td():
-        if differs and value:
-            html.mark(value)
-        else:
-            html.span(value or "–")
+def _show_row(row: _Row) -> None:
+    with html.tr().classes("pp-differs" if row.differs else ""):
+        with html.th(row.name).props("scope=row"):
+            if row.differs:
+                html.span(" (differs)").classes("pp-hidden")
+        for place, value in enumerate(row.values):
+            with html.td():
+                (html.strong if place == row.best else html.span)(value or "–")
+                if row.notes:
+                    html.span(row.notes[place]).classes("pp-dim pp-note")
 
 
-def _result_rows(found: list[dict[str, Any]]) -> Iterator[Row]:
+def _result_rows(found: list[dict[str, Any]], directions: Mapping[str, str]) -> Iterator[_Row]:
     for name in sorted({name for trial in found for name in trial["values"]}):
-        texts = [number_text(trial["values"].get(name, "")) for trial in found]
-        yield "Result" if name == "default" else name, texts
-    yield "Why it ended", [trial["reason"] for trial in found]
+        values = [trial["values"].get(name) for trial in found]
+        known = {place: value for place, value in enumerate(values) if isinstance(value, int | float)}
+        direction = directions.get(name)
+        best = (
+            None
+            if direction is None
+            else {"maximize": max, "minimize": min}[direction](known, key=known.__getitem__, default=None)
+        )
+        yield _Row(
+            name="Result" if name == "default" else name,
+            values=["" if value is None else number_text(value) for value in values],
+            best=best if len(set(known.values())) > 1 else None,
+            notes=[_change(value, values[0]) for value in values],
+        )
+    yield _Row(name="Why it ended", values=[trial["reason"] for trial in found])
     took = [trial["duration"] for trial in found]
-    yield "Took", ["" if seconds is None else duration_text(seconds) for seconds in took]
+    yield _Row(name="Took", values=["" if seconds is None else duration_text(seconds) for seconds in took])
 
 
-def _parameter_rows(found: list[dict[str, Any]]) -> Iterator[Row]:
+def _change(value: Any, first: Any) -> str:
+    """Return how far a result is from the first, in percent; nothing if there is no such number.
+
+    >>> _change(0.9, 0.6), _change(0.6, 0.6), _change(1.0, 0.0)
+    ('+50 %', '', '')
+    """
+    if (
+        not isinstance(value, int | float)
+        or not isinstance(first, int | float)
+        or not first
+        or value == first
+    ):
+        return ""
+    return f"{100.0 * (value - first) / abs(first):+.3g} %"
+
+
+def _parameter_rows(found: list[dict[str, Any]]) -> Iterator[_Row]:
     flattened = [flat(trial["parameters"]) for trial in found]
     for name in dict.fromkeys(name for parameters in flattened for name in parameters):
-        yield name.removesuffix("._name"), [number_text(parameters.get(name, "")) for parameters in flattened]
+        values = [number_text(parameters.get(name, "")) for parameters in flattened]
+        yield _Row(name=name.removesuffix("._name"), values=values)

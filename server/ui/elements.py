@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,18 @@ from nicegui.element import Element
 
 from ...store.reading import flat, number_text
 
-__all__ = ["action", "badge", "facts", "figures", "panel", "parameter_facts", "set_badge", "table"]
+__all__ = [
+    "action",
+    "badge",
+    "facts",
+    "figures",
+    "pairs",
+    "panel",
+    "parameter_facts",
+    "parameter_pairs",
+    "set_badge",
+    "table",
+]
 
 
 def badge(text: str, tone: str = "") -> Element:
@@ -45,30 +56,50 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
 
 def parameter_facts(parameters: Any) -> None:
     """Show the parameters of a trial, nested ones with dots, a nested choice by its name."""
-    named = {name.removesuffix("._name"): value for name, value in flat(parameters).items()}
-    facts((name, number_text(value)) for name, value in named.items())
+    facts((name, number_text(value)) for name, value in _named(parameters).items())
+
+
+def pairs() -> Element:
+    """Make a list of names with values in as many columns as there is room for."""
+    return html.dl().classes("pp-pairs")
+
+
+def parameter_pairs(parameters: Any) -> None:
+    """Add the parameters of a trial to `pairs`."""
+    for name, value in _named(parameters).items():
+        with html.div():
+            html.dt(name)
+            html.dd(number_text(value))
+
+
+def _named(parameters: Any) -> dict[str, Any]:
+    return {name.removesuffix("._name"): value for name, value in flat(parameters).items()}
 
 
 def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
-    """Make a row of boxes, each with a name and a value set later; return the value labels by name."""
+    """Make a row of boxes, each with a name and a value set later; return the value labels by name.
+
+    A box whose label is hidden is hidden with it.
+    """
     labels = dict[str, Any]()
     with html.dl().classes("pp-figures"):
         for name in names:
-            with html.div():
+            with html.div() as box:
                 html.dt(name)
                 with html.dd():
                     labels[name] = ui.label("–")
+            box.bind_visibility_from(labels[name])
     return labels
 
 
-def table(heads: Iterable[str], caption: str = "") -> Element:
-    """Make an HTML table with its head and return the element for the rows."""
+def table(heads: Iterable[str], caption: str = "", numbers: Container[str] = ()) -> Element:
+    """Make an HTML table with its head and return the element for the rows; heads of `numbers` are on the right."""
     with html.div().classes("pp-scroll"), html.table().classes("pp-table") as made:
         if caption:
             made.props(f'aria-label="{caption}"')
         with html.thead(), html.tr():
             for head in heads:
-                html.th(head).props("scope=col")
+                html.th(head).props("scope=col").classes("number" if head in numbers else "")
         return html.tbody()
 
 
@@ -77,7 +108,7 @@ def action(
 ) -> ui.button:
     """Make a button; `kind` is Quasar's (flat, outline, unelevated), optionally with a colour."""
     button = ui.button(text, on_click=handler, icon=icon or None).props(
-        f"{kind} dense no-caps padding='2px 10px'"
+        f"{kind} dense no-caps padding='2px 10px' aria-label='{text}'"
     )
     if tip:
         button.tooltip(tip)

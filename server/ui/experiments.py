@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from urllib.parse import urlencode
 
 from nicegui import html, ui
 
-from ...store import StoreError
+from ...store import Annotations, StoreError
 from ...store.reading import counts_text, duration_text, moment_text, number_text
 from ..experiments import Experiments
-from .elements import badge, table
+from .elements import action, badge, table
 from .frame import ROOT, page_frame, shown_status
 from .wording import EXPERIMENT_TONES
 
 __all__ = ["experiments_page"]
 
 _PERIOD = 2.0
-_HEADS = ("Experiment", "Status", "Trials", "Best", "Began", "Run time")
+_HEADS = ("", "Experiment", "Status", "Trials", "Best", "Began", "Run time")
 
 
 async def experiments_page(experiments: Experiments) -> None:
@@ -40,7 +41,15 @@ class _Listing:
     """The table; it is rebuilt only when something in it has changed."""
 
     def __init__(self) -> None:
-        self._body = table(_HEADS, "Experiments")
+        self._word = ""
+        self._chosen: list[str] = []
+        with html.div().classes("pp-row pp-tools").style("margin: .5rem 0"):
+            field = ui.input("Search", on_change=lambda event: self._search(event.value))
+            field.props("outlined dense clearable type=search").classes("pp-search")
+            self._compare = action("Compare", self._open_comparison, icon="compare_arrows")
+            self._compare.disable()
+        with html.div().classes("pp-cards"):
+            self._body = table(_HEADS, "Experiments")
         self._none = html.p("There are no experiments here yet. To start one: pitchpipe run experiment.yml")
         self._shown: list[dict[str, Any]] | None = None
 
@@ -50,17 +59,40 @@ class _Listing:
             return
         self._shown = rows
         self._none.set_visibility(not rows)
+        self._draw()
+
+    def _draw(self) -> None:
         self._body.clear()
         with self._body:
-            for row in rows:
-                self._add(row)
+            for row in self._shown or ():
+                if self._word in f"{row['name']} {row['id']} {row['shown_status']} {row['tags']}".lower():
+                    self._add(row)
+
+    def _search(self, text: str | None) -> None:
+        self._word = (text or "").strip().lower()
+        self._draw()
+
+    def _choose(self, name: str, is_chosen: bool) -> None:
+        others = [one for one in self._chosen if one != name]
+        self._chosen = [*others, name] if is_chosen else others
+        self._compare.set_enabled(len(self._chosen) > 1)
+
+    def _open_comparison(self) -> None:
+        first, *others = self._chosen
+        ui.navigate.to(f"/{first}/plots?{urlencode({'figure': 'edf', 'others': ','.join(others)})}")
 
     def _add(self, row: dict[str, Any]) -> None:
         with html.tr():
             with html.td():
+                box = ui.checkbox(value=row["id"] in self._chosen).props("dense")
+                box.props(f'aria-label="Select {row["id"]}"')
+                box.on_value_change(lambda event: self._choose(row["id"], bool(event.value)))
+            with html.td():
                 html.a(row["name"] or row["id"], href=f"{ROOT}/{row['id']}")
                 if row["name"] and row["name"] != row["id"]:
                     html.div(row["id"]).classes("pp-dim pp-mono")
+                for tag in row["tags"]:
+                    badge(tag)
             with html.td():
                 badge(row["shown_status"].replace("_", " "), EXPERIMENT_TONES.get(row["shown_status"], ""))
             html.td(row["trials_text"])
@@ -74,13 +106,13 @@ def _read(experiments: Experiments) -> list[dict[str, Any]]:
     found = []
     for view in experiments.views():
         try:
-            found.append(_row(view.summary()))
+            found.append(_row(view.summary(), Annotations(view.folder)))
         except StoreError as error:
             found.append(_unreadable(view.experiment_id, str(error)))
     return sorted(found, key=lambda row: -row["created"])
 
 
-def _row(summary: dict[str, Any]) -> dict[str, Any]:
+def _row(summary: dict[str, Any], annotations: Annotations) -> dict[str, Any]:
     best = summary["best"]
     values = "" if not best else ", ".join(number_text(value) for value in best[0]["values"].values())
     several = f" and {len(best) - 1} more" if len(best) > 1 else ""
@@ -91,7 +123,8 @@ def _row(summary: dict[str, Any]) -> dict[str, Any]:
         "name": summary["name"],
         "created": summary["created"],
         "shown_status": shown_status(summary),
-        "trials_text": f"{summary['trials']}{of}: {counts_text(summary['counts'])}",
+        "tags": annotations.read(None).tags,
+        "trials_text": ": ".join(filter(None, (f"{summary['trials']}{of}", counts_text(summary["counts"])))),
         "best_text": f"{values}{several}",
         "began": moment_text(summary["created"]),
         "ran": duration_text(summary["run_time"]),
@@ -100,5 +133,5 @@ def _row(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _unreadable(experiment_id: str, why: str) -> dict[str, Any]:
     blank = dict.fromkeys(("best_text", "began", "ran"), "")
-    found = {"id": experiment_id, "name": None, "created": 0.0, "shown_status": "UNREADABLE"}
+    found = {"id": experiment_id, "name": None, "tags": (), "created": 0.0, "shown_status": "UNREADABLE"}
     return {**found, **blank, "trials_text": why}

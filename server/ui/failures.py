@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from nicegui import html
 
-from ...store.reading import FailureGroup, ending_text, hint_text
+from ...store.reading import FailureGroup, ending_beside, hint_text
 from .elements import badge, panel
 from .frame import Where
 
@@ -26,6 +26,7 @@ class FailuresPanel:
         self._shown: Any = None
         with panel("Why trials failed") as self._panel:
             self._body = html.div().classes("pp-stack")
+        self._panel.props("id=failures")
         self._panel.set_visibility(False)
 
     def show(self, groups: list[FailureGroup], failed: int) -> None:
@@ -47,8 +48,7 @@ def _group(group: FailureGroup, where: Where) -> None:
         with html.div().classes("pp-row"):
             html.strong("1 trial" if group.count == 1 else f"{group.count} trials")
             badge(group.kind or "FAILED", "bad")
-            ending = ending_text(group.exit_code)
-            if ending and ending not in group.reason:
+            if ending := ending_beside(group.reason, group.exit_code):
                 html.span(ending).classes("pp-dim")
         html.p(_sentence(group)).classes("pp-reason")
         if hint := hint_text(group.error or group.reason):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from nicegui import html, ui
@@ -14,7 +15,7 @@ from nicegui import html, ui
 from ...runner import ExperimentStatus
 from ...store.reading import ExperimentView
 from ..experiments import Experiments
-from .elements import set_badge
+from .elements import facts, set_badge
 from .live import Live
 from .theme import theme_button, use_theme
 from .wording import EXPERIMENT_TONES
@@ -39,6 +40,16 @@ PAGES = (
     ("plots", "Plots"),
     ("settings", "Settings"),
     ("logs", "Logs"),
+)
+
+
+_KEYS: Mapping[str, str] = MappingProxyType(
+    {
+        "/": "Search the trials",
+        "← →": "The trial before and the one after (also k and j)",
+        "Enter, Space": "In the table: open a trial, select it",
+        "?": "This list",
+    }
 )
 
 
@@ -67,17 +78,20 @@ class Where:
 def shown_status(summary: dict[str, Any]) -> str:
     """Return the status of an experiment, or ABANDONED if it should be running and is not.
 
-    >>> shown_status({"status": "RUNNING", "is_running": False}), shown_status({"status": "DONE", "is_running": False})
-    ('ABANDONED', 'DONE')
+    >>> shown_status({"status": "RUNNING", "is_running": False, "is_search": False})
+    'ABANDONED'
     """
     is_final = ExperimentStatus(summary["status"]).is_final
-    return summary["status"] if is_final or summary["is_running"] else "ABANDONED"
+    has_runner = summary["is_running"] or summary["is_search"]
+    return summary["status"] if is_final or has_runner else "ABANDONED"
 
 
 def add_style() -> None:
-    """Add the style sheet to the head of every page, so that it is there before anything is drawn."""
-    style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-    ui.add_head_html(f"<style>\n{style}</style>", shared=True)
+    """Add style sheet and script to the head of every page, so that they are there before anything is drawn."""
+    style, script = (
+        (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("style.css", "page.js")
+    )
+    ui.add_head_html(f"<style>\n{style}</style>\n<script>\n{script}</script>", shared=True)
 
 
 @contextmanager
@@ -96,6 +110,7 @@ def page_frame(title: str, where: Where | None = None, here: str | None = None) 
         else:
             html.span().style("flex: 1")
         theme_button()
+    _keys()
     with html.main().classes("pp-main") as main:
         yield
     ui.skip_link("Skip to the content", target=main)
@@ -127,6 +142,15 @@ def show_missing(message: str) -> None:
         html.h1("Page not found")
         html.p(message)
         html.a("All experiments", href=f"{ROOT}/")
+
+
+def _keys() -> None:
+    """Make the list of keys, which the key ? shows."""
+    with html.dialog().classes("pp-keys").props('aria-label="Keys"'):
+        html.h2("Keys")
+        facts(_KEYS.items())
+        with html.form().props("method=dialog"):
+            html.button("Close").props("type=submit autofocus")
 
 
 def _navigation(where: Where, here: str | None) -> None:

@@ -15,7 +15,8 @@ __all__ = ["Column", "columns_of"]
 class Column:
     """A column: `field` is the field of a trial query, `head` its heading.
 
-    `kind` is `number`, `text`, or empty for a column that cannot be filtered; `path` leads to a parameter's value.
+    `kind` is `number`, `text`, or empty for a column that cannot be filtered; `path` leads to a parameter's value,
+    `direction` is that of an objective, which the first click sorts best first.
     """
 
     field: str
@@ -24,6 +25,7 @@ class Column:
     width: int = 110
     hidden: bool = False
     path: tuple[str, ...] = ()
+    direction: str | None = None
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -36,10 +38,13 @@ class Column:
             "hide": self.hidden,
             **_FILTERS[self.kind],
             **(_TONE if self.field == "status" else {}),
+            **({"sortingOrder": _ORDERS[self.direction]} if self.direction else {}),
         }
 
 
+_ORDERS: Mapping[str, list[str]] = {"maximize": ["desc", "asc"], "minimize": ["asc", "desc"]}
 _TONE = {":cellClass": "cell => cell.data?.tone ?? ''"}
+_ARROW = 25  # of the column that is sorted
 _ONE_CONDITION = {"maxNumConditions": 1, "debounceMs": 150}
 _NUMBER_OPTIONS = [
     "lessThan",
@@ -67,14 +72,16 @@ _FILTERS: Mapping[str, dict[str, Any]] = {
 }
 
 
-def columns_of(config: Mapping[str, Any], metrics: Sequence[str]) -> list[Column]:
-    """Return all columns, in the order in which they are shown."""
+def columns_of(
+    config: Mapping[str, Any], metrics: Sequence[str], directions: Mapping[str, str] | None = None
+) -> list[Column]:
+    """Return all columns, in the order in which they are shown; `directions` are those of the objectives, by name."""
     return [
-        Column(field="sequence_id", head="Trial", kind="number", width=90),
+        Column(field="sequence_id", head="Trial", kind="number", width=82),
         *_family_columns(config),
-        Column(field="status", head="Status", kind="", width=130),
-        *_metric_columns(metrics),
-        Column(field="last", head="Last result", kind="number"),
+        Column(field="status", head="Status", kind="", width=112),
+        *_metric_columns(metrics, directions or {}),
+        Column(field="last", head="Last result", kind="number", width=_width("Last result")),
         *map(_parameter_column, dimensions_of(config.get("searchSpace"), config.get("constraints") or ())),
         Column(field="duration", head="Took", kind="number"),
         Column(field="intermediate_results", head="Results", kind="number", width=100),
@@ -83,7 +90,7 @@ def columns_of(config: Mapping[str, Any], metrics: Sequence[str]) -> list[Column
         Column(field="kind", head="Kind of failure", kind="text", width=140, hidden=True),
         Column(field="trial_id", head="Id", kind="text", width=100, hidden=True),
         Column(field="attempt", head="Attempt", kind="number", width=100, hidden=True),
-        Column(field="agent", head="Where", kind="text", width=140, hidden=True),
+        Column(field="agent", head="Agent", kind="text", width=140, hidden=True),
     ]
 
 
@@ -94,12 +101,30 @@ def _family_columns(config: Mapping[str, Any]) -> Iterator[Column]:
             yield Column(field=field, head=field.capitalize(), kind="number", width=90)
 
 
-def _metric_columns(metrics: Sequence[str]) -> Iterator[Column]:
+def _metric_columns(metrics: Sequence[str], directions: Mapping[str, str]) -> Iterator[Column]:
     for name in metrics:
-        yield Column(field=f"value.{name}", head="Result" if name == "default" else name, kind="number")
+        head = "Result" if name == "default" else name
+        yield Column(
+            field=f"value.{name}",
+            head=head,
+            kind="number",
+            width=_width(head) + _ARROW,
+            direction=directions.get(name),
+        )
+
+
+def _width(head: str) -> int:
+    """Return the width of a column in which its head is not cut."""
+    return min(max(105, 9 * len(head) + 60), 260)
 
 
 def _parameter_column(dimension: Dimension) -> Column:
     path = (*dimension.key, "_name") if dimension.nested else dimension.key
     kind = "text" if dimension.categorical else "number"
-    return Column(field=f"parameters.{'.'.join(path)}", head=dimension.name, kind=kind, width=120, path=path)
+    return Column(
+        field=f"parameters.{'.'.join(path)}",
+        head=dimension.name,
+        kind=kind,
+        width=_width(dimension.name),
+        path=path,
+    )

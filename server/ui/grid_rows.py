@@ -36,17 +36,23 @@ _SYMBOLS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridRequest:
-    """A request of the grid: rows `start` to `end` - 1 that match search, statuses and filters."""
+    """A request of the grid: rows `start` to `end` - 1 that match search, condition, statuses and filters.
+
+    `where` is a condition as `pitchpipe trials --where` takes it; without `sort` the best trial comes first.
+    """
 
     start: int = 0
     end: int = 100
     search: str = ""
+    where: str = ""
     statuses: Sequence[str] = ()
     sort: Sequence[Mapping[str, Any]] = ()
     filters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, start: int, end: int, search: str, status: str, sort: str, filters: str) -> GridRequest:
+    def parse(
+        cls, start: int, end: int, search: str, status: str, sort: str, filters: str, where: str = ""
+    ) -> GridRequest:
         """Parse the query of the address, with AG Grid's models `sort` and `filters` as JSON; raise `QueryError`."""
         statuses = [word for word in status.split(",") if word]
         try:
@@ -55,7 +61,15 @@ class GridRequest:
             raise QueryError(f"sort and filter have to be JSON: {error}") from error
         if not isinstance(models[0], list) or not isinstance(models[1], dict):
             raise QueryError("sort has to be a list, filter an object")
-        return cls(start=start, end=end, search=search, statuses=statuses, sort=models[0], filters=models[1])
+        return cls(
+            start=start,
+            end=end,
+            search=search,
+            where=where,
+            statuses=statuses,
+            sort=models[0],
+            filters=models[1],
+        )
 
     def query(self) -> TrialQuery:
         """Return the equivalent query of the store; raise `QueryError` if there is none.
@@ -67,7 +81,8 @@ class GridRequest:
         conditions = tuple(
             condition for name, model in self.filters.items() for condition in _conditions(name, model)
         )
-        by = self.sort[0] if self.sort else {"colId": "sequence_id", "sort": "desc"}
+        conditions += tuple(Condition.parse_all(self.where) if self.where.strip() else ())
+        by = self.sort[0] if self.sort else {"colId": "best"}
         return TrialQuery(
             statuses=tuple(self.statuses),
             conditions=conditions,
@@ -101,10 +116,14 @@ def read_rows(
 ) -> dict[str, Any]:
     """Return the rows as texts by field, and their total number; each row has the address of its trial's page."""
     page = view.trials(request.query())
-    return {"rows": [_row(trial, columns, trial_root) for trial in page.trials], "total": page.total}
+    best = {trial["sequence_id"] for trial in view.best()}
+    rows = [_row(trial, columns, trial_root, is_best=trial["sequence_id"] in best) for trial in page.trials]
+    return {"rows": rows, "total": page.total}
 
 
-def _row(trial: dict[str, Any], columns: Sequence[Column], trial_root: str) -> dict[str, Any]:
+def _row(
+    trial: dict[str, Any], columns: Sequence[Column], trial_root: str, *, is_best: bool
+) -> dict[str, Any]:
     number = trial["sequence_id"]
     address = f"{trial_root}/{number}"
     row: dict[str, Any] = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial["status"], "")}
@@ -112,13 +131,16 @@ def _row(trial: dict[str, Any], columns: Sequence[Column], trial_root: str) -> d
         if (text := _text(trial, column)) is not None:
             row[column.field] = text
     # The only HTML cell: made of a number and an address of these pages.
-    row["sequence_id"] = f'<a href="{address}">{number}</a>'
+    star = '<span class="pp-star" title="the best">★</span>' if is_best else ""
+    row["sequence_id"] = f'{star}<a href="{address}">{number}</a>'
     return row
 
 
 def _text(trial: dict[str, Any], column: Column) -> str | None:
     """Return the text of a cell; None for an empty one."""
     head, _, name = column.field.partition(".")
+    if head == "last" and trial["status"] == "SUCCEEDED":
+        return None  # its result says it
     if column.path:
         value = trial["parameters"]
         for step in column.path:

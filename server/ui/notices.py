@@ -44,7 +44,10 @@ def notices_of(summary: dict[str, Any], view: ExperimentView, health: Sequence[s
     if status == "ERROR":
         return [
             Notice(
-                f"The experiment failed: {reason or 'no reason was given'}.", summary["error"], is_bad=True
+                f"The experiment failed: {reason or 'no reason was given'}. Once the cause is mended, "
+                f"pitchpipe resume {summary['id']} continues it.",
+                summary["error"],
+                is_bad=True,
             )
         ]
     found = [Notice(warning) for warning in _warnings(summary, view)]

@@ -1,80 +1,131 @@
-"""The overview of an experiment: its status, its best results over time, its failures."""
+"""The overview of an experiment: which trial is best, whether results still improve, what runs, what failed."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from nicegui import html, ui
 
+from ...runner import ExperimentStatus
 from ...store.reading import (
     FailureGroup,
+    TrialQuery,
     closeness_lines,
-    closest_text,
     duration_text,
-    front_lines,
-    gain_text,
     left_text,
     number_text,
     rate_text,
-    repeats_text,
-    value_text,
 )
+from ..experiment_table import read_table
 from ..experiments import Experiments, Shown
-from ..figures import Objective, ThemeName
+from ..figures import Objective, ThemeName, importance, plot_pareto
 from ..health import read_health
-from .elements import badge, figures, panel, parameter_facts
+from .activity import ImportancePanel, RunningPanel
+from .elements import badge, figures, panel
 from .failures import FailuresPanel
 from .frame import Where, experiment_frame
+from .leaders import MOST, BestPanel, Leaders, LeadersPanel
 from .live import Event
 from .notices import Notice, notices_of
 from .plotting import FigureView
-from .progress_figure import progress_figure
+from .progress_figure import BY, By, progress_figure
 from .theme import theme_name
 from .wording import STATUSES, TRIAL_TONES, trial_word
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 __all__ = ["overview_page"]
 
 _BOXES = ("Finished trials", "Best so far", "Throughput", "Time left", "Run time")
 _OPEN = ("WAITING", "RUNNING", "PAUSED")
+_MOST_RUNNING = 8
+# Computing the importance of more takes seconds.
+_MOST_FOR_IMPORTANCE = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """What takes longer to read, and is shown once the page is up."""
+
+    history: list[dict[str, Any]]
+    health: list[str]
+    pareto: go.Figure | None
+    importance: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, shown: Shown, summary: Mapping[str, Any], theme: ThemeName) -> _Details:
+        view = shown.view
+        is_over = ExperimentStatus(summary["status"]).is_final
+        small = summary["trials"] <= _MOST_FOR_IMPORTANCE
+        return cls(
+            history=view.history(),
+            health=_cached(shown, "health", lambda: {"notes": read_health(view)})["notes"],
+            pareto=plot_pareto(read_table(view, curves=0), theme=theme) if _has_front(summary) else None,
+            importance=_cached(shown, "importance", lambda: _importance(shown))
+            if is_over and small
+            else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Snapshot:
-    """What the page shows, read at once; `history` follows after the page is up.
-
-    `front` is that of several objectives, or of limits.
-    """
+    """What the page shows, read at once; without `details` at first."""
 
     summary: dict[str, Any]
-    history: list[dict[str, Any]] | None
-    front: dict[str, Any] | None
-    closeness: list[str]
+    leaders: Leaders
+    running: Sequence[dict[str, Any]]
     failures: list[FailureGroup]
     notices: list[Notice]
+    details: _Details | None
 
     @classmethod
-    def of(cls, shown: Shown, *, is_first: bool = False) -> _Snapshot:
+    def of(cls, shown: Shown, theme: ThemeName, *, is_first: bool = False) -> _Snapshot:
         """Read what is shown; what takes longer is left out `is_first`, so that the page is up soon."""
         view, summary = shown.view, shown.view.summary()
-        has_front = len(summary["objectives"]) > 1 or bool(summary["outcome_limits"])
+        details = None if is_first else _Details.of(shown, summary, theme)
         return cls(
             summary=summary,
-            history=None if is_first else view.history(),
-            front=view.front() if has_front else None,
-            closeness=list(closeness_lines(_cached(shown, "closest", view.closest_to_defaults))),
+            leaders=_leaders(shown, summary),
+            running=view.trials(TrialQuery(statuses=("RUNNING",), limit=_MOST_RUNNING)).trials,
             failures=view.failures(),
-            notices=notices_of(summary, view, () if is_first else _health(shown)),
+            notices=notices_of(summary, view, () if details is None else details.health),
+            details=details,
         )
 
 
-def _health(shown: Shown) -> list[str]:
-    """Return the notes on how the search went."""
-    return _cached(shown, "health", lambda: {"notes": read_health(shown.view)})["notes"]
+def _importance(shown: Shown) -> dict[str, Any]:
+    found = importance(read_table(shown.view, curves=0))
+    return {**asdict(found), "confidence": found.confidence}
+
+
+def _leaders(shown: Shown, summary: Mapping[str, Any]) -> Leaders:
+    view = shown.view
+    several = _has_front(summary)
+    trials = sorted(summary["best"], key=_by_first(summary)) if several else view.best(MOST)
+    return Leaders(
+        summary=summary,
+        trials=trials,
+        front=view.front() if several or summary["outcome_limits"] else None,
+        closeness=tuple(closeness_lines(_cached(shown, "closest", view.closest_to_defaults))),
+    )
+
+
+def _by_first(summary: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], float]:
+    """Return a key that puts the best trial by the first objective first."""
+    first = summary["objectives"][0]
+    sign = -1.0 if first["direction"] == "maximize" else 1.0
+    return lambda trial: sign * trial["values"][first["name"]]
+
+
+def _has_front(summary: Mapping[str, Any]) -> bool:
+    return len(summary["objectives"]) > 1
 
 
 def _cached(shown: Shown, key: str, compute: Callable[[], Any]) -> Any:
@@ -84,14 +135,14 @@ def _cached(shown: Shown, key: str, compute: Callable[[], Any]) -> Any:
 
 async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     """Show the status of the experiment, and keep it up to date."""
-    async with experiment_frame(experiments, experiment_id, "Overview", "") as (_view, where, live):
-        shown = experiments.shown(experiment_id)
-        first = await asyncio.to_thread(_Snapshot.of, shown, is_first=True)
-        page = _Overview(where, _best_title(first.summary, shown.view.repeats()))
+    async with experiment_frame(experiments, experiment_id, "Overview", "") as (view, where, live):
+        shown, theme = experiments.shown(experiment_id), theme_name()
+        first = await asyncio.to_thread(_Snapshot.of, shown, theme, is_first=True)
+        page = _Overview(where, first.summary, is_repeated=view.repeats() > 1, theme=theme)
         page.show(first)
 
         async def refresh(_events: list[Event]) -> None:
-            page.show(await asyncio.to_thread(_Snapshot.of, shown))
+            page.show(await asyncio.to_thread(_Snapshot.of, shown, theme))
 
         ui.timer(0.01, lambda: refresh([]), once=True)
         live.on_change(refresh)
@@ -101,23 +152,62 @@ async def overview_page(experiments: Experiments, experiment_id: str) -> None:
 class _Overview:
     """The parts of the page, each of which can be updated."""
 
-    def __init__(self, where: Where, best: str) -> None:
+    def __init__(
+        self, where: Where, summary: Mapping[str, Any], *, is_repeated: bool, theme: ThemeName
+    ) -> None:
         self._where = where
         self._summary: dict[str, Any] = {}
-        self._theme: ThemeName = theme_name()
+        self._history: list[dict[str, Any]] = []
+        self._front: Mapping[str, Any] | None = None
+        self._by: By = "time"
+        self._theme: ThemeName = theme
         html.h1("Overview").classes("pp-hidden")
         self._notice = html.div().classes("pp-stack")
-        self._boxes = figures(_BOXES)
+        with html.div() as self._row:
+            self._boxes = figures(_BOXES)
         self._counts = html.nav().classes("pp-row").props('aria-label="Trials by status"')
-        with html.div().classes("pp-columns"):
-            with panel("Best so far, over time"):
-                self._figure = FigureView("Results by time, and the best so far")
-            with panel(best):
-                self._best = html.div()
+        self._nothing = html.section().classes("pp-panel pp-empty")
+        with html.div().classes("pp-columns pp-overview") as self._results:
+            one, several = ("family", "families") if is_repeated else ("trial", "trials")
+            left, right = (html.div().classes("pp-stack") for _ in range(2))
+            if _has_front(summary):
+                self._build_front(summary, several, left, right)
+            else:
+                self._build_best(summary, one, several, left, right)
+            with right:
+                self._running = RunningPanel(where)
+                self._importance = ImportancePanel(where)
         self._failures = FailuresPanel(where)
-        self._shown_best: Any = None
         self._shown_counts: Any = None
         self._shown_notices: Any = None
+
+    def _build_best(self, summary: Mapping[str, Any], one: str, several: str, left: Any, right: Any) -> None:
+        self._pareto = None
+        with left:
+            self._build_progress("Best so far")
+            self._leaders = LeadersPanel(self._where, f"Top {MOST} {several}", _metrics(summary))
+        with right:
+            self._best = BestPanel(self._where, f"Best {one}")
+
+    def _build_front(self, summary: Mapping[str, Any], several: str, left: Any, right: Any) -> None:
+        with left:
+            with panel("Pareto front"):
+                self._pareto = FigureView("Trials by two objectives", where=self._where, height=300)
+            self._build_progress("Best so far: hypervolume of the front")
+        with right:
+            title = f"Best {several}: the Pareto front"
+            self._leaders = LeadersPanel(self._where, title, _metrics(summary))
+            self._best = BestPanel(self._where, "A balanced choice")
+
+    def _build_progress(self, title: str) -> None:
+        with panel("") as made:
+            made.props(f'aria-label="{title}"')
+            with html.div().classes("pp-row pp-spread"):
+                html.h2(title)
+                ui.toggle(dict(BY), value=self._by, on_change=lambda event: self._show_by(event.value)).props(
+                    "dense no-caps unelevated padding='1px 8px'"
+                )
+            self._figure = FigureView("Results, and the best so far", where=self._where, height=250)
 
     def show(self, found: _Snapshot) -> None:
         """Show what was read."""
@@ -125,24 +215,37 @@ class _Overview:
         self._where.show_status(summary)
         self._show_notices(found.notices)
         self._show_boxes(summary)
-        self._show_counts(summary["counts"])
-        self._show_best(summary, found.front, found.closeness)
+        self._show_counts(summary["counts"], found.failures)
+        self._show_nothing(summary)
+        self._best.show(found.leaders)
+        self._leaders.show(found.leaders)
+        self._running.show(found.running, summary["counts"].get("RUNNING", 0), time.time())
         self._failures.show(found.failures, summary["counts"].get("FAILED", 0))
-        if found.history is None:
-            return
-        first = summary["objectives"][0]
+        if found.details is not None:
+            self._show_details(found.details, found.leaders.front if _has_front(summary) else None)
+
+    def _show_details(self, details: _Details, front: Mapping[str, Any] | None) -> None:
+        self._history, self._front = details.history, front
+        self._show_by(self._by)
+        self._importance.show(details.importance)
+        if self._pareto is not None and details.pareto is not None:
+            self._pareto.show(details.pareto.update_layout(title=None, margin={"t": 30, "r": 10}))
+
+    def _show_by(self, by: By) -> None:
+        self._by = by
+        first = self._summary["objectives"][0]
         objective = Objective(name=first["name"], direction=first["direction"])
-        front = found.front if len(summary["objectives"]) > 1 else None
-        self._figure.show(progress_figure(found.history, objective, self._theme, front))
+        self._figure.show(progress_figure(self._history, objective, self._theme, self._front, by))
 
     async def tick(self) -> None:
-        """Advance the clock between two changes."""
+        """Advance the clocks between two changes."""
         summary = self._summary
         if summary.get("is_running"):
             summary["run_time"] += 1.0
             if summary["remaining"] is not None:
                 summary["remaining"] = max(0.0, summary["remaining"] - 1.0)
             self._show_boxes(summary)
+            self._running.tick(time.time())
 
     def _show_boxes(self, summary: dict[str, Any]) -> None:
         ended = sum(count for status, count in summary["counts"].items() if status not in _OPEN)
@@ -157,6 +260,23 @@ class _Overview:
         }
         for name, text in texts.items():
             self._boxes[name].set_text(text)
+        self._boxes["Time left"].set_visibility(summary["is_running"])
+
+    def _show_nothing(self, summary: Mapping[str, Any]) -> None:
+        """Show a sentence in the place of the results before there is a trial."""
+        is_empty = not summary["trials"]
+        self._results.set_visibility(not is_empty)
+        self._nothing.set_visibility(is_empty and summary["status"] != "ERROR")
+        self._row.set_visibility(not is_empty)
+        self._nothing.clear()
+        with self._nothing:
+            if summary["is_running"]:
+                html.p("No trial has started yet. The first results appear here by themselves.")
+            else:
+                html.p("No trial has run.")
+                html.p(f"To run trials: pitchpipe resume {summary['id']} --max-trial-number N").classes(
+                    "pp-mono"
+                )
 
     def _show_notices(self, notices: list[Notice]) -> None:
         if notices == self._shown_notices:
@@ -170,10 +290,11 @@ class _Overview:
                     if notice.error:
                         html.pre(notice.error)
 
-    def _show_counts(self, counts: dict[str, int]) -> None:
-        if counts == self._shown_counts:
+    def _show_counts(self, counts: dict[str, int], failures: Sequence[FailureGroup]) -> None:
+        most = failures[0].reason if failures else ""
+        if (counts, most) == self._shown_counts:
             return
-        self._shown_counts = counts
+        self._shown_counts = dict(counts), most
         self._counts.clear()
         with self._counts:
             for status in STATUSES:
@@ -181,60 +302,27 @@ class _Overview:
                     address = f"{self._where.path('trials')}?{urlencode({'status': status})}"
                     with html.a(href=address).style("text-decoration: none"):
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
-
-    def _show_best(self, summary: dict[str, Any], front: dict[str, Any] | None, closeness: list[str]) -> None:
-        shown = (summary["best"], summary["closest"], summary["defaults"], front, closeness)
-        if shown == self._shown_best:
-            return
-        self._shown_best = shown
-        self._best.clear()
-        with self._best:
-            for line in front_lines(front) if front else ():
-                html.p(line[0].upper() + line[1:])
-            if summary["closest"] is not None:
-                html.p(closest_text(summary["closest"])).classes("pp-dim")
-            elif not summary["best"]:
-                html.p("No trial has succeeded yet.").classes("pp-dim")
-            knee = None if front is None else front["knee"]
-            best = sorted(summary["best"], key=lambda trial: trial["sequence_id"] != knee)
-            for trial in best[:10]:
-                _best_trial(trial, self._where, is_knee=trial["sequence_id"] == knee)
-            if len(best) > 10:
-                html.p(f"and {len(best) - 10} more on the Pareto front: see Plots")
-            if gain := gain_text(summary):
-                html.p(gain).classes("pp-dim")
-            for line in closeness:
-                html.p(line[0].upper() + line[1:])
+            if most:
+                html.a(f"Why: {most}", href="#failures").classes("pp-cut pp-why").props(
+                    f'title="{_quoted(most)}"'
+                )
 
 
-def _best_title(summary: Mapping[str, Any], repeats: int) -> str:
-    """Return what the best are: one trial or family by one objective, the front by several, with its knee first."""
-    one, several = ("family", "families") if repeats > 1 else ("trial", "trials")
-    return f"Best {one}" if len(summary["objectives"]) == 1 else f"Best {several}: the Pareto front"
+def _quoted(text: str) -> str:
+    return text.replace('"', "'")
 
 
-def _best_trial(trial: dict[str, Any], where: Where, *, is_knee: bool) -> None:
-    values = ", ".join(
-        value_text(trial, name) if name == "default" else f"{name} {value_text(trial, name)}"
-        for name in trial["values"]
-    )
-    repeats = repeats_text(trial)
-    with html.div().classes("pp-row").style("margin-bottom: .4rem"):
-        kind = "Family" if repeats else "Trial"
-        html.a(f"{kind} {trial['sequence_id']}", href=where.path(f"trials/{trial['sequence_id']}"))
-        html.strong(values).classes("pp-mono")
-        if repeats:
-            html.span(repeats).classes("pp-dim")
-        if is_knee:
-            html.span("the knee").classes("pp-dim")
-    parameter_facts(trial["parameters"])
+def _metrics(summary: Mapping[str, Any]) -> list[str]:
+    return [one["name"] for one in summary["objectives"]] + list(summary["outcome_limits"])
 
 
 def _best_text(summary: dict[str, Any]) -> str:
     best = summary["best"]
     if not best:
         return "–"
-    return number_text(best[0]["value"]) if len(best) == 1 else f"{len(best)} trade-offs"
+    if len(best) > 1:
+        return f"{len(best)} trade-offs"
+    return f"{number_text(best[0]['value'])} (trial {best[0]['sequence_id']})"
 
 
 def _rate(summary: dict[str, Any], ended: int) -> float:

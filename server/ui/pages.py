@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from importlib import import_module
 
 import orjson
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from nicegui import app as pages
 from nicegui import ui
 
@@ -16,6 +16,8 @@ from ...store.reading import QueryError
 from ..experiments import Experiments
 from .compare import compare_page
 from .experiments import experiments_page
+from .figure_choice import Choice
+from .files import file_response
 from .frame import ROOT, add_style, show_missing
 from .grid_columns import columns_of
 from .grid_rows import GridRequest, read_rows
@@ -23,6 +25,7 @@ from .logs import logs_page
 from .overview import overview_page
 from .plots import plots_page
 from .settings import settings_page
+from .table_view import TableView
 from .theme import SYSTEM_THEME_SCRIPT
 from .trial import trial_page
 from .trials import trials_page
@@ -38,6 +41,7 @@ def add_pages(app: FastAPI, experiments: Experiments) -> None:
     ui.add_head_html(f"<script>{SYSTEM_THEME_SCRIPT}</script>", shared=True)
     _add_routes(experiments)
     _add_rows(experiments)
+    _add_files(experiments)
     ui.run_with(
         app,
         mount_path=ROOT,
@@ -71,8 +75,17 @@ def _add_routes(experiments: Experiments) -> None:
         await _shown(overview_page(experiments, experiment))
 
     @ui.page("/{experiment}/trials")
-    async def show_trials(experiment: str, search: str = "", status: str = "") -> None:
-        await _shown(trials_page(experiments, experiment, search, status))
+    async def show_trials(
+        experiment: str,
+        search: str = "",
+        where: str = "",
+        status: str = "",
+        sort: str = "",
+        filter: str = "",
+        columns: str = "",
+    ) -> None:
+        view = TableView.parse(search, where, status, sort, filter, columns)
+        await _shown(trials_page(experiments, experiment, view))
 
     @ui.page("/{experiment}/trials/{trial}")
     async def show_trial(experiment: str, trial: str) -> None:
@@ -83,8 +96,8 @@ def _add_routes(experiments: Experiments) -> None:
         await _shown(compare_page(experiments, experiment, trials))
 
     @ui.page("/{experiment}/plots")
-    async def show_plots(experiment: str, figure: str = "") -> None:
-        await _shown(plots_page(experiments, experiment, figure))
+    async def show_plots(experiment: str, request: Request) -> None:
+        await _shown(plots_page(experiments, experiment, Choice.parse(request.query_params)))
 
     @ui.page("/{experiment}/settings")
     async def show_settings(experiment: str) -> None:
@@ -107,13 +120,26 @@ def _add_rows(experiments: Experiments) -> None:
         status: str = "",
         sort: str = "",
         filter: str = "",
+        where: str = "",
     ) -> Response:
-        return Response(
-            _rows(experiments, experiment, (start, end, search, status, sort, filter)), media_type=_JSON
-        )
+        asked = (start, end, search, status, sort, filter, where)
+        return Response(_rows(experiments, experiment, asked), media_type=_JSON)
 
 
-def _rows(experiments: Experiments, experiment: str, asked: tuple[int, int, str, str, str, str]) -> bytes:
+def _add_files(experiments: Experiments) -> None:
+    """Add the address of the files that a trial wrote."""
+
+    @pages.get("/{experiment}/trials/{trial}/files/{name}", include_in_schema=False)
+    def give_file(experiment: str, trial: str, name: str) -> Response:
+        try:
+            return file_response(experiments.view(experiment).output(trial, name))
+        except (LookupError, StoreError) as error:
+            return Response(str(error), 404, media_type="text/plain")
+
+
+def _rows(
+    experiments: Experiments, experiment: str, asked: tuple[int, int, str, str, str, str, str]
+) -> bytes:
     """Return a block of rows as JSON, or `{"error": reason}`."""
     try:
         view = experiments.view(experiment)

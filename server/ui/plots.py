@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from nicegui import html, ui
 
 from ...store import StoreError
-from ...store.reading import ExperimentView
+from ...store.reading import Condition, ExperimentView, TrialQuery
 from ..experiment_table import read_table
 from ..experiments import Experiments
 from ..figures import ExperimentTable, ThemeName
+from .brushing import brushed
 from .changes import show_refusal
-from .figure_choice import FIGURES, Choice, draw
-from .frame import experiment_frame
+from .figure_choice import FIGURES, MOST_COMPARED, SMOOTHINGS, Choice, draw
+from .frame import Where, experiment_frame
 from .live import Event
 from .plotting import FigureView
 from .theme import theme_name
@@ -27,15 +31,19 @@ __all__ = ["plots_page"]
 # duration of the last drawing.
 _PERIOD = 5.0
 _SHARE = 10.0
-_MOST_COMPARED = 8
+_SCALES: Mapping[str, bool | None] = {"automatic": None, "linear": False, "logarithmic": True}
+# Seconds in which the browser says how wide it is: a busy one loads plotly first, and NiceGUI's own limit is 1 s.
+_PATIENCE = 60.0
+# Pixels across which four panels of a figure fit side by side.
+_WIDE = 900
 
 
-async def plots_page(experiments: Experiments, experiment_id: str, figure: str = "") -> None:
-    """Show a figure; `figure` is the one to start with."""
+async def plots_page(experiments: Experiments, experiment_id: str, choice: Choice) -> None:
+    """Show a figure; `choice` is the one to start with."""
     async with experiment_frame(experiments, experiment_id, "Plots", "plots") as (view, where, live):
         html.h1("Plots").classes("pp-hidden")
-        page = _Plots(experiments, view, figure if figure in FIGURES else "history")
-        page.build()
+        page = _Plots(experiments, view, where, choice)
+        page.build(several=len(await asyncio.to_thread(view.objectives)) > 1)
         # The page appears at once; reading and drawing an experiment of many trials takes longer.
         ui.timer(0.01, page.begin, once=True)
 
@@ -50,15 +58,17 @@ async def plots_page(experiments: Experiments, experiment_id: str, figure: str =
 class _Plots:
     """The current figure and its options."""
 
-    def __init__(self, experiments: Experiments, view: ExperimentView, figure: str) -> None:
+    def __init__(self, experiments: Experiments, view: ExperimentView, where: Where, choice: Choice) -> None:
         self._experiments = experiments
         self._view = view
-        self._choice = Choice(figure=figure)
+        self._where = where
+        self._choice = choice
         self._table: ExperimentTable | None = None
         self._others: list[ExperimentTable] = []
         self._due = time.monotonic()
         self._theme: ThemeName = theme_name()
         self._controls: Any = None
+        self._brush: Any = None
         self._figure: Any = None
         self._drawing: Any = None
         self.is_stale = False
@@ -66,7 +76,11 @@ class _Plots:
     async def begin(self) -> None:
         """Read the experiment and draw it for the first time."""
         await self.read()
+        if self._table is not None:
+            self._choice = self._choice.known_in(self._table)
         self._show_controls()
+        is_narrow = await ui.run_javascript("innerWidth", timeout=_PATIENCE) < _WIDE
+        self._choice.columns = 1 if is_narrow else 4
         await self.draw()
 
     async def read(self) -> None:
@@ -82,19 +96,22 @@ class _Plots:
             except (LookupError, StoreError) as error:
                 show_refusal(str(error))
 
-    def build(self) -> None:
-        """Make the tabs, the options and the place of the figure."""
+    def build(self, *, several: bool) -> None:
+        """Make the tabs, the options and the place of the figure; the front is for `several` objectives."""
         with html.section().classes("pp-panel").props('aria-label="Figure"'):
             with ui.tabs() as tabs:
                 for name, title in FIGURES.items():
-                    ui.tab(name, label=title)
+                    if several or name != "pareto":
+                        ui.tab(name, label=title)
             tabs.props("dense no-caps align=left outside-arrows mobile-arrows").style("max-width: 100%")
             tabs.set_value(self._choice.figure)
             tabs.on_value_change(self._change_figure)
-            self._controls = html.div().classes("pp-row").style("margin-top: .6rem")
+            self._controls = html.div().classes("pp-row pp-tools").style("margin-top: .6rem")
+            self._brush = html.div().classes("pp-row").props("role=status")
             self._drawing = ui.label("Drawing …").classes("pp-dim").props("role=status")
-            with html.div().classes("pp-scroll"):
-                self._figure = FigureView("Figure of the experiment", classes="pp-wide")
+            with html.div().classes("pp-scroll pp-fade"):
+                self._figure = FigureView("Figure of the experiment", where=self._where, fill=True)
+            self._figure.on_brush(self._show_brushed)
 
     async def tick(self) -> None:
         """Redraw after a change, but not all the time."""
@@ -112,6 +129,7 @@ class _Plots:
         choice = replace(self._choice)
         made = await asyncio.to_thread(draw, choice, self._table, self._others, self._theme)
         if choice == self._choice:  # the choice has not changed meanwhile
+            made.update_layout(uirevision=json.dumps(choice.query()))
             self._figure.show(made)
             self._drawing.set_visibility(False)
         took = time.monotonic() - began
@@ -119,13 +137,34 @@ class _Plots:
 
     async def _change_figure(self, event: Any) -> None:
         self._choice.figure = event.value
+        self._remember()
         self._show_controls()
         await self.draw()
+
+    def _remember(self) -> None:
+        ui.run_javascript(f"pitchpipe.remember({json.dumps(self._choice.query())})")
+
+    async def _show_brushed(self, ranges: list[Any]) -> None:
+        """Say how many trials are within the brushed ranges, and link to them in the table."""
+        if self._table is None:
+            return
+        where = brushed(self._table, ranges, self._choice.objective, self._choice.parameters or None)
+        self._brush.clear()
+        if not where:
+            return
+        query = TrialQuery(conditions=Condition.parse_all(where), statuses=("SUCCEEDED",), limit=0)
+        total = (await asyncio.to_thread(self._view.trials, query)).total
+        address = f"{self._where.path('trials')}?{urlencode({'where': where, 'status': 'SUCCEEDED'})}"
+        with self._brush:
+            html.strong("1 trial" if total == 1 else f"{total:,} trials")
+            html.a("Show them in the table", href=address)
+            html.code(where).classes("pp-dim")
 
     def _show_controls(self) -> None:
         """Show the options of the figure."""
         table = self._table
         self._controls.clear()
+        self._brush.clear()
         if table is None:
             return
         names = [one.name for one in table.dimensions]
@@ -139,21 +178,33 @@ class _Plots:
                 self._select("y", "Up", names)
             if self._choice.takes("parameters"):
                 self._select("parameters", "Parameters (all that vary)", names, multiple=True)
+            if self._choice.takes("log"):
+                self._scale_field()
+            if self._choice.takes("smoothing"):
+                self._select("smoothing", "Smoothing", list(SMOOTHINGS))
+            if self._choice.takes("show_all"):
+                box = ui.checkbox("Show all, however bad", value=self._choice.show_all)
+                box.on_value_change(lambda event: self._choose("show_all", bool(event.value)))
             if self._choice.takes("others"):
                 known = [view.experiment_id for view in self._experiments.views()]
                 others = [name for name in known if name != self._view.experiment_id]
                 self._select("others", "Compare with", others, multiple=True)
 
-    def _select(self, field: str, label: str, options: list[str], *, multiple: bool = False) -> None:
+    def _scale_field(self) -> None:
+        words = {scale: word for word, scale in _SCALES.items()}
+        made = ui.select(list(_SCALES), label="Scale of the results", value=words[self._choice.log])
+        made.props("outlined dense options-dense").style("min-width: 11rem")
+        made.on_value_change(lambda event: self._choose("log", _SCALES[event.value]))
+
+    def _select(self, field: str, label: str, options: list[Any], *, multiple: bool = False) -> None:
         value = getattr(self._choice, field)
         made = ui.select(options, label=label, value=list(value) if multiple else value, multiple=multiple)
         made.props("outlined dense options-dense" + (" use-chips clearable" if multiple else ""))
-        made.style("min-width: 15rem").on_value_change(lambda event: self._choose(field, event.value))
+        made.style("min-width: 11rem").on_value_change(lambda event: self._choose(field, event.value))
 
     async def _choose(self, field: str, value: Any) -> None:
-        setattr(
-            self._choice, field, tuple(value or ())[:_MOST_COMPARED] if isinstance(value, list) else value
-        )
+        setattr(self._choice, field, tuple(value or ())[:MOST_COMPARED] if isinstance(value, list) else value)
+        self._remember()
         if field == "others":
             await self.read()
         await self.draw()

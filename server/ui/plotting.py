@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
+
+from .frame import Where
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 __all__ = ["FigureView"]
 
+_AXIS = 90  # pixels for an axis of parallel coordinates
 _CLEAR = "rgba(0, 0, 0, 0)"
 _CONFIG = {
     "displaylogo": False,
@@ -19,18 +24,54 @@ _CONFIG = {
 }
 
 
-class FigureView:
-    """A place for a figure; the user's zoom survives a redraw."""
+# Points carry the number of their trial; a curve has it in its `meta`.
+_OPEN_TRIAL = (
+    "event => { const point = event.points?.[0];"
+    " const trial = [point?.customdata ?? point?.data?.meta].flat()[0];"
+    " if (Number.isInteger(trial)) location.href = ROOT + trial }"
+)
 
-    def __init__(self, name: str, classes: str = "") -> None:
-        self._plot = ui.plotly({"data": [], "layout": {"height": 300}, "config": _CONFIG}).classes(
-            f"pp-plot {classes}"
-        )
-        self._plot.props(f'role=img aria-label="{name}"')
+
+# The ranges brushed on the axes of parallel coordinates, in their order.
+_RANGES = (
+    "() => emit((getHtmlElement(ID)?.data?.[0]?.dimensions ?? []).map(axis => axis.constraintrange ?? null))"
+)
+
+
+class FigureView:
+    """A place for a figure; the user's zoom survives a redraw, and a click on a point opens its trial.
+
+    The figure is `height` pixels high, or as high as it says, and at least as high as the window if it is to `fill` it.
+    """
+
+    def __init__(
+        self, name: str, where: Where | None = None, *, height: int | None = None, fill: bool = False
+    ) -> None:
+        self._height = height
+        self._fill = fill
+        layout = {"height": height or 300, "xaxis": {"visible": False}, "yaxis": {"visible": False}}
+        self._plot = ui.plotly({"data": [], "layout": layout, "config": _CONFIG}).classes("pp-plot")
+        self._plot.props(f'role=figure aria-label="{name}"')
+        if where is not None:
+            root = json.dumps(where.path("trials") + "/")
+            self._plot.on("plotly_click", js_handler=_OPEN_TRIAL.replace("ROOT", root))
+
+    def on_brush(self, brushed: Callable[[list[Any]], Awaitable[None]]) -> None:
+        """Call `brushed` with the ranges on the axes of parallel coordinates whenever one has changed."""
+
+        async def handle(event: Any) -> None:
+            await brushed(event.args)
+
+        self._plot.on("plotly_restyle", handle, js_handler=_RANGES.replace("ID", str(self._plot.id)))
 
     def show(self, figure: go.Figure) -> None:
         """Draw a figure."""
         figure.update_layout(paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR)  # show the colour of the panel
         made: dict[str, Any] = figure.to_plotly_json()
-        self._plot.style(f"height: {made['layout'].get('height', 420)}px")
+        layout = made["layout"]
+        height = f"{self._height or layout.get('height', 420)}px"
+        layout.pop("height", None)
+        axes = len(made["data"][0].get("dimensions") or ()) if made["data"] else 0
+        self._plot.style(f"height: {f'max({height}, var(--pp-fill))' if self._fill else height}")
+        self._plot.style(f"min-width: {_AXIS * axes}px")
         self._plot.update_figure({**made, "config": _CONFIG})

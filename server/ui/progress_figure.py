@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,13 +19,18 @@ from ..figures import (
     downsampled,
     nothing,
     number_or_none,
+    ranged,
     value_axis,
 )
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["progress_figure"]
+__all__ = ["BY", "By", "progress_figure"]
+
+By = Literal["time", "trials"]
+# Along the axis: the moment at which a trial ended, or how many had ended.
+BY: Mapping[By, str] = MappingProxyType({"time": "by time", "trials": "by trials"})
 
 # Up to this many results are drawn one by one; of more, the extremes of each interval.
 _MOST_POINTS = 600
@@ -35,8 +41,9 @@ def progress_figure(
     objective: Objective,
     theme: ThemeName = "light",
     front: Mapping[str, Any] | None = None,
+    by: By = "time",
 ) -> go.Figure:
-    """Draw results by time, and the best so far; `history` is that of `ExperimentView.history`.
+    """Draw results by time or number, and the best so far; `history` is that of `ExperimentView.history`.
 
     With several objectives `front` is that of `ExperimentView.front`: its trials are always drawn, however bad they are
     by this objective, and its hypervolume takes the place of the best so far.
@@ -47,7 +54,11 @@ def progress_figure(
     """
     import plotly.graph_objects as go
 
-    known = [row for row in history if row["time"] is not None and number_or_none(row["value"]) is not None]
+    known = [
+        {**row, "place": _place(row["time"], count, by)}
+        for count, row in enumerate(history, start=1)
+        if row["time"] is not None and number_or_none(row["value"]) is not None
+    ]
     if not known:
         return nothing(theme, "", "No trial has succeeded yet.").update_layout(height=300)
     values = np.array([row["value"] for row in known])
@@ -58,7 +69,7 @@ def progress_figure(
     shown = [known[place] for place in places]
     look = STATUS_LOOKS["SUCCEEDED"]
     points = go.Scatter(
-        x=[_moment(row["time"]) for row in shown],
+        x=[row["place"] for row in shown],
         y=values[places],
         mode="markers",
         name="results",
@@ -66,9 +77,10 @@ def progress_figure(
         customdata=[row["sequence_id"] for row in shown],
         hovertemplate="trial %{customdata}: %{y:.6g}<extra></extra>",
     )
-    line = _best_line(known) if front is None else _volume_line(front["history"])
+    line = _best_line(known) if front is None else _volume_line(front["history"], known)
     figure = base_figure(theme, "").add_traces([points, *line])
-    figure.update_yaxes(value_axis(objective, values, values[on_front].tolist()))
+    figure.update_yaxes(ranged(value_axis(objective, values, values[on_front].tolist()), values, 0.05))
+    figure.update_xaxes(title_text="finished trials" if by == "trials" else None, nticks=6)
     if front is not None:
         figure.update_layout(yaxis2={"title": {"text": "hypervolume"}, "overlaying": "y", "side": "right"})
     return figure.update_layout(height=300, title=None, margin={"t": 30, "r": 10}, uirevision="stays")
@@ -84,8 +96,9 @@ def _best_line(known: Sequence[dict[str, Any]]) -> list[go.Scatter]:
     return [_steps(shown, "best", "best so far")]
 
 
-def _volume_line(history: Sequence[dict[str, Any]]) -> list[go.Scatter]:
-    rows = [row for row in history if row["time"] is not None]
+def _volume_line(history: Sequence[dict[str, Any]], known: Sequence[dict[str, Any]]) -> list[go.Scatter]:
+    places = {row["sequence_id"]: row["place"] for row in known}
+    rows = [{**row, "place": places[row["sequence_id"]]} for row in history if row["sequence_id"] in places]
     return [_steps(rows, "hypervolume", "hypervolume").update(yaxis="y2")] if rows else []
 
 
@@ -93,7 +106,7 @@ def _steps(rows: Sequence[dict[str, Any]], field: str, name: str) -> go.Scatter:
     import plotly.graph_objects as go
 
     return go.Scatter(
-        x=[_moment(row["time"]) for row in rows],
+        x=[row["place"] for row in rows],
         y=[row[field] for row in rows],
         mode="lines",
         name=name,
@@ -103,6 +116,6 @@ def _steps(rows: Sequence[dict[str, Any]], field: str, name: str) -> go.Scatter:
     )
 
 
-def _moment(seconds: float) -> datetime:
-    """Return the local time without a zone: plotly shows it unchanged."""
-    return datetime.fromtimestamp(seconds)
+def _place(time: float, count: int, by: By) -> datetime | int:
+    """Return the place of a trial along the axis: local time has no zone, because plotly shows it unchanged."""
+    return count if by == "trials" else datetime.fromtimestamp(time)

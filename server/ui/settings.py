@@ -7,10 +7,13 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...manager.control import change_experiment, stop_experiment
+from ...manager.control import change_experiment, rename_experiment, stop_experiment
+from ...store import Annotations
 from ...store.reading import ExperimentView
 from ..experiments import Experiments
-from .changes import confirmed, made, show_refusal
+from .annotating import notes_panel
+from .changes import confirmed, done, made, show_refusal
+from .commands import delete_experiment, resume_experiment
 from .elements import action, panel
 from .frame import Where, experiment_frame
 from .limits import LIMITS, Limit, changes_of
@@ -27,6 +30,8 @@ async def settings_page(experiments: Experiments, experiment_id: str) -> None:
         html.h1("Settings").classes("pp-hidden")
         page = _Settings(view, where)
         page.build(summary, config)
+        annotations = Annotations(view.folder)
+        notes_panel(annotations, None, await asyncio.to_thread(annotations.read, None))
         with panel("The original config"):
             html.pre(given)
 
@@ -52,10 +57,12 @@ class _Settings:
         self._stored: dict[str, str] = {}
         self._controls: list[Any] = []
         self._over: Any = None
+        self._idle: list[Any] = []
 
     def build(self, summary: dict[str, Any], config: dict[str, Any]) -> None:
         """Make the forms."""
-        self._over = ui.label().classes("pp-panel pp-notice pp-mild")
+        with html.section().classes("pp-panel pp-notice pp-mild") as self._over:
+            self._resume_form(summary)
         with panel("Limits"):
             self._limit_form(summary)
         with panel("Search space"):
@@ -63,6 +70,8 @@ class _Settings:
             self._controls.append(
                 action("Change the search space", lambda: self._change_space(editor), kind="outline")
             )
+        with panel("Name"):
+            self._name_form(summary)
         with panel("End"):
             self._stop_form()
         self.show(summary)
@@ -79,10 +88,50 @@ class _Settings:
         for control in self._controls:
             control.set_enabled(summary["is_running"])
         self._over.set_visibility(not summary["is_running"])
-        self._over.set_text(
-            "Not running. Changes take effect when you resume the experiment in a terminal:"
-            f" pitchpipe resume {summary['id']}"
+        for control in self._idle:
+            control.set_enabled(not summary["is_running"])
+
+    def _resume_form(self, summary: dict[str, Any]) -> None:
+        html.p("Not running. Changes take effect when you resume.")
+        with html.div().classes("pp-row").style("margin-top: .5rem"):
+            total = ui.input("Trials in all", value="").props("outlined dense inputmode=numeric")
+            total.props(
+                f'hint="now {summary["limits"].get("max_trial_number") or "no limit"}; empty: as it is"'
+            )
+
+            async def resume() -> None:
+                text = str(total.value or "").strip()
+                if text and not text.isdecimal():
+                    show_refusal(f"the number of trials must be a whole number, not '{text}'")
+                    return
+                button.props("loading")
+                change = resume_experiment(self._view.folder, int(text) if text else None)
+                await done(change, "The experiment runs again")
+                button.props(remove="loading")
+
+            button = action("Resume", resume, icon="play_arrow", kind="unelevated color=primary")
+
+    def _name_form(self, summary: dict[str, Any]) -> None:
+        with html.div().classes("pp-row"):
+            field = ui.input("Name of the experiment", value=summary["name"] or "").props("outlined dense")
+            field.style("width: min(24rem, 100%)")
+
+            async def rename() -> None:
+                name = str(field.value or "").strip()
+                await made(rename_experiment, self._view.folder, name, done="The experiment has another name")
+
+            self._idle.append(action("Rename", rename, kind="outline"))
+        html.p("An experiment can be renamed and deleted while it does not run.").classes("pp-dim")
+
+    async def _delete(self) -> None:
+        question = f"Delete experiment {self._where.name or self._where.experiment_id}?"
+        consequence = (
+            f"All its trials, results, logs and files in {self._view.folder.path} are removed for good."
         )
+        if await confirmed(question, consequence, "Delete it") and await done(
+            delete_experiment(self._view.folder), "The experiment is deleted"
+        ):
+            ui.navigate.to("/")
 
     def _limit_form(self, summary: dict[str, Any]) -> None:
         with html.form().classes("pp-stack").style("max-width: 34rem") as form:
@@ -119,6 +168,8 @@ class _Settings:
         )
         button = action("Stop the experiment", self._stop, icon="stop", kind="outline color=negative")
         self._controls.append(button.style("margin-top: .6rem"))
+        delete = action("Delete the experiment", self._delete, icon="delete", kind="outline color=negative")
+        self._idle.append(delete.style("margin: .6rem 0 0 .6rem"))
 
     async def _stop(self) -> None:
         question = f"Stop experiment {self._where.name or self._where.experiment_id}?"

@@ -10,12 +10,15 @@ from typing import Any
 
 from nicegui import html, ui
 
+from ...store import Annotation, Annotations
 from ...store.reading import Curve, ExperimentView, moment_text
 from ..experiments import Experiments
 from ..figures import ThemeName
 from ..trial_story import Ending, ending_of, facts_of
+from .annotating import notes_panel
 from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
+from .files import FilesPanel
 from .frame import Where, experiment_frame
 from .live import Event
 from .plotting import FigureView
@@ -38,7 +41,10 @@ class _Snapshot:
     metrics: list[str]
     curve: Curve
     count: int
+    is_running: bool
     ending: Ending
+    outputs: list[tuple[str, int]]
+    annotation: Annotation
 
     @classmethod
     def of(cls, view: ExperimentView, name: str, metric: str) -> _Snapshot:
@@ -46,13 +52,17 @@ class _Snapshot:
         number = trial["sequence_id"]
         first = view.metrics(number, limit=1).results
         curve = view.curve(number, metric, _POINTS)
+        summary = view.summary()
         return cls(
             trial=trial,
             config=view.config(),
             metrics=_metrics(first, view.main_objective()),
             curve=curve,
-            count=view.summary()["trials"],
+            count=summary["trials"],
+            is_running=summary["is_running"],
             ending=ending_of(trial, view),
+            outputs=[(file.name, file.size) for file in view.outputs(number)],
+            annotation=Annotations(view.folder).read(number),
         )
 
 
@@ -85,6 +95,7 @@ class _TrialPage:
         self._theme: ThemeName = theme_name()
         self._trial = found.trial
         self._shown: Any = None
+        self._actions = actions
         self._heading(found, actions)
         self._ending = html.section().classes("pp-panel").props('aria-label="How it ended"')
         with html.div().classes("pp-columns"):
@@ -97,6 +108,8 @@ class _TrialPage:
                 self._metric_field(found.metrics)
             self._figure = FigureView("Intermediate results of the trial")
         self._log = TrialLog(view, where, found.trial, is_function=not found.config.get("trialCommand"))
+        self._files = FilesPanel(where, found.trial["sequence_id"])
+        notes_panel(Annotations(view.folder), found.trial["sequence_id"], found.annotation)
         with panel("Environment and rerun"):
             _environment(view, found)
         self._attempts = html.div()
@@ -106,9 +119,11 @@ class _TrialPage:
         self._trial = trial = found.trial
         set_badge(self._badge, trial_word(trial["status"]), TRIAL_TONES.get(trial["status"], ""))
         is_over = trial["status"] not in ("WAITING", "RUNNING", "PAUSED")
-        self._kill.set_visibility(not is_over)
+        self._actions.show_running(found.is_running)
+        self._kill.set_visibility(found.is_running and not is_over)
         number = trial["sequence_id"]
         self._figure.show(curve_figure([found.curve], {number: f"trial {number}"}, self.metric, self._theme))
+        self._files.show(found.outputs)
         if trial == self._shown:
             return
         self._shown = trial
@@ -134,16 +149,11 @@ class _TrialPage:
             self._badge = ui.label().classes("pp-status").mark("trial-status")
             html.span().style("flex: 1")
             if number > 0:
-                html.a("Previous", href=self._where.path(f"trials/{number - 1}"))
+                html.a("Previous", href=self._where.path(f"trials/{number - 1}")).props("rel=prev")
             if number + 1 < found.count:
-                html.a("Next", href=self._where.path(f"trials/{number + 1}"))
+                html.a("Next", href=self._where.path(f"trials/{number + 1}")).props("rel=next")
             action("Copy parameters", lambda: actions.copy(this), icon="content_copy")
-            action(
-                "Rerun", lambda: actions.rerun(this), icon="replay", tip="Run again with the same parameters"
-            )
-            self._kill = action(
-                "Kill", lambda: actions.kill(this), icon="cancel", kind="outline color=negative"
-            )
+            _, self._kill = actions.changes(this)
 
     def _metric_field(self, metrics: list[str]) -> None:
         async def choose(event: Any) -> None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from nicegui import ui
+from nicegui import html, ui
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
 from ...store.reading import ExperimentView
@@ -29,25 +29,36 @@ class TrialActions:
         self._view = view
         self._where = where
         self._buttons: list[Any] = []
+        self._changing: list[Any] = []
+        self._resume: Any = None
 
     def toolbar(self, chosen: Chosen) -> None:
         """Make the buttons above the table; some need selected trials."""
-        self._buttons = [
-            action(
-                "Compare",
-                lambda: self.compare(chosen),
-                icon="compare_arrows",
-                tip="Compare the selected trials",
-            ),
-            action("Copy", lambda: self.copy(chosen), icon="content_copy", tip="Copy the parameters"),
-            action(
-                "Rerun", lambda: self.rerun(chosen), icon="replay", tip="Run again with the same parameters"
-            ),
-            action("Kill", lambda: self.kill(chosen), icon="cancel", tip="Kill the selected trials"),
-        ]
+        compare = action(
+            "Compare", lambda: self.compare(chosen), icon="compare_arrows", tip="Compare the selected trials"
+        )
+        copy = action("Copy", lambda: self.copy(chosen), icon="content_copy", tip="Copy the parameters")
+        self._buttons = [compare, copy, *self.changes(chosen)]
         for button in self._buttons:
             button.disable()
-        action("Add trial", lambda: self.add(chosen), icon="add", kind="outline")
+        add = action("Add trial", lambda: self.add(chosen), icon="add", kind="outline")
+        self._changing.append(add)
+
+    def changes(self, chosen: Chosen) -> tuple[ui.button, ui.button]:
+        """Make the buttons that run trials again and kill them, and a link in their place when nothing runs."""
+        rerun = action(
+            "Rerun", lambda: self.rerun(chosen), icon="replay", tip="Run again with the same parameters"
+        )
+        kill = action("Kill", lambda: self.kill(chosen), icon="cancel", tip="Kill the trials")
+        self._changing += [rerun, kill]
+        self._resume = html.a("Not running: resume", href=self._where.path("settings"))
+        return rerun, kill
+
+    def show_running(self, is_running: bool) -> None:
+        """Show what can be done with trials while the experiment runs, or how it is resumed."""
+        for button in self._changing:
+            button.set_visibility(is_running)
+        self._resume.set_visibility(not is_running)
 
     async def show_selected(self, chosen: Chosen) -> None:
         """Enable or disable the buttons."""
@@ -93,11 +104,12 @@ class TrialActions:
         numbers = await chosen()
         config = await asyncio.to_thread(self._view.config)
         filled = await self._trials(numbers[:1]) or await asyncio.to_thread(self._view.best)
-        form = TrialForm(config, filled[0]["parameters"] if filled else {})
-        parameters = await form.ask()
-        if parameters is not None:
-            done = "The trial has been added: it starts as soon as resources are free"
-            await made(add_trial, self._view.folder, parameters, done=done)
+        done = "The trial has been added: it starts as soon as resources are free"
+
+        async def run(parameters: dict[str, Any]) -> bool:
+            return await made(add_trial, self._view.folder, parameters, done=done)
+
+        await TrialForm(config, filled[0]["parameters"] if filled else {}, run).ask()
 
     async def _trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         return await asyncio.to_thread(lambda: [self._view.trial(number) for number in numbers])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from nicegui import html, ui
@@ -17,17 +17,26 @@ Value = Callable[[], Any]
 
 
 class TrialForm:
-    """Asks for the parameters of a trial, filled in with those of another."""
+    """Asks for the parameters of a trial, filled in with those of another, and runs it.
 
-    def __init__(self, config: Mapping[str, Any], filled: Mapping[str, Any]) -> None:
+    It stays open, with what was typed, until `run` returns that the trial was taken, or the user cancels.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        filled: Mapping[str, Any],
+        run: Callable[[dict[str, Any]], Awaitable[bool]],
+    ) -> None:
         self._space: Mapping[str, Any] = config.get("searchSpace") or {}
         self._constraints = config.get("constraints") or ()
         self._filled = filled
+        self._run = run
         self._problems: Any = None
 
-    async def ask(self) -> dict[str, Any] | None:
-        """Show the form until valid parameters are sent; return None if it was cancelled."""
-        with ui.dialog() as dialog, ui.card().style("min-width: min(30rem, 92vw)"):
+    async def ask(self) -> None:
+        """Show the form until the trial is taken or the form cancelled."""
+        with ui.dialog().props("persistent") as dialog, ui.card().style("min-width: min(30rem, 92vw)"):
             html.h2("Add a trial")
             html.p("It runs with exactly these parameters, before those from the tuner.").classes("pp-dim")
             with html.div().classes("pp-stack").style("width: 100%; gap: .4rem"):
@@ -36,17 +45,17 @@ class TrialForm:
             with html.div().classes("pp-row").style("align-self: flex-end"):
                 ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat no-caps")
                 ui.button("Run it", on_click=lambda: self._send(dialog, read)).props("unelevated no-caps")
-        return await result_of(dialog)
+        await result_of(dialog)
 
-    def _send(self, dialog: Any, read: Value) -> None:
+    async def _send(self, dialog: Any, read: Value) -> None:
         parameters = read()
         self._problems.clear()
         problems = self._problems_of(parameters)
         with self._problems:
             for problem in problems:
                 html.p(problem)
-        if not problems:
-            dialog.submit(parameters)
+        if not problems and await self._run(parameters):
+            dialog.submit(None)
 
     def _problems_of(self, parameters: dict[str, Any]) -> list[str]:
         """Return the problems of the parameters, as sentences."""
@@ -65,8 +74,13 @@ class _Fields:
     def __init__(self, space: Mapping[str, Any], filled: Mapping[str, Any]) -> None:
         self._values: dict[str, Value] = {}
         for name, parameter in space.items():
-            if name != "_name" and isinstance(parameter, Mapping):
-                self._values[name] = _field(name, parameter, filled.get(name))
+            if name != "_name":
+                spec = (
+                    parameter
+                    if isinstance(parameter, Mapping)
+                    else {"_type": "choice", "_value": [parameter]}
+                )
+                self._values[name] = _field(name, spec, filled.get(name))
 
     def read(self) -> dict[str, Any]:
         """Return what has been filled in."""

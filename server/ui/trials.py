@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,6 +15,7 @@ from .elements import action
 from .frame import Where, experiment_frame
 from .grid_columns import Column, columns_of
 from .live import Event
+from .table_view import TableView, problem_of
 from .trial_actions import TrialActions
 from .wording import STATUSES, trial_word
 
@@ -23,46 +24,66 @@ __all__ = ["trials_page"]
 _BLOCK = 100
 
 
-async def trials_page(
-    experiments: Experiments, experiment_id: str, search: str = "", status: str = ""
-) -> None:
-    """Show the trials; `search` and `status` (several joined by commas) are the initial filters."""
+async def trials_page(experiments: Experiments, experiment_id: str, chosen: TableView) -> None:
+    """Show the trials as they were chosen, by default the best first."""
     async with experiment_frame(experiments, experiment_id, "Trials", "trials") as (view, where, live):
-        config, metrics = await asyncio.to_thread(lambda: (view.config(), view.metric_names()))
-        statuses = [word for word in status.split(",") if word in STATUSES]
+        config, metrics, summary = await asyncio.to_thread(
+            lambda: (view.config(), view.metric_names(), view.summary())
+        )
         html.h1("Trials").classes("pp-hidden")
-        table = _Table(where, columns_of(config, metrics), search, statuses)
-        table.build(TrialActions(view, where))
+        directions = {one["name"]: one["direction"] for one in summary["objectives"]}
+        table = _Table(where, columns_of(config, metrics, directions), chosen, _usual_order(summary))
+        actions = TrialActions(view, where)
+        table.build(actions)
+        actions.show_running(summary["is_running"])
 
         async def refresh(events: list[Event]) -> None:
-            where.show_status(await asyncio.to_thread(view.summary))
+            summary = await asyncio.to_thread(view.summary)
+            where.show_status(summary)
+            actions.show_running(summary["is_running"])
             if not events or any(event["kind"] in ("trial", "results") for event in events):
                 table.refresh()
 
         live.on_change(refresh)
 
 
-class _Table:
-    """The grid with its tools; `search` and `statuses` choose trials, besides the filters of the columns."""
+def _usual_order(summary: Mapping[str, Any]) -> str:
+    """Return the order that shows the best first; empty where limits decide as well, which the store knows."""
+    first = summary["objectives"][0]
+    if summary["outcome_limits"]:
+        return ""
+    return f"{'-' if first['direction'] == 'maximize' else ''}value.{first['name']}"
 
-    def __init__(self, where: Where, columns: Sequence[Column], search: str, statuses: list[str]) -> None:
+
+class _Table:
+    """The grid with its tools."""
+
+    def __init__(self, where: Where, columns: Sequence[Column], chosen: TableView, usual_order: str) -> None:
         self._where = where
         self._columns = columns
-        self._searched = search
-        self._statuses = statuses
+        self._chosen = chosen
+        self._usual_order = usual_order
         self._grid: Any = None
         self._count: Any = None
+        self._none: Any = None
+        self._fields: list[Any] = []
 
     def build(self, actions: TrialActions) -> None:
         """Make the tools and the grid."""
-        with html.div().classes("pp-row").props('role=toolbar aria-label="Tools of the table"'):
+        with html.div().classes("pp-row pp-tools").props('role=toolbar aria-label="Tools of the table"'):
             self._search_field()
+            self._where_field()
             self._status_field()
             self._column_menu()
             self._count = ui.label().classes("pp-dim").props("role=status").mark("trial-count")
             html.span().style("flex: 1")
             actions.toolbar(self.selected)
-        grid = ui.aggrid(self._options(), html_columns=[0], auto_size_columns=False).classes("pp-grid")
+        with html.section().classes("pp-panel pp-empty") as self._none:
+            self._why_none = ui.label()
+            self._clear_button = action("Clear the filters", self._clear, kind="outline")
+        self._none.set_visibility(False)
+        with html.div() as self._place:  # changing the classes of the grid itself would rebuild it
+            grid = ui.aggrid(self._options(), html_columns=[0], auto_size_columns=False).classes("pp-grid")
         grid.props('aria-label="Trials"')
         grid.on("selectionChanged", lambda: actions.show_selected(self.selected), args=[])
         self._grid = grid
@@ -78,29 +99,67 @@ class _Table:
         rows = await self._grid.get_selected_rows()
         return sorted(row["number"] for row in rows or () if row)
 
-    def _show_count(self, total: Any) -> None:
-        self._count.set_text(
-            "1 trial" if total == 1 else f"{total:,} trials" if isinstance(total, int) else ""
-        )
+    def _show_count(self, found: Any) -> None:
+        total, is_filtered = found
+        is_filtered = is_filtered or self._chosen.is_filtered
+        self._count.set_text("1 trial" if total == 1 else f"{total:,} trials")
+        self._why_none.set_text("No trial matches." if is_filtered else "No trial has started yet.")
+        self._clear_button.set_visibility(is_filtered)
+        self._none.set_visibility(not total)
+        self._place.set_visibility(bool(total))
+
+    def _clear(self) -> None:
+        self._grid.run_grid_method("setFilterModel", None)
+        for field in self._fields:
+            field.set_value([] if isinstance(field.value, list) else "")
 
     def _search_field(self) -> None:
-        field = ui.input("Search", value=self._searched, on_change=lambda event: self._search(event.value))
-        field.props("outlined dense clearable debounce=100 type=search").style("width: 15rem")
-        field.tooltip("Text in parameters, reasons and errors, or the number or id of a trial")
+        field = ui.input(
+            "Search", value=self._chosen.search, on_change=lambda event: self._search(event.value)
+        )
+        field.props("outlined dense clearable debounce=100 type=search").classes("pp-search").style(
+            "width: 12rem"
+        )
+        field.tooltip("Text in parameters, reasons and errors, or the number or id of a trial (key /)")
+        self._fields.append(field)
 
     def _search(self, text: str | None) -> None:
-        self._searched = (text or "").strip()
-        self._fetch_again()
+        self._chosen.search = (text or "").strip()
+        self._fetch_again(search=self._chosen.search)
+
+    def _where_field(self) -> None:
+        field = ui.input(
+            "Filter",
+            value=self._chosen.where,
+            on_change=lambda event: self._filter(event.value),
+            validation=lambda text: problem_of(text or "") or None,
+        )
+        field.props("outlined dense clearable debounce=300 autocomplete=off spellcheck=false")
+        field.props('placeholder="parameters.lr < 0.1 and status = FAILED" hide-bottom-space')
+        field.classes("pp-mono").style("width: min(24rem, 100%)")
+        field.tooltip("Conditions as pitchpipe trials --where takes them, joined by and")
+        self._fields.append(field)
+        field.validate()
+
+    def _filter(self, text: str | None) -> None:
+        where = (text or "").strip()
+        if not problem_of(where):
+            self._chosen.where = where
+            self._fetch_again(where=where)
 
     def _status_field(self) -> None:
         options = {status: trial_word(status) for status in STATUSES}
-        chosen = ui.select(options, multiple=True, label="Status", value=self._statuses)
-        chosen.props("outlined dense clearable options-dense use-chips").style("min-width: 11rem")
+        chosen = ui.select(options, multiple=True, label="Status", value=self._chosen.statuses)
+        chosen.props("outlined dense clearable options-dense use-chips").style("min-width: 9rem")
         chosen.on_value_change(lambda event: self._choose(event.value))
+        self._fields.append(chosen)
 
     def _choose(self, statuses: list[str] | None) -> None:
-        self._statuses = list(statuses or ())
-        self._fetch_again()
+        self._chosen.statuses = list(statuses or ())
+        if self._chosen.statuses == ["FAILED"]:
+            self._grid.run_grid_method("setColumnsVisible", list(_WHY), True)
+            self._grid.run_grid_method("moveColumns", list(_WHY), _AFTER_STATUS)
+        self._fetch_again(status=",".join(self._chosen.statuses))
 
     def _column_menu(self) -> None:
         with (
@@ -109,7 +168,8 @@ class _Table:
             ui.column().style("padding: .6rem 1rem; gap: 0"),
         ):
             for column in self._columns[1:]:
-                box = ui.checkbox(column.head, value=not column.hidden).props("dense")
+                hidden = self._definition(column)["hide"]
+                box = ui.checkbox(column.head, value=not hidden).props("dense")
                 box.on_value_change(
                     lambda event, name=column.field: self._show_column(name, bool(event.value))
                 )
@@ -117,31 +177,58 @@ class _Table:
     def _show_column(self, name: str, visible: bool) -> None:
         self._grid.run_grid_method("setColumnsVisible", [name], visible)
 
-    def _fetch_again(self) -> None:
+    def _fetch_again(self, **choices: str) -> None:
+        ui.run_javascript(f"pitchpipe.remember({json.dumps(choices)})")
         self._grid.run_grid_method("setGridOption", "datasource", self._source())
 
     def _source(self) -> dict[str, Any]:
         """Return AG Grid's data source: each block of rows is one request."""
-        chosen = {"search": self._searched, "status": ",".join(self._statuses)}
-        address = json.dumps(f"{self._where.path('rows')}?{urlencode(chosen)}&")
+        chosen = self._chosen
+        where = "" if problem_of(chosen.where) else chosen.where
+        asked = {"search": chosen.search, "where": where, "status": ",".join(chosen.statuses)}
+        address = json.dumps(f"{self._where.path('rows')}?{urlencode(asked)}&")
         return {":getRows": _FETCH.replace("ADDRESS", address)}
 
+    def _definition(self, column: Column) -> dict[str, Any]:
+        definition = self._chosen.definition(column, self._usual_order)
+        is_why = column.field in _WHY and self._chosen.statuses == ["FAILED"] and not self._chosen.columns
+        return {**definition, "hide": definition["hide"] and not is_why}
+
+    def _ordered(self) -> list[Column]:
+        """Return the columns as chosen; those that tell why follow the status where only failed trials are shown."""
+        order = list(self._chosen.columns)
+        if not order and self._chosen.statuses == ["FAILED"]:
+            names = [column.field for column in self._columns if column.field not in _WHY]
+            order = [*names[: names.index("status") + 1], *_WHY]
+        if not order:
+            return list(self._columns)
+        first = [next((one for one in self._columns if one.field == name), None) for name in order]
+        rest = [one for one in self._columns if one.field not in order]
+        trial = self._columns[0]
+        return [trial, *(one for one in [*first, *rest] if one is not None and one is not trial)]
+
     def _options(self) -> dict[str, Any]:
-        first, *others = [column.definition for column in self._columns]
+        first, *others = map(self._definition, self._ordered())
+        usual = json.dumps([column.field for column in self._columns if not column.hidden])
+        remember = f"grid => pitchpipe.rememberGrid(grid.api, {usual})"
         return {
             "columnDefs": [{**first, "pinned": "left"}, *others],
             "defaultColDef": {"sortable": True, "resizable": True, "suppressHeaderMenuButton": False},
             "suppressFieldDotNotation": True,
             "rowModelType": "infinite",
-            "rowHeight": 34,
-            "headerHeight": 38,
+            "rowHeight": 30,
+            "headerHeight": 36,
             "cacheBlockSize": _BLOCK,
             "maxBlocksInCache": 50,
             "infiniteInitialRowCount": 20,
             "datasource": self._source(),
+            "initialState": {"filter": {"filterModel": dict(self._chosen.filters)}},
             ":getRowId": "row => String(row.data.number)",
             "rowSelection": {"mode": "multiRow", "checkboxes": True, "headerCheckbox": False},
-            "selectionColumnDef": {"pinned": "left", "width": 44},
+            "selectionColumnDef": {"pinned": "left", "width": 38},
+            ":onSortChanged": remember,
+            ":onFilterChanged": remember,
+            ":onColumnVisible": remember,
             ":onRowDoubleClicked": "row => { if (row.data) location.href = row.data.address }",
             ":onCellKeyDown": "cell => { if (cell.event.key === 'Enter' && cell.data)"
             " location.href = cell.data.address }",
@@ -150,11 +237,15 @@ class _Table:
         }
 
 
+# The columns that tell why a trial failed, and where they are moved.
+_WHY = ("kind", "reason")
+_AFTER_STATUS = 3
 _FETCH = (
     "ask => fetch(ADDRESS + new URLSearchParams({start: ask.startRow, end: ask.endRow,"
     " sort: JSON.stringify(ask.sortModel), filter: JSON.stringify(ask.filterModel)}))"
     ".then(response => response.json()).then(found => {"
     " if (found.error) throw new Error(found.error);"
-    " ask.successCallback(found.rows, found.total); emitEvent('rows_counted', found.total) })"
+    " ask.successCallback(found.rows, found.total);"
+    " emitEvent('rows_counted', [found.total, Object.keys(ask.filterModel).length > 0]) })"
     ".catch(error => { ask.failCallback(); emitEvent('rows_refused', error.message) })"
 )

@@ -6,11 +6,12 @@ from .closeness import closeness_lines
 from .curves import Curve
 from .defaults import gain_text, gains_over_defaults
 from .exporting import csv_lines, json_lines, trial_object
-from .failures import FailedTrial, FailureGroup, ending_text, hint_text
+from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, hint_text
 from .feed import EventPage
 from .front import front_of, knee_of
 from .json_values import plain, to_json
 from .log_files import FilePiece
+from .nni_forms import nni_export, nni_job, nni_jobs, nni_metadata, nni_metrics, nni_profile, nni_statistics
 from .trial_query import Condition, QueryError, TrialQuery
 from .view import ExperimentView, Follow
 from .words import (
@@ -49,6 +50,7 @@ __all__ = [
     "counts_text",
     "csv_lines",
     "duration_text",
+    "ending_beside",
     "ending_text",
     "flat",
     "front_lines",
@@ -62,6 +64,13 @@ __all__ = [
     "length_text",
     "margin_text",
     "moment_text",
+    "nni_export",
+    "nni_job",
+    "nni_jobs",
+    "nni_metadata",
+    "nni_metrics",
+    "nni_profile",
+    "nni_statistics",
     "number_text",
     "parameters_text",
     "plain",

@@ -96,7 +96,10 @@ def gain_text(summary: Summary) -> str:
         all(gain >= 0 for gain in gains) and any(gain > 0 for gain in gains)
         for gains in zip(*_differences(summary).values(), strict=True)
     )
-    those = f"{ahead} of the {len(summary['best'])} best trials" if ahead else "no trial"
+    of_many = (
+        f"{ahead} of the {len(summary['best'])} best trials" if len(summary["best"]) > 1 else "the best trial"
+    )
+    those = of_many if ahead else "no trial"
     beat = "beat" if ahead > 1 else "beats"
     return f"{those} {beat} the defaults ({named}, trial 0) in every objective"
 

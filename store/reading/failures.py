@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,11 +13,21 @@ from ..errors import understood
 from .database import Database
 from .json_values import parsed
 
-__all__ = ["FailedTrial", "FailureGroup", "ending_text", "hint_text", "read_failures", "read_retries"]
+__all__ = [
+    "FailedTrial",
+    "FailureGroup",
+    "ending_beside",
+    "ending_text",
+    "hint_text",
+    "read_failures",
+    "read_retries",
+]
 
 _MAX_LINES = 3
 _MOST_NUMBERS = 20
 _NNI = re.compile(r"No module named '?nni(\.|'|$)")
+# A function of ours that a trial calls: what is wrong is said in the last line, and where in the caller's.
+_OWN_FRAME = re.compile(r'  File ".*[\\/](site|dist)-packages[\\/]pitchpipe[\\/]')
 _OWN_FAULT = (FailureKind.USER_ERROR, FailureKind.IMPORT, FailureKind.OOM, FailureKind.KILLED)
 
 
@@ -64,7 +75,7 @@ class FailureGroup:
 class FailedTrial:
     """A failed trial, why it failed, and the last lines of its traceback or stderr.
 
-    `ending` is its exit code or signal in words, `lines` are those before `last_line`; `has_output` says
+    `ending` is its exit code in words, `lines` are those before `last_line`; `has_output` says
     that the trial's process gave the reason itself.
     """
 
@@ -81,16 +92,17 @@ class FailedTrial:
     def of(cls, failed: _Failed) -> FailedTrial:
         """Return what to say of a failed trial."""
         last = last_line(failed.error)
-        before = [line for line in (failed.error or "").rstrip().splitlines() if line.strip()][:-1]
-        ending = ending_text(failed.exit_code)
+        before = _without_own_frames(
+            line for line in (failed.error or "").rstrip().splitlines() if line.strip()
+        )
         return cls(
             sequence_id=failed.sequence_id,
             reason=failed.reason,
             last_line="" if last in failed.reason else last,
             kind=failed.kind or "",
-            ending="" if ending.removeprefix("signal ") in failed.reason else ending,
+            ending=ending_beside(failed.reason, failed.exit_code),
             attempts=failed.attempt,
-            lines=tuple(before[-_MAX_LINES:]),
+            lines=tuple(before[:-1][-_MAX_LINES:]),
             has_output=bool(last) and failed.kind in _OWN_FAULT,
         )
 
@@ -150,6 +162,35 @@ def hint_text(error: str | None) -> str:
     ''
     """
     return "docs/nni.md lists the names of NNI that have a counterpart" if _NNI.search(error or "") else ""
+
+
+def ending_beside(reason: str, exit_code: int | None) -> str:
+    """Return the ending of a failed trial where its reason does not say it.
+
+    The reason names every signal but those that Pitchpipe sent itself, of which nobody needs to hear.
+
+    >>> ending_beside("KeyError: 'lr'", 3), ending_beside("ran longer than 2 s", -15), ending_beside("no result", 0)
+    ('exit code 3', '', '')
+    """
+    ending = ending_text(exit_code)
+    return "" if not exit_code or exit_code < 0 or ending in reason else ending
+
+
+def _without_own_frames(lines: Iterable[str]) -> list[str]:
+    """Return the lines of a traceback without the frames of Pitchpipe's functions.
+
+    >>> theirs = ['  File "train.py", line 2, in <module>', "    merge_parameter(a, b)"]
+    >>> ours = ['  File "/x/site-packages/pitchpipe/utils.py", line 9, in merge_parameter', "    raise ValueError"]
+    >>> _without_own_frames([*theirs, *ours, "ValueError: no lr"])
+    ['  File "train.py", line 2, in <module>', '    merge_parameter(a, b)', 'ValueError: no lr']
+    """
+    kept: list[str] = []
+    is_own = False
+    for line in lines:
+        is_own = bool(_OWN_FRAME.match(line)) or (is_own and line.startswith("    "))
+        if not is_own:
+            kept.append(line)
+    return kept
 
 
 def ending_text(exit_code: int | None) -> str:

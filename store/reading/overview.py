@@ -45,7 +45,8 @@ def _row(db: Database, columns: Sequence[str]) -> tuple[Any, ...]:
 
 
 def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
-    """Return the state of an experiment; `is_running`: a manager is alive, `remaining`: estimated seconds.
+    """Return the state of an experiment; `is_running`: a manager is alive, `is_search`: its caller runs the trials,
+    `remaining`: estimated seconds.
 
     `objectives` is what is optimised, `outcome_limits` what is limited; `closest` is the trial that exceeds the limits
     least, while none keeps them.
@@ -64,6 +65,7 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
         **found,
         "folder": str(folder.path),
         "is_running": is_running,
+        "is_search": folder.is_search(config),
         **counted,
         "limits": limits,
         "objectives": objectives,

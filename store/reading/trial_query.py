@@ -2,7 +2,8 @@
 
 A field is the name of a column (`sequence_id`, `status`, `reason` ...), `value` or `value.NAME` (an objective), `last`
 (the last intermediate result), `final.NAME` (of a final result that is a dict), `duration` (seconds),
-`intermediate_results` (a number), or `parameters.NAME`, nested names joined by dots.
+`intermediate_results` (a number), `tags` and `note` (what people noted), or `parameters.NAME`, nested names joined by
+dots.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from ...protocol import Objective, main_objective
+from ..annotations import Annotation
 
 __all__ = ["Condition", "QueryError", "TrialQuery"]
 
@@ -39,6 +41,7 @@ _COLUMNS: Mapping[str, str] = MappingProxyType(
         "repeat": "repeat_of(t.record)",
     }
 )
+_NOTED = ("tags", "note")
 _LONGEST_FIELD = 500
 
 
@@ -89,7 +92,8 @@ class TrialQuery:
     """Which trials, in which order, which page of them; by default the first 100 trials.
 
     `search` is text to find in the parameters, reason, error or id, or the number; None as `limit` means all. `sort` is
-    a field, or `best`: the trials that keep the limits first, by the first objective.
+    a field, or `best`: the trials that keep the limits first, by the first objective. Conditions on tags and notes look
+    into `noted`, by the number of the trial.
     """
 
     statuses: Sequence[str] = ()
@@ -100,6 +104,12 @@ class TrialQuery:
     descending: bool = False
     offset: int = 0
     limit: int | None = 100
+    noted: Mapping[int | None, Annotation] = field(default_factory=dict)
+
+    @property
+    def asks_notes(self) -> bool:
+        """Whether a condition is about tags or notes, which are not in the database."""
+        return any(condition.field in _NOTED for condition in self.conditions)
 
     def where(self, main: str = "default") -> tuple[str, list[Any]]:
         """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for an unknown field.
@@ -112,7 +122,8 @@ class TrialQuery:
                 clauses.append(f"{column} IN ({', '.join('?' * len(chosen))})")
                 values += chosen
         for condition in self.conditions:
-            clause, bound = _comparison(condition, main)
+            is_noted = condition.field in _NOTED
+            clause, bound = _about_notes(condition, self.noted) if is_noted else _comparison(condition, main)
             clauses.append(clause)
             values += bound
         if self.search:
@@ -156,8 +167,10 @@ def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]
         return f"({objective})", [main if name in ("", "default") else name]
     if head in ("parameters", "final") and name and len(field) <= _LONGEST_FIELD:
         return _inside(head, name)
-    known = [*_COLUMNS, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
-    raise QueryError(f"'{field}' is not a field of a trial: use one of {', '.join(known)}")
+    known = [*_COLUMNS, *_NOTED, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
+    raise QueryError(
+        f"'{field}' is not a field of a trial: write parameters.{field} for a parameter, or one of {', '.join(known)}"
+    )
 
 
 def limit_broken(objectives: Sequence[Objective]) -> tuple[str, list[Any]]:
@@ -223,6 +236,22 @@ def _comparison(condition: Condition, main: str) -> tuple[str, list[Any]]:
             raise QueryError(f"null has no order: write {condition.field} = null or != null")
         return f"{expression} {symbols[condition.symbol]}", values
     return f"{expression} {condition.symbol} ?", [*values, condition.value]
+
+
+def _about_notes(condition: Condition, noted: Mapping[int | None, Annotation]) -> tuple[str, list[Any]]:
+    """Return the SQL expression for a condition on tags or notes, with its values; `=` finds one of the tags."""
+    symbol, value = condition.symbol, condition.value
+    if symbol not in ("=", "!=", "~"):
+        raise QueryError(f"{condition.field} has no order: write {condition.field} = TEXT, != TEXT or ~ TEXT")
+
+    def matches(text: str) -> bool:
+        text, wanted = text.lower(), str(value).lower()
+        return bool(text) and (value is None or (wanted in text if symbol == "~" else wanted == text))
+
+    texts = {n: one.tags if condition.field == "tags" else (one.note,) for n, one in noted.items()}
+    found = [number for number, known in texts.items() if number is not None and any(map(matches, known))]
+    within = "IN" if (symbol == "!=") == (value is None) else "NOT IN"
+    return f"t.sequence_id {within} (SELECT value FROM json_each(?))", [json.dumps(found)]
 
 
 def _contains(search: str) -> tuple[str, list[Any]]:

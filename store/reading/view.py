@@ -8,11 +8,13 @@ Times are seconds since the epoch. Numbers are as reported, NaN and infinities i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..annotations import Annotations
 from ..folder import ExperimentFolder
 from .best_trials import read_best, read_front, read_history
 from .closeness import read_closest_to_defaults
@@ -48,6 +50,7 @@ __all__ = ["ExperimentView", "Follow"]
 
 # The output and the parameters of a trial; its checkpoints and files are not for a browser.
 _TRIAL_FILES = ("stdout", "stderr", "parameters.json")
+_SPOOL = re.compile(r"reports-\d+-[0-9a-f]+\.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,10 @@ class ExperimentView:
 
     def trials(self, query: TrialQuery | None = None, *, whole: bool = False) -> TrialPage:
         """Return a page of the table of trials, each `whole` or without details; raise `QueryError`."""
-        return read_trials(self.database, query or TrialQuery(), whole=whole)
+        query = query or TrialQuery()
+        if query.asks_notes:
+            query = replace(query, noted=Annotations(self.folder).all())
+        return read_trials(self.database, query, whole=whole)
 
     def trial(self, name: int | str) -> dict[str, Any]:
         """Return all about one trial, by its number or id; raise `LookupError` if there is none."""
@@ -231,6 +237,15 @@ class ExperimentView:
         """Return the files with the output and the parameters of a trial, those that exist."""
         found = list_files(self.folder.trial(self.sequence_id(name)))
         return [file for file in found if file.name in _TRIAL_FILES]
+
+    def outputs(self, name: int | str) -> list[LogFile]:
+        """Return the files that a trial wrote into its folder, without its output, parameters and spools."""
+        found = list_files(self.folder.trial(self.sequence_id(name)))
+        return [file for file in found if file.name not in _TRIAL_FILES and not _SPOOL.fullmatch(file.name)]
+
+    def output(self, name: int | str, file: str) -> Path:
+        """Return the path of a file that a trial wrote into its folder; raise `NoSuchFile`, a `LookupError`."""
+        return safe_path(self.folder.trial(self.sequence_id(name)), file)
 
     def trial_log(self, name: int | str, file: str = "stdout", follow: Follow | None = None) -> FilePiece:
         """Return a piece of what a trial printed; raise `NoSuchFile`, a `LookupError`."""

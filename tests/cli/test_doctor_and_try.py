@@ -123,6 +123,17 @@ def test_try_runs_one_trial_and_keeps_nothing(
     assert list(scratch.iterdir()) == []
 
 
+def test_try_runs_as_many_trials_at_a_time_as_the_experiment(call: Callable[..., Any], config: Path) -> None:
+    script = """\
+cd "$PITCHPIPE_OUTPUT_DIR/.." && touch "ran-$PITCHPIPE_SEQUENCE_ID"
+until [ -e ran-0 ] && [ -e ran-1 ]; do sleep 0.01; done
+echo "{\\"final\\": 1}" >> "$PITCHPIPE_REPORTS"
+"""
+    (config.parent / "trial.sh").write_text(script)
+    called = call("validate", config, "--try")
+    assert "succeeded in" in called.out, called.out
+
+
 def test_try_of_a_trial_that_fails_shows_why(call: Callable[..., Any], config: Path) -> None:
     (config.parent / "trial.sh").write_text("echo no such data >&2; exit 3")
     called = call("validate", config, "--try")
@@ -142,7 +153,7 @@ def test_try_stops_a_trial_after_its_seconds(call: Callable[..., Any], config: P
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("trial_gpu_number: 1", "a trial needs 1 GPU, and there are 0 in all"),
+        ("trial_gpu_number: 1", "a trial needs 1 GPU, and there is none"),
         ("trial_cpu_number: 10000", "a trial needs 10000 CPU"),
         ("trial_command: pyton train.py", "command not found: pyton"),
     ],

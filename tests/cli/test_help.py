@@ -72,7 +72,8 @@ def test_every_verb_of_an_experiment_takes_its_id_and_directory() -> None:
         ("doctor",),
         ("init",),
     }
-    without |= {("compare",), ("delete",)}  # of several
+    without |= {("compare",), ("delete",), ("mcp",)}  # of several
+    without |= {("cluster", verb) for verb in ("up", "status", "down")}
     for words, command in VERBS.items():
         options = {option for parameter in command.params for option in parameter.opts}
         assert words in without or {"--experiment-id", "--dir"} <= options, words
@@ -95,10 +96,15 @@ def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
     assert result.stdout.splitlines()[-1] == "loaded:"
 
 
-def test_wrong_verb_is_answered_with_the_nearest(call: Callable[..., Any]) -> None:
-    called = call("exprot")
+@pytest.mark.parametrize(
+    ("word", "meant"), [("exprot", "export"), ("start", "run"), ("logs", "trial log"), ("show", "status")]
+)
+def test_wrong_verb_is_answered_with_the_one_that_is_meant(
+    call: Callable[..., Any], word: str, meant: str
+) -> None:
+    called = call(word)
     assert called.code == 2
-    assert "did you mean 'export'?" in called.err
+    assert f"did you mean '{meant}'?" in called.err
 
 
 def test_no_verb_shows_the_help_as_wrong_usage(call: Callable[..., Any]) -> None:

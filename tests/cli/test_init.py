@@ -56,6 +56,8 @@ def test_init_proposes_ranges_around_the_defaults(call: Callable[..., Any], scri
         "drop": {"_type": "uniform", "_value": [0, 1]},
     }
     assert config.trial_command == "python train.py"
+    assert config.experiment_name == Path.cwd().name  # most scripts are called train.py
+    assert config.defaults == {"lr": 0.01, "units": 64, "act": "relu", "drop": 0.0}
     assert (config.max_trial_number, config.objectives[0].direction) == (7, "maximize")
     assert "left out, because it is nested: solver" in called.out
     assert "act has only one option" in called.out
@@ -68,6 +70,64 @@ def test_init_says_when_a_parameter_is_not_looked_up(call: Callable[..., Any], s
     assert called.code == 0
     assert "the script does not look up momentum" in called.out
     assert "look up lr" not in called.out
+    assert "the script's defaults are not trial 0: the script has no default for momentum" in called.out
+    assert list(load_config("experiment.yml").search_space or {}) == [
+        "lr",
+        "units",
+        "act",
+        "drop",
+        "momentum",
+    ]
+
+
+OPTIONS = """\
+parser.add_argument("--lr", type=float, default=0.05)
+parser.add_argument("--batch-size", type=int, default=64)
+parser.add_argument("--units", type=int, default=16)
+parser.add_argument("--momentum", type=float, default=0.9)
+parser.add_argument("--n-estimators", type=int, default=100)
+parser.add_argument("--seed", type=int, default=42)
+parser.add_argument("--data", default="data/train.csv")
+"""
+
+
+def test_init_leaves_budgets_and_seeds_at_their_defaults(call: Callable[..., Any], script: Path) -> None:
+    script.write_text(OPTIONS)
+    called = call("init", script, "--yes")
+    assert "not tuned: n-estimators, seed; to tune one: --param NAME=..." in called.out
+    assert "left alone, since their defaults suggest no range: data" in called.out
+    assert "one option" not in called.out
+    config = load_config("experiment.yml")
+    assert config.defaults == {"lr": 0.05, "batch-size": 64, "units": 16, "momentum": 0.9}
+    assert list(config.search_space or {}) == list(config.defaults)
+    comment = "  # n-estimators is not tuned (a larger budget always wins): it stays 100\n"
+    assert comment in Path("experiment.yml").read_text()
+
+
+def test_init_changes_what_it_proposes_by_name(call: Callable[..., Any], script: Path) -> None:
+    script.write_text(OPTIONS)
+    words = [
+        "--param",
+        "n_estimators=choice:50,100",
+        "--fix",
+        "batch_size=32",
+        "--fix",
+        "units",
+        "--without",
+        "lr",
+    ]
+    called = call("init", script, "--yes", *words)
+    assert called.code == 0, called.err
+    config = load_config("experiment.yml")
+    assert config.defaults == {"batch-size": 32, "momentum": 0.9, "n-estimators": 100}
+    assert (config.search_space or {})["batch-size"]["_value"] == [32]
+    assert "  # units is not tuned: it stays 16\n" in Path("experiment.yml").read_text()
+
+
+def test_init_says_why_the_defaults_do_not_run(call: Callable[..., Any], script: Path) -> None:
+    called = call("init", script, "--yes", "--param", "lr=uniform:1:2")
+    assert "the script's defaults are not trial 0: lr: 0.01 is outside [1, 2]" in called.out
+    assert load_config("experiment.yml").defaults is None
 
 
 def test_init_by_options_alone(call: Callable[..., Any], tmp_path: Path) -> None:
@@ -98,10 +158,13 @@ def test_init_takes_the_options_of_a_command_line_where_nothing_is_looked_up(
     called = call("init", script)
     assert called.code == 0
     space = load_config("experiment.yml").search_space or {}
-    assert list(space) == ["learning_rate", "act"]
+    assert list(space) == ["learning-rate", "act"]
     assert space["act"]["_value"] == ["relu", "tanh"]
-    assert "pitchpipe.parse_args(parser)       # in place of parser.parse_args()" in called.out
+    assert load_config("experiment.yml").trial_command == "python train.py {args}"
+    assert "parse_args" not in called.out
     assert "get_next_parameter" not in called.out
+    by_hand = call("init", script, "--command", "python train.py --fast", "--force")
+    assert "pitchpipe.parse_args(parser)       # in place of parser.parse_args()" in by_hand.out
 
 
 @pytest.mark.parametrize("line", ["a = pitchpipe.parse_args(p)\n", "a = parse_args(p)\n"])
@@ -125,6 +188,13 @@ def test_init_writes_the_command_relative_to_the_file(call: Callable[..., Any], 
         (["train.py", "--param", "lr"], "write it as lr=loguniform:1e-5:1e-1"),
         (["train.py", "--param", "lr=logunform:1:2"], "did you mean 'loguniform'?"),
         (["train.py", "--param", "lr=uniform:2:1"], "--param lr=uniform:2:1: "),
+        (
+            ["train.py", "--fix", "depth"],
+            "--fix depth: no such parameter was found; there are: lr, units, act, drop",
+        ),
+        (["train.py", "--fix", "lr=1,2"], "write it as NAME=VALUE, with a single value"),
+        (["unknown.py", "--fix", "a"], "the script has no default for it: add a value, --fix a=..."),
+        (["train.py", "--without", "depth"], "--without depth: no such parameter"),
         (["train.py", "--tuner", "Randm"], "did you mean"),
         (["nowhere.py"], "there is no file nowhere.py"),
         (["broken.py"], "broken.py is not a readable Python script"),

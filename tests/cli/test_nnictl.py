@@ -14,7 +14,7 @@ import pytest
 from pitchpipe.cli.app import LazyGroup, pitchpipe
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.nnictl import REPLACED, WITHOUT_EQUIVALENT, translated
-from pitchpipe.cli.nnictl_script import of_nnictl
+from pitchpipe.cli.nnictl_script import help_lines, of_nnictl
 from pitchpipe.runner.changes import MetricRow
 
 LINES = {
@@ -34,6 +34,7 @@ LINES = {
     "trial ls abc --head 5": "trials abc --status SUCCEEDED --sort highest --limit 5",
     "trial ls --tail=5 abc": "trials --status SUCCEEDED --sort lowest --limit 5 abc",
     "trial kill abc -T Xy3fA": "trial kill abc Xy3fA",
+    "experiment list": "list --running",
     "experiment list --all": "list",
     "experiment show abc": "status abc",
     "experiment delete abc": "delete abc",
@@ -126,7 +127,8 @@ def test_our_lines_parse(line: str) -> None:
 
 def test_a_line_of_nnictl_runs(call: Callable[..., Any], stored: Callable[..., Any]) -> None:
     stored().write("abc", [])
-    assert call("experiment", "list", "--json").out == call("list", "--json").out
+    assert call("experiment", "list", "--all", "--json").out == call("list", "--json").out
+    assert call("experiment", "list").out.startswith("there are no running experiments in ")
     refused = call("platform", "clean", "-c", "x")
     assert (refused.code, "pitchpipe stop --all" in refused.err) == (2, True)
 
@@ -183,8 +185,14 @@ def test_export_under_nnis_name_is_nnis(two: Any, directory: Path, tmp_path: Pat
         (["trial", "ls", "absent"], 2, "there is no experiment 'absent'"),
         (["experiment", "export", "first"], 2, "Missing option '--filename'"),
         (["hello"], 2, "nnictl's `hello` has no equivalent"),
+        (["experiment", "frob"], 2, "nnictl has no `experiment frob`: `nnictl experiment` lists its verbs"),
+        (["update", "--help"], 0, "nnictl update concurrency"),
+        (["config", "show", "first"], 0, '"trialCommand": '),
         (["webui", "url"], 1, "no pages are served yet: `pitchpipe ui first` serves them until Ctrl-C"),
         (["trial", "ls", "--help"], 0, "Usage: nnictl trial ls"),
+        ([], 0, "nnictl experiment list "),
+        (["trial"], 0, "nnictl trial kill "),
+        (["stop", "--help"], 0, "Usage: pitchpipe stop"),
     ],
 )
 def test_other_lines_under_nnis_name(
@@ -192,6 +200,14 @@ def test_other_lines_under_nnis_name(
 ) -> None:
     done = nnictl(directory, *words)
     assert (done.returncode, text in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
+
+
+def test_help_has_every_verb_with_what_to_do() -> None:
+    lines = list(help_lines())
+    for words in (*REPLACED, *(set(WITHOUT_EQUIVALENT) - {("algo",)}), ("create",), ("algo", "register")):
+        assert [line for line in lines if line.startswith(f"nnictl {' '.join(words)} ")], words
+    assert all(line.startswith("nnictl trial ") for line in help_lines("trial"))
+    assert not list(help_lines("stop"))
 
 
 def test_resume_under_nnis_name_is_in_the_background() -> None:

@@ -11,6 +11,7 @@ from pitchpipe.runner.changes import MetricRow
 SPACE = {
     "lr": {"_type": "loguniform", "_value": [1e-4, 1]},
     "units": {"_type": "randint", "_value": [1, 9]},
+    "batch": {"_type": "lograndint", "_value": [8, 65]},
     "noise": {"_type": "normal", "_value": [0, 1]},
     "layer": {
         "_type": "choice",
@@ -20,8 +21,8 @@ SPACE = {
         ],
     },
 }
-EMPTY = {"lr": 0.01, "units": 3, "noise": 0.5, "layer": {"_name": "Empty"}}
-CONV = {"lr": 0.1, "units": 8, "noise": -1.5, "layer": {"_name": "Conv", "kernel": [3, 3]}}
+EMPTY = {"lr": 0.01, "units": 3, "batch": 8, "noise": 0.5, "layer": {"_name": "Empty"}}
+CONV = {"lr": 0.1, "units": 8, "batch": 64, "noise": -1.5, "layer": {"_name": "Conv", "kernel": [3, 3]}}
 
 
 @pytest.fixture
@@ -60,11 +61,13 @@ def test_export_as_a_study_keeps_states_parameters_and_curves(
     assert first.params == {
         "lr": 0.1,
         "units": 8,
+        "batch": 64,
         "noise": -1.5,
         "layer": "Conv",
         "layer.Conv.kernel": "[3, 3]",
     }
     assert first.distributions["units"] == optuna.distributions.IntDistribution(1, 8)
+    assert first.distributions["batch"] == optuna.distributions.IntDistribution(8, 64, log=True)
     assert first.distributions["lr"] == optuna.distributions.FloatDistribution(1e-4, 1, log=True)
     assert first.user_attrs["trial_id"] == "T0000"
     assert first.datetime_complete.timestamp() - first.datetime_start.timestamp() == pytest.approx(10.0)

@@ -392,7 +392,7 @@ def test_a_failure_is_followed_by_the_command_that_explains_it(
     assert f"(pitchpipe trial {verb} e1 3)" in call("status", "e1").out
 
 
-def test_trial_show_tells_kind_signal_and_earlier_attempts(
+def test_trial_show_tells_kind_and_earlier_attempts(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
     reason = "killed by SIGKILL"
@@ -410,7 +410,7 @@ def test_trial_show_tells_kind_signal_and_earlier_attempts(
     stored().write("first", [trial], attempts=[lost])
     lines = call("trial", "show", "first", "0").out.splitlines()
     shown = dict(line.split(maxsplit=1) for line in lines if len(line.split(maxsplit=1)) == 2)
-    assert (shown["kind"], shown["signal"], shown["attempt"]) == ("KILLED", "SIGKILL", "2")
+    assert (shown["kind"], shown["reason"], shown["attempt"]) == ("KILLED", reason, "2")
     assert lines[-2:] == ["earlier attempts", "  1: retried (INFRA, agent 0-0): its agent is gone"]
     (earlier,) = json.loads(call("trial", "show", "first", "0", "--json").out)["earlier_attempts"]
     assert (earlier["outcome"], earlier["kind"], earlier["reason"]) == (

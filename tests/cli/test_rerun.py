@@ -58,7 +58,7 @@ def test_rerun_has_the_parameters_environment_and_directory_and_changes_nothing(
     assert done.returncode == 0
     assert done.stdout == f"mode fast in {tmp_path} trial {trial_id}\n"
     assert "final result: 0.25 (in the experiment: 0.25)" in done.stderr
-    assert "intermediate results: 1, last: 0.125" in done.stderr
+    assert "1 intermediate result: 0.125" in done.stderr
     assert sorted(path for path in folder.rglob("*") if path.is_file()) == files
     with sqlite3.connect(folder / "experiment.db") as database:
         assert database.execute("SELECT trial_id, final FROM trials").fetchall() == [(trial_id, before)]
@@ -100,7 +100,7 @@ def test_rerun_of_a_function_calls_it_here(tmp_path: Path) -> None:
     assert "called with {'x': 0}" in done.stdout
     assert "ZeroDivisionError" in done.stderr
     assert "(Pdb) {'x': 0}" in done.stdout
-    assert "intermediate results: 1, last: 1.5" in done.stderr
+    assert "1 intermediate result: 1.5" in done.stderr
 
 
 def test_rerun_with_pdb_of_a_shell_command_is_refused(

@@ -126,8 +126,14 @@ def test_import_tells_the_tuner_what_an_export_holds(
     (tmp_path / "trials.json").write_text(json.dumps({"experiment": {}, "trials": trials}))
     called = call("import", "held", "--file", tmp_path / "trials.json")
     assert (called.code, called.out) == (0, "imported 1 results into experiment held\n")
-    [(payload,)] = held.rows("SELECT payload FROM commands WHERE code = 'FD'")
-    assert json.loads(payload)[0]["parameter"] == {"x": 0.5}
+    of_nni = [{"parameter": {"x": 0.75}, "value": '{"default": 3.0}', "trialJobId": "AbCdE"}]
+    (tmp_path / "of_nni.json").write_text(json.dumps(of_nni))
+    assert call("import", "held", "--file", tmp_path / "of_nni.json").code == 0
+    payloads = [
+        json.loads(payload) for (payload,) in held.rows("SELECT payload FROM commands WHERE code = 'FD'")
+    ]
+    assert [one["parameter"] for payload in payloads for one in payload] == [{"x": 0.5}, {"x": 0.75}]
+    assert payloads[1][0]["value"] == {"default": 3.0}
     held.release()
     assert held.finish().code == 0
 

@@ -101,7 +101,7 @@ def test_platform_that_is_known_but_not_run_is_one_problem(platform: str) -> Non
     )
     assert problem == (
         f'training_service.platform: platform "{platform}" is not supported '
-        "(start Ray on those machines, `ray start --head` on one and `ray start --address=HOST:6379` on the others, "
+        "(start Ray on those machines, `pitchpipe cluster up --hosts A,B`, "
         "and write training_service: {platform: ray, address: HOST:6379})"
     )
 

@@ -11,6 +11,7 @@ import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
 from pitchpipe.config.examination import Examination
+from pitchpipe.config.plugins import Checker
 
 SMALLEST: dict[str, Any] = {"search_space": {}, "trial_command": "x"}
 
@@ -25,9 +26,9 @@ def problems_of(examination: Examination[ExperimentConfig]) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def replying(problems: list[dict[str, Any]], **more: Any) -> list[str]:
-    """Return a command that replies like a dispatcher with these problems."""
-    return [sys.executable, "-c", f"print({json.dumps({'problems': problems, **more})!r})"]
+def replying(problems: list[dict[str, Any]], **more: Any) -> Checker:
+    """Return a process that replies like a dispatcher with these problems."""
+    return Checker([sys.executable, "-c", f"print({json.dumps({'problems': problems, **more})!r})"])
 
 
 def test_a_config_without_problems_is_the_result() -> None:
@@ -37,7 +38,8 @@ def test_a_config_without_problems_is_the_result() -> None:
 @pytest.mark.parametrize("data", [None, [], "text"])
 def test_data_that_is_not_a_config_is_one_problem_and_is_not_examined_further(data: Any) -> None:
     examination = examine(data)
-    examination.check_plugins(["/no/such/program"])
+    with Checker(["/no/such/program"]) as checker:
+        examination.check_plugins(checker)
     assert len(problems_of(examination)) == 1
 
 
@@ -72,13 +74,15 @@ def test_search_space_file_that_is_not_a_mapping_is_a_problem(tmp_path: Path) ->
 
 def test_plug_ins_are_asked_for_their_directions() -> None:
     examination = examine(SMALLEST)
-    examination.check_plugins(replying([], directions={"tuner": "maximize"}))
+    with replying([], directions={"tuner": "maximize"}) as checker:
+        examination.check_plugins(checker)
     assert examination.checked.directions == {"tuner": "maximize"}
 
 
 def test_a_malformed_tuner_is_not_asked() -> None:
     examination = examine({**SMALLEST, "tuner": {"name": 3}})
-    examination.check_plugins(["/no/such/program"])
+    with Checker(["/no/such/program"]) as checker:
+        examination.check_plugins(checker)
     assert problems_of(examination) == ["tuner.name: must be text, not 3 (put it in quotes)"]
 
 
@@ -88,7 +92,8 @@ def test_a_plug_in_s_problem_is_added_unless_its_place_has_one() -> None:
         {"path": ["tuner", "classArgs", "optimize_mode"], "message": "is wrong"},
         {"path": ["tuner", "name"], "message": "is unknown"},
     ]
-    examination.check_plugins(replying(found))
+    with replying(found) as checker:
+        examination.check_plugins(checker)
     problems = problems_of(examination)
     assert [problem.split(":")[0] for problem in problems] == ["tuner.class_args.optimize_mode", "tuner.name"]
     assert problems[1] == "tuner.name: is unknown"

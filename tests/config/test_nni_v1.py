@@ -26,12 +26,7 @@ def problems_of(data: Any) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_every_field_has_its_place(tmp_path: Path) -> None:
-    (tmp_path / "code").mkdir()
-    (tmp_path / "space.json").write_text('{"x": {"_type": "uniform", "_value": [0, 1]}}')
-    path = tmp_path / "config.yml"
-    path.write_text(
-        """\
+EVERY_FIELD = """\
 authorName: default
 experimentName: mnist
 trialConcurrency: 2
@@ -63,7 +58,13 @@ localConfig:
   maxTrialNumPerGpu: 2
   useActiveGpu: true
 """
-    )
+
+
+def test_every_field_has_its_place(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "space.json").write_text('{"x": {"_type": "uniform", "_value": [0, 1]}}')
+    path = tmp_path / "config.yml"
+    path.write_text(EVERY_FIELD)
     config = load_config(path, check_plugins=False)
     assert config.experiment_name == "mnist"
     assert (config.trial_concurrency, config.max_trial_number) == (2, 10)
@@ -190,3 +191,22 @@ KEYS = ["trial", "tuner", "assessor", "advisor", "localConfig", "maxTrialNum", "
 @given(st.dictionaries(st.sampled_from([*KEYS, "trainingService", "codeDir"]), values, max_size=4))
 def test_draft_of_any_v1_data_does_not_raise(data: dict[str, Any]) -> None:
     make_draft({"trainingServicePlatform": "local", **data})
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"maxTrialNm": 4}, "maxTrialNm: unknown field (did you mean maxTrialNum?)"),
+        ({"searchSpacePth": "s.json"}, "searchSpacePth: unknown field (did you mean searchSpacePath?)"),
+        (
+            {"tuner": {"builtinTunerNam": "TPE"}},
+            "tuner.builtinTunerNam: unknown field (did you mean builtinTunerName?)",
+        ),
+        (
+            {"localConfig": {"maxTrialNumPerGp": 1}},
+            "localConfig.maxTrialNumPerGp: unknown field (did you mean maxTrialNumPerGpu?)",
+        ),
+    ],
+)
+def test_hint_for_a_mistyped_key_is_in_the_terms_of_v1(fields: dict[str, Any], problem: str) -> None:
+    assert problems_of({**SMALLEST, **fields}) == [problem]

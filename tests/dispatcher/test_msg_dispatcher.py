@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.assessors import Assessor, AssessResult
+from pitchpipe.assessors import Assessor, AssessResult, ThresholdAssessor
 from pitchpipe.protocol import CommandType
-from pitchpipe.tuners import NoMoreTrialError, Suggestion, Tuner
+from pitchpipe.tuners import ASHATuner, NoMoreTrialError, RandomTuner, Suggestion, Tuner
 
 PATIENCE_S = 20.0
 
@@ -84,8 +84,28 @@ class JudgeOfFinals(Judge):
 
 
 def test_initialized_tells_a_peer_what_is_wanted(host):
-    assert host(Recorder()).initialize() == {"protocol": 1, "periodical_queues": []}
-    assert host(Recorder(), Judge()).initialize() == {"protocol": 1, "periodical_queues": ["assessor"]}
+    wanted = {"protocol": 1, "periodical_queues": [], "any_results": ["FINAL", "PERIODICAL"]}
+    assert host(Recorder()).initialize() == wanted
+    assert host(Recorder(), Judge()).initialize() == {**wanted, "periodical_queues": ["assessor"]}
+
+
+class Unpacking(RandomTuner):
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        super().receive_trial_result(parameter_id, parameters, value["scores"][0], **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("tuner", "assessor", "kinds"),
+    [
+        (RandomTuner(), None, []),
+        (RandomTuner(), Judge(), ["PERIODICAL"]),
+        (Unpacking(), None, ["FINAL", "PERIODICAL"]),
+        (Unpacking(), ThresholdAssessor(0.5), ["FINAL"]),
+        (ASHATuner(), Judge(), []),
+    ],
+)
+def test_results_that_only_methods_of_the_user_get_may_be_anything(tuner, assessor, kinds, host):
+    assert host(tuner, assessor).initialize()["any_results"] == kinds
 
 
 def test_initialized_is_empty_for_another_manager(host):

@@ -263,7 +263,24 @@ def test_direction_is_that_of_the_default_objective():
 
 def test_direction_and_seed_are_what_is_injected():
     config = {"tuner": {"name": "x"}, "objectives": [{"name": "a", "direction": "maximize"}], "seed": 3}
-    assert Settings.read(config, {}).injected == {"optimize_mode": "maximize", "seed": 3}
+    assert Settings.read(config, {}).injected == {
+        "optimize_mode": "maximize",
+        "seed": 3,
+        "all_checkpoint_dir": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("tuner", "folder"),
+    [
+        ({"name": "PBTTuner"}, "/all"),
+        ({"name": "PBT"}, None),
+        ({"name": "PBTTuner", "classArgs": {"interval": 5}}, None),
+    ],
+)
+def test_pbt_under_nnis_name_keeps_checkpoints_in_a_folder(tuner: dict[str, Any], folder: str | None) -> None:
+    injected = Settings.read({"tuner": tuner}, {"NNI_CHECKPOINT_DIRECTORY": "/all"}).injected
+    assert injected["all_checkpoint_dir"] == folder
 
 
 def test_manager_is_a_peer_when_it_announced_itself():

@@ -53,14 +53,23 @@ def test_bad_trial_fails_with_a_reason_and_the_experiment_continues(case: str, l
         assert reason in trial["reason"]
 
 
-def test_command_that_is_not_there_stops_the_experiment_with_the_reason(lab: Any) -> None:
-    config = lab.write("", trial_command="no-such-program --really", max_trial_number=50)
+def test_command_that_cannot_be_started_stops_the_experiment_and_runs_again_once_it_can(lab: Any) -> None:
+    config = lab.write(
+        "#!/no-such-program\n", name="trial.sh", trial_command="./trial.sh", max_trial_number=8
+    )
+    (script := config.parent / "trial.sh").chmod(0o755)
     result = lab.run_json(config)
     assert result["status"] == "ERROR"
     assert "the first 5 trials failed alike" in result["reason"]
-    assert "no-such-program" in result["reason"]
+    assert "trial.sh" in result["reason"]
     assert result["counts"]["FAILED"] >= 5
     assert sum(result["counts"].values()) <= 8
+    again = lab.run("resume", result["id"])
+    assert again.returncode == 1
+    assert "the first 5 trials failed alike" in again.stdout
+    script.write_text("""#!/bin/sh\necho '{"final": 1}' >> "$PITCHPIPE_REPORTS"\n""")
+    assert lab.run("resume", result["id"]).returncode == 0
+    assert [trial["status"] for trial in lab.trials()] == ["SUCCEEDED"] * 8
 
 
 def test_same_traceback_five_times_stops_the_experiment_and_is_shown(lab: Any) -> None:

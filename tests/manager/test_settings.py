@@ -43,6 +43,25 @@ def test_seeds_of_repeats_follow_from_the_seed_of_the_experiment() -> None:
     assert repeats(repeats=None).count == 1
 
 
+@pytest.mark.parametrize(
+    ("fields", "threads"),
+    [
+        ({}, 2),
+        ({"trial_concurrency": 9}, 1),
+        ({"trial_cpu_number": 0.5}, 1),
+        ({"trial_cpu_number": 3.5, "training_service": {"platform": "ray", "address": "host:6379"}}, 3),
+        ({"training_service": {"platform": "ray", "address": "host:6379"}}, None),
+    ],
+)
+def test_threads_of_a_trial_follow_its_cpus(
+    fields: dict[str, Any], threads: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1, 2, 3}, raising=False)
+    data = {"search_space": SPACE, "max_trial_number": 1, "trial_concurrency": 2, **fields}
+    config = ExperimentConfig.from_dict(data, needs_command=False)
+    assert run_of(config, ExperimentFolder(tmp_path)).threads == threads
+
+
 @pytest.mark.parametrize(("platform", "kind"), [("local", LocalTrialExecutor), ("ray", RayTrialExecutor)])
 def test_platform_chooses_the_executor(platform: str, kind: type[Any]) -> None:
     data = {"search_space": SPACE, "tuner": {"name": "Random"}, "training_service": {"platform": platform}}

@@ -115,7 +115,7 @@ def test_python_without_pitchpipe_is_named() -> None:
     result = run("import nni", PATH, python=("-S",))
     assert result.returncode == 1
     why = f"ModuleNotFoundError: import nni: neither nni nor pitchpipe is installed for {sys.executable}"
-    assert result.stderr.strip().endswith(why)
+    assert result.stderr.strip().endswith(f"{why}: {sys.executable} -m pip install pitchpipe")
 
 
 def test_script_by_hand_gets_the_alias_and_its_arguments(tmp_path: Path) -> None:
@@ -133,3 +133,46 @@ def test_script_by_hand_has_to_be_there(tmp_path: Path, arguments: list[str], wh
     assert result.returncode == 1
     assert why in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_real_nni_in_a_trial_says_how_to_remove_it(tmp_path: Path) -> None:
+    real = real_nni(tmp_path)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((PATH, str(real))),
+        "PITCHPIPE_REPORTS": "spool",
+    }
+    command = [sys.executable, "-P", "-c", "import nni; print(nni.WHO); nni.get_next_parameter()"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "real\n")
+    where = f"NNI itself is installed in {real / 'nni'}, and it gets no parameters from Pitchpipe"
+    assert done.stderr.endswith(f"RuntimeError: {where}: {sys.executable} -m pip uninstall nni\n")
+
+
+def test_script_by_hand_is_not_run_with_a_real_nni(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('ran')")
+    environment = {**os.environ, "PYTHONPATH": str(real_nni(tmp_path))}
+    command = [sys.executable, "-m", "pitchpipe.nni", str(tmp_path / "train.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"NNI itself is installed in {tmp_path / 'nni'}" in done.stderr
+    assert done.stderr.endswith("-m pip uninstall nni\n")
+
+
+def test_traceback_of_a_script_by_hand_has_its_frames_alone(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import nni\nnni.get_next_parameter()\nnni.report_final_result(print)\n"
+    )
+    command = [sys.executable, "-m", "pitchpipe.nni", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    warning, traceback = done.stderr.split("Traceback (most recent call last):\n")
+    assert warning.startswith("train.py:2: RuntimeWarning: Running trial code without runtime.")
+    first, second, last = traceback.splitlines()
+    assert (first, second.strip()) == (
+        '  File "train.py", line 3, in <module>',
+        "nni.report_final_result(print)",
+    )
+    assert (done.returncode, last.startswith("TypeError: cannot report <built-in function print>")) == (
+        1,
+        True,
+    )

@@ -83,17 +83,31 @@ def test_config_has_absolute_paths_and_what_is_set() -> None:
     made.training_service.use_active_gpu = True
     here = os.getcwd()
     assert made.json() == {
-        "trial_command": "python train.py",
-        "trial_code_directory": here,
-        "search_space": SPACE,
+        "trialCommand": "python train.py",
+        "trialCodeDirectory": here,
+        "searchSpace": SPACE,
         "tuner": {
-            "class_name": "mine.Tuner",
-            "code_directory": os.path.join(here, "plugins"),
-            "class_args": {"a": 1},
+            "className": "mine.Tuner",
+            "codeDirectory": os.path.join(here, "plugins"),
+            "classArgs": {"a": 1},
         },
-        "assessor": {"name": "Medianstop", "class_args": {}},
-        "training_service": {"platform": "local", "use_active_gpu": True},
+        "assessor": {"name": "Medianstop", "classArgs": {}},
+        "trainingService": {"platform": "local", "useActiveGpu": True},
     }
+
+
+def test_config_can_be_made_of_what_json_returns(project: Path) -> None:
+    (project / "space.json").write_text(json.dumps(SPACE))
+    made = config(max_trial_number=3)
+    made.tuner.name = "Random"
+    again = ExperimentConfig(**made.json())
+    assert (again.tuner.name, again.max_trial_number) == ("Random", 3)
+    assert isinstance(again.training_service, LocalConfig)
+    assert again.json() == made.json()
+    again.search_space, again.search_space_file = None, "space.json"
+    assert again.json()["searchSpace"] == SPACE
+    with pytest.raises(AttributeError, match="ExperimentConfig has no field 'max_trial_numbr'"):
+        ExperimentConfig("local", maxTrialNumbr=3)
 
 
 def test_bad_config_is_refused_with_all_problems() -> None:
@@ -174,8 +188,9 @@ print(json.dumps({
     "profile": [profile["id"] == experiment.id, profile["params"]["maxTrialNumber"], profile["nextSequenceId"]],
     "metadata": experiment.get_experiment_metadata(experiment.id)["status"],
     "all": len(experiment.get_all_experiments_metadata()),
+    "viewed": [experiment.view(0, non_blocking=True), experiment.get_status(), experiment.stop()],
+    "after": experiment.get_status(),
 }))
-experiment.stop()
 """,
     )
     assert (found["done"], found["status"], found["metadata"], found["all"]) == (True, "DONE", "DONE", 1)
@@ -191,6 +206,7 @@ experiment.stop()
     assert found["statistics"] == [{"trialJobStatus": "SUCCEEDED", "trialJobNumber": 4}]
     assert found["profile"] == [True, 4, 4]
     assert found["one"]
+    assert (found["viewed"], found["after"]) == ([None, "VIEWED", None], "DONE")
 
 
 @pytest.mark.slow

@@ -95,3 +95,14 @@ def test_what_is_wrong_with_a_space_is_logged_or_raised(caplog: pytest.LogCaptur
     assert "search space: x._type: unknown type 'choic'" in caplog.text
     with pytest.raises(ValueError, match="the type choice is not supported; the type loguniform"):
         validate_search_space(SPACE, ["randint", "qlognormal", "qnormal", "quniform"], raise_exception=True)
+
+
+def test_log_integers_and_constants_have_specs() -> None:
+    space = {"units": {"_type": "lograndint", "_value": [1, 100]}, "epochs": 10}
+    specs = format_search_space(space)
+    flat = format_parameters({"units": 10, "epochs": 10}, specs)
+    assert flat == {("units",): pytest.approx(math.log(10)), ("epochs",): 0}
+    assert deformat_parameters({("units",): math.log(99.9), ("epochs",): 0}, specs) == {
+        "units": 99,
+        "epochs": 10,
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from argparse import Namespace
 from typing import Any
 
@@ -72,3 +73,11 @@ def test_arguments_are_checked_with_schema(tmp_path: Any) -> None:
     for check, value in [*wrong, (validator.range("size", int, 1, 3), 2.0), (validator.path("file"), "/no")]:
         with pytest.raises(schema.SchemaError):
             check.validate(value)
+
+
+def test_missing_schema_is_named_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "schema", None)
+    with pytest.raises(
+        ImportError, match=r"^ClassArgsValidator needs schema: pip install 'pitchpipe\[nni\]'$"
+    ):
+        ClassArgsValidator().choices("mode", "a", "b")

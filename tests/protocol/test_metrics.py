@@ -49,7 +49,7 @@ def test_key_names_the_objective():
         (numpy.array(["x"]), "which is not a number"),
         (numpy.array("x"), "which is not a number"),
         ({}, "reported a dict without 'default'"),
-        ({"loss": 1}, "reported a dict without 'default'"),
+        ({"loss": 1}, "reported a dict without 'default': it has 'loss'; report 'default', or name"),
         ({"default": "high"}, "reported 'high' under 'default', which is not a number"),
         ({"default": {"default": 1}}, "under 'default', which is not a number"),
         (10**400, "too large for a float"),

@@ -37,8 +37,8 @@ class Driver:
         self.effects += effects
         return effects
 
-    def ready(self) -> list[Any]:
-        return self.handle(happened.DispatcherReady(self.now))
+    def ready(self, **facts: Any) -> list[Any]:
+        return self.handle(happened.DispatcherReady(self.now, **facts))
 
     def propose(self, **parameters: Any) -> list[Any]:
         record = json.dumps({"parameter_id": self.parameter_id, "parameters": parameters})
@@ -70,9 +70,9 @@ class Driver:
             )
         )
 
-    def running_trial(self) -> Trial:
+    def running_trial(self, **facts: Any) -> Trial:
         """Return a new running trial; start the experiment before, if it has not started."""
-        self.ready()
+        self.ready(**facts)
         self.propose(x=1)
         trial = self.runner.get_trials()[-1]
         self.start(trial)

@@ -77,11 +77,11 @@ def test_cpus_memory_and_custom_resources_are_counted() -> None:
 @pytest.mark.parametrize(
     ("totals", "request_", "why"),
     [
-        (Totals({"CPU": 2.0}), Request(cpus=3), "a trial needs 3 CPU, and there is 2 CPU in all"),
-        (Totals(), Request(custom={"tpu": 1}), "a trial needs 1 tpu, and there is 0 tpu in all"),
-        (Totals(), Request(gpus=0.5), "a trial needs 0.5 GPU, and there are 0 in all"),
-        (Totals(devices=(0,)), Request(gpus=2), "a trial needs 2 GPUs, and there is 1 in all"),
-        (Totals({"memory": 2.0**30}), Request(memory=2**31), "2 GiB of memory"),
+        (Totals({"CPU": 2.0}), Request(cpus=3), "a trial needs 3 CPUs, and there are only 2"),
+        (Totals(), Request(custom={"tpu": 1}), "a trial needs 1 tpu, and there is none"),
+        (Totals(), Request(gpus=0.5), "a trial needs 0.5 GPU, and there is none"),
+        (Totals(devices=(0,)), Request(gpus=2), "a trial needs 2 GPUs, and there is only 1"),
+        (Totals({"memory": 2.0**30}), Request(memory=2**31), "2 GiB of memory, and there is only 1 GiB"),
     ],
 )
 def test_infeasible_request_is_explained(totals: Totals, request_: Request, why: str) -> None:

@@ -20,6 +20,7 @@ EVENTS = [
     happened.PauseVerdict(1.0, "AbCdE", "rung 0"),
     happened.ResumeRequested(1.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9.0),
     happened.RetryFailedRequested(1.0, False),
+    happened.RetryCancelledRequested(1.0),
     happened.DispatcherAnswered(1.0),
     happened.DispatcherFailed(
         1.0, message="it raised", where="t.py:3", traceback="Traceback", command=7, died=True

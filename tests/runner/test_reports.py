@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -37,6 +38,29 @@ def test_unusable_result_stops_its_trial(kind: str, value: Any, reason: str) -> 
     driver.end(trial, exit_code=None, signal=15)
     assert trial.status is TrialStatus.FAILED
     assert reason in trial.reason
+
+
+@pytest.mark.parametrize("value", ["abc", {"accuracy": 1}, None, [1]])
+@pytest.mark.parametrize("kind", ["intermediate", "final"])
+def test_classes_of_the_user_get_any_result(kind: str, value: Any) -> None:
+    driver = Driver()
+    trial = driver.running_trial(any_results=("FINAL", "PERIODICAL"))
+    effects = driver.report(trial, value, kind)
+    assert of_type(effects, StopTrial) == []
+    (payload,) = sent(effects, CommandType.ReportMetricData)
+    assert json.loads(payload["value"]) == value
+    if kind == "final":
+        driver.end(trial)
+        assert (trial.status, trial.final, trial.values) == (TrialStatus.SUCCEEDED, json.dumps(value), None)
+        assert not driver.runner.best.front
+
+
+def test_nan_fails_the_trial_of_any_tuner() -> None:
+    driver = Driver()
+    trial = driver.running_trial(any_results=("FINAL", "PERIODICAL"))
+    driver.report(trial, {"default": float("nan")}, "final")
+    driver.end(trial)
+    assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.NAN)
 
 
 def test_nan_as_a_final_result_fails_the_trial() -> None:

@@ -202,6 +202,64 @@ def test_trial_that_the_user_retried_may_fail_again() -> None:
     assert list(driver.runner.failures) == [trial]
 
 
+def stopped_with_live_trials() -> Driver:
+    """Return a stopped experiment of five trials: one has succeeded, two ran, two waited."""
+    driver = Driver(trial_concurrency=2, max_trial_number=5)
+    driver.succeed(driver.running_trial())
+    for number in range(4):
+        driver.propose(x=number)
+    second, third = list(driver.runner.live.values())[:2]
+    driver.start(second)
+    driver.save(second)
+    driver.report(second, 0.1)
+    driver.handle(happened.StopRequested(driver.now))
+    for trial in (second, third):
+        driver.end(trial, exit_code=None, signal=15)
+    driver.restart()
+    return driver
+
+
+def test_trials_that_the_end_cancelled_run_again_in_their_order() -> None:
+    driver = stopped_with_live_trials()
+    assert driver.runner.counts[TrialStatus.SYS_CANCELED] == 4
+    driver.handle(happened.RetryCancelledRequested(driver.now))
+    assert [trial.sequence_id for trial in driver.runner.waiting] == [1, 2, 3, 4]
+    driver.ready()
+    for trial in list(driver.runner.live.values()):
+        driver.succeed(trial)
+    assert driver.runner.status is ExperimentStatus.DONE
+    assert driver.runner.counts[TrialStatus.SUCCEEDED] == driver.runner.created == 5
+    assert len(sent(driver.effects, CommandType.ImportData)) == 4  # the tuner takes them for ended
+
+
+@pytest.mark.parametrize("how", [{"lost": True}, {"exit_code": None, "signal": 15}], ids=["lost", "killed"])
+def test_trial_runs_again_though_the_kill_of_the_manager_came_before_its_cancelled_end(
+    how: dict[str, Any],
+) -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = driver.running_trial()
+    driver.save(trial)
+    driver.handle(happened.StopRequested(driver.now))
+    driver.restart()
+    driver.ready()
+    (restored,) = driver.runner.live.values()
+    driver.end(restored, **how)
+    assert (restored.status, restored.attempt) == (TrialStatus.WAITING, 2)
+    assert restored.checkpoint is not None
+    driver.start(restored)
+    driver.succeed(restored)
+    assert driver.runner.status is ExperimentStatus.DONE
+    assert driver.runner.counts[TrialStatus.SUCCEEDED] == 1
+
+
+def test_cancelled_trial_with_a_budget_stays_cancelled() -> None:
+    driver = stopped_with_live_trials()
+    for trial in driver.runner.trials.values():
+        trial.budget = 3.0
+    assert driver.handle(happened.RetryCancelledRequested(driver.now)) == []
+    assert driver.runner.counts[TrialStatus.SYS_CANCELED] == 4
+
+
 def test_retry_of_an_experiment_without_failed_trials_changes_nothing() -> None:
     driver = Driver()
     driver.succeed(driver.running_trial())

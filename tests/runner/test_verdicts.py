@@ -10,8 +10,11 @@ from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import StartTrial
 from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
+from pitchpipe.runner.verdicts import NO_RESULT
 
 from .driver import Driver, of_type
+
+OVER_LIMIT = "used 500 MiB, more than the limit of 400 MiB"
 
 
 @pytest.mark.parametrize(
@@ -27,12 +30,13 @@ from .driver import Driver, of_type
         ({"exit_code": 139}, FailureKind.KILLED, "killed by SIGSEGV"),
         ({"exit_code": None, "signal": 9, "out_of_memory": True}, FailureKind.OOM, "killed by SIGKILL"),
         ({"exit_code": 1, "error": "Tr\nMemoryError"}, FailureKind.OOM, "MemoryError"),
+        ({"signal": 15, "out_of_memory": True, "error": OVER_LIMIT}, FailureKind.OOM, OVER_LIMIT),
         ({"exit_code": 1, "error": "Tr\ntorch.OutOfMemoryError: no"}, FailureKind.OOM, "torch.OutOfMemoryError: no"),
         ({"exit_code": 1, "error": "Error: CUDA out of memory."}, FailureKind.OOM, "Error: CUDA out of memory."),
         ({"exit_code": 1, "error": "Tr\nModuleNotFoundError: No m"}, FailureKind.IMPORT, "ModuleNotFoundError: No m"),
         ({"exit_code": 1, "error": "ImportError: x"}, FailureKind.IMPORT, "ImportError: x"),
         ({"exit_code": None, "lost": True, "error": "gone"}, FailureKind.INFRA, "gone"),
-        ({}, FailureKind.USER_ERROR, "ended without reporting a final result"),
+        ({}, FailureKind.USER_ERROR, NO_RESULT),
     ],
 )  # fmt: skip
 def test_attempt_without_a_result_fails_with_a_readable_reason(

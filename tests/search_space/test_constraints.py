@@ -105,6 +105,13 @@ def test_a_wrong_constraint_is_explained(text: Any, expected: str) -> None:
     assert only.startswith(expected)
 
 
+def test_hyphen_of_a_name_is_not_taken_for_a_minus_silently() -> None:
+    assert said("batch-size < 64") == [
+        f"constraints[0]: there is no parameter '{part}' (write parameters[\"batch-size\"])"
+        for part in ("batch", "size")
+    ]
+
+
 def test_one_equals_sign_is_explained() -> None:
     assert said("low = 3")[0].endswith("(use == to compare)")
 

@@ -93,10 +93,17 @@ def test_every_type_is_read(type_name: str) -> None:
     (parameter,) = SearchSpace.parse({"x": spec(type_name, *values)}).parameters
     assert parameter.type == type_name
     assert parameter.categorical == (type_name == "choice") != parameter.ordered
-    assert parameter.integer == (type_name == "randint")
+    assert parameter.integer == ("randint" in type_name)
     assert parameter.log == ("log" in type_name)
     assert parameter.normal == ("normal" in type_name)
     assert (parameter.q == 1) == type_name.startswith("q")
+
+
+@pytest.mark.parametrize("constant", [3, 0.1, "adam", True])
+def test_a_plain_value_is_a_constant(constant: Any) -> None:
+    space = SearchSpace.parse({"k": constant, "c": spec("choice", {"_name": "a", "k": constant})})
+    assert space.decode([0.5, 0.5, 0.5]) == {"k": constant, "c": {"_name": "a", "k": constant}}
+    assert space.size == 1
 
 
 @pytest.mark.parametrize("space", [None, 3, "x", [], [spec("uniform", 0, 1)]])
@@ -123,9 +130,9 @@ def test_a_space_that_is_not_an_object_is_refused(space: Any) -> None:
         ),
         ({"_type": "uniform", "_value": 3}, "x._value: _value must be a list, not 3"),
         (
-            0.1,
-            "x: expected an object with _type and _value, not 0.1 "
-            '(for a constant write {"_type": "choice", "_value": [0.1]})',
+            None,
+            "x: expected an object with _type and _value, not None "
+            '(for a constant write {"_type": "choice", "_value": [null]})',
         ),
         (
             [1, 2],
@@ -145,6 +152,20 @@ def test_a_space_that_is_not_an_object_is_refused(space: Any) -> None:
             "x._value[1]: randint needs integers, not 5.5 (use uniform or quniform for fractions)",
         ),
         (spec("randint", 1, 2**60), f"x._value[1]: {2**60} is beyond the limit of {2**49} for randint"),
+        (spec("lograndint", 1, 2**41), f"x._value[1]: {2**41} is beyond the limit of {2**40} for lograndint"),
+        (
+            spec("lograndint", 0, 9),
+            "x._value[0]: lograndint needs bounds > 0, not 0 (use a small positive number)",
+        ),
+        (
+            spec("lograndint", 2, 2),
+            "x._value: lograndint from 2 to 2 is empty "
+            "(the upper bound is exclusive: write [2, 3] for the one value 2)",
+        ),
+        (
+            spec("lograndint", 1, 1.5),
+            "x._value[1]: lograndint needs integers, not 1.5 (use loguniform or qloguniform for fractions)",
+        ),
         (
             spec("loguniform", 0, 1),
             "x._value[0]: loguniform needs bounds > 0, not 0 (use a small positive number)",
@@ -201,9 +222,9 @@ def test_a_space_that_is_not_an_object_is_refused(space: Any) -> None:
             '(give every option of this choice a "_name")',
         ),
         (
-            spec("choice", {"_name": "a", "k": 3}),
-            "x._value[0].k: expected an object with _type and _value, not 3 "
-            '(for a constant write {"_type": "choice", "_value": [3]})',
+            spec("choice", {"_name": "a", "k": [3]}),
+            "x._value[0].k: expected an object with _type and _value, not [3] "
+            '(for one of these options write {"_type": "choice", "_value": [...]})',
         ),
         (
             spec("choice", {"_name": "a", "k": spec("uniform", 3, 1)}),
@@ -227,7 +248,7 @@ def test_every_problem_is_listed_with_its_path() -> None:
     problems = check(
         {
             "a": spec("uniform", "1", "x"),
-            "b": spec("choice", {"_name": "p", "k": spec("normal", 0, -1), "l": 3}, {"_name": "p"}),
+            "b": spec("choice", {"_name": "p", "k": spec("normal", 0, -1), "l": [3]}, {"_name": "p"}),
             "c": spec("nothing"),
         },
         ["a <", "b.kk > 1", "c > 1", 7],

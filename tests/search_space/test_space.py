@@ -71,6 +71,9 @@ leaves = st.one_of(
     st.tuples(st.integers(-(2**48), 2**48), st.integers(1, 2**40)).map(
         lambda v: {"_type": "randint", "_value": [v[0], v[0] + v[1]]}
     ),
+    st.tuples(st.integers(1, 2**39), st.integers(1, 2**39)).map(
+        lambda v: {"_type": "lograndint", "_value": [v[0], v[0] + v[1]]}
+    ),
     bounded("uniform", numbers),
     bounded("quniform", numbers, steps),
     bounded("loguniform", positive),

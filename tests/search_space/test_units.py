@@ -58,6 +58,7 @@ def test_a_continuous_type_follows_its_distribution(
     [
         ("choice", ["a", None, 3.5], {"a": 1 / 3, None: 1 / 3, 3.5: 1 / 3}),
         ("randint", [-1, 3], {-1: 0.25, 0: 0.25, 1: 0.25, 2: 0.25}),
+        ("lograndint", [1, 4], {1: math.log(2, 4), 2: math.log(1.5, 4), 3: math.log(4 / 3, 4)}),
         ("quniform", [2, 10, 5], {2.0: 0.5 / 8, 5.0: 5 / 8, 10.0: 2.5 / 8}),
         ("quniform", [0, 3, 1], {0.0: 1 / 6, 1.0: 1 / 3, 2.0: 1 / 3, 3.0: 1 / 6}),
         (
@@ -125,6 +126,8 @@ def test_rounded_values_are_clipped_to_the_bounds_as_nni_does(
         ("choice", ["a", True, 1, 2], 1, 0.625),
         ("randint", [10, 14], 13, 0.875),
         ("randint", [10, 14], 13.0, 0.875),
+        ("lograndint", [1, 16], 1, 0.125),
+        ("lograndint", [1, 16], 15, 0.5 * (math.log(15, 16) + 1)),
         ("uniform", [-2, 6], 0, 0.25),
         ("uniform", [3, 3], 3, 0.5),
         ("loguniform", [0.01, 100], 0.1, 0.25),
@@ -151,6 +154,8 @@ def test_a_value_has_this_unit(type_name: str, values: list[Any], value: Any, un
         ("choice", ["a", [1]], [1, 2]),
         ("choice", ["a"], {1: 2}),
         ("randint", [1, 5], 5),
+        ("lograndint", [1, 5], 5),
+        ("lograndint", [1, 5], 1.5),
         ("randint", [1, 5], 0),
         ("randint", [1, 5], None),
         ("uniform", [0, 1], 1.001),

@@ -31,7 +31,9 @@ def chromium() -> Iterator[Any]:
         pytest.skip("there is no Chromium: pages are not tested (apt-get install chromium)")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--enable-unsafe-swiftshader"]
+            executable_path=path,
+            # Composed without a GPU, which would be emulated; WebGL, which figures need, is emulated all the same.
+            args=["--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader"],
         )
         yield browser
         browser.close()

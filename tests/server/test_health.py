@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.cli.app import run
+from pitchpipe.cli.outcome import best_lines, summary_object
 from pitchpipe.results import result_of
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.health import read_health
@@ -20,8 +21,14 @@ from pitchpipe.store.reading import ExperimentView
 from .asking import Asking
 from .made_stores import MadeExperiment, a_config, a_trial
 
-NOTE = "the range of lr may be cut off: the best trials crowd at its upper end, 1"
-RANDOM = "random search would have done as well"
+NOTE = (
+    "the range of lr may be cut off: the best trials crowd at its upper end, 1; widen it to 1.2 if such values make"
+    " sense"
+)
+RANDOM = (
+    "random search would have done as well; check that the metric depends on these parameters, and average out its"
+    " noise with `repeats`"
+)
 
 
 def made(path: Path, rates: list[float], losses: list[float] | None = None, **fields: Any) -> MadeExperiment:
@@ -48,6 +55,26 @@ def cut(tmp_path: Path) -> MadeExperiment:
     return made(tmp_path / "experiments" / "narrow12", rates)
 
 
+@pytest.mark.parametrize(
+    ("fields", "results", "is_said"),
+    [
+        ({}, 3, True),
+        ({}, 1, False),
+        ({"assessor": {"name": "Medianstop"}}, 3, False),
+        ({"tuner": {"name": "Hyperband"}}, 3, False),
+    ],
+)
+def test_early_stopping_that_is_off_is_said(
+    fields: dict[str, Any], results: int, is_said: bool, tmp_path: Path
+) -> None:
+    experiment = MadeExperiment(tmp_path / "made0001", a_config(max_trial_number=9, **fields), "DONE")
+    experiment.commit(*(a_trial(n, next_sequence=results) for n in range(5)), end_time=300.0, run_time=200.0)
+    experiment.store.close()
+    with ExperimentView(experiment.folder) as view:
+        said = "early stopping is off: trials report intermediate results, and no assessor is named"
+        assert read_health(view) == [said] * is_said
+
+
 def test_note_has_the_same_words_everywhere(cut: MadeExperiment, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--dir", str(cut.folder.path.parent)]
     assert run(["status", *where]) == 0
@@ -61,6 +88,15 @@ def test_note_has_the_same_words_everywhere(cut: MadeExperiment, capsys: pytest.
     experiments = Experiments(cut.folder.path.parent)
     assert Asking(experiments).get("/api/v1/experiments/narrow12/health").json == {"notes": [NOTE]}
     experiments.close()
+
+
+def test_status_leaves_the_notes_out_while_the_search_runs(cut: MadeExperiment) -> None:
+    with ExperimentView(cut.folder) as view:
+        ended = view.summary()
+        runs = {**ended, "status": "RUNNING", "is_running": True}
+        assert "health" in summary_object(view, ended)
+        assert "health" not in summary_object(view, runs)
+        assert not [line for line in best_lines(view, runs) if line.startswith("note: ")]
 
 
 @pytest.mark.parametrize(("count", "notes"), [(2_000, [NOTE]), (2_001, [])])

@@ -408,9 +408,9 @@ def test_trial_over_its_memory_limit_ends_with_the_figures(agent: LocalAgent) ->
     client.tell(start())
     ended = client.until_ended()[-1]
     assert not ended["killed"]
-    assert ended["error"].endswith("more than the limit of 0.2 GiB")
+    assert ended["error"].endswith("more than the limit of 200 MiB")
     assert ended["out_of_memory"]
-    assert ended["error"].startswith("used 0.")
+    assert ended["error"].startswith("used 3")
 
 
 def test_file_of_the_experiment_is_read_in_parts_and_no_other(agent: LocalAgent) -> None:

@@ -11,7 +11,7 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.trial_agent import Agent, environ, following
+from pitchpipe.trial_agent import Agent, Guard, command_trial, environ, following
 from pitchpipe.trial_agent.core import SEEN_LIMIT
 from pitchpipe.trial_agent.events import Event
 from pitchpipe.trial_agent.outbox import Outbox
@@ -302,3 +302,29 @@ def test_agent_that_leaves_records_the_end_of_a_command_without_a_manager(
     lines = (small.folder / "trials" / "0" / "reports-1.jsonl").read_text().splitlines()
     assert lines[-1].startswith('{"ended":')
     assert outbox.most < 3000
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [(command_trial.Follower, "read"), (Guard, "expect")],
+)
+def test_fault_of_the_agent_ends_the_attempt_with_its_traceback(
+    actor: Actor, monkeypatch: pytest.MonkeyPatch, place: type, name: str
+) -> None:
+    """An agent that went on without a word would leave the trial running forever."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken on purpose")
+
+    report = """echo '{"final": 1}' >> $PITCHPIPE_REPORTS"""
+    actor.configure(kind="command", command=f"{report}; sleep 600", code_directory=str(actor.folder))
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, fail)
+        actor.agent.handle(start())
+        events = actor.until_ended()
+    assert "Traceback" in events[-1]["error"]
+    assert "RuntimeError: broken on purpose" in events[-1]["error"]
+    assert not [pid for event in events if (pid := event.get("pid")) and psutil.pid_exists(pid)]
+    actor.configure(kind="command", command=report, code_directory=str(actor.folder))
+    actor.agent.handle(start(trial="after"))
+    assert actor.until_ended("after")[-1]["exit_code"] == 0

@@ -21,7 +21,7 @@ NOT_REACHED = {
     "time": 2.0,
 }
 MESSAGES = [
-    (Started(**WHO, pid=7, time=2.0), {"e": "started", **WHO, "pid": 7, "time": 2.0}),
+    (Started(**WHO, pid=7, time=2.0), {"e": "started", **WHO, "pid": 7, "time": 2.0, "note": None}),
     (
         Report("AbCdE", 1, "final", 3, "0.9", 2.0),
         {"e": "report", **WHO, "kind": "final", "sequence": 3, "value": "0.9", "time": 2.0},

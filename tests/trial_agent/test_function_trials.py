@@ -63,7 +63,7 @@ def test_first_events_of_a_long_trial_do_not_wait_for_its_end(agent: LocalAgent)
     client.tell(start(parameters={"go": str(go)}))
     assert [event["e"] for event in client.poll()] == ["started"]
     go.touch()
-    assert reports(client.until_ended()) == [("intermediate", 0, "1")]
+    assert reports(client.until_ended())[0] == ("intermediate", 0, "1")
 
 
 def test_reports_and_ids_inside_a_function(agent: LocalAgent) -> None:
@@ -86,6 +86,16 @@ def test_reports_and_ids_inside_a_function(agent: LocalAgent) -> None:
         ("intermediate", 1, '{"default": 2, "array": 1.0}'),
         ("final", 0, "1"),
     ]
+
+
+def test_last_report_is_the_result_of_a_function_that_returns_none(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> None:
+        import pitchpipe as p
+
+        for height in (0.5, 0.25):
+            p.report_intermediate_result({"default": height})
+
+    assert reports(run(agent, train))[-1] == ("final", 0, '{"default": 0.25}')
 
 
 def test_exception_ends_the_trial_with_its_last_lines_and_not_the_agent(agent: LocalAgent) -> None:
@@ -173,7 +183,8 @@ def test_threads_of_a_function_report_and_no_number_is_used_twice(agent: LocalAg
             thread.join()
 
     events = run(agent, train)
-    assert [sequence for _, sequence, _ in reports(events)] == list(range(800))
+    found = [sequence for kind, sequence, _ in reports(events) if kind == "intermediate"]
+    assert found == list(range(800))
 
 
 class SlowSpool:

@@ -68,6 +68,18 @@ def test_hold_ends_by_itself() -> None:
     assert box.wait(0, 30.0) == ([event(0)], 1)
 
 
+def test_hold_is_released_once_its_time_is_over_and_only_then() -> None:
+    box = Outbox()
+    assert not box.release()
+    box.hold(60.0)
+    assert box.is_holding
+    assert not box.release()
+    box.hold(0.0)
+    assert box.release()
+    assert not box.is_holding
+    assert not box.release()
+
+
 def test_event_that_is_not_urgent_leaves_at_once_when_nothing_is_held() -> None:
     calls: list[int] = []
     box = Outbox(lambda: calls.append(1))

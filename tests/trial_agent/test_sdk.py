@@ -177,6 +177,28 @@ file.append("another")
 """
 
 
+@pytest.mark.parametrize(
+    ("ranks", "speaks"),
+    [
+        ({}, True),
+        ({"RANK": "0", "WORLD_SIZE": "2"}, True),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, False),
+        ({"RANK": "1"}, True),  # of something else
+    ],
+)
+def test_only_the_first_of_several_ranks_reports_and_saves(
+    tmp_path: Path, ranks: dict[str, str], speaks: bool
+) -> None:
+    reports, checkpoints = tmp_path / "reports.jsonl", tmp_path / "checkpoints"
+    checkpoints.mkdir()
+    places = {"PITCHPIPE_REPORTS": str(reports), "PITCHPIPE_CHECKPOINTS": str(checkpoints)}
+    channel = SpoolChannel({**places, **ranks})
+    channel.report("final", "0.5")
+    channel.save(lambda folder: Path(folder, "data").touch())
+    assert len(reports.read_text().splitlines() if reports.exists() else []) == 2 * speaks
+    assert len(list(checkpoints.iterdir())) == speaks
+
+
 def test_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "reports-1.jsonl"
     line = [sys.executable, "-P", "-c", CRAMPED, str(path)]

@@ -210,3 +210,18 @@ def test_children_are_near_their_parents_and_mix_them() -> None:
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         NSGATuner(**arguments)
+
+
+def test_priors_shape_the_first_population() -> None:
+    def first(priors: dict[str, Any]) -> list[dict[str, Any]]:
+        tuner = NSGATuner(population_size=20, seed=3)
+        tuner.update_priors(priors)
+        tuner.update_objectives(TWO)
+        tuner.update_search_space(SPACE)
+        return [tuner.generate_parameters(i) for i in range(20)]
+
+    points = first({"a": {"centre": 0.9, "confidence": 0.9}, "kind": {"centre": "y", "confidence": 0.9}})
+    assert (points[0]["a"], points[0]["kind"]) == (pytest.approx(0.9), "y")
+    assert sum(abs(point["a"] - 0.9) < 0.2 for point in points) >= 10
+    assert min(point["a"] for point in points) < 0.5  # half of them ignore the priors
+    assert len({point["b"] for point in points}) == 20

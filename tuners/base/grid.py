@@ -105,17 +105,18 @@ class _Steps:
     def hides(self, values: UnitMap, low: float, high: float) -> bool:
         """Return whether an unvisited value may lie between two units."""
         distance = values.from_unit(high) - values.from_unit(low)
-        return distance > (0 if low == 0 or high == 1 else 1.001 * float(self.parameter.q or 0))
+        step = 1.0 if self.parameter.integer else float(self.parameter.q or 0)
+        return distance > (0 if low == 0 or high == 1 else 1.001 * step)
 
 
 def _axis(parameter: Parameter) -> _Axis:
     if parameter.categorical:
         return _Options(len(parameter.options))
-    if parameter.integer:
+    if parameter.integer and not parameter.log:
         return _Options(int(parameter.size or 1))
     if parameter.size == 1:
         return _Options(1)
-    if parameter.q is None:
+    if parameter.q is None and not parameter.integer:
         return _Continuum()
     values = unit_map(parameter)
     axis = _Steps(units=[values.to_unit(values.from_unit(0.5))], parameter=parameter, gaps=[])

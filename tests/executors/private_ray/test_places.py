@@ -19,6 +19,8 @@ from pitchpipe.executors.private_ray.places import (
     session_processes,
 )
 
+from ..ray_support import eventually
+
 
 @pytest.fixture
 def files(runtime_directory: Path) -> SupervisorFiles:
@@ -26,7 +28,10 @@ def files(runtime_directory: Path) -> SupervisorFiles:
 
 
 def sleeper(*arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", *arguments])
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", *arguments])
+    # A process that replaces its program has no command line for a moment, even after Popen has returned.
+    eventually(lambda: bool(psutil.Process(process.pid).cmdline()))
+    return process
 
 
 def state_of(process: subprocess.Popen[bytes], folder: Path, age: float = 0.0) -> SupervisorState:

@@ -231,7 +231,7 @@ def test_custom_resource_that_is_not_there_is_refused_in_words(bench: Bench):
         async with bench.session(Request(custom={"widget": 5.0})):
             pass
 
-    with pytest.raises(ExecutorError, match="a trial needs 5 widget, and there is 2 widget in all"):
+    with pytest.raises(ExecutorError, match="a trial needs 5 widget, and there are only 2"):
         asyncio.run(check())
 
 

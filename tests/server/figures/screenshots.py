@@ -23,7 +23,11 @@ def drawn() -> dict[str, Any]:
     return {
         "history": figures.plot_history(table, "loss"),
         "curves": figures.plot_curves(table),
-        "parallel": figures.plot_parallel(figures.example_table(30), "loss"),
+        "parallel": figures.plot_parallel(
+            figures.example_table(30),
+            "loss",
+            parameters=["lr", "batch_size", "dropout", "optimizer", "optimizer.momentum"],
+        ),
         "importance": figures.plot_importance(table, "loss"),
         "slice": figures.plot_slice(table, "loss"),
         "contour": figures.plot_contour(table, "lr", "dropout", "loss"),

@@ -68,10 +68,10 @@ def test_options_of_a_trial_that_the_space_has_not_are_added() -> None:
 
 
 def test_missing_search_space_is_read_from_the_trials() -> None:
-    assert dimensions_of({"anything": 3}) == []
+    assert dimensions_of({"anything": [3]}) == []
     points = [{"lr": 1e-6, "net": {"_name": "a", "k": 1}}, {"lr": 0.1, "net": {"_name": "b"}}]
     trials = [TrialRecord(n, "SUCCEEDED", point) for n, point in enumerate(points)]
-    table = ExperimentTable.of("one", [Objective()], trials, dimensions_of({"anything": 3}))
+    table = ExperimentTable.of("one", [Objective()], trials, dimensions_of({"anything": [3]}))
     assert [(one.name, one.categorical, one.log) for one in table.dimensions] == [
         ("lr", False, True),
         ("net", True, False),

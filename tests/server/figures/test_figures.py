@@ -201,7 +201,7 @@ def test_overview_draws_the_front_among_many_results() -> None:
     front = {"trials": [1003, 1007], "history": volumes}
     figure = progress_figure(history, Objective(), front=front)
     assert {1003, 1007} <= set(figure.data[0].customdata)
-    assert figure.layout.yaxis.range[1] == 500.0
+    assert 500.0 < figure.layout.yaxis.range[1] < 700.0
     assert "1 outside" in figure.layout.yaxis.title.text
     assert (figure.data[1].name, list(figure.data[1].y)) == ("hypervolume", [1003.0, 1007.0])
 
@@ -246,9 +246,31 @@ def test_curves_grey_what_was_stopped_and_raise_the_best() -> None:
     curves = [Curve(n, [0, 1, 2], [3.0, 2.0, 1.0 + n]) for n in range(3)]
     figure = figures.plot_curves(table(trials, curves=curves))
     by_name = {trace.name: trace for trace in figure.data}
-    assert list(by_name) == ["stopped early", "succeeded", "best: trial 0"]
+    assert list(by_name) == ["stopped early", "top 10", "best: trial 0"]
     assert by_name["stopped early"].line.dash == "dot"
-    assert by_name["best: trial 0"].line.width > by_name["succeeded"].line.width
+    assert by_name["best: trial 0"].line.width > by_name["top 10"].line.width
+    assert by_name["top 10"].meta == 2
+
+
+def test_results_outside_the_axis_are_shown_on_request_and_logarithms_too() -> None:
+    trials = [trial(n, values={"default": 1.0 + n % 3}) for n in range(30)]
+    trials.append(trial(30, values={"default": 900.0}))
+    for draw in (figures.plot_history, figures.plot_slice):
+        axis = draw(table(trials), "default").layout.yaxis
+        assert "1 outside" in axis.title.text
+        assert axis.range[1] < 900.0
+        assert draw(table(trials), "default", show_all=True).layout.yaxis.range[1] > 900.0
+        assert draw(table(trials), "default", log=True).layout.yaxis.type == "log"
+        assert draw(table(trials), "default", log=False).layout.yaxis.type == "linear"
+
+
+def test_curves_are_smoothed_without_a_pull_to_zero() -> None:
+    curves = [Curve(0, [0, 1, 2, 3], [4.0, 2.0, 4.0, 2.0])]
+    figure = figures.plot_curves(table([trial(0)], curves=curves), smoothing=0.9)
+    assert figure.data[0].y[0] == 4.0
+    assert np.ptp(figure.data[0].y[1:]) < 0.5
+    with pytest.raises(ValueError, match="at least 0 and less than 1"):
+        figures.plot_curves(table([trial(0)], curves=curves), smoothing=1.0)
 
 
 def test_a_million_results_become_a_small_figure() -> None:
@@ -314,10 +336,20 @@ def test_timeline_draws_every_attempt_where_it_ran() -> None:
     figure = figures.plot_timeline(table(trials, spans=spans, now=1e9 + 11))
     bars = {trace.name: (list(trace.y), [float(one) for one in trace.x]) for trace in figure.data}
     assert bars == {
-        "succeeded": (["b"], [1500.0]),
+        "new best": (["b"], [1500.0]),
         "failed": (["a"], [7000.0]),
         "running": (["a"], [10_000.0]),
     }
+
+
+def test_timeline_marks_results_better_than_all_before() -> None:
+    values = [3.0, 5.0, 2.0, 2.0, 1.0]
+    trials = [trial(n, values={"default": value}, end_time=1e9 - n) for n, value in enumerate(values)]
+    marked = {trace.name: trace.customdata.tolist() for trace in figures.plot_timeline(table(trials)).data}
+    assert marked == {"new best": [4], "succeeded": [0, 1, 2, 3]}
+    trials = [trial(n, values={"default": value}, end_time=1e9 + n) for n, value in enumerate(values)]
+    marked = {trace.name: trace.customdata.tolist() for trace in figures.plot_timeline(table(trials)).data}
+    assert marked == {"new best": [0, 2, 4], "succeeded": [1, 3]}
 
 
 def test_pareto_of_three_objectives_has_a_panel_for_each_pair() -> None:
@@ -332,10 +364,11 @@ def test_pareto_of_three_objectives_has_a_panel_for_each_pair() -> None:
     assert sorted(set(figure.data[1].x)) == [1.0, 2.0]
 
 
-def test_edf_compares_experiments_by_how_often_they_are_good() -> None:
+def test_edf_compares_experiments_by_how_often_and_how_soon_they_are_good() -> None:
     good = table([trial(n, values={"default": float(n)}) for n in range(4)])
     bad = table([trial(n, values={"default": float(n + 4)}) for n in range(2)])
-    first, second = figures.plot_edf([good, bad]).data
+    first, best, second, _ = figures.plot_edf([good, bad]).data
+    assert list(best.y) == [0.0] * 4
     assert list(first.x) == [0.0, 0.0, 1.0, 2.0, 3.0, 5.0]
     assert list(first.y) == [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
     assert list(second.y) == [0.0, 0.5, 1.0, 1.0]

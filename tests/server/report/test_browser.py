@@ -78,6 +78,19 @@ def test_every_figure_is_drawn_and_nothing_is_asked_for(opened: Opened) -> None:
     assert any(text.startswith("</scrip") for text in texts)
 
 
+def test_other_views_of_a_figure_are_drawn(opened: Opened) -> None:
+    page, wrong = opened
+    shown = "[...document.querySelectorAll('#figure-curves .scatterlayer .trace')].length"
+    before = page.evaluate(shown)
+    scale = "kind => document.getElementById('figure-curves')._fullLayout.yaxis.type === kind"
+    choice = page.locator("[data-views=curves]")
+    for view, kind in (("Logarithmic", "log"), ("Smoothing 0.6", "linear"), ("Usual", "linear")):
+        choice.select_option(view)
+        page.wait_for_function(scale, arg=kind, timeout=PATIENCE)
+        assert page.evaluate(shown) == before
+    assert wrong == []
+
+
 def test_table_is_sorted_and_filtered(opened: Opened) -> None:
     page, wrong = opened
     column = "[...document.querySelectorAll('#trials tbody tr:not([hidden]) td:nth-child(3)')].map(c => c.textContent)"

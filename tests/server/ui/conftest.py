@@ -157,11 +157,15 @@ def story(
             subprocess.run([*command, *words], env=environment, cwd=code, capture_output=True)
 
 
+WINDOW = {"width": 1300, "height": 900}
+
+
 @pytest.fixture(scope="module")
 def context(chromium: Any) -> Iterator[Any]:
-    """Yield a browser window; its cache is shared by the tests of a module."""
-    context = chromium.new_context(viewport={"width": 1300, "height": 900})
+    """Yield a browser window; its cache and its first tab are shared by the tests of a module."""
+    context = chromium.new_context(viewport=WINDOW, reduced_motion="reduce")
     context.set_default_timeout(PATIENCE)
+    context.new_page()
     yield context
     context.close()
 
@@ -169,30 +173,41 @@ def context(chromium: Any) -> Iterator[Any]:
 @pytest.fixture
 def open_page(context: Any) -> Iterator[Callable[..., Any]]:
     """Yield a function that opens an address in a tab; there must be no errors and no requests to other machines."""
-    pages: list[Any] = []
+    tabs = [context.pages[0]]
+    opened: list[Any] = []
     problems: list[str] = []
 
     def note_request(asked: Any) -> None:
-        if not asked.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
+        if not asked.url.startswith(("http://127.0.0.1:", "data:", "blob:", "about:")):
             problems.append(f"asked {asked.url}")
 
     def note_console(message: Any) -> None:
         if message.type == "error":
             problems.append(f"console: {message.text} {message.location}")
 
+    watched = {
+        "console": note_console,
+        "pageerror": lambda error: problems.append(f"error: {error}"),
+        "dialog": lambda dialog: problems.append(f"dialog: {dialog.message}"),
+        "request": note_request,
+    }
+
     def start(address: str) -> Any:
-        page = context.new_page()
-        pages.append(page)
-        page.on("console", note_console)
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
-        page.on("request", note_request)
+        page = tabs.pop() if tabs else context.new_page()
+        opened.append(page)
+        for event, note in watched.items():
+            page.on(event, note)
+        page.set_viewport_size(WINDOW)
         page.goto(address)
         # Before that, what is typed and clicked does not reach the server; pages of plain HTML have no socket.
         page.wait_for_function("window.did_handshake || !document.querySelector('#app')")
         return page
 
     yield start
-    for page in pages:
+    for page in opened[1:]:
         page.close()
+    for page in opened[:1]:  # starting the next page in the same tab is much cheaper than a new one
+        page.goto("about:blank")
+        for event, note in watched.items():
+            page.remove_listener(event, note)
     assert problems == []

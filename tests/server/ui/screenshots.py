@@ -39,7 +39,7 @@ CONFIG = {
     "experiment_name": "images",
     "trial_command": f"{sys.executable} train.py",
     "trial_concurrency": 2,
-    "max_trial_number": 80,
+    "max_trial_number": 60,
     "seed": 7,
     "objectives": [{"name": "default", "direction": "maximize"}],
     "search_space": {
@@ -59,25 +59,26 @@ CONFIG = {
     "assessor": {"name": "Medianstop", "class_args": {"start_step": 3}},
     "training_service": {"platform": "local"},
 }
-# Name of the picture, page, what has to be there before it is taken, dark or light.
+# Name of the picture, page, and what has to be there before it is taken.
+PLOTS = ("history", "curves", "parallel", "importance", "slice", "contour", "timeline", "edf")
 PICTURES = (
-    ("experiments", "", "td a", "light"),
-    ("overview", "images", ".main-svg .scatterlayer", "light"),
-    ("overview-dark", "images", ".main-svg .scatterlayer", "dark"),
-    ("trials", "images/trials", ".ag-row a", "light"),
-    ("trial", "images/trials/{stopped}", ".main-svg .scatterlayer", "light"),
-    ("compare", "images/compare?trials=1,2,3", ".main-svg .scatterlayer", "light"),
-    ("plot-history", "images/plots?figure=history", ".main-svg .gtitle", "light"),
-    ("plot-curves", "images/plots?figure=curves", ".main-svg .gtitle", "light"),
-    ("plot-parallel", "images/plots?figure=parallel", ".main-svg .gtitle", "light"),
-    ("plot-importance", "images/plots?figure=importance", ".main-svg .gtitle", "light"),
-    ("plot-slice", "images/plots?figure=slice", ".main-svg .gtitle", "light"),
-    ("plot-contour", "images/plots?figure=contour", ".main-svg .gtitle", "light"),
-    ("plot-timeline", "images/plots?figure=timeline", ".main-svg .gtitle", "light"),
-    ("plot-pareto", "tradeoff/plots?figure=pareto", ".main-svg .gtitle", "light"),
-    ("plot-edf", "images/plots?figure=edf", ".main-svg .gtitle", "light"),
-    ("settings", "images/settings", "textarea", "light"),
-    ("logs", "images/logs", ".nicegui-log", "light"),
+    ("experiments", "", "td a"),
+    ("overview", "images", ".main-svg .scatterlayer"),
+    ("overview-front", "tradeoff", ".main-svg .scatterlayer"),
+    ("trials", "images/trials", ".ag-row a"),
+    ("trial", "images/trials/{stopped}", ".main-svg .scatterlayer"),
+    ("compare", "images/compare?trials=1,2,3", ".main-svg .scatterlayer"),
+    *((f"plot-{name}", f"images/plots?figure={name}", ".main-svg .gtitle") for name in PLOTS),
+    ("plot-pareto", "tradeoff/plots?figure=pareto", ".main-svg .gtitle"),
+    ("settings", "images/settings", "textarea"),
+    ("logs", "images/logs", ".nicegui-log"),
+)
+# The end of the name, with the size of the window and the colours.
+VIEWS = (
+    ("", (1440, 900), "light"),
+    ("-dark", (1440, 900), "dark"),
+    ("-phone", (390, 844), "light"),
+    ("-phone-dark", (390, 844), "dark"),
 )
 PITCHPIPE = [sys.executable, "-P", "-m", "pitchpipe"]
 
@@ -109,8 +110,8 @@ def main() -> None:
             server.terminate()
             server.wait()
     if pngquant := shutil.which("pngquant"):
-        pictures = [target / f"{name}.png" for name, *_ in PICTURES]
-        subprocess.run([pngquant, "--force", "--ext", ".png", "128", *pictures], check=True)
+        pictures = [target / f"{name}{end}.png" for name, *_ in PICTURES for end, *_ in VIEWS]
+        subprocess.run([pngquant, "--force", "--ext", ".png", "64", *pictures], check=True)
 
 
 def _run(folder: Path, place: Path, name: str, changes: dict[str, Any]) -> None:
@@ -126,16 +127,19 @@ def _take(address: str, target: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--enable-unsafe-swiftshader"]
+        )
         rows = browser.new_context().request.get(f"{address}images/rows?status=EARLY_STOPPED").json()["rows"]
-        for name, path, ready, theme in PICTURES:
-            context = browser.new_context(viewport={"width": 1240, "height": 780})
+        for end, (width, height), theme in VIEWS:
+            context = browser.new_context(viewport={"width": width, "height": height})
             context.add_cookies([{"name": "pitchpipe-theme", "value": theme, "url": address}])
             page = context.new_page()
-            page.goto(address + path.format(stopped=rows[0]["number"] if rows else 0))
-            page.locator(ready).first.wait_for(state="attached")
-            page.wait_for_timeout(1000)  # transitions
-            page.screenshot(path=target / f"{name}.png", full_page=name in ("trial", "compare", "overview"))
+            for name, path, ready in PICTURES:
+                page.goto(address + path.format(stopped=rows[0]["number"] if rows else 0))
+                page.locator(ready).first.wait_for(state="attached")
+                page.wait_for_timeout(1000)  # transitions
+                page.screenshot(path=target / f"{name}{end}.png")
             context.close()
         browser.close()
 

@@ -10,8 +10,14 @@ from pitchpipe.server.ui.changes import confirmed
 from pitchpipe.server.ui.trial_form import TrialForm
 
 SPACE = {"searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}}}
+
+
+async def _refuse(_parameters: dict[str, Any]) -> bool:
+    return False
+
+
 DIALOGS: dict[str, tuple[Callable[[], Awaitable[Any]], Any]] = {
-    "form of a trial": (lambda: TrialForm(SPACE, {}).ask(), None),
+    "form of a trial": (lambda: TrialForm(SPACE, {}, _refuse).ask(), None),
     "confirmation": (lambda: confirmed("Kill it?", "It ends.", "Kill"), False),
 }
 

@@ -53,7 +53,13 @@ def test_manager_that_does_not_reply_is_reported(
     ("status", "reason", "text", "is_bad"),
     [
         ("RUNNING", "", "pitchpipe resume waits resumes the experiment.", True),
-        ("ERROR", "the tuner failed", "The experiment failed: the tuner failed.", True),
+        (
+            "ERROR",
+            "the tuner failed",
+            "The experiment failed: the tuner failed. Once the cause is mended, "
+            "pitchpipe resume waits continues it.",
+            True,
+        ),
         ("STOPPED", "interrupted", "It ended early: interrupted.", False),
     ],
 )
@@ -76,7 +82,7 @@ def test_ends_of_trials_in_sentences(made: MadeExperiment) -> None:
     )
     with ExperimentView(made.folder) as view:
         found = [ending_of(view.trial(number), view) for number in range(5)]
-    assert found[0].sentence == "Its result is 0.5."
+    assert found[0].sentence == "Its result is 0.5: the best of 1."
     assert (found[1].sentence, found[1].notes) == ("exit code 3: no data", ("USER_ERROR, 2 attempts",))
     assert found[2].title == "It was stopped early"
     assert found[2].sentence == "0.1 below the median 0.5 of 3 trials at step 2"

@@ -1,5 +1,6 @@
 """Every page of finished experiments, in a real browser."""
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -13,8 +14,8 @@ from ..made_stores import MadeExperiment, a_config, a_trial, results
 pytestmark = pytest.mark.timeout(180)
 
 PAGES = {
-    "": "Best so far, over time",
-    "trials": "Search",
+    "": "Best trials: the Pareto front",
+    "trials": "Filter",
     "trials/3": "Why it failed",
     "trials/T0004": "It was stopped early",
     "compare?trials=1,2,4": "Side by side",
@@ -34,6 +35,7 @@ FIGURES = {
     "Compare experiments": "Distribution of the results",
     "History": "History",
 }
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 UNNAMED = """() => [...document.querySelectorAll('button, a, input, textarea, [role=button]')].filter(element =>
     element.offsetParent !== null && !element.closest('.ag-root-wrapper, .modebar')
     && !(element.innerText || element.ariaLabel || element.labels?.length || element.title
@@ -43,7 +45,7 @@ UNNAMED = """() => [...document.querySelectorAll('button, a, input, textarea, [r
 
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], str]) -> str:
-    """Return the address of the pages of a finished experiment with 30 trials, and one that lost its manager."""
+    """Return the address of the pages of finished experiments, with 30 trials or none, and of a lost one."""
     directory = tmp_path_factory.mktemp("gallery")
     objectives = [{"name": "default", "direction": "maximize"}, {"name": "seconds", "direction": "minimize"}]
     made = MadeExperiment(directory / "finished", a_config(objectives=objectives), "DONE")
@@ -51,25 +53,63 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
     metrics = [row for trial in trials for row in results(trial, [0.1 * step for step in range(5)])]
     made.commit(*trials, metrics=metrics, end_time=200.0, run_time=100.0)
     (made.folder.logs / "manager.log").write_text("2026-01-01 INFO the manager said so\n")
+    single = MadeExperiment(directory / "single", a_config(objectives=objectives[:1]), "DONE")
+    single.commit(*(_trial(number, one=True) for number in range(30)), end_time=200.0, run_time=100.0)
+    empty = MadeExperiment(directory / "empty", status="DONE")
+    empty.commit(end_time=101.0, run_time=1.0)
+    old = MadeExperiment(directory / "old", status="STOPPED")
+    files = made.folder.trial(5)
+    files.mkdir(parents=True)
+    (files / "curve.png").write_bytes(base64.b64decode(PIXEL))
+    (files / "page.html").write_text("<script>alert(1)</script>")
     near = a_config(defaults={"lr": 0.0, "units": 16}, keep_close=True)
     lost = MadeExperiment(directory / "lost", near, status="RUNNING")
     lost.commit(a_trial(0, value=0.5))
-    for experiment in (made, lost):
+    for experiment in (made, single, empty, old, lost):
         experiment.store.close()
     return serve(directory)
 
 
-def test_overview_has_the_front_with_its_volume(gallery: str, open_page: Callable[..., Any]) -> None:
+def test_overview_has_the_front_as_figure_and_table(gallery: str, open_page: Callable[..., Any]) -> None:
     page = open_page(f"{gallery}/finished")
-    best = page.get_by_role("region", name="Best trials: the Pareto front")
-    best.get_by_text("Front: ").wait_for()
-    assert "hypervolume" in best.inner_text()
-    trials = best.get_by_text(re.compile(r"^Trial \d+$")).all_inner_texts()
-    assert trials == ["Trial 27", "Trial 20", "Trial 29"]
-    assert best.get_by_text("the knee", exact=True).count() == 1
+    front = page.get_by_role("region", name="Best trials: the Pareto front")
+    assert front.get_by_role("link", name=re.compile(r"^Trial \d+$")).all_inner_texts() == ["29", "27", "20"]
+    assert front.get_by_role("row").filter(has_text="knee").inner_text().split()[:2] == ["2", "27"]
+    choice = page.get_by_role("region", name="A balanced choice")
+    assert choice.get_by_role("link", name="Trial 27").is_visible()
+    assert "hypervolume" in choice.inner_text()
+    points = page.get_by_role("figure", name="Trials by two objectives")
+    points.get_by_text("on the front").wait_for()
+    page.get_by_role("region", name="Which parameters matter").get_by_text("Confidence").wait_for()
+    check_page(page)
 
 
-def _trial(number: int) -> Any:
+def test_overview_tells_the_best_and_the_failures_without_scrolling(
+    gallery: str, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(f"{gallery}/single")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.get_by_text("0.966667 (trial 29)").wait_for()
+    top = page.get_by_role("region", name="Top 10 trials")
+    assert top.get_by_role("link", name=re.compile(r"^Trial \d+$")).count() == 10
+    why = page.get_by_role("link", name="Why: KeyError: 'lr'")
+    for part in (top.get_by_role("link", name="Trial 20"), why, page.locator(".pp-bars span").first):
+        part.wait_for()
+        box = part.bounding_box()
+        assert box["y"] + box["height"] <= 900
+    page.get_by_role("button", name="by trials").click()
+    page.locator(".xtitle").get_by_text("finished trials").wait_for(state="attached")
+
+
+def test_experiment_without_trials_says_so(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/empty")
+    page.get_by_text("No trial has run.").wait_for()
+    assert not page.get_by_role("region", name="Best trial").is_visible()
+    page.goto(f"{gallery}/empty/trials")
+    page.get_by_text("No trial has started yet.").wait_for()
+
+
+def _trial(number: int, *, one: bool = False) -> Any:
     parameters = {"lr": number / 30, "units": 16 if number % 2 else 32}
     if number == 3:
         return a_trial(
@@ -81,7 +121,7 @@ def _trial(number: int) -> Any:
     # The front: trials 20, 27 and 29. The second is the knee.
     value = {"default": number / 30, "seconds": 10.0 if number == 20 else float(30 - number % 7)}
     trial = a_trial(number, parameters=parameters, final=json.dumps(value), finals=1)
-    trial.values = (value["default"], value["seconds"])
+    trial.values = (value["default"],) if one else (value["default"], value["seconds"])
     return trial
 
 
@@ -90,23 +130,29 @@ def count_of(page: Any) -> Any:
     return page.get_by_role("status").filter(has_text="trial")
 
 
-def test_every_page_opens_with_names_for_all_and_fits_into_a_narrow_window(
-    gallery: str, open_page: Callable[..., Any]
+def check_page(page: Any) -> None:
+    """Check that everything on a page has a name, that it has one heading, and that it fits into a narrow window."""
+    assert page.evaluate(UNNAMED) == []
+    assert page.locator("h1").count() == 1
+    window = page.viewport_size
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.wait_for_function("document.documentElement.scrollWidth <= 400")
+    page.set_viewport_size(window)
+
+
+@pytest.mark.parametrize("path", ["trials/T0004", "settings", "logs"])
+def test_page_has_names_for_all_and_fits_into_a_narrow_window(
+    gallery: str, open_page: Callable[..., Any], path: str
 ) -> None:
-    page = open_page(f"{gallery}/")
-    page.get_by_role("link", name="a name").first.wait_for()
-    for path, text in PAGES.items():
-        page.set_viewport_size({"width": 1300, "height": 900})
-        page.goto(f"{gallery}/finished/{path}")
-        page.get_by_text(text).or_(page.get_by_label(text)).first.wait_for()
-        assert page.evaluate(UNNAMED) == [], path
-        assert page.locator("h1").count() == 1, path
-        page.set_viewport_size({"width": 400, "height": 800})
-        page.wait_for_function("document.documentElement.scrollWidth <= 400")
+    page = open_page(f"{gallery}/finished/{path}")
+    page.get_by_text(PAGES[path]).or_(page.get_by_label(PAGES[path])).first.wait_for()
+    check_page(page)
 
 
 def test_every_figure_is_drawn(gallery: str, open_page: Callable[..., Any]) -> None:
     page = open_page(f"{gallery}/finished/plots")
+    page.get_by_text(PAGES["plots"]).first.wait_for()
+    check_page(page)
     for name, title in FIGURES.items():
         page.get_by_role("tab", name=name).click()
         page.locator(".gtitle").get_by_text(title).wait_for(state="attached")
@@ -122,6 +168,7 @@ def test_table_is_searched_filtered_and_sorted_by_the_store(
 ) -> None:
     page = open_page(f"{gallery}/finished/trials")
     count_of(page).get_by_text("30 trials").wait_for()
+    check_page(page)
     page.get_by_label("Search").fill("KeyError")
     count_of(page).get_by_text("1 trial", exact=True).wait_for()
     page.get_by_label("Search").fill("")
@@ -130,11 +177,144 @@ def test_table_is_searched_filtered_and_sorted_by_the_store(
     page.keyboard.press("Escape")
     count_of(page).get_by_text("1 trial", exact=True).wait_for()
     page.goto(f"{gallery}/finished/trials")
+    page.locator(".ag-pinned-left-cols-container [row-index='0']").get_by_text("★29", exact=True).wait_for()
     page.get_by_role("columnheader", name="Result", exact=True).get_by_text("Result").click()
     page.locator(".ag-pinned-left-cols-container [row-index='0']").get_by_text("0", exact=True).wait_for()
     page.get_by_role("button", name="Columns").click()
     page.get_by_role("checkbox", name="Last result").click()
     page.get_by_role("columnheader", name="Last result").wait_for(state="detached")
+
+
+def test_view_of_the_table_survives_a_reload(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/finished/trials")
+    count_of(page).get_by_text("30 trials").wait_for()
+    condition = page.get_by_label("Filter", exact=True)
+    condition.fill("rate < 0.5")
+    page.get_by_text("'rate' is not a field of a trial").wait_for()
+    condition.fill("parameters.lr < 0.5 and status == 'SUCCEEDED'")
+    count_of(page).get_by_text("13 trials").wait_for()
+    page.get_by_role("columnheader", name="lr").get_by_text("lr").click()
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("checkbox", name="Began").click()
+    page.wait_for_function(
+        "location.search.includes('columns') && location.search.includes('sort=parameters.lr')"
+    )
+    page.reload()
+    count_of(page).get_by_text("13 trials").wait_for()
+    page.locator(".ag-pinned-left-cols-container [row-index='0']").get_by_text("0", exact=True).wait_for()
+    assert page.get_by_role("columnheader", name="Began").count() == 0
+    assert condition.input_value() == "parameters.lr < 0.5 and status == 'SUCCEEDED'"
+    condition.fill("parameters.lr > 7")
+    page.get_by_text("No trial matches.").wait_for()
+    page.get_by_role("button", name="Clear the filters").click()
+    count_of(page).get_by_text("30 trials").wait_for()
+
+
+def test_keys_search_list_themselves_and_go_from_trial_to_trial(
+    gallery: str, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(f"{gallery}/finished/trials")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.closest('.pp-search') !== null")
+    page.goto(f"{gallery}/finished/trials/3")
+    page.get_by_text(PAGES["trials/3"]).first.wait_for()
+    check_page(page)
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keys").get_by_text("Search the trials").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**/trials/4")
+    page.keyboard.press("k")
+    page.wait_for_url("**/trials/3")
+
+
+def test_brushed_axis_filters_the_table(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/finished/plots?figure=parallel&parameters=lr")
+    brush = page.locator(".parcoords .axis-brush .background").first
+    brush.wait_for(state="attached")
+    page.get_by_text("Drawing …").wait_for(state="hidden")  # then the figure has its place
+    brush.element_handle().wait_for_element_state("stable")
+    box = brush.bounding_box()
+    across = box["x"] + box["width"] / 2
+    page.mouse.move(across, box["y"] + box["height"] * 0.02)
+    page.mouse.down()
+    page.mouse.move(across, box["y"] + box["height"] * 0.3, steps=4)
+    page.mouse.up()
+    page.get_by_role("link", name="Show them in the table").click()
+    page.wait_for_url("**/trials?where=parameters.lr*")
+    count_of(page).get_by_text(re.compile(r"^\d trials$")).wait_for()
+
+
+def test_options_of_a_figure_are_in_the_address(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/finished/plots?figure=curves")
+    page.get_by_label("Smoothing").click()
+    page.get_by_role("option", name="0.6").click()
+    page.get_by_label("Scale of the results").click()
+    page.get_by_role("option", name="logarithmic").click()
+    page.get_by_role("checkbox", name="Show all, however bad").click()
+    page.wait_for_function("location.search.includes('show_all=true')")
+    page.reload()
+    page.get_by_label("Smoothing").wait_for()
+    assert "smoothing=0.6" in page.url
+    assert page.get_by_label("Smoothing").input_value() == "0.6"
+    assert page.get_by_label("Scale of the results").input_value() == "logarithmic"
+
+
+def test_notes_and_tags_are_kept(gallery: str, open_page: Callable[..., Any]) -> None:
+    for path in ("finished/trials/3", "lost/settings"):
+        page = open_page(f"{gallery}/{path}")
+        page.get_by_label("Tags, separated by commas").fill("odd, baseline")
+        page.get_by_label("Note", exact=True).fill("look at this again")
+        page.get_by_role("button", name="Save the note").click()
+        page.get_by_text("The note is saved").wait_for()
+        page.reload()
+        assert page.get_by_label("Note", exact=True).input_value() == "look at this again"
+        assert page.get_by_label("Tags, separated by commas").input_value() == "odd, baseline"
+    page.goto(gallery)
+    page.get_by_role("row").filter(has_text="lost").get_by_text("baseline").wait_for()
+
+
+def test_files_of_a_trial_are_shown_or_saved(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/finished/trials/5")
+    files = page.get_by_role("region", name="Files")
+    files.get_by_role("img", name="curve.png").wait_for()
+    page.wait_for_function("document.querySelector('.pp-images img').naturalWidth === 1")
+    root = f"{gallery}/finished/trials/5/files"
+    saved = page.request.get(f"{root}/page.html")
+    assert saved.headers["content-disposition"].startswith("attachment")
+    assert saved.headers["content-type"] == "application/octet-stream"
+    assert page.request.get(f"{root}/..%2F..%2Fexperiment.db").status == 404
+
+
+def test_experiment_is_renamed_compared_and_deleted(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/old/settings")
+    page.get_by_label("Name of the experiment").fill("an older one")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_text("The experiment has another name").wait_for()
+    page.goto(gallery)
+    for name in ("finished", "single"):
+        page.get_by_role("checkbox", name=f"Select {name}").click()
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_url("**/finished/plots?figure=edf&others=single")
+    page.goto(gallery)
+    page.get_by_label("Search").fill("older")
+    page.get_by_role("link", name="a name").first.wait_for(state="detached")
+    page.get_by_role("link", name="an older one").click()
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("button", name="Delete the experiment").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete it").click()
+    page.get_by_role("heading", name="Experiments").wait_for()
+    page.get_by_role("link", name="a name").first.wait_for()
+    assert page.get_by_role("link", name="an older one").count() == 0
+
+
+def test_point_of_a_figure_opens_its_trial(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/finished/plots")
+    point = page.locator(".scatterlayer .point").last
+    point.wait_for()
+    box = point.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_url(re.compile(r"/trials/\d+$"))
 
 
 def test_rows_are_filtered_by_their_columns(gallery: str, context: Any) -> None:
@@ -157,12 +337,18 @@ def test_selected_trials_are_compared_and_copied(
     page.get_by_role("button", name="Copy").click()
     page.get_by_text("The parameters of trials 28 and 29 are on the clipboard").wait_for()
     assert [row["units"] for row in json.loads(page.evaluate("navigator.clipboard.readText()"))] == [32, 16]
-    page.get_by_role("button", name="Kill").click()
-    page.get_by_role("alertdialog").get_by_role("button", name="Kill").click()
-    page.get_by_text("Experiment finished does not run").first.wait_for()
+    assert not page.get_by_role("button", name="Kill").is_visible()
+    assert page.get_by_role("link", name="Not running: resume").is_visible()
     page.get_by_role("button", name="Compare").click()
     page.get_by_role("columnheader", name="Trial 29").wait_for()
-    assert page.locator("mark").filter(has_text="32").count() == 1
+    check_page(page)
+    rows = page.get_by_role("table", name="Trials")
+    heads = rows.get_by_role("rowheader").all_inner_texts()
+    assert [head.split()[0] for head in heads] == ["Status", "Result", "seconds", "lr", "units"]
+    assert rows.get_by_role("row").filter(has_text="Result").locator("strong").inner_text() == "0.966667"
+    assert rows.get_by_text("+3.57 %").is_visible()
+    page.get_by_role("checkbox", name="Only differences").click()
+    rows.get_by_role("rowheader", name="Why it ended").wait_for()
 
 
 def test_page_of_a_busy_browser_is_kept(gallery: str, context: Any) -> None:

@@ -105,3 +105,15 @@ def test_experiment_is_stopped(story: Any, open_page: Callable[..., Any]) -> Non
     page.get_by_text("Not running. Changes take effect when you resume").wait_for()
     assert page.get_by_role("status").get_by_text("STOPPED").is_visible()
     assert page.get_by_role("button", name="Stop the experiment").is_disabled()
+
+
+def test_stopped_experiment_is_extended_and_resumed(story: Any, open_page: Callable[..., Any]) -> None:
+    page = open_page(story.address("settings"))
+    page.get_by_label("Trials in all").fill("more")
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("The number of trials must be a whole number, not 'more'").wait_for()
+    page.get_by_label("Trials in all").fill("60")
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("The experiment runs again").wait_for()
+    page.get_by_role("status").get_by_text("RUNNING").wait_for()
+    assert page.get_by_label("Number of trials").input_value() == "60"

@@ -60,6 +60,7 @@ def test_front_is_compared_in_every_objective() -> None:
     assert gains == {"loss": pytest.approx(0.4), "f1": pytest.approx(0.45)}
     those = "the defaults (loss 0.5, f1 0.5, trial 0)"
     assert gain_text(found) == f"2 of the 3 best trials beat {those} in every objective"
+    assert gain_text({**found, "best": front[:1]}) == f"the best trial beats {those} in every objective"
     found = summary(row(0, loss=0.0, f1=0.5), front, TWO)
     assert gain_text(found).startswith("no trial beats the defaults")
 

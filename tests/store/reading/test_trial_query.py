@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitchpipe.store import Annotation, Annotations
 from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery
 from pitchpipe.store.reading.view import ExperimentView
 
@@ -64,8 +65,35 @@ def test_conditions_compare_fields(
 
 
 @pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("tags = odd", [1, 3]),
+        ("tags != odd", [0, 2, 4]),
+        ("tags ~ BASE", [1]),
+        ("tags = base", []),
+        ("tags = null", [0, 2, 4]),
+        ("tags != null and value <= 0.3", [1, 3]),
+        ("note ~ again", [2]),
+        ("note = null", [0, 1, 3, 4]),
+    ],
+)
+def test_conditions_find_tags_and_notes(
+    filled: MadeExperiment, view: ExperimentView, condition: str, expected: list[int]
+) -> None:
+    annotations = Annotations(view.folder)
+    annotations.write(None, Annotation(tags=("base",)))
+    annotations.write(1, Annotation(tags=("odd", "baseline")))
+    annotations.write(2, Annotation("look at this again"))
+    annotations.write(3, Annotation(tags=("odd",)))
+    assert numbers(view, conditions=Condition.parse_all(condition)) == expected
+
+
+@pytest.mark.parametrize(
     "text",
-    ["lr", "", "value >", "lr <> 3", "parameters. < 1", "nothing < 1", 'parameters.a"b < 1', "value < null"],
+    [
+        *("", "lr", "value >", "lr <> 3", "parameters. < 1", "nothing < 1", 'parameters.a"b < 1'),
+        *("value < null", "tags < 3"),
+    ],
 )
 def test_conditions_that_make_no_sense_are_refused(
     made: MadeExperiment, view: ExperimentView, text: str

@@ -71,6 +71,7 @@ def test_a_later_epoch_skips_old_points_without_walking_over_them() -> None:
         (spec("qnormal", 0, 1, 3), [-9, -6, -3, 0, 3, 6, 9]),
         (spec("quniform", 3, 3, 1), [3]),
         (spec("randint", 7, 8), [7]),
+        (spec("lograndint", 1, 40), [*range(1, 40)]),
     ],
 )
 def test_steps_come_to_an_end(values: dict[str, Any], expected: list[float]) -> None:

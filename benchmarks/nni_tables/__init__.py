@@ -1,0 +1,1 @@
+"""The tables of `benchmarks/nni_files.py`, one file each."""

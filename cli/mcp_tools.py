@@ -1,0 +1,206 @@
+"""What `pitchpipe mcp` offers to an agent: each tool runs a verb with `--json` in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+from ..store import ExperimentFolder
+from ..store.reading import ExperimentView, to_json
+
+__all__ = ["mcp_server"]
+
+_INSTRUCTIONS = """\
+Pitchpipe tunes the hyper-parameters of a training script. The usual order: draft_config for a script, read and change
+the file, validate_config with try_seconds, start_experiment, wait_for_experiment, explain_experiment. Experiments run
+in the background and outlive this server. `experiment` is an id, or its beginning.
+"""
+_LONGEST_LOG = 20_000  # characters of a trial's output
+
+
+class Tools:
+    """The tools; all experiments are in one directory (None: the default one)."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+
+    def draft_config(
+        self,
+        script: str,
+        output: str = "experiment.yml",
+        parameters: list[str] | None = None,
+        fix: list[str] | None = None,
+        without: list[str] | None = None,
+        maximize: bool = False,
+        trials: int = 100,
+        concurrency: int = 2,
+        overwrite: bool = False,
+    ) -> dict[str, Any]:
+        """Write a config for a Python script: parameters with ranges around their defaults. The script is not run.
+
+        `parameters` replace or add proposals, such as lr=loguniform:1e-5:1e-1, units=randint:16:257 or
+        act=choice:relu,tanh. `fix` has NAME or NAME=VALUE of what is not tuned, `without` names to leave out. Returns
+        the text of the file, notes, and calls that the script still needs.
+        """
+        words = [
+            "init",
+            script,
+            "--output",
+            output,
+            "--yes",
+            "--trials",
+            trials,
+            "--concurrency",
+            concurrency,
+        ]
+        options = {"--param": parameters, "--fix": fix, "--without": without}
+        words += [f"{option}={value}" for option, values in options.items() for value in values or ()]
+        words += ["--maximize" if maximize else "--minimize", *(["--force"] if overwrite else [])]
+        return {**_run(*words), "text": Path(output).read_text(encoding="utf-8")}
+
+    def validate_config(
+        self, config: str, changes: list[str] | None = None, try_seconds: float | None = None
+    ) -> dict[str, Any]:
+        """Check a config file; all problems come at once, with line and column.
+
+        With `try_seconds` the first trials run for so long, and `tried` says how they went. `changes` are values in
+        place of the file's, such as max_trial_number=5 or tuner.name=TPE.
+        """
+        tried = [] if try_seconds is None else ["--try", "--seconds", try_seconds]
+        return _run("validate", config, *_set(changes), *tried)
+
+    def start_experiment(
+        self, config: str, changes: list[str] | None = None, experiment_id: str | None = None
+    ) -> dict[str, Any]:
+        """Start the experiment of a config file in the background; returns its `id`."""
+        named = [] if experiment_id is None else ["--experiment-id", experiment_id]
+        return self._verb("create", config, *_set(changes), *named)
+
+    def list_experiments(self) -> list[dict[str, Any]]:
+        """List all experiments, the newest first."""
+        return self._verb("list")
+
+    def wait_for_experiment(self, experiment: str, seconds: float = 30.0) -> dict[str, Any]:
+        """Wait until an experiment is over, for at most so many seconds; return its status and best trial."""
+        found = self._verb("status", experiment)
+        manager = ExperimentFolder(Path(found["folder"])).manager()
+        if manager is None:
+            return found
+        manager.wait(seconds)
+        return self._verb("status", experiment)
+
+    def explain_experiment(self, experiment: str) -> dict[str, Any]:
+        """Explain how an experiment stands: best trials, failures by cause, notes on the search (`health`).
+
+        `importance` says how much each parameter matters, `why_not` in it why this is unknown.
+        """
+        from ..server import read_table
+        from ..server.figures import importance
+
+        found = self._verb("status", experiment)
+        with ExperimentView(ExperimentFolder(Path(found["folder"]))) as view:
+            matters = importance(read_table(view, curves=0))
+        return {**found, "importance": json.loads(to_json(matters))}
+
+    def list_trials(
+        self, experiment: str, where: str | None = None, sort: str = "best", limit: int = 20
+    ) -> list[dict[str, Any]]:
+        """List trials with their parameters and results.
+
+        `where` has conditions such as parameters.lr < 0.1 and status == 'FAILED'; `sort` is number, best, highest,
+        lowest, longest or latest; `limit` 0 means all.
+        """
+        condition = [] if where is None else ["--where", where]
+        return self._verb("trials", experiment, *condition, "--sort", sort, "--limit", limit)
+
+    def explain_trial(self, experiment: str, trial: str) -> dict[str, Any]:
+        """Show everything about a trial (its number or id), and in `why` why it ended as it did."""
+        why = _text("trial", "show", experiment, trial, "--why", *self._where())
+        return {**self._verb("trial", "show", experiment, trial), "why": why}
+
+    def read_trial_log(self, experiment: str, trial: str) -> str:
+        """Return the end of what a trial printed."""
+        return _text("trial", "log", experiment, trial, *self._where())[-_LONGEST_LOG:]
+
+    def change_limits(
+        self,
+        experiment: str,
+        max_trial_number: int | None = None,
+        max_experiment_duration: str | None = None,
+        trial_concurrency: int | None = None,
+    ) -> dict[str, Any]:
+        """Change the limits of an experiment; a duration is text such as 2h. Returns all limits."""
+        limits = _limits(max_trial_number, max_experiment_duration, trial_concurrency)
+        return self._verb("update", experiment, *limits)
+
+    def add_trial(self, experiment: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Run a trial with these parameters in a running experiment."""
+        return self._verb("trial", "add", experiment, "--parameters", json.dumps(parameters))
+
+    def kill_trial(self, experiment: str, trial: str) -> dict[str, Any]:
+        """Kill a running trial; the experiment continues."""
+        return self._verb("trial", "kill", experiment, trial)
+
+    def stop_experiment(self, experiment: str) -> dict[str, Any]:
+        """Stop an experiment. Results are kept, and it can be resumed."""
+        return self._verb("stop", experiment)
+
+    def resume_experiment(
+        self,
+        experiment: str,
+        max_trial_number: int | None = None,
+        max_experiment_duration: str | None = None,
+        trial_concurrency: int | None = None,
+    ) -> dict[str, Any]:
+        """Continue an experiment in the background; one that is DONE needs a higher limit."""
+        limits = _limits(max_trial_number, max_experiment_duration, trial_concurrency)
+        return self._verb("resume", experiment, "--detach", *limits)
+
+    def _verb(self, *words: object) -> Any:
+        return _run(*words, *self._where())
+
+    def _where(self) -> list[str]:
+        return [] if self._directory is None else ["--dir", str(self._directory)]
+
+
+def mcp_server(directory: Path | None) -> MCPServer:
+    """Return the server with all tools, for experiments in one directory."""
+    server = MCPServer("pitchpipe", instructions=_INSTRUCTIONS)
+    tools = Tools(directory)
+    for name in vars(Tools):
+        if not name.startswith("_"):
+            server.add_tool(getattr(tools, name))
+    return server
+
+
+def _run(*words: object) -> Any:
+    """Return what a verb prints with `--json`; raise `ToolError` with its message if it prints nothing."""
+    return json.loads(_text(*words, "--json"))
+
+
+def _text(*words: object) -> str:
+    package = __name__.partition(".")[0]
+    command = [sys.executable, "-P", "-m", package, *map(str, words)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0 and not done.stdout:  # a verb may fail and still report, as after a failed trial
+        raise ToolError(done.stderr.strip())
+    return done.stdout
+
+
+def _set(changes: list[str] | None) -> list[str]:
+    return [f"--set={change}" for change in changes or ()]
+
+
+def _limits(number: int | None, duration: str | None, concurrency: int | None) -> list[str]:
+    given = {
+        "max-trial-number": number,
+        "max-experiment-duration": duration,
+        "trial-concurrency": concurrency,
+    }
+    return [f"--{name}={value}" for name, value in given.items() if value is not None]

@@ -1,0 +1,29 @@
+"""`pitchpipe mcp`: experiments for agents, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..failures import FAILED, Failure
+from ..verb import directory_option, verb
+
+__all__ = ["mcp"]
+
+
+@verb("mcp", "pitchpipe mcp", "pitchpipe mcp --dir runs")
+@directory_option
+def mcp(directory: Path | None) -> None:
+    """Serve experiments to an agent, by the Model Context Protocol on stdin and stdout.
+
+    An MCP client starts this command and uses its tools: write, check, start, watch, steer and explain an
+    experiment. It may run any command that a config names. Needs `pip install 'pitchpipe[mcp]'`.
+    """
+    try:
+        from ..mcp_tools import mcp_server
+    except ImportError as error:
+        if not (error.name or "").startswith("mcp"):
+            raise
+        raise Failure(
+            "this needs the package mcp 2.0 or newer: pip install 'pitchpipe[mcp]'", FAILED
+        ) from error
+    mcp_server(directory).run()

@@ -1,0 +1,115 @@
+"""`pitchpipe slurm submit`: an experiment as a job of Slurm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..app import LazyGroup
+from ..failures import FAILED, Failure
+from ..verb import json_option, new_experiment_options, say, verb
+
+if TYPE_CHECKING:
+    from ...config import ExperimentConfig
+
+__all__ = ["slurm", "submit"]
+
+
+class _SlurmGroup(LazyGroup):
+    table = {  # noqa: RUF012
+        "submit": ("slurm:submit", "Submit an experiment as a batch job."),
+    }
+
+
+@click.group("slurm", cls=_SlurmGroup)
+def slurm() -> None:
+    """Run experiments as jobs of Slurm.
+
+    \b
+    Example:
+      pitchpipe slurm submit experiment.yml --nodes 4
+    """
+
+
+@verb(
+    "submit",
+    "pitchpipe slurm submit experiment.yml --nodes 4",
+    "pitchpipe slurm submit experiment.yml --nodes 2 -o time=8:00:00 -o gpus-per-node=4",
+    "pitchpipe slurm submit experiment.yml --nodes 4 --print",
+)
+@new_experiment_options
+@click.option(
+    "--nodes", type=click.IntRange(1), default=1, show_default=True, help="How many nodes the job gets."
+)
+@click.option(
+    "--option",
+    "-o",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of sbatch, without its dashes.",
+)
+@click.option("--print", "is_printed", is_flag=True, help="Print the script, and submit nothing.")
+@json_option
+def submit(
+    config: Path,
+    overrides: tuple[str, ...],
+    experiment_id: str | None,
+    directory: Path | None,
+    nodes: int,
+    options: tuple[str, ...],
+    is_printed: bool,
+    as_json: bool,
+) -> None:
+    """Submit a job that starts Ray on all its nodes and runs the experiment there.
+
+    When Slurm preempts the job, or two minutes before its time is over, the job is requeued, and its next run
+    resumes the experiment: results are kept, and trials continue from their last checkpoints. CONFIG is checked
+    first; it needs `training_service: {platform: ray, address: auto}`. The directory of the experiments must be on
+    a disk that all nodes share.
+    """
+    from ...executors.clusters import SlurmError, SlurmJob, batch_script
+    from ...executors.clusters import submit as submitted
+    from ...store import new_experiment_id
+    from ..making import checked_config
+
+    checked = checked_config(config, overrides)
+    _require_auto(checked)
+    job = SlurmJob(
+        experiment_id=experiment_id or new_experiment_id(),
+        config=config.absolute(),
+        directory=(directory or checked.experiment_working_directory).absolute(),
+        nodes=nodes,
+        options=[option.lstrip("-") for option in options],
+        overrides=overrides,
+    )
+    if is_printed:
+        script = batch_script(job)
+        say(as_json, {"id": job.experiment_id, "job": None, "script": script}, script.rstrip("\n"))
+        return
+    try:
+        number, warning = submitted(job)
+    except SlurmError as error:
+        raise Failure(str(error), FAILED) from error
+    line = f"job {number} runs experiment {job.experiment_id} and writes to {job.log}"
+    say(as_json, {"id": job.experiment_id, "job": number, "log": str(job.log)}, line)
+    for note in filter(None, [warning, _note(checked)]):
+        click.echo(f"note: {note}", err=True)
+
+
+def _require_auto(config: ExperimentConfig) -> None:
+    service = config.training_service
+    if getattr(service, "address", None) != "auto":
+        raise Failure("the job starts its own Ray: write training_service: {platform: ray, address: auto}")
+
+
+def _note(config: ExperimentConfig) -> str:
+    """Return what a job that is requeued often should know."""
+    limit = config.max_failures
+    allowed = limit if isinstance(limit, int) else limit.get("INFRA", 3)
+    if allowed < 0:
+        return ""
+    what = f"a trial that is cut off more than {allowed} times fails"
+    return f"{what}; for jobs that are often requeued, set max_failures: {{INFRA: -1}}"

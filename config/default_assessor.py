@@ -1,0 +1,28 @@
+"""The assessor of a config that names none: `Auto` where only time ends the search, since stopping then saves some."""
+
+from __future__ import annotations
+
+from .models import AlgorithmConfig, ConfigFields
+from .problems import fold
+
+__all__ = ["default_assessor"]
+
+# Built-in tuners that run every trial to its end and may go on for ever.
+_ENDLESS = frozenset(
+    ("anneal", "auto", "cmaes", "dngo", "evolution", "gp", "metis", "optuna", "qmc", "random", "smac", "tpe")
+)
+_NOTE = (
+    "assessor Auto stops hopeless trials early, because only time limits the experiment;"
+    " with `assessor: none` every trial runs to its end"
+)
+
+
+def default_assessor(config: ConfigFields) -> tuple[AlgorithmConfig | None, str]:
+    """Return the assessor, and a sentence that says why if the config does not name it itself."""
+    is_free = "assessor" not in config.model_fields_set
+    is_endless = fold(config.tuner.name or "").removesuffix("tuner") in _ENDLESS
+    only_time = config.max_experiment_duration is not None and config.max_trial_number is None
+    one_goal = len(config.objectives) == 1 and config.objectives[0].constraint is None
+    if is_free and is_endless and only_time and one_goal and config.stop_when is None:
+        return AlgorithmConfig(name="Auto"), _NOTE
+    return config.assessor, ""

@@ -1,0 +1,76 @@
+"""Values from the command line in place of those in a config file: `tuner.class_args.seed=7`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from .problems import ConfigError, ConfigProblem, Path, fold
+from .source import Source, parse_source, read_source
+
+__all__ = ["read_overridden"]
+
+_OPTION = "--set"
+_ALGORITHMS = ("tuner", "assessor", "advisor")
+_SPACE = "search_space"
+
+
+def read_overridden(file: str | os.PathLike[str], overrides: Sequence[str]) -> Source:
+    """Read a config file and set some of its values, given as `KEY=VALUE`; raise `ConfigError`.
+
+    KEY has dots between its steps, and a number for an item of a list; VALUE is YAML. Keys of the file may be spelled
+    in another way, as in the file.
+    """
+    source = read_source(file)
+    for text in overrides:
+        _set(source, text)
+    return source
+
+
+def _set(source: Source, text: str) -> None:
+    key, equals, written = text.partition("=")
+    steps = key.split(".")
+    if not equals or not all(steps):
+        raise _error(text, "is not KEY=VALUE", "such as --set max_trial_number=5 or --set tuner.name=TPE")
+    shown = f"{_OPTION} {text}"
+    value = parse_source(written, shown)
+    if value.problems:
+        raise ConfigError(value.problems)
+    if source.data is None:
+        source.data = {}
+    holder, path = source.data, ()
+    for step in steps[:-1]:
+        holder, path = _entered(holder, path, step, text)
+    last = _spelled(holder, path, steps[-1], text)
+    holder[last] = value.data
+    source.overridden[(*path, last)] = f"{_OPTION} {key}"
+
+
+def _entered(holder: Any, path: Path, step: str, text: str) -> tuple[Any, Path]:
+    """Return the value at a step and its path; make a mapping where there is nothing yet."""
+    name = _spelled(holder, path, step, text)
+    inner = holder[name] if isinstance(name, int) else holder.get(name)
+    if inner is None:
+        inner = {}
+    elif isinstance(inner, str) and not path and fold(step) in _ALGORITHMS:
+        inner = {"name": inner}  # `tuner: TPE` is short for that
+    holder[name] = inner
+    return inner, (*path, name)
+
+
+def _spelled(holder: Any, path: Path, step: str, text: str) -> Any:
+    """Return the key of a mapping, or the index of a list, that a step means."""
+    if isinstance(holder, list):
+        if step.isdecimal() and int(step) < len(holder):
+            return int(step)
+        raise _error(text, f"there is no item {step}", f"the list has {len(holder)}, counted from 0")
+    if not isinstance(holder, dict):
+        raise _error(text, f"{'.'.join(map(str, path)) or 'the file'} is no mapping, and has no {step}")
+    is_exact = bool(path) and fold(str(path[0])) == fold(_SPACE)
+    same = [key for key in holder if key == step or (not is_exact and fold(key) == fold(step))]
+    return same[0] if same else step
+
+
+def _error(text: str, message: str, hint: str = "") -> ConfigError:
+    return ConfigError([ConfigProblem(file=f"{_OPTION} {text}", message=message, hint=hint)])

@@ -1,0 +1,20 @@
+"""Ray clusters that Pitchpipe starts on several machines: over ssh, or in an allocation of Slurm."""
+
+from __future__ import annotations
+
+from .cluster import Cluster, cluster_down, cluster_status, cluster_up, token_path_of
+from .hosts import ClusterError
+from .slurm import SlurmError, SlurmJob, batch_script, submit
+
+__all__ = [
+    "Cluster",
+    "ClusterError",
+    "SlurmError",
+    "SlurmJob",
+    "batch_script",
+    "cluster_down",
+    "cluster_status",
+    "cluster_up",
+    "submit",
+    "token_path_of",
+]

@@ -1,0 +1,134 @@
+"""A Ray cluster on machines that ssh reaches: started, looked at and ended from here.
+
+One file remembers it, beside the experiments; another one holds its token. An experiment that joins the address of
+the cluster finds the token by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ...store import default_directory
+from .hosts import ClusterError, Hosts, on_each
+
+__all__ = ["Cluster", "cluster_down", "cluster_status", "cluster_up", "token_path_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A cluster that was started: its hosts (the first one is the head), and their folder for Ray's files."""
+
+    address: str
+    hosts: tuple[str, ...]
+    folder: str
+    python: str
+    ssh: tuple[str, ...]
+
+    @classmethod
+    def current(cls) -> Cluster | None:
+        """Return the cluster that was started last and not ended, if any."""
+        try:
+            found = json.loads(_file().read_text())
+        except FileNotFoundError:
+            return None
+        return cls(**{**found, "hosts": tuple(found["hosts"]), "ssh": tuple(found["ssh"])})
+
+    @property
+    def reached(self) -> Hosts:
+        """How its hosts are reached."""
+        return Hosts(self.ssh, self.python)
+
+
+def cluster_up(hosts: Sequence[str], *, port: int, python: str, ssh: Sequence[str]) -> Cluster:
+    """Start Ray on all hosts; raise `ClusterError`, with nothing left running, if one of them cannot."""
+    if (there := Cluster.current()) is not None:
+        raise ClusterError(
+            f"there is a cluster already, at {there.address}: end it with `pitchpipe cluster down`"
+        )
+    reached, token = Hosts(tuple(ssh), python), secrets.token_hex(32)
+    folder = f"/tmp/pitchpipe-cluster-{secrets.token_hex(4)}"
+    _require_same_versions(reached, hosts)
+    start = {"op": "start", "folder": folder, "token": token}
+    try:
+        address = reached.ask(hosts[0], {**start, "port": port})["address"]
+        joined = on_each(hosts[1:], lambda host: reached.ask(host, {**start, "address": address}))
+        _raise_errors(joined.values())
+    except BaseException:
+        on_each(hosts, lambda host: reached.ask(host, {"op": "stop", "folder": folder}))
+        raise
+    cluster = Cluster(address=address, hosts=tuple(hosts), folder=folder, python=python, ssh=tuple(ssh))
+    _write(_token_file(), token)
+    _write(_file(), json.dumps(asdict(cluster), indent=1))
+    return cluster
+
+
+def cluster_down(cluster: Cluster) -> dict[str, str]:
+    """End Ray on all hosts; return why it may still run, by host.
+
+    If some cannot be reached, the cluster is remembered, so that this can be done again.
+    """
+    stop = {"op": "stop", "folder": cluster.folder}
+    ended = on_each(cluster.hosts, lambda host: cluster.reached.ask(host, stop))
+    failed = {host: str(result) for host, result in ended.items() if isinstance(result, ClusterError)}
+    if not failed:
+        for file in (_file(), _token_file()):
+            file.unlink(missing_ok=True)
+    return failed
+
+
+def cluster_status(cluster: Cluster) -> dict[str, str]:
+    """Return the state of each host, in words."""
+    look = {"op": "look", "folder": cluster.folder}
+    seen = on_each(cluster.hosts, lambda host: cluster.reached.ask(host, look))
+    return {
+        host: str(result) if isinstance(result, ClusterError) else _state(result["is_running"])
+        for host, result in seen.items()
+    }
+
+
+def token_path_of(address: str) -> str | None:
+    """Return the file with the token of a cluster that was started here; None for all others."""
+    cluster = Cluster.current()
+    return str(_token_file()) if cluster is not None and cluster.address == address else None
+
+
+def _require_same_versions(reached: Hosts, hosts: Sequence[str]) -> None:
+    """Raise `ClusterError` unless all hosts, and this machine, have the same versions."""
+    from .node import do
+
+    here = do({"op": "check"})["versions"]
+    checked = on_each(hosts, lambda host: reached.ask(host, {"op": "check"})["versions"])
+    _raise_errors(checked.values())
+    for host, versions in checked.items():
+        for name, found in versions.items() if isinstance(versions, dict) else ():
+            if found != here[name]:
+                raise ClusterError(f"{host} has {name} {found}, and this machine has {here[name]}")
+
+
+def _raise_errors(results: object) -> None:
+    errors = [str(result) for result in results if isinstance(result, ClusterError)]  # type: ignore[attr-defined]
+    if errors:
+        raise ClusterError("\n".join(errors))
+
+
+def _state(is_running: bool) -> str:
+    return "running" if is_running else "not running"
+
+
+def _file() -> Path:
+    return default_directory() / "cluster.json"
+
+
+def _token_file() -> Path:
+    return default_directory() / "cluster.token"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)

@@ -1,0 +1,118 @@
+"""An experiment as a batch job of Slurm: the script, and its submission."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["SlurmError", "SlurmJob", "batch_script", "submit"]
+
+_WARNING = 120  # seconds before the end of the job's time in which it asks to be requeued
+
+
+class SlurmError(Exception):
+    """Slurm is missing, or refuses; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmJob:
+    """What is submitted: an experiment of a config, on so many nodes, with further options of `sbatch`.
+
+    `overrides` are fields of the config, as `--set` takes them.
+    """
+
+    experiment_id: str
+    config: Path
+    directory: Path
+    nodes: int
+    options: Sequence[str] = ()
+    overrides: Sequence[str] = ()
+
+    @property
+    def log(self) -> Path:
+        """Where the job writes."""
+        return self.directory / f"slurm-{self.experiment_id}.log"
+
+
+def batch_script(job: SlurmJob) -> str:
+    """Return the script of a job; users' options come last, so they win.
+
+    >>> job = SlurmJob(experiment_id="e", config=Path("/w/e.yml"), directory=Path("/w"), nodes=2, options=["time=60"])
+    >>> print(*batch_script(job).splitlines()[:4], sep="\\n")
+    #!/bin/bash
+    #SBATCH --job-name=pitchpipe-e
+    #SBATCH --nodes=2
+    #SBATCH --ntasks-per-node=1
+    """
+    options = [
+        f"job-name=pitchpipe-{job.experiment_id}",
+        f"nodes={job.nodes}",
+        "ntasks-per-node=1",
+        "requeue",
+        "open-mode=append",
+        f"signal=B:TERM@{_WARNING}",
+        f"output={job.log}",
+        *job.options,
+    ]
+    command = [sys.executable, "-P", "-m", f"{__package__}.allocation"]
+    command += [str(job.config), job.experiment_id, str(job.directory), *job.overrides]
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            *(f"#SBATCH --{option}" for option in options),
+            "",
+            "# Starts Ray on all nodes of the job, and runs or resumes the experiment.",
+            f"exec {shlex.join(command)}",
+            "",
+        ]
+    )
+
+
+def submit(job: SlurmJob) -> tuple[str, str]:
+    """Submit a job; return its number, and a warning if its partition cancels the jobs that it preempts.
+
+    Raise `SlurmError` if Slurm refuses the job, or would not requeue it.
+
+    The job is held until it is known that Slurm would requeue it.
+    """
+    if shutil.which("sbatch") is None:
+        raise SlurmError(
+            "there is no sbatch here: submit on a login node of the cluster, or see the script by --print"
+        )
+    job.directory.mkdir(parents=True, exist_ok=True)
+    said = _slurm(["sbatch", "--parsable", "--hold"], batch_script(job))
+    number = said.strip().partition(";")[0]
+    shown = _slurm(["scontrol", "show", "job", "--oneliner", number])
+    if re.search(r"\bRequeue=1\b", shown) is None:
+        _slurm(["scancel", number])
+        raise SlurmError(
+            "Slurm would not requeue the job when it is preempted or out of time (Requeue=0), so it was not started:"
+            " remove the option no-requeue, or ask the administrators"
+        )
+    warning = _about_partition(job, shown)
+    _slurm(["scontrol", "release", number])
+    return number, warning
+
+
+def _about_partition(job: SlurmJob, shown: str) -> str:
+    """Return a warning if the partition of a job cancels the jobs that it preempts; `shown` describes the job."""
+    found = re.search(r"\bPartition=(\S+)", shown)
+    partition = found[1] if found else ""
+    if "PreemptMode=CANCEL" not in _slurm(["scontrol", "show", "partition", "--oneliner", partition]):
+        return ""
+    again = f"submit it again with --experiment-id {job.experiment_id}, which resumes the experiment"
+    return f"partition {partition} may cancel the job instead of requeueing it: then {again}"
+
+
+def _slurm(command: Sequence[str], text: str = "") -> str:
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        raise SlurmError(f"{command[0]} failed: {why}")
+    return done.stdout

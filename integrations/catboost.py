@@ -1,0 +1,43 @@
+"""A callback for CatBoost, for `fit` of its models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..trial_agent import TrialStopped
+from .reporting import TrialReports
+from .requirements import required
+
+required("catboost", "1.0")
+
+__all__ = ["PitchpipeCallback"]
+
+
+class PitchpipeCallback:
+    """Reports the metrics of each iteration.
+
+    `monitor` is the name of the data and that of the metric, `validation-Logloss`; without it the first metric of the
+    last data counts. The training ends when the trial's budget of iterations is spent. CatBoost does not tell callbacks
+    when it has finished, so the script reports the final result: `model.best_score_` has it. Nothing happens outside of
+    a trial.
+    """
+
+    def __init__(self, monitor: str | None = None) -> None:
+        self._monitor = monitor
+
+    def after_iteration(self, info: Any) -> bool:
+        """Report an iteration; return whether the training goes on."""
+        metrics = {
+            f"{data}-{name}": values[-1]
+            for data, by_name in info.metrics.items()
+            for name, values in by_name.items()
+        }
+        last = next(reversed(info.metrics), "")
+        default = next((name for name in metrics if name.startswith(f"{last}-")), "")
+        reports = TrialReports(self._monitor or default)
+        try:
+            reports.report(metrics)
+        except TrialStopped:  # CatBoost would hide it in an error of its own; the next report raises it again
+            return False
+        reports.check()
+        return not reports.is_spent(info.iteration)

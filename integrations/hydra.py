@@ -1,0 +1,181 @@
+"""The sweeper of Hydra: `hydra/sweeper=pitchpipe`, with the search space in Hydra's own syntax and any launcher.
+
+Each job is launched by itself as soon as another one has ended. Two at a time need processes: a launcher may change
+the folder, the environment and the logging of its process.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from ..tuners import NoMoreTrialError
+from .hydra_space import HydraSpace
+from .requirements import required
+
+required("hydra", "1.3")
+config_store = required("hydra.core.config_store", "1.3")
+errors = required("hydra.errors", "1.3")
+overrides_parser = required("hydra.core.override_parser.overrides_parser", "1.3", "hydra")
+plugins = required("hydra.core.plugins", "1.3")
+sweeper = required("hydra.plugins.sweeper", "1.3")
+OmegaConf = required("omegaconf", "2.3", "hydra").OmegaConf
+
+__all__ = ["PitchpipeSweeper", "SweeperOptions"]
+
+
+@dataclass(kw_only=True)
+class SweeperOptions:
+    """The options below `hydra.sweeper`: those of `pitchpipe.Search`, and `n_jobs` that run at the same time.
+
+    `params` are overrides like those of the command line. `folder` is in the folder of the sweep if it is not given;
+    the search in one that is there already is continued. An error of a job ends the sweep, unless `catch` is true.
+    """
+
+    _target_: str = "hydra_plugins.pitchpipe_sweeper.PitchpipeSweeper"
+    n_trials: int = 20
+    n_jobs: int = 1
+    direction: str | None = None
+    metric: str = "default"
+    objectives: Any = None
+    tuner: Any = None
+    seed: int | None = None
+    folder: str | None = None
+    catch: bool = False
+    params: dict[str, str] = field(default_factory=dict)
+
+
+class PitchpipeSweeper(sweeper.Sweeper):
+    """Searches among the overrides of a multirun; what the task function returns is the result of its trial."""
+
+    def __init__(
+        self, *, n_jobs: int, folder: str | None, catch: bool, params: Mapping[str, str], **options: Any
+    ) -> None:
+        self._jobs, self._folder, self._catch, self._params = n_jobs, folder, catch, params
+        self._options = {name: _plain(value) for name, value in options.items()}
+
+    def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
+        """Take what the jobs are made of."""
+        self.hydra_context, self.config = hydra_context, config
+        self.launcher = plugins.Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+
+    def sweep(self, arguments: list[str]) -> None:
+        """Search, and write the best overrides into the folder of the sweep."""
+        from .. import Search  # pyright: ignore[reportMissingImports]  (not for all who use Hydra)
+
+        folder = Path(self.config.hydra.sweep.dir).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        OmegaConf.save(self.config, folder / "multirun.yaml")
+        parser = overrides_parser.OverridesParser.create(config_loader=self.hydra_context.config_loader)
+        given = [*(f"{name}={value}" for name, value in self._params.items()), *arguments]
+        space = HydraSpace(parser.parse_overrides(given))
+        with Search(space.form, folder=self._folder or folder / "pitchpipe", **self._options) as search:
+            search.reclaim()
+            _Sweep(search, lambda trial: self._launch(trial, space), catch=self._catch).run(self._jobs)
+            OmegaConf.save(_outcome(search.results()), folder / "optimization_results.yaml")
+
+    def _launch(self, trial: Any, space: HydraSpace) -> Any:
+        """Run a job to its end, and return what it returned; raise its error."""
+        overrides = space.overrides(trial.parameters)
+        self.validate_batch_is_legal([overrides])
+        (job,) = self.launcher.launch([overrides], initial_job_idx=trial.number)
+        return job.return_value
+
+
+class _Sweep:
+    """The jobs of a search, one or several at a time."""
+
+    def __init__(self, search: Any, launch: Callable[[Any], Any], *, catch: bool) -> None:
+        self._search, self._launch, self._catch = search, launch, catch
+
+    def run(self, at_once: int) -> None:
+        """Run jobs until there is none left; raise `HydraException` for the first that fails, unless it is caught."""
+        if at_once > 1:
+            self._run_processes(at_once)
+            return
+        while (trial := self._next()) is not None:
+            self._tell(trial, *_outcome_of(self._launch, trial))
+
+    def _run_processes(self, at_once: int) -> None:
+        running: dict[Any, tuple[Any, Any]] = {}
+        try:
+            while True:
+                while len(running) < at_once and (trial := self._next()) is not None:
+                    connection, process = _started(self._launch, trial)
+                    running[connection] = trial, process
+                if not running:
+                    return
+                for connection in wait(list(running)):
+                    trial, process = running.pop(connection)
+                    self._tell(trial, *_received(connection, process))
+        finally:
+            for _, process in running.values():
+                process.terminate()
+                process.join()
+
+    def _next(self) -> Any:
+        try:
+            return self._search.ask()
+        except NoMoreTrialError:
+            return None
+
+    def _tell(self, trial: Any, value: Any, error: str) -> None:
+        if not error:
+            self._search.tell(trial, value)
+            return
+        self._search.fail(trial, error)
+        if not self._catch:
+            raise errors.HydraException(f"job {trial.number} failed ({trial.parameters}):\n{error}")
+
+
+def _plain(value: Any) -> Any:
+    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+
+
+def _outcome_of(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, str]:
+    """Return what a job returned and no error, or its error."""
+    try:
+        return launch(trial), ""
+    except Exception:  # noqa: BLE001  (whatever the job does)
+        return None, traceback.format_exc().strip()
+
+
+def _started(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, Any]:
+    """Start a job in a process of its own; return where its outcome comes from, and the process."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    # A fork has the script, its modules and the launcher as they are.
+    process = multiprocessing.get_context("fork").Process(
+        target=lambda: sender.send(_outcome_of(launch, trial))
+    )
+    process.start()
+    sender.close()
+    return receiver, process
+
+
+def _received(connection: Any, process: Any) -> tuple[Any, str]:
+    """Return the outcome of a job that has ended."""
+    try:
+        found = connection.recv()
+    except EOFError:
+        found = None
+    process.join()
+    connection.close()
+    return found or (None, f"its process ended with exit code {process.exitcode}")
+
+
+def _outcome(result: Any) -> dict[str, Any]:
+    """Return what is written about a sweep, with the names that Hydra's other sweepers use."""
+    best = result.best
+    if isinstance(best, list):
+        solutions = [{"params": dict(one.parameters), "values": dict(one.value)} for one in best]
+        return {"name": "pitchpipe", "solutions": solutions}
+    if best is None:
+        return {"name": "pitchpipe", "best_params": None, "best_value": None}
+    return {"name": "pitchpipe", "best_params": dict(best.parameters), "best_value": best.value}

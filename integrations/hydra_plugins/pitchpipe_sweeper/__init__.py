@@ -1,0 +1,18 @@
+"""Where Hydra finds the sweeper: it imports the modules of the namespace `hydra_plugins`."""
+
+from __future__ import annotations
+
+from hydra.core.config_store import ConfigStore  # pyright: ignore[reportMissingImports]
+
+from pitchpipe.integrations import hydra as adapter
+
+__all__ = ["PitchpipeSweeper"]
+
+
+class PitchpipeSweeper(adapter.PitchpipeSweeper):
+    """The sweeper: Hydra takes only classes that are defined in this namespace."""
+
+
+ConfigStore.instance().store(
+    group="hydra/sweeper", name="pitchpipe", node=adapter.SweeperOptions, provider="pitchpipe"
+)

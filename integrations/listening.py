@@ -1,0 +1,120 @@
+"""What the trackers of experiments share: a run for each trial, kept by a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ..manager.hooks import Callback
+from ..trial_agent import flat_arguments
+
+__all__ = ["Row", "RunListener"]
+
+Row = Mapping[str, Any]
+_OURS = {
+    "trial_id",
+    "sequence_id",
+    "parameters",
+    "training_iteration",
+    "attempt",
+    "done",
+    "time",
+    "time_total_s",
+}
+_log = logging.getLogger(__name__)
+
+
+class RunListener(Callback):
+    """Passes an experiment on to a tracker, in order, on one thread, so that a slow tracker delays no trial.
+
+    A subclass says how to open, fill and close a run. When a call raises, that is logged and the tracker gets nothing
+    more. The end of the experiment waits until the tracker has everything.
+    """
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Any] = {}
+        self._worker: ThreadPoolExecutor | None = None
+        self._has_failed = threading.Event()
+
+    # for subclasses to override; all are called on the thread of the tracker
+
+    def open_experiment(self, experiment: Row) -> None:
+        """Prepare the tracker for an experiment that begins or continues."""
+
+    def open_run(self, trial: Row, parameters: Mapping[str, Any]) -> Any:
+        """Return a new run, or the one that an earlier manager opened for this trial."""
+        raise NotImplementedError
+
+    def log(self, run: Any, metrics: Mapping[str, float], step: int) -> None:
+        """Take the numbers of a result; `step` is 1 for the first."""
+        raise NotImplementedError
+
+    def close_run(self, run: Any, trial: Row) -> None:
+        """End a run as its trial ended."""
+        raise NotImplementedError
+
+    def close_experiment(self, experiment: Row) -> None:
+        """Take the outcome of the experiment; runs that are still open have been closed."""
+
+    # what the manager calls
+
+    def setup(self, experiment: Row) -> None:
+        """Begin."""
+        self._worker = ThreadPoolExecutor(1, "tracker")
+        self._pass_on(self.open_experiment, experiment)
+
+    def on_trial_start(self, trial: Row) -> None:
+        """Open a run for the first attempt of a trial."""
+        self._pass_on(self._open, trial)
+
+    def on_trial_result(self, trial: Row, result: Row) -> None:
+        """Log the numbers of a result."""
+        numbers = {name: value for name, value in result.items() if name not in _OURS and _is_number(value)}
+        self._pass_on(self._log, trial, numbers, result["training_iteration"])
+
+    def on_trial_complete(self, trial: Row) -> None:
+        """Close the run."""
+        self._pass_on(self._close, trial)
+
+    def on_trial_error(self, trial: Row) -> None:
+        """Close the run."""
+        self._pass_on(self._close, trial)
+
+    def on_experiment_end(self, experiment: Row) -> None:
+        """Wait until the tracker has everything."""
+        self._pass_on(self.close_experiment, experiment)
+        if self._worker is not None:
+            self._worker.shutdown()
+
+    def _open(self, trial: Row) -> None:
+        if trial["trial_id"] not in self._runs:
+            self._runs[trial["trial_id"]] = self.open_run(trial, flat_arguments(trial["parameters"]))
+
+    def _log(self, trial: Row, numbers: Mapping[str, float], step: int) -> None:
+        self._open(trial)  # it may have started under an earlier manager
+        self.log(self._runs[trial["trial_id"]], numbers, step)
+
+    def _close(self, trial: Row) -> None:
+        if trial["start_time"] is not None:
+            self._open(trial)
+            self.close_run(self._runs.pop(trial["trial_id"]), trial)
+
+    def _pass_on(self, action: Callable[..., None], *rows: Any) -> None:
+        if self._worker is not None:
+            self._worker.submit(self._do, action, *rows)
+
+    def _do(self, action: Callable[..., None], *rows: Any) -> None:
+        if self._has_failed.is_set():
+            return
+        try:
+            action(*rows)
+        except Exception:  # noqa: BLE001  (the tracker's)
+            self._has_failed.set()
+            _log.exception("%s failed; it gets nothing more", type(self).__name__)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

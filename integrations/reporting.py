@@ -1,0 +1,63 @@
+"""What the callbacks share: how the metrics of a training become the results of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..trial_agent import get_budget, get_trial_id, report_final_result, report_intermediate_result
+
+__all__ = ["TrialReports"]
+
+
+class TrialReports:
+    """The results of one training; outside of a trial nothing is reported.
+
+    A result is a dict with all metrics, and that called `monitor` as `default`.
+
+    >>> reports = TrialReports("loss")
+    >>> reports.report({"loss": 0.5})
+    >>> reports.is_spent(steps=100)
+    False
+    """
+
+    def __init__(self, monitor: str, *, final: bool = True) -> None:
+        self.monitor = monitor
+        self._final = final
+        self._last: dict[str, float] | None = None
+        self._names: list[str] = []
+
+    def report(self, metrics: Mapping[str, Any]) -> None:
+        """Report an intermediate result; nothing if the monitored metric is not measured in this step."""
+        self._names = list(metrics)
+        if is_in_trial() and self.monitor in metrics:
+            self._last = self._result(metrics)
+            report_intermediate_result(self._last)
+
+    def is_spent(self, steps: int) -> bool:
+        """Return whether so many intermediate results are the trial's whole budget, so that the training ends."""
+        budget = get_budget()
+        return budget is not None and steps >= budget
+
+    def finish(self, metrics: Mapping[str, Any] | None = None) -> None:
+        """Report the final result: these metrics, or the last ones; raise ValueError if there are none."""
+        if not is_in_trial():
+            return
+        self.check()
+        if self._final:
+            report_final_result(self._last if metrics is None else self._result(metrics))
+
+    def check(self) -> None:
+        """Raise ValueError if the monitored metric was not among the metrics so far."""
+        if is_in_trial() and self._last is None:
+            known = ", ".join(self._names) or "none"
+            raise ValueError(f"monitor: no metric is called {self.monitor!r}; the metrics are: {known}")
+
+    def _result(self, metrics: Mapping[str, Any]) -> dict[str, float]:
+        numbers = {name: float(value) for name, value in metrics.items()}
+        return {"default": numbers[self.monitor], **numbers}
+
+
+def is_in_trial() -> bool:
+    """Return whether this process belongs to a trial."""
+    return get_trial_id() != "STANDALONE"

@@ -1,0 +1,54 @@
+"""A callback for XGBoost, for `xgboost.train`, `xgboost.cv` and the estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .reporting import TrialReports
+from .requirements import required
+
+xgboost = required("xgboost", "2.0")
+
+__all__ = ["PitchpipeCallback"]
+
+
+class PitchpipeCallback(xgboost.callback.TrainingCallback):
+    """Reports the metrics of each round, and at the end those of the best round, or of the last if none is best.
+
+    `monitor` is as XGBoost prints it, `validation-logloss`; without it the last metric counts, as in early stopping.
+    The training ends when the trial's budget of rounds is spent. With `final=False` the script reports the final result
+    itself. Nothing happens outside of a trial.
+    """
+
+    def __init__(self, monitor: str | None = None, *, final: bool = True) -> None:
+        super().__init__()
+        self._monitor, self._final = monitor, final
+        self._rounds: list[dict[str, float]] = []
+
+    def before_training(self, model: Any) -> Any:
+        """Start over: an estimator may be fitted several times with the same callback."""
+        self._rounds = []
+        self._reports = TrialReports(self._monitor or "", final=self._final)
+        return model
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Any]) -> bool:
+        """Report a round; return whether it was the last of the budget."""
+        metrics = _latest(evals_log)
+        self._reports.monitor = self._monitor or next(reversed(metrics), "")
+        self._rounds.append(metrics)
+        self._reports.report(metrics)
+        self._reports.check()
+        return self._reports.is_spent(epoch + 1)
+
+    def after_training(self, model: Any) -> Any:
+        """Report the final result."""
+        best = model.attr("best_iteration")
+        self._reports.finish(self._rounds[-1 if best is None else int(best)])
+        return model
+
+
+def _latest(log: Mapping[str, Any]) -> dict[str, float]:
+    """Return the last value of each metric; that of a cross-validation is a mean with a deviation."""
+    last = {f"{data}-{name}": values[-1] for data, by_name in log.items() for name, values in by_name.items()}
+    return {name: value[0] if isinstance(value, tuple) else value for name, value in last.items()}

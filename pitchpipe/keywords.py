@@ -1,0 +1,131 @@
+"""The keyword arguments of `Experiment`, `minimize` and `maximize`, as editors and notebooks complete them."""
+
+# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict, TypeVar
+
+__all__ = ["Algorithm", "Direction", "ExperimentOptions", "SearchOptions", "completed", "objectives_of"]
+
+Algorithm = str | Mapping[str, Any]
+Direction = Literal["minimize", "maximize"]
+Duration = float | str
+Points = Sequence[Mapping[str, Any]]
+Made = TypeVar("Made", bound=Callable[..., Any])
+
+
+class SearchOptions(TypedDict, total=False):
+    """The arguments of `minimize` and `maximize` that are those of `Search`."""
+
+    folder: str | Path | None
+    metric: str
+    tuner: Algorithm | None
+    assessor: Algorithm | None
+    constraints: Sequence[str] | None
+    defaults: Mapping[str, Any] | None
+    initial_points: Points | None
+    priors: Mapping[str, Any] | None
+    stop_when: Mapping[str, Any] | None
+    seed: int | None
+    name: str | None
+
+
+class ExperimentOptions(TypedDict, total=False):
+    """The fields of experiment.yml that `Experiment` takes; docs/config.md says what each means."""
+
+    experiment_name: str
+    experiment_type: str
+    search_space_file: str | Path
+    constraints: Sequence[str]
+    defaults: Mapping[str, Any]
+    keep_close: bool
+    initial_points: Points
+    priors: Mapping[str, Any]
+    warm_start: str | Mapping[str, Any] | Sequence[Any]
+    objectives: Points
+    repeats: int | Mapping[str, Any]
+    trial_command: str
+    trial_code_directory: str | Path
+    trial_concurrency: int
+    trial_cpu_number: float
+    trial_gpu_number: float
+    trial_memory_size: int | str
+    trial_resources: Mapping[str, float]
+    trial_environment: Mapping[str, str]
+    trial_start: Literal["auto", "warm", "cold"]
+    resources: Mapping[str, float]
+    max_experiment_duration: Duration
+    max_trial_number: int
+    stop_when: Mapping[str, Any]
+    max_trial_duration: Duration
+    max_identical_failures: int
+    max_failures: int | Mapping[str, int]
+    fail_fast: bool
+    checkpoint: Mapping[str, Any]
+    storage_path: str | Path
+    reuse_actors: bool
+    seed: int
+    durability: Literal["process", "power"]
+    kill_grace: Duration
+    orphan_timeout: Duration
+    agent_timeout: Duration
+    dispatcher_timeout: Duration
+    nni_manager_ip: str
+    use_annotation: bool
+    debug: bool
+    log_level: str
+    experiment_working_directory: str | Path
+    tuner_gpu_indices: int | str | Sequence[int]
+    tuner: Algorithm
+    assessor: Algorithm
+    trackers: Mapping[str, Mapping[str, Any]]
+    training_service: Mapping[str, Any]
+    shared_storage: Mapping[str, Any]
+
+
+def completed(options: type) -> Callable[[Made], Made]:
+    """Return a decorator that writes the `options` (a TypedDict) into a signature in place of `**options`.
+
+    Type checkers know them; this is for those who look at the signature of a running program.
+
+    >>> @completed(SearchOptions)
+    ... def search(space, **options): pass
+    >>> list(inspect.signature(search).parameters)[:3]
+    ['space', 'folder', 'metric']
+    """
+
+    def decorator(made: Made) -> Made:
+        signature = inspect.signature(made)
+        *own, _ = signature.parameters.values()
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+            for name, annotation in options.__annotations__.items()
+        ]
+        made.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportFunctionMemberAccess]
+        return made
+
+    return decorator
+
+
+def objectives_of(
+    direction: str | None, metric: str, objectives: Points | None
+) -> list[dict[str, Any]] | None:
+    """Return the `objectives` of a config: as given, or one; None for the defaults of the plug-ins.
+
+    Raise `TypeError` if both are given.
+
+    >>> objectives_of("maximize", "accuracy", None)
+    [{'name': 'accuracy', 'direction': 'maximize'}]
+    """
+    if objectives is not None:
+        if direction is not None or metric != "default":
+            raise TypeError("give objectives, or the direction of one metric, not both")
+        return [dict(one) for one in objectives]
+    if direction is None and metric == "default":
+        return None
+    return [{"name": metric, "direction": direction or "minimize"}]

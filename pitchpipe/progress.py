@@ -1,0 +1,152 @@
+"""What `Experiment.run` shows while it runs: a line on a terminal, a bar in a notebook, nothing elsewhere."""
+
+# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import html
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+__all__ = ["Look", "line_of", "shown_pages", "shown_progress"]
+
+_INTERVAL = 0.5
+
+Look = tuple[str, int, int | None]
+"""A line, how many trials have ended, and how many there will be, if that is known."""
+
+
+def line_of(runner: Any) -> Look:
+    """Return what there is to show of a running experiment."""
+    from .store.reading import counts_text, number_text
+
+    ended = len(runner.trials) - len(runner.live)
+    total = runner.limits.max_trial_number
+    counts = counts_text({status.value: count for status, count in runner.counts.items() if count})
+    best = [
+        f"{objective.name} {number_text(value)}"
+        for trial in runner.best.front[:1]
+        for objective, value in zip(runner.objectives, trial.values or (), strict=False)
+    ]
+    found = f"best of trial {runner.best.front[0].sequence_id}: {', '.join(best)}" if best else ""
+    of_total = f" of {total}" if total else ""
+    return " | ".join(filter(None, [f"{ended}{of_total} trials", counts, found])), ended, total
+
+
+@contextmanager
+def shown_progress(manager: Any, *, is_wanted: bool) -> Iterator[None]:
+    """Show the progress of a manager in a block, where somebody sees it."""
+    draw = _drawer() if is_wanted else None
+    if draw is None:
+        yield
+        return
+    latest: list[Look] = []
+    due = monotonic()
+
+    def look() -> None:
+        nonlocal due
+        if manager.runner is not None and monotonic() >= due:
+            latest[:] = [line_of(manager.runner)]
+            due = monotonic() + _INTERVAL
+
+    manager.watch(look)
+    try:
+        with _drawn(draw, latest):
+            yield
+    finally:
+        if manager.runner is not None:
+            draw(line_of(manager.runner), is_last=True)
+
+
+@contextmanager
+def _drawn(draw: Callable[..., None], latest: list[Look]) -> Iterator[None]:
+    """Draw the latest look now and then, in a thread: a slow terminal does not delay trials."""
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.wait(_INTERVAL):
+            if latest:
+                draw(latest[0], is_last=False)
+
+    thread = threading.Thread(target=work, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _drawer() -> Callable[..., None] | None:
+    """Return what draws a look: in a cell, on a terminal; None where nobody sees it."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is not None:
+        return _Cell().draw
+    return _Terminal().draw if sys.stderr.isatty() else None
+
+
+class _Cell:
+    """A bar under the cell of a notebook."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def draw(self, look: Look, *, is_last: bool) -> None:
+        del is_last
+        from IPython.display import HTML, display
+
+        line, ended, total = look
+        bar = f'<progress value="{ended}" max="{total}"></progress> ' if total else ""
+        shown = HTML(f"{bar}{html.escape(line)}")
+        if self._handle is None:
+            self._handle = display(shown, display_id=True)
+        else:
+            self._handle.update(shown)
+
+
+class _Terminal:
+    """A line that is written over."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._status = self._console.status("")
+
+    def draw(self, look: Look, *, is_last: bool) -> None:
+        from rich.markup import escape
+
+        if is_last:
+            self._status.stop()
+            self._console.print(escape(look[0]), highlight=False)
+            return
+        self._status.update(escape(look[0]))
+        self._status.start()
+
+
+@contextmanager
+def shown_pages(folder: Any, *, is_wanted: bool) -> Iterator[None]:
+    """Serve the pages of an experiment in a block, and print their address once they respond."""
+    if not is_wanted:
+        yield
+        return
+    from .server import ServerProcess
+
+    with ServerProcess(folder.path.parent, folder.experiment_id) as server:
+        threading.Thread(target=_print_address, args=(server, folder), name="pages", daemon=True).start()
+        yield
+
+
+def _print_address(server: Any, folder: Any) -> None:
+    from .server import ServerError
+
+    try:
+        print(f"web pages: {server.url()}/ui/{folder.experiment_id}", file=sys.stderr, flush=True)
+    except (ServerError, OSError, ValueError) as error:
+        if server.is_running:  # a run may end before its pages respond
+            print(f"there are no web pages: {error}", file=sys.stderr, flush=True)

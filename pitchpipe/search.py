@@ -1,0 +1,359 @@
+"""`Search`: ask for parameters and tell results, in loops of your own; `minimize` and `maximize`: such a loop."""
+
+# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import traceback
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, Unpack
+
+from .keywords import Algorithm, Direction, SearchOptions, completed, objectives_of
+from .plots import Plots
+from .progress import shown_progress
+from .results import ExperimentResult, Interrupted, result_of
+
+__all__ = ["Search", "SearchTrial", "maximize", "minimize"]
+
+TrialFunction = Callable[[dict[str, Any]], Any]
+Errors = type[Exception] | tuple[type[Exception], ...]
+_ERROR_CHARACTERS = 4096
+
+
+class _Scratch:
+    """A temporary folder that goes with this object; a warning as of `TemporaryDirectory` would be no news."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="pitchpipe-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+class SearchTrial:
+    """A trial that you run: its `parameters`, its `id`, its `number` in the search.
+
+    `budget` is how long to train, in the tuner's unit, and `seed` the seed of a repeat; None where there is none.
+    """
+
+    def __init__(self, session: Any, order: Any) -> None:
+        from .protocol import parameters_of, seed_of_repeat
+
+        self.id: str = order.trial_id
+        self.number: int = order.sequence_id
+        self.attempt: int = order.attempt
+        self.parameters: dict[str, Any] = parameters_of(order.record)
+        self.budget: float | None = order.budget
+        self.seed: int | None = seed_of_repeat(order.record)
+        self.stop_reason: str | None = None
+        self._session = session
+
+    def __repr__(self) -> str:
+        return f"<trial {self.number} ({self.id}): {self.parameters}>"
+
+    def report(self, step: int, value: Any) -> None:
+        """Report an intermediate result: a number, or a dict with the metrics; steps rise by one.
+
+        A step that was reported before changes nothing. Raises `TypeError` or `ValueError` for another value or step,
+        `TrialOverError` for a trial that has ended.
+        """
+        from .trial_agent import metric_text
+
+        self.stop_reason = self._session.report(self.id, self.attempt, step, metric_text(value))
+
+    def should_stop(self) -> bool:
+        """Return whether the assessor has decided, at the last report, that the trial is not worth its time."""
+        return self.stop_reason is not None
+
+
+class Search(Plots):
+    """A search whose trials you run: `ask` for parameters, `tell` the result, in any order and number.
+
+    Without a `folder`, the results go with the search. In a folder they stay: a later process, or several at once on
+    the same machine, continue the search, and the command line, pages and figures show it. A folder that has a search
+    needs no other argument; those that are given must be the same. `n_trials` bounds the number of trials, of all
+    processes. `direction` is that of the only `metric`; `objectives`, like all other arguments, is the field of
+    experiment.yml, see docs/config.md. Raises `ConfigError`, `DispatcherError` for plug-ins that cannot be made,
+    `FolderError`, `StoreError`, and `ValueError` for a folder with another search or a tuner that pauses trials.
+
+    >>> from pitchpipe import Search, uniform
+    >>> with Search({"x": uniform(-5, 5)}, tuner="Random", seed=1) as search:
+    ...     for _ in range(20):
+    ...         trial = search.ask()
+    ...         status = search.tell(trial, (trial.parameters["x"] - 1) ** 2)
+    ...     best = search.results().best
+    >>> status, 0 < best.parameters["x"] < 2
+    ('SUCCEEDED', True)
+    """
+
+    def __init__(
+        self,
+        space: Mapping[str, Any] | None = None,
+        *,
+        folder: str | Path | None = None,
+        n_trials: int | None = None,
+        direction: Direction | None = None,
+        metric: str = "default",
+        objectives: Sequence[Mapping[str, Any]] | None = None,
+        tuner: Algorithm | None = None,
+        assessor: Algorithm | None = None,
+        constraints: Sequence[str] | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        initial_points: Sequence[Mapping[str, Any]] | None = None,
+        priors: Mapping[str, Any] | None = None,
+        stop_when: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        from .manager import SearchSession
+
+        given = {
+            "objectives": objectives_of(direction, metric, objectives),
+            "tuner": tuner,
+            "assessor": assessor,
+            "constraints": constraints,
+            "defaults": defaults,
+            "initial_points": initial_points,
+            "priors": priors,
+            "stop_when": stop_when,
+            "seed": seed,
+            "experiment_name": name,
+            "max_trial_number": n_trials,
+        }
+        config = _config(space, {key: value for key, value in given.items() if value is not None})
+        if config is None and folder is None:
+            raise TypeError("a new search needs a space: Search({'x': pitchpipe.uniform(0, 1)})")
+        self._scratch = _Scratch() if folder is None else None
+        path = self._scratch.path / "search" if self._scratch is not None else Path(folder or "")
+        self._session = SearchSession(path, config)
+        self._closing = weakref.finalize(self, self._session.close)
+        self._session.running()  # raises what cannot be continued
+
+    def __enter__(self) -> Search:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the search; results stay readable as long as the search itself, those in a folder for good."""
+        self._closing()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the search."""
+        return self._session.folder.path
+
+    def ask(self) -> SearchTrial:
+        """Return the next trial to run; raise `NoMoreTrialError` if there is none now."""
+        from .tuners import NoMoreTrialError
+
+        order = self._session.begin()
+        if order is None:
+            raise NoMoreTrialError(self._session.why_none())
+        return SearchTrial(self._session, order)
+
+    def tell(self, trial: SearchTrial | str, value: Any = None) -> str:
+        """Take the result of a trial, which is given by itself or its id; return its status.
+
+        The result is a number, or a dict with a number for each objective; without one it is the last report. A trial
+        that `should_stop` ends as EARLY_STOPPED whatever its result; NaN ends it as FAILED. Raises `ValueError` or
+        `TypeError` for a result that is not a number, `UnknownTrialError`, and `TrialOverError` if it was told
+        already; then nothing changes.
+        """
+        from .trial_agent import metric_text
+
+        text = None if value is None else metric_text(value)
+        return self._session.end(*_key(trial), final=text).status.value
+
+    def fail(self, trial: SearchTrial | str, reason: str = "failed") -> str:
+        """End a trial that has no result; the tuner learns that it failed. Return its status; raise as `tell`."""
+        return self._session.fail(*_key(trial), error=reason).status.value
+
+    def give_back(self, trial: SearchTrial | str) -> str:
+        """End a trial without judging it, to be asked for again, at most four times; return its status."""
+        return self._session.fail(*_key(trial), error="given back", lost=True).status.value
+
+    def running(self) -> list[SearchTrial]:
+        """Return the trials that were asked for and not told yet, of all processes that share the folder."""
+        return [SearchTrial(self._session, trial) for trial in self._session.running()]
+
+    def reclaim(self) -> int:
+        """Give back the trials of processes that have ended; return how many.
+
+        Only for loops in which the process that asks also tells.
+        """
+        return self._session.reclaim()
+
+    def results(self) -> ExperimentResult:
+        """Return the results so far, of all processes."""
+        return result_of(self.folder, keeps=self._scratch)
+
+    def _folder_to_plot(self) -> Path:
+        return self.folder
+
+
+@completed(SearchOptions)
+def minimize(
+    function: TrialFunction,
+    space: Mapping[str, Any],
+    n_trials: int,
+    *,
+    timeout: float | None = None,
+    catch: Errors = (),
+    progress: bool = True,
+    **options: Unpack[SearchOptions],
+) -> ExperimentResult:
+    """Search for the parameters with the smallest result of a function, in this process; return the results.
+
+    The function gets the parameters as a dict; its result is what it returns, or else reports last: a number, or a dict
+    with the `metric`. It is called for `n_trials` trials, or for `timeout` seconds (a call is not interrupted). Errors
+    of the types in `catch` are failed trials; all others end the search, too. In a `folder`, a later call continues the
+    search up to `n_trials` in all, and several processes share them. With `progress`, a terminal or a notebook shows
+    how far it is. The `options` are those of `Search`, as is what
+    is raised. Ctrl-C raises `Interrupted`, a KeyboardInterrupt with the results so far as its `result`.
+
+    >>> from pitchpipe import minimize, uniform
+    >>> result = minimize(lambda parameters: (parameters["x"] - 1) ** 2, {"x": uniform(-5, 5)}, 25, seed=1)
+    >>> abs(result.best.parameters["x"] - 1) < 0.1, len(result.trials)
+    (True, 25)
+    """
+    with Search(space, n_trials=n_trials, direction="minimize", **options) as search:
+        return _run(search, function, timeout, catch, progress)
+
+
+@completed(SearchOptions)
+def maximize(
+    function: TrialFunction,
+    space: Mapping[str, Any],
+    n_trials: int,
+    *,
+    timeout: float | None = None,
+    catch: Errors = (),
+    progress: bool = True,
+    **options: Unpack[SearchOptions],
+) -> ExperimentResult:
+    """Search for the parameters with the largest result of a function; otherwise as `minimize`.
+
+    >>> from pitchpipe import maximize, randint
+    >>> maximize(lambda parameters: parameters["n"], {"n": randint(0, 4)}, 10).best.value
+    3.0
+    """
+    with Search(space, n_trials=n_trials, direction="maximize", **options) as search:
+        return _run(search, function, timeout, catch, progress)
+
+
+def _config(space: Mapping[str, Any] | None, fields: dict[str, Any]) -> Any:
+    """Return the config of a search, None without a space: the folder has it."""
+    from .config import ExperimentConfig
+
+    if space is None:
+        if fields:
+            raise TypeError(f"without a space, the search in the folder decides {', '.join(sorted(fields))}")
+        return None
+    data = {"search_space": dict(space), "training_service": {"platform": "local"}, **fields}
+    return ExperimentConfig.from_dict(data, needs_command=False)
+
+
+def _key(trial: SearchTrial | str) -> tuple[str, int | None]:
+    return (trial, None) if isinstance(trial, str) else (trial.id, trial.attempt)
+
+
+# ------------------------------------------------------------------ the loop of minimize
+
+
+def _run(
+    search: Search, function: TrialFunction, timeout: float | None, catch: Errors, progress: bool
+) -> ExperimentResult:
+    from .tuners import NoMoreTrialError
+
+    deadline = None if timeout is None else monotonic() + timeout
+    search.reclaim()
+    try:
+        with shown_progress(search._session, is_wanted=progress):
+            while deadline is None or monotonic() < deadline:
+                try:
+                    trial = search.ask()
+                except NoMoreTrialError:
+                    if search.reclaim():  # of a process that ended meanwhile
+                        continue
+                    break
+                with suppress(*_types(catch)):  # it is a failed trial, with its traceback
+                    _run_trial(search, trial, function)
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"the search in {search.folder} was interrupted", search.results()) from error
+    return search.results()
+
+
+def _types(errors: Errors) -> tuple[type[Exception], ...]:
+    return errors if isinstance(errors, tuple) else (errors,)
+
+
+def _run_trial(search: Search, trial: SearchTrial, function: TrialFunction) -> None:
+    """Call the function and tell its result; a trial that is interrupted is asked for again."""
+    from .trial_agent import TrialStopped
+
+    channel = _Channel(search, trial)
+    try:
+        with channel.entered():
+            returned = function(dict(trial.parameters))
+        search.tell(trial, channel.final if returned is None else returned)
+    except TrialStopped:
+        search.tell(trial)
+    except Exception:
+        search.fail(trial, traceback.format_exc().strip()[-_ERROR_CHARACTERS:])
+        raise
+    except BaseException:
+        search.give_back(trial)
+        raise
+
+
+class _Channel:
+    """What `report_intermediate_result` and the like do inside a function that `minimize` calls."""
+
+    checkpoint: str | None = None
+
+    def __init__(self, search: Search, trial: SearchTrial) -> None:
+        self.experiment_id = search.folder.name
+        self.trial_id, self.sequence_id = trial.id, trial.number
+        self.budget, self.seed = trial.budget, trial.seed
+        self.final: Any = None
+        self._trial = trial
+        self._steps = 0
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Be the channel of this process."""
+        from .trial_agent import current
+
+        before = current.channel
+        current.enter(self)
+        try:
+            yield
+        finally:
+            current.enter(before)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the trial's parameters."""
+        return dict(self._trial.parameters)
+
+    def report(self, kind: str, value: str) -> None:
+        """Take a result, JSON text; raise `TrialStopped` if the trial should stop."""
+        from .protocol import loads
+        from .trial_agent import TrialStopped
+
+        if kind == "final":
+            self.final = loads(value) if self.final is None else self.final
+            return
+        self._trial.report(self._steps, loads(value))
+        self._steps += 1
+        if self._trial.should_stop():
+            raise TrialStopped
+
+    def save(self, fill: Callable[[str], object]) -> None:
+        """Keep no checkpoint: a trial that is begun again begins from the start."""

@@ -1,0 +1,132 @@
+"""NNI's REST API under `/api/v1/nni`, to read: for dashboards and scripts that were written for it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from ...store.reading import (
+    ExperimentView,
+    TrialQuery,
+    nni_export,
+    nni_job,
+    nni_jobs,
+    nni_metadata,
+    nni_metrics,
+    nni_profile,
+    nni_statistics,
+)
+from ..experiments import Experiments
+from .common import TrialName, json_response, view_of
+from .models import Status
+
+__all__ = ["router"]
+
+router = APIRouter(include_in_schema=False)
+_CURRENT = "current"
+Kind = Literal["PERIODICAL", "FINAL"] | None
+_VERSION = "3.0.0"  # whose interface this is
+
+
+def _view(request: Request) -> ExperimentView:
+    """Return the experiment in front of the path, where NNI has its url_prefix; the current one without it."""
+    return view_of(request, request.path_params.get("experiment", _CURRENT))
+
+
+@router.get("/version")
+def get_version() -> Response:
+    """Return the version of NNI whose interface this is."""
+    return Response(_VERSION, media_type="text/plain")
+
+
+@router.get("/check-status")
+def check_status(request: Request) -> Response:
+    """Return the status of the experiment and what ended it."""
+    summary = _view(request).summary()
+    return json_response(
+        {"status": summary["status"], "errors": [summary["error"]] if summary["error"] else []}
+    )
+
+
+@router.get("/experiment")
+def get_profile(request: Request) -> Response:
+    """Return the config and how far the experiment is."""
+    return json_response(nni_profile(_view(request)))
+
+
+@router.get("/experiment-metadata")
+def get_metadata(request: Request) -> Response:
+    """Return the line of the experiment in the list of all."""
+    return json_response(nni_metadata(_view(request)))
+
+
+@router.get("/experiments-info")
+def list_metadata(request: Request) -> Response:
+    """Return a line for each experiment."""
+    experiments: Experiments = request.app.state.experiments
+    return json_response([nni_metadata(view) for view in experiments.views()])
+
+
+@router.get("/job-statistics")
+def get_statistics(request: Request) -> Response:
+    """Return how many trials have each status."""
+    return json_response(nni_statistics(_view(request)))
+
+
+@router.get("/trial-jobs")
+def list_jobs(request: Request, status: Annotated[Status | None, Query()] = None) -> Response:
+    """Return the trials."""
+    return json_response(
+        nni_jobs(_view(request), TrialQuery(statuses=[status] if status else (), limit=None))
+    )
+
+
+@router.get("/trial-jobs/{trial}")
+def get_job(request: Request, trial: TrialName) -> Response:
+    """Return a trial."""
+    view = _view(request)
+    return json_response(nni_job(view, view.trial(trial)))
+
+
+@router.get("/metric-data")
+def list_metrics(request: Request, type: Kind = None) -> Response:
+    """Return the results of all trials."""
+    return _metrics(_view(request), None, type)
+
+
+@router.get("/metric-data-latest")
+def list_latest_metrics(request: Request) -> Response:
+    """Return the final results, and the newest intermediate one of each trial."""
+    return json_response(list(nni_metrics(_view(request), latest=True)))
+
+
+@router.get("/metric-data-range/{first}/{last}")
+def list_metrics_between(request: Request, first: int, last: int) -> Response:
+    """Return the results of the trials with these numbers, the last one included."""
+    view = _view(request)
+    numbers = range(max(first, 0), min(last + 1, view.summary()["trials"]))
+    return json_response([metric for number in numbers for metric in nni_metrics(view, str(number))])
+
+
+@router.get("/metric-data/{trial}")
+def list_metrics_of(request: Request, trial: TrialName, type: Kind = None) -> Response:
+    """Return the results of a trial."""
+    return _metrics(_view(request), trial, type)
+
+
+@router.get("/trial-file/{trial}/{name}")
+def get_file(request: Request, trial: TrialName, name: Literal["stdout", "stderr", "trial.log"]) -> Response:
+    """Return what a trial printed; `trial.log` is its stdout."""
+    piece = _view(request).trial_log(trial, "stdout" if name == "trial.log" else name)
+    return Response(piece.text, media_type="text/plain")
+
+
+@router.get("/export-data")
+def export_data(request: Request) -> Response:
+    """Return parameters and final results of the succeeded trials."""
+    return json_response(list(nni_export(_view(request))))
+
+
+def _metrics(view: ExperimentView, trial: str | None, kind: Kind) -> Response:
+    return json_response([metric for metric in nni_metrics(view, trial) if kind in (None, metric["type"])])

@@ -1,0 +1,39 @@
+// What every page can do in the browser: keys, and a view that its address remembers.
+window.pitchpipe = {
+  // Keep the choices of a page in its address; an empty value leaves one out.
+  remember(choices) {
+    const address = new URL(location.href);
+    for (const [name, value] of Object.entries(choices)) {
+      if (value) address.searchParams.set(name, value);
+      else address.searchParams.delete(name);
+    }
+    history.replaceState(history.state, "", address);
+  },
+  // Remember the sort order, the filters and the shown columns of a grid.
+  rememberGrid(api, usual) {
+    const columns = api.getColumnState().filter((column) => !column.hide && !column.colId.startsWith("ag-Grid"));
+    const sorted = columns.find((column) => column.sort);
+    const filter = api.getFilterModel();
+    const shown = columns.map((column) => column.colId);
+    this.remember({
+      sort: sorted ? (sorted.sort === "desc" ? "-" : "") + sorted.colId : "",
+      filter: Object.keys(filter).length ? JSON.stringify(filter) : "",
+      columns: [...shown].sort().join() === [...usual].sort().join() ? "" : shown.join(),
+    });
+  },
+};
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest("input, textarea, select, [contenteditable=true]");
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  const isMoving = event.target.closest(".ag-root-wrapper, [role=tablist], [role=slider], [role=listbox]");
+  const go = (relation) => document.querySelector(`a[rel=${relation}]`)?.click();
+  if (event.key === "/") {
+    const field = document.querySelector(".pp-search input");
+    if (!field) return;
+    field.focus();
+    event.preventDefault();
+  } else if (event.key === "?") document.querySelector("dialog.pp-keys")?.showModal();
+  else if (!isMoving && (event.key === "ArrowLeft" || event.key === "k")) go("prev");
+  else if (!isMoving && (event.key === "ArrowRight" || event.key === "j")) go("next");
+});

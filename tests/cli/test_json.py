@@ -1,0 +1,93 @@
+"""`--json`: every verb that has done something says it as one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from pitchpipe.cli.app import pitchpipe
+
+# They print text or bytes for people, until they are left; `export` writes JSON without it.
+WITHOUT = {"top", "ui", "mcp", "completion", "export", "trial log"}
+
+
+def verbs(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield all verbs with their words."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from verbs(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+def test_every_verb_has_the_option() -> None:
+    lacking = {
+        name
+        for name, command in verbs(pitchpipe)
+        if not any("--json" in parameter.opts for parameter in command.params)
+    }
+    assert lacking == WITHOUT
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["update", "mine", "--max-trial-number", "9"], {"id": "mine", "limits": {"max_trial_number": 9}}),
+        (["stop", "mine"], {"id": "mine", "status": "STOPPED", "counts": {}}),
+        (["stop", "--all"], {"stopped": []}),
+        (["report", "mine", "-o", "r.html"], {"id": "mine", "file": "r.html"}),
+        (["delete", "mine", "--yes"], {"deleted": ["mine"]}),
+        (["ray", "stop"], {"stopped": False}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_object_says_what_was_done(
+    stored: Callable[..., Any],
+    call: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    found: dict[str, Any],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stored(status="STOPPED").write("mine", [])
+    called = call(*words, "--json")
+    assert called.code == 0, called.err
+    said = json.loads(called.out)
+    if "file" in found:
+        assert Path(said["file"]).stat().st_size == said["bytes"]
+        found = {**found, "file": str(tmp_path / found["file"])}
+    if "limits" in found:
+        said["limits"] = {name: said["limits"][name] for name in found["limits"]}
+    assert {name: said[name] for name in found} == found
+
+
+def test_init_and_validate_say_what_they_found(
+    call: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fit.py").write_text(
+        "p.add_argument('--lr', type=float, default=0.1)\np.add_argument('--epochs', default=3)\n"
+    )
+    drafted = json.loads(call("init", "fit.py", "--json").out)
+    assert (drafted["file"], drafted["parameters"], drafted["not_tuned"]) == (
+        "experiment.yml",
+        ["lr"],
+        {"epochs": 3},
+    )
+    assert [line.split("(")[0] for line in drafted["missing_calls"]] == [
+        "pitchpipe.report_intermediate_result",
+        "pitchpipe.report_final_result",
+    ]
+    valid = json.loads(call("validate", "experiment.yml", "--json").out)
+    assert (valid["parameters"], valid["tuner"], valid["assessor"]) == (["lr"], "Auto", None)
+    tried = call("validate", "experiment.yml", "--json", "--try", "--set", "trial_command=exit 3")
+    assert (tried.code, json.loads(tried.out)["tried"]["status"]) == (1, "FAILED")

@@ -1,0 +1,122 @@
+"""The tools of `pitchpipe mcp`, used by the client of the mcp package."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from pitchpipe.cli.mcp_tools import mcp_server
+
+SCRIPT = """\
+import pitchpipe
+x = {"x": 0.5, **pitchpipe.get_next_parameter()}["x"]
+pitchpipe.report_final_result(x * x)
+"""
+
+
+def texts(result: Any) -> str:
+    return "".join(getattr(part, "text", "") for part in result.content)
+
+
+async def told(client: Client, tool: str, **arguments: Any) -> Any:
+    """Call a tool that must succeed; return what it says."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, texts(result)
+    found = result.structured_content
+    return found["result"] if found and set(found) == {"result"} else found
+
+
+def test_agent_tunes_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(SCRIPT)
+
+    async def tune() -> None:
+        async with Client(mcp_server(tmp_path / "runs")) as client:
+            drafted = await told(
+                client, "draft_config", script="train.py", parameters=["x=uniform:-1:1"], trials=3
+            )
+            assert "x: {_type: uniform, _value: [-1, 1]}" in drafted["text"]
+            valid = await told(client, "validate_config", config="experiment.yml")
+            assert valid["parameters"] == ["x"]
+            changes = ["tuner=Random", "experiment_name=by-agent"]
+            started = await told(
+                client, "start_experiment", config="experiment.yml", changes=changes, experiment_id="mine"
+            )
+            assert started["id"] == "mine"
+            ended = await told(client, "wait_for_experiment", experiment="mine", seconds=60)
+            assert (ended["status"], ended["counts"]) == ("DONE", {"SUCCEEDED": 3})
+            explained = await told(client, "explain_experiment", experiment="mine")
+            assert explained["best"] == ended["best"]
+            assert explained["importance"]["why_not"]
+            (first,) = await told(client, "list_trials", experiment="mine", where="sequence_id == 0")
+            assert first["parameters"] == {"x": 0.5}  # the script's default
+            assert "succeeded" in (await told(client, "explain_trial", experiment="mine", trial="0"))["why"]
+            unknown = await client.call_tool("wait_for_experiment", {"experiment": "other"})
+            assert "other" in texts(unknown)
+            refused = await client.call_tool("add_trial", {"experiment": "mine", "parameters": {"x": 0.1}})
+            assert refused.is_error
+            assert "it is DONE, and pitchpipe resume mine --max-trial-number N extends it" in texts(refused)
+
+    asyncio.run(tune())
+
+
+def test_problems_of_a_config_reach_the_agent(tmp_path: Path) -> None:
+    config = tmp_path / "bad.yml"
+    config.write_text("trial_comand: true\nsearch_space: {}\n")
+
+    async def check() -> str:
+        async with Client(mcp_server(None)) as client:
+            result = await client.call_tool("validate_config", {"config": str(config)})
+            assert result.is_error
+            return texts(result)
+
+    assert f"{config}:1:1: trial_comand: unknown field (did you mean trial_command?)" in asyncio.run(check())
+
+
+def test_command_serves_its_tools_on_stdio(directory: Path) -> None:
+    server = StdioServerParameters(
+        command=sys.executable, args=["-P", "-m", "pitchpipe", "mcp", "--dir", str(directory)]
+    )
+
+    async def ask() -> tuple[set[str], Any]:
+        async with Client(server) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            return names, await told(client, "list_experiments")
+
+    names, experiments = asyncio.run(ask())
+    assert {
+        "draft_config",
+        "validate_config",
+        "start_experiment",
+        "change_limits",
+        "explain_experiment",
+    } <= names
+    assert experiments == []
+
+
+def test_missing_package_is_one_sentence(call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [
+        name for name in sys.modules if name == "mcp" or name.startswith(("mcp.", "pitchpipe.cli.mcp_tools"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    load = builtins.__import__
+
+    def without_mcp(name: str, *args: Any) -> Any:
+        if name.partition(".")[0] == "mcp":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return load(name, *args)
+
+    monkeypatch.setattr(builtins, "__import__", without_mcp)
+    called = call("mcp")
+    assert (called.code, called.err) == (
+        1,
+        "error: this needs the package mcp 2.0 or newer: pip install 'pitchpipe[mcp]'\n",
+    )

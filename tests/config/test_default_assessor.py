@@ -1,0 +1,81 @@
+"""A config that names no assessor gets `Auto` where only time limits the search, unless it is one of NNI's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ExperimentConfig, load_config
+from pitchpipe.config.plugins import PluginCheck
+from pitchpipe.nni_config import ExperimentConfig as NniConfig
+
+TIMED: dict[str, Any] = {"search_space": {}, "trial_command": "x", "max_experiment_duration": "1h"}
+
+
+def assessor_of(data: dict[str, Any]) -> str | None:
+    config = ExperimentConfig.from_dict(data).with_plugins(PluginCheck())
+    assert bool(config.assessor_note) == (config.assessor is not None)
+    return None if config.assessor is None else config.assessor.name
+
+
+@pytest.mark.parametrize("more", [{}, {"tuner": "TPE"}, {"tuner": "random"}, {"trial_concurrency": 4}])
+def test_search_that_only_time_ends_stops_trials_early(more: dict[str, Any]) -> None:
+    assert assessor_of({**TIMED, **more}) == "Auto"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"assessor": "none"},
+        {"max_trial_number": 10},
+        {"stop_when": {"expected_gain_below": "noise"}},
+        {"max_experiment_duration": None},
+        *(
+            {"tuner": name}
+            for name in ("Batch", "GridSearch", "Hyperband", "ASHA", "BOHB", "DEHB", "PBT", "PB2")
+        ),
+        {"tuner": "hyperopt"},  # of another package
+        {"tuner": {"class_name": "mine.Tuner", "code_directory": "."}},
+        {"objectives": [{"name": "a", "direction": "minimize"}, {"name": "b", "direction": "minimize"}]},
+        {"objectives": [{"direction": "minimize", "constraint": "<= 3"}]},
+    ],
+)
+def test_any_other_search_runs_every_trial_to_its_end(more: dict[str, Any]) -> None:
+    assert assessor_of({**TIMED, **more}) is None
+
+
+def test_config_of_nni_runs_as_nni_would() -> None:
+    v2 = {"searchSpace": {}, "trialCommand": "x", "maxExperimentDuration": "1h"}
+    assert assessor_of(v2) is None
+    v1 = {
+        "maxExecDuration": "1h",
+        "trainingServicePlatform": "local",
+        "trial": {"command": "x", "codeDir": "."},
+    }
+    assert assessor_of({**v1, "searchSpace": {}}) is None
+    assert assessor_of(NniConfig("local", **TIMED).json()) is None
+
+
+def test_stored_experiment_keeps_what_it_had() -> None:
+    for more in ({}, {"assessor": "none"}):
+        config = ExperimentConfig.from_dict({**TIMED, **more}).with_plugins(PluginCheck())
+        assert (
+            ExperimentConfig.from_canonical(config.canonical()).with_plugins(PluginCheck()).assessor
+            == config.assessor
+        )
+
+
+@pytest.mark.parametrize(
+    ("tuner", "direction"), [("Random", "minimize"), ("Auto", "minimize"), ("GP", "maximize")]
+)
+def test_default_assessor_does_not_decide_the_direction(tmp_path: Path, tuner: str, direction: str) -> None:
+    path = tmp_path / "experiment.yml"
+    path.write_text(
+        f"search_space: {{x: {{_type: uniform, _value: [0, 1]}}}}\ntrial_command: x\nmax_experiment_duration: 1h\n"
+        f"tuner: {tuner}\n"
+    )
+    config = load_config(path)
+    assert config.objectives[0].direction == direction
+    assert "Auto, whose own" not in config.direction_note

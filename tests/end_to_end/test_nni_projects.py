@@ -1,0 +1,37 @@
+"""What scripts and tuners written for NNI expect of a whole experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TUNER = """
+from pitchpipe import Tuner
+class Ranking(Tuner):
+    def update_search_space(self, search_space): self.worth = {"bad": 0, "good": 1}
+    def generate_parameters(self, parameter_id, **kwargs): return {"x": max(self.worth.values()) + parameter_id}
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs): self.worth[value] *= 10
+"""
+
+
+def test_tuner_of_ones_own_gets_any_result(lab: Any) -> None:
+    (lab.folder / "ranking.py").write_text(TUNER)
+    tuner = {"class_name": "ranking.Ranking", "code_directory": str(lab.folder)}
+    script = "import nni; nni.get_next_parameter(); nni.report_final_result('good')"
+    result = lab.run_json(lab.write(script, tuner=tuner, max_trial_number=3, trial_concurrency=1))
+    assert (result["status"], result["best"]) == ("DONE", None)
+    assert [trial["parameters"]["x"] for trial in lab.trials()] == [1, 11, 102]
+
+
+def test_pbt_under_nnis_name_names_folders_for_checkpoints(lab: Any) -> None:
+    script = """
+import os, nni
+args = nni.get_next_parameter()
+before = os.path.join(args["load_checkpoint_dir"], "model")
+epochs = int(open(before).read()) if os.path.isfile(before) else 0
+os.makedirs(args["save_checkpoint_dir"])
+open(os.path.join(args["save_checkpoint_dir"], "model"), "w").write(str(epochs + 1))
+nni.report_final_result(epochs + 1)
+"""
+    tuner = {"name": "PBTTuner", "class_args": {"population_size": 2}}
+    result = lab.run_json(lab.write(script, tuner=tuner, max_trial_number=6))
+    assert (result["status"], result["best"]["value"]) == ("DONE", 3)

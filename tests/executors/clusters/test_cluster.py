@@ -1,0 +1,136 @@
+"""A cluster over ssh: a real sshd, a real Ray, and a trial on two of its nodes."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pitchpipe.executors.clusters.cluster import Cluster, cluster_down, token_path_of
+
+from .ssh_server import SshServer, why_no_sshd
+
+PITCHPIPE = [sys.executable, "-P", "-m", "pitchpipe"]
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def server() -> Iterator[SshServer]:
+    if why := why_no_sshd():
+        pytest.skip(why)
+    server = SshServer(["ada", "bob"])
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
+    """Call the command line; a cluster that a failed test leaves is ended."""
+    monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path / "experiments"))
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*PITCHPIPE, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    yield run
+    if (left := Cluster.current()) is not None:
+        cluster_down(left)
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_cluster_is_started_used_and_ended(server: SshServer, call: Call, tmp_path: Path) -> None:
+    up = call("cluster", "up", "--hosts", "ada,bob", "--port", str(_free_port()), "--ssh", server.command)
+    assert up.returncode == 0, up.stderr
+    found = Cluster.current()
+    assert found is not None
+    section = up.stdout.partition("\n\n")[2]
+    assert section == f"training_service:\n  platform: ray\n  address: {found.address}\n"
+    assert Path(token_path_of(found.address) or "").stat().st_mode & 0o777 == 0o600
+
+    status = call("cluster", "status", "--json")
+    assert json.loads(status.stdout)["hosts"] == {"ada": "running", "bob": "running"}
+    again = call("cluster", "up", "--hosts", "ada", "--ssh", server.command)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "there is a cluster already" in again.stderr
+
+    (tmp_path / "trial.sh").write_text(
+        'echo "$RANK of $WORLD_SIZE"\n[ "$RANK" != 0 ] || echo \'{"final": 1}\' >> $PITCHPIPE_REPORTS\n'
+    )
+    (tmp_path / "experiment.yml").write_text(
+        "search_space: {x: {_type: uniform, _value: [0, 1]}}\ntrial_command: sh trial.sh\nmax_trial_number: 2\n"
+        "resources: {processes: 2, nodes: 2, cpus_per_process: 0.5}\ntuner: Random\n" + section
+    )
+    run = call("run", "experiment.yml", "--quiet", "--json", "--experiment-id", "e")
+    assert run.returncode == 0, run.stderr
+    outputs = sorted((tmp_path / "experiments" / "e" / "trials").glob("*/stdout*"))
+    assert [path.read_text().strip() for path in outputs if path.stat().st_size] == ["0 of 2", "1 of 2"] * 2
+
+    down = call("cluster", "down")
+    assert down.returncode == 0, down.stderr
+    assert not Path(found.folder).exists()
+    assert not [each for each in psutil.process_iter() if any(found.folder in word for word in _words(each))]
+    assert call("cluster", "status").stdout == "no cluster was started here\n"
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+def test_nothing_stays_on_the_others_when_one_machine_cannot_be_used(server: SshServer, call: Call) -> None:
+    up = call("cluster", "up", "--hosts", "ada,nowhere.invalid", "--ssh", server.command)
+    assert (up.returncode, up.stdout) == (1, "")
+    assert up.stderr.startswith("error: nowhere.invalid: ")
+    assert Cluster.current() is None
+
+
+@pytest.fixture
+def local_ssh(tmp_path: Path) -> str:
+    """Return a stand-in for ssh that runs the command here."""
+    program = tmp_path / "ssh"
+    program.write_text('#!/bin/sh\nfor word in "$@"; do last=$word; done\nexec sh -c "$last"\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.parametrize("hosts", ["", ",", "ada,ada", "ada,-oProxyCommand=evil"])
+def test_bad_hosts_are_refused(hosts: str, call: Call) -> None:
+    up = call("cluster", "up", "--hosts", hosts)
+    assert up.returncode == 2
+    assert "name each machine once" in up.stderr
+
+
+def test_python_without_pitchpipe_is_named(call: Call, local_ssh: str) -> None:
+    up = call("cluster", "up", "--hosts", "ada", "--ssh", local_ssh, "--python", "/usr/bin/no-python")
+    assert up.returncode == 1
+    assert "ada: Pitchpipe is not installed for /usr/bin/no-python" in up.stderr
+
+
+def test_other_versions_are_named(call: Call, tmp_path: Path) -> None:
+    program = tmp_path / "ssh"
+    program.write_text('#!/bin/sh\necho \'{"versions": {"Pitchpipe": "0.0.1"}}\'\n')
+    program.chmod(0o755)
+    up = call("cluster", "up", "--hosts", "ada", "--ssh", str(program))
+    assert up.returncode == 1
+    assert "error: ada has Pitchpipe 0.0.1, and this machine has " in up.stderr
+
+
+def test_clusters_that_were_not_started_here_have_no_token_here(call: Call) -> None:
+    assert token_path_of("10.0.0.1:6379") is None
+
+
+def _words(process: Any) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def _free_port() -> int:
+    with socket.create_server(("", 0)) as server:
+        return server.getsockname()[1]

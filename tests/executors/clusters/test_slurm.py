@@ -1,0 +1,203 @@
+"""Experiments as jobs of Slurm: the script, what is refused, and a real Slurm that requeues a job twice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.executors.clusters.slurm import SlurmError, SlurmJob, batch_script, submit
+
+from .slurm_server import SlurmServer, why_no_slurm
+
+PITCHPIPE = [sys.executable, "-P", "-m", "pitchpipe"]
+CONFIG = """\
+search_space: {x: {_type: uniform, _value: [0, 1]}}
+trial_command: python trial.py
+max_trial_number: 2
+tuner: Random
+training_service: {platform: ray, address: auto}
+"""
+# The first trial waits twice, each time until it is in the next run of the job.
+TRIAL = """
+import os, time
+import pitchpipe
+pitchpipe.get_next_parameter()
+checkpoint = pitchpipe.get_checkpoint()
+number = checkpoint.to_dict()["number"] if checkpoint else 0
+run = os.environ["SLURM_RESTART_COUNT"] if "SLURM_RESTART_COUNT" in os.environ else "0"
+print(f"run {run} from {number}", flush=True)
+while number < 6:
+    number += 1
+    pitchpipe.report_intermediate_result(number)
+    pitchpipe.save_checkpoint({"number": number})
+    while pitchpipe.get_sequence_id() == 0 and number == 2 * (int(run) + 1) and run != "2":
+        time.sleep(0.05)
+pitchpipe.report_final_result(number)
+"""
+
+
+def job(folder: Path, *options: str) -> SlurmJob:
+    return SlurmJob(
+        experiment_id="e", config=folder / "e.yml", directory=folder / "runs", nodes=3, options=options
+    )
+
+
+def test_script_can_be_requeued_and_users_options_win(tmp_path: Path) -> None:
+    lines = batch_script(job(tmp_path, "gpus-per-node=4", "job-name=mine")).splitlines()
+    options = [line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH ")]
+    assert {"nodes=3", "requeue", "open-mode=append", "signal=B:TERM@120", "gpus-per-node=4"} <= set(options)
+    assert options[-1] == "job-name=mine"
+    assert lines[-1].startswith(f"exec {sys.executable} -P -m pitchpipe.executors.clusters.allocation ")
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Return a function that makes stand-ins for Slurm's programs, which write their calls to a file."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+
+    def make(**scripts: str) -> Path:
+        for name, script in scripts.items():
+            (tmp_path / name).write_text(f"#!/bin/sh\necho {name} $* >> {tmp_path}/calls\n{script}\n")
+            (tmp_path / name).chmod(0o755)
+        return tmp_path / "calls"
+
+    return make
+
+
+def test_job_that_would_not_be_requeued_is_refused_before_it_starts(
+    programs: Callable[..., Path], tmp_path: Path
+) -> None:
+    calls = programs(
+        sbatch="cat > /dev/null; echo '7;main'", scontrol="echo JobId=7 Requeue=0 Restarts=0", scancel=""
+    )
+    with pytest.raises(SlurmError, match="would not requeue the job"):
+        submit(job(tmp_path))
+    assert calls.read_text().splitlines() == [
+        "sbatch --parsable --hold",
+        "scontrol show job --oneliner 7",
+        "scancel 7",
+    ]
+
+
+def test_partition_that_cancels_jobs_is_named(programs: Callable[..., Path], tmp_path: Path) -> None:
+    facts = "echo JobId=7 Requeue=1 Partition=spot PreemptMode=CANCEL"
+    calls = programs(sbatch="cat > /dev/null; echo 7", scontrol=facts)
+    number, warning = submit(job(tmp_path))
+    assert number == "7"
+    assert warning == (
+        "partition spot may cancel the job instead of requeueing it: then submit it again with --experiment-id e,"
+        " which resumes the experiment"
+    )
+    assert calls.read_text().splitlines()[-1] == "scontrol release 7"
+
+
+def test_what_slurm_refuses_is_said(programs: Callable[..., Path], tmp_path: Path) -> None:
+    programs(sbatch="cat > /dev/null; echo 'sbatch: error: invalid partition' >&2; exit 1")
+    with pytest.raises(SlurmError, match=r"^sbatch failed: sbatch: error: invalid partition$"):
+        submit(job(tmp_path))
+
+
+def test_machine_without_slurm_is_told_where_to_submit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SlurmError, match="there is no sbatch here"):
+        submit(job(tmp_path))
+
+
+def called(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PITCHPIPE, *words], cwd=folder, capture_output=True, text=True, check=False, **more
+    )
+
+
+def test_script_is_shown_without_slurm_and_other_platforms_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "e.yml").write_text(CONFIG)
+    shown = called(
+        tmp_path,
+        "slurm",
+        "submit",
+        "e.yml",
+        "--nodes",
+        "3",
+        "-o",
+        "time=60",
+        "--set",
+        "seed=3",
+        "--print",
+        "--dir",
+        "runs",
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "#SBATCH --nodes=3\n" in shown.stdout
+    assert "#SBATCH --time=60\n" in shown.stdout
+    assert shown.stdout.endswith("/runs seed=3\n")
+    assert not (tmp_path / "runs").exists()
+    (tmp_path / "e.yml").write_text(CONFIG.replace(", address: auto", ""))
+    refused = called(tmp_path, "slurm", "submit", "e.yml")
+    assert refused.returncode == 2
+    assert "write training_service: {platform: ray, address: auto}" in refused.stderr
+
+
+@pytest.fixture
+def slurm() -> Iterator[SlurmServer]:
+    if why := why_no_slurm():
+        pytest.skip(why)
+    server = SlurmServer()
+    yield server
+    server.close()
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+@pytest.mark.timeout(280)
+def test_job_that_is_out_of_time_and_then_preempted_loses_nothing(slurm: SlurmServer, tmp_path: Path) -> None:
+    (tmp_path / "e.yml").write_text(CONFIG)
+    (tmp_path / "trial.py").write_text(TRIAL)
+    submitted = called(
+        tmp_path, "slurm", "submit", "e.yml", "--dir", "runs", "--experiment-id", "e", env=slurm.environment
+    )
+    assert submitted.returncode == 0, submitted.stderr
+    assert submitted.stdout == f"job 1 runs experiment e and writes to {tmp_path}/runs/slurm-e.log\n"
+    assert "set max_failures: {INFRA: -1}" in submitted.stderr
+    checkpoints = tmp_path / "runs" / "e" / "trials" / "0" / "checkpoints"
+
+    until(lambda: saved(checkpoints, 2), slurm)
+    slurm.ask("scancel", "--batch", "--signal=TERM", "1")  # as by --signal=B:TERM@120
+    restart(slurm)
+    until(lambda: saved(checkpoints, 4), slurm)
+    slurm.ask("scontrol", "requeue", "1")  # as a preempting job
+    restart(slurm)
+    until(lambda: "JobState=COMPLETED" in slurm.ask("scontrol", "show", "job", "1"), slurm)
+
+    trial = tmp_path / "runs" / "e" / "trials" / "0"
+    outputs = [(trial / name).read_text() for name in ("stdout", "stdout-2", "stdout-3")]
+    assert outputs == ["run 0 from 0\n", "run 1 from 2\n", "run 2 from 4\n"]
+    shown = called(tmp_path, "export", "e", "--dir", "runs", "--format", "csv", "-o", "-")
+    assert "SUCCEEDED" in shown.stdout
+    assert not Path("/tmp/pitchpipe-slurm-1").exists()
+
+
+def saved(folder: Path, number: int) -> bool:
+    return any(f'"number": {number}' in path.read_text() for path in folder.glob("*/*.json"))
+
+
+def restart(slurm: SlurmServer) -> None:
+    """Let the requeued job start now: Slurm would wait for two minutes."""
+    until(lambda: "JobState=PENDING" in slurm.ask("scontrol", "show", "job", "1"), slurm)
+    slurm.ask("scontrol", "update", "JobId=1", "StartTime=now")
+
+
+def until(condition: Callable[[], Any], slurm: SlurmServer) -> None:
+    """Wait for what other programs do, for which there is no event."""
+    deadline = time.monotonic() + 120
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(slurm.ask("scontrol", "show", "job", "1"))
+        time.sleep(0.1)

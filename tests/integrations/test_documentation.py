@@ -1,0 +1,259 @@
+"""The examples of docs/integrations.md run: by hand, and as trials where they are training scripts."""
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+SECTIONS = re.split(r"^##+ ", PAGE, flags=re.MULTILINE)[1:]
+EXAMPLES = {
+    section.partition("\n")[0]: block
+    for section in SECTIONS
+    for block in re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+}
+DIFFS = {
+    section.partition("\n")[0]: block.splitlines()
+    for section in SECTIONS
+    for block in re.findall(r"^```diff\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+}
+TRAININGS = {
+    "XGBoost": "xgboost",
+    "LightGBM": "lightgbm",
+    "CatBoost": "catboost",
+    "Keras": "keras",
+    "Lightning": "lightning",
+    "Hugging Face": "transformers",
+}
+
+
+def run(folder: Path, *command: str) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_example_is_run() -> None:
+    assert set(EXAMPLES) == {
+        "scikit-learn",
+        "Hugging Face search",
+        "Hydra",
+        "torchrun",
+        "Trackers",
+        *TRAININGS,
+    }
+
+
+def test_search_of_scikit_learn_finds_good_parameters(tmp_path: Path) -> None:
+    (tmp_path / "search.py").write_text(EXAMPLES["scikit-learn"].replace("n_iter=15", "n_iter=6"))
+    score = float(run(tmp_path, sys.executable, "search.py").split()[0])
+    assert 0.9 < score <= 1
+
+
+def before(example: str, diff: list[str]) -> str:
+    """Return a script of the page as it was before the lines of a diff were changed."""
+    lines, at, removed = example.splitlines(), 0, list[str]()
+    for line in diff:
+        if line.startswith("-"):
+            removed.append(line[1:])
+        else:
+            at = lines.index(line[1:], at)
+            lines[at : at + 1] = removed
+            at, removed = at + len(removed), []
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("title", ["scikit-learn", "XGBoost", "Keras", "Lightning"])
+def test_script_needs_five_changed_lines_at_most(tmp_path: Path, title: str) -> None:
+    if title in TRAININGS and find_spec(TRAININGS[title]) is None:
+        pytest.skip(f"{TRAININGS[title]} is not installed")
+    diff = DIFFS[title]
+    assert max(sum(line.startswith(sign) for line in diff) for sign in "+-") <= 5
+    script = before(EXAMPLES[title], diff)
+    assert "itchpipe" not in script
+    (tmp_path / "train.py").write_text(script.replace("n_iter=15", "n_iter=3"))
+    run(tmp_path, sys.executable, "train.py")
+
+
+def test_search_of_hugging_face_finds_parameters_of_lora(tmp_path: Path) -> None:
+    if find_spec("transformers") is None or find_spec("peft") is None:
+        pytest.skip("transformers or peft is not installed")
+    (tmp_path / "search.py").write_text(EXAMPLES["Hugging Face search"].replace("n_trials=4", "n_trials=2"))
+    printed = run(tmp_path, sys.executable, "search.py").splitlines()[-1]
+    assert "'lora_alpha'" in printed
+    assert 0 < float(printed.split()[0]) < 2
+
+
+def test_sweeper_of_hydra_is_found(tmp_path: Path) -> None:
+    if find_spec("hydra") is None:
+        pytest.skip("hydra is not installed")
+    (section,) = [section for section in SECTIONS if section.startswith("Hydra\n")]
+    (config,) = re.findall(r"^```yaml\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    (command,) = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    (tmp_path / "train.py").write_text(EXAMPLES["Hydra"])
+    (tmp_path / "config.yaml").write_text(config.replace("n_trials: 20", "n_trials: 3"))
+    run(tmp_path, sys.executable, *command.split()[1:], "hydra.sweep.dir=sweep")
+    written = (tmp_path / "sweep" / "optimization_results.yaml").read_text()
+    assert "activation: " in written
+    assert "model.x: " in written
+
+
+@pytest.fixture(params=sorted(TRAININGS))
+def script(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Write a training script of the page."""
+    if find_spec(TRAININGS[request.param]) is None:
+        pytest.skip(f"{TRAININGS[request.param]} is not installed")
+    (tmp_path / "train.py").write_text(EXAMPLES[request.param])
+    return tmp_path / "train.py"
+
+
+def test_training_runs_by_hand(script: Path) -> None:
+    output = run(script.parent, sys.executable, "train.py")
+    own = "report_final_result" in script.read_text()
+    assert ("Final result" in output, "Intermediate" in output) == (own, False)
+
+
+def trials_of(folder: Path, command: str) -> list[dict[str, Any]]:
+    """Run two trials of a command, which succeed; return them."""
+    config: dict[str, Any] = {
+        "trial_command": command,
+        "max_trial_number": 2,
+        "search_space": {"learning_rate": {"_type": "loguniform", "_value": [0.001, 0.1]}},
+        "training_service": {"platform": "local"},
+    }
+    (folder / "experiment.yml").write_text(json.dumps(config))
+    pitchpipe = str(Path(sys.executable).parent / "pitchpipe")
+    summary = json.loads(run(folder, pitchpipe, "run", "experiment.yml", "--json", "--dir", "runs"))
+    trials = json.loads(run(folder, pitchpipe, "export", summary["id"], "--dir", "runs"))["trials"]
+    assert summary["counts"] == {"SUCCEEDED": 2}, failures(Path(summary["folder"]), trials)
+    return trials
+
+
+def failures(folder: Path, trials: list[dict[str, Any]]) -> str:
+    """Return why trials failed, and what they wrote."""
+    return "\n".join(
+        f"trial {trial['sequence_id']}: {trial['reason']}\n"
+        + (folder / "trials" / str(trial["sequence_id"]) / "stderr").read_text()
+        for trial in trials
+        if trial["status"] == "FAILED"
+    )
+
+
+def default(result: Any) -> float:
+    return result["default"] if isinstance(result, dict) else result
+
+
+def test_training_runs_as_a_trial(script: Path) -> None:
+    trials = trials_of(script.parent, "python train.py")
+    finals = [default(trial["final"]) for trial in trials]
+    assert finals == pytest.approx([default(trial["intermediate"][-1]) for trial in trials])
+    assert all(len(trial["intermediate"]) in (3, 20) for trial in trials)
+    assert len(set(finals)) == 2
+
+
+SAME_PARAMETERS = """
+rates = [None] * dist.get_world_size()
+dist.all_gather_object(rates, parameters["learning_rate"])
+assert len(rates) == 2 and len(set(rates)) == 1, rates
+"""
+# A thread of Gloo that outlives the group aborts the process in some exits.
+NO_THREADS = """
+import pathlib
+names = [path.read_text().strip() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
+assert not any("gloo" in name for name in names), names
+"""
+
+
+def test_all_ranks_get_the_parameters_and_one_reports(tmp_path: Path) -> None:
+    if find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    before, report, after = EXAMPLES["torchrun"].rpartition("pitchpipe.report_final_result")
+    (tmp_path / "train.py").write_text(f"{before}{SAME_PARAMETERS}{report}{after}{NO_THREADS}")
+    (command,) = re.findall(r"`trial_command: (torchrun .*)`", PAGE)
+    for trial in trials_of(tmp_path, command):
+        assert len(trial["intermediate"]) == 3
+        assert trial["final"] == trial["intermediate"][-1]
+
+
+HANGING = """
+import os, pathlib, signal
+import pitchpipe
+rank = os.environ["RANK"]
+pathlib.Path(os.environ["PITCHPIPE_OUTPUT_DIR"], "pid-" + rank).write_text(str(os.getpid()))
+import torch.distributed as dist
+dist.init_process_group("gloo")
+dist.barrier()
+pitchpipe.report_intermediate_result(1.0)
+signal.pause()
+"""
+
+
+def test_all_ranks_end_with_a_stopped_trial(tmp_path: Path) -> None:
+    if find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    (tmp_path / "train.py").write_text(HANGING)
+    config = {
+        "trial_command": "torchrun --standalone --nproc-per-node 2 train.py",
+        "max_trial_number": 1,
+        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "assessor": {"name": "Threshold", "class_args": {"lower": 2.0}},
+        "training_service": {"platform": "local"},
+    }
+    (tmp_path / "experiment.yml").write_text(json.dumps(config))
+    pitchpipe = str(Path(sys.executable).parent / "pitchpipe")
+    summary = json.loads(run(tmp_path, pitchpipe, "run", "experiment.yml", "--json", "--dir", "runs"))
+    assert summary["counts"] == {"EARLY_STOPPED": 1}
+    pids = [int(path.read_text()) for path in tmp_path.rglob("pid-*")]
+    assert len(pids) == 2
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_trackers_of_a_config_get_the_trials(tmp_path: Path) -> None:
+    (config,) = re.findall(r"^```yaml\n(trackers:.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    for library in ("mlflow", "tensorboardX", "wandb"):
+        if find_spec(library) is None:
+            pytest.skip(f"{library} is not installed")
+    rest = """
+trial_command: echo '{"final":1.5}' >> $PITCHPIPE_REPORTS
+max_trial_number: 2
+search_space: {x: {_type: uniform, _value: [0, 1]}}
+training_service: {platform: local}
+"""
+    (tmp_path / "experiment.yml").write_text(config + rest)
+    pitchpipe = str(Path(sys.executable).parent / "pitchpipe")
+    summary = json.loads(run(tmp_path, pitchpipe, "run", "experiment.yml", "--json", "--dir", "runs"))
+    assert summary["counts"] == {"SUCCEEDED": 2}
+    folder = Path(summary["folder"])
+    assert len(list(folder.glob("tensorboard/trial-*/events*"))) == 2
+    assert len(list(folder.glob("wandb/offline-run-*"))) == 3  # with that of the experiment
+    import mlflow
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the library's own
+        client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+        place = client.get_experiment_by_name("digits")
+        assert len(client.search_runs([place.experiment_id])) == 3
+
+
+ROWS = re.findall(r"^\| `(\.(\w+) import \w+)` \| `(.+?)` \|", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("module", "library", "call"), ROWS, ids=[row[1] for row in ROWS])
+def test_tracker_takes_the_place_of_another(tmp_path: Path, module: str, library: str, call: str) -> None:
+    if find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    script = (
+        EXAMPLES["Trackers"]
+        .replace(".mlflow import MLflowCallback", module)
+        .replace("MLflowCallback()", call)
+    )
+    (tmp_path / "tune.py").write_text(script)
+    output = run(tmp_path, sys.executable, "tune.py")
+    assert output.splitlines()[-1] == "DONE"

@@ -1,0 +1,210 @@
+"""`PitchpipeSearchCV` is an estimator, takes the place of scikit-learn's searches, and stops candidates early."""
+
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_digits, load_iris
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, RandomizedSearchCV, ShuffleSplit
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pitchpipe.integrations.sklearn import PitchpipeSearchCV
+
+IRIS = load_iris(return_X_y=True)
+SPACE = {"C": {"_type": "loguniform", "_value": [1e-3, 100]}, "kernel": ["linear", "rbf"]}
+
+
+def search(estimator: Any = None, space: Any = SPACE, **options: Any) -> PitchpipeSearchCV:
+    options = {"random_state": 0, "cv": 3, **options}
+    return PitchpipeSearchCV(SVC() if estimator is None else estimator, space, **options)
+
+
+def known_failures(search: PitchpipeSearchCV) -> dict[str, str]:
+    """Return the checks that scikit-learn's own searches over this estimator fail as well."""
+    regression = isinstance(search.estimator, Ridge)
+    return {"check_supervised_y_2d": "no DataConversionWarning"} if regression else {}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
+@parametrize_with_checks(
+    [
+        PitchpipeSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=2, cv=2, error_score="raise"),
+        PitchpipeSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, n_iter=2, cv=2, error_score="raise"),
+    ],
+    expected_failed_checks=known_failures,
+)
+def test_is_an_estimator(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_learns_and_refits_the_best() -> None:
+    found = search(n_iter=12).fit(*IRIS)
+    assert found.best_score_ == max(found.cv_results_["mean_test_score"]) > 0.97
+    assert found.best_estimator_.get_params()["C"] == found.best_params_["C"]
+    assert found.score(*IRIS) > 0.95
+    assert len(found.cv_results_["params"]) == 12
+
+
+def test_same_seed_same_search() -> None:
+    one, other = (search(n_iter=6).fit(*IRIS).cv_results_["params"] for _ in range(2))
+    assert one == other
+
+
+def test_tuner_hears_of_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pitchpipe.tuners import TPETuner
+
+    heard: list[float] = []
+    receive = TPETuner.receive_trial_result
+
+    def listen(self: Any, number: int, parameters: Any, value: float, **more: Any) -> None:
+        heard.append(value)
+        receive(self, number, parameters, value, **more)
+
+    monkeypatch.setattr(TPETuner, "receive_trial_result", listen)
+    found = search(n_iter=4, tuner="TPE").fit(*IRIS)
+    assert heard == list(found.cv_results_["mean_test_score"])
+
+
+def test_grid_takes_the_place_of_scikit_learns() -> None:
+    grid = [{"kernel": ["rbf"], "gamma": [0.01, 0.1], "C": [1, 10]}, {"kernel": ["linear"], "C": [1, 10]}]
+    ours = search(space=grid, tuner="GridSearch", n_iter=100).fit(*IRIS)
+    theirs = GridSearchCV(SVC(), grid, cv=3).fit(*IRIS)
+    assert ours.best_score_ == theirs.best_score_
+    assert set(ours.cv_results_) == set(theirs.cv_results_)
+    tried = [sorted(params.items()) for params in ours.cv_results_["params"]]
+    assert sorted(tried) == sorted(sorted(params.items()) for params in theirs.cv_results_["params"])
+
+
+def test_distributions_of_scipy_are_those_of_the_randomized_search() -> None:
+    space = {"max_depth": stats.randint(2, 9), "ccp_alpha": stats.loguniform(1e-4, 1e-1)}
+    found = search(DecisionTreeClassifier(random_state=0), space, n_iter=20, tuner="Random").fit(*IRIS)
+    assert isinstance(found, RandomizedSearchCV)
+    depths = [params["max_depth"] for params in found.cv_results_["params"]]
+    assert all(type(depth) is int and 2 <= depth < 9 for depth in depths)
+    assert len(set(depths)) > 3
+    alphas = [params["ccp_alpha"] for params in found.cv_results_["params"]]
+    assert min(alphas) < 1e-3 < 1e-2 < max(alphas) <= 0.1
+
+
+def test_estimators_and_nested_choices_are_values() -> None:
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", SVC())])
+    kernel = [{"_name": "linear"}, {"_name": "rbf", "model__gamma": {"_type": "uniform", "_value": [0.1, 1]}}]
+    space = {
+        "scale": [StandardScaler(), MinMaxScaler()],
+        "model__kernel": {"_type": "choice", "_value": kernel},
+    }
+    found = search(pipeline, space, n_iter=8).fit(*IRIS)
+    for params in found.cv_results_["params"]:
+        assert ("model__gamma" in params) == (params["model__kernel"] == "rbf")
+    assert isinstance(found.best_estimator_["scale"], StandardScaler | MinMaxScaler)
+
+
+def test_jobs_share_the_folds_of_several_candidates() -> None:
+    with joblib.parallel_config("threading"):
+        alone, together = (search(n_iter=4, tuner="Random", n_jobs=jobs).fit(*IRIS) for jobs in (1, 6))
+    assert alone.cv_results_["params"] == together.cv_results_["params"]
+    assert list(alone.cv_results_["mean_test_score"]) == list(together.cv_results_["mean_test_score"])
+
+
+def test_several_metrics_need_one_to_maximise() -> None:
+    found = search(n_iter=3, scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(*IRIS)
+    assert found.best_score_ == max(found.cv_results_["mean_test_f1_macro"])
+    with pytest.raises(ValueError, match="refit must name the one"):
+        search(n_iter=3, scoring=["accuracy", "f1_macro"], refit=False).fit(*IRIS)
+
+    def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+        return {"a": estimator.score(X, y), "b": 0.0}
+
+    with pytest.raises(ValueError, match="refit must name the one"):
+        search(n_iter=3, scoring=both, refit=False).fit(*IRIS)
+
+
+def test_groups_reach_the_splitter_and_random_folds_are_made_once() -> None:
+    groups = np.arange(len(IRIS[1])) % 5
+    assert search(n_iter=3, cv=GroupKFold(3)).fit(*IRIS, groups=groups).n_splits_ == 3
+    same = {"C": {"_type": "uniform", "_value": [1, 1.0001]}}
+    found = search(space=same, n_iter=5, cv=ShuffleSplit(2)).fit(*IRIS)
+    assert len(set(found.cv_results_["mean_test_score"])) == 1
+
+
+def test_candidate_whose_fit_fails_is_no_result() -> None:
+    with pytest.warns(FitFailedWarning, match="parameter of SVC"):
+        found = search(space={"C": [-1.0, 1.0, 2.0]}, n_iter=3).fit(*IRIS)
+    assert sorted(params["C"] for params in found.cv_results_["params"]) == [1.0, 2.0]
+
+
+def test_search_without_any_result_raises_the_first_failure() -> None:
+    with (
+        pytest.warns(FitFailedWarning),
+        pytest.raises(ValueError, match=r"(?s)All the 3 fits failed.*Got -1.0 instead"),
+    ):
+        search(space={"C": [-1.0]}, n_iter=3).fit(*IRIS)
+    with pytest.raises(ValueError, match=r"Got -1\.0 instead"):
+        search(space={"C": [-1.0]}, error_score="raise").fit(*IRIS)
+
+
+@pytest.mark.parametrize("resource", ["n_samples", "n_estimators"])
+def test_hopeless_candidates_are_stopped_early(resource: str) -> None:
+    X, y = load_digits(n_class=3, return_X_y=True)
+    estimator = GradientBoostingClassifier(n_estimators=18, max_depth=2, random_state=0)
+    space = {"learning_rate": {"_type": "loguniform", "_value": [1e-4, 1]}}
+    options = {"resource": resource, "max_resource": 18 if resource == "n_estimators" else None}
+    found = search(estimator, space, n_iter=9, **options).fit(X[:200], y[:200])
+    fractions = found.cv_results_["fraction"]
+    tried = [int((fractions == part).sum()) for part in sorted(set(fractions))]
+    assert tried[0] == 9 > tried[1] >= tried[2] >= 1
+    assert fractions[found.best_index_] == 1
+    assert found.best_score_ == found.cv_results_["mean_test_score"][fractions == 1].max()
+    if resource == "n_estimators":
+        assert sorted({params["n_estimators"] for params in found.cv_results_["params"]}) == [2, 6, 18]
+        assert found.best_estimator_.n_estimators == 18
+
+
+def test_larger_part_of_the_samples_has_all_of_a_smaller_one() -> None:
+    seen: list[set[float]] = []
+
+    class Watching(Ridge):
+        def fit(self, X: Any, y: Any) -> Any:
+            seen.append(set(X[:, 0]))
+            return super().fit(X, y)
+
+    X = np.arange(90.0).reshape(-1, 1)
+    search(Watching(), {"alpha": [1.0]}, n_iter=1, cv=2, resource="n_samples").fit(X, X[:, 0])
+    assert [len(samples) for samples in seen] == [5, 5, 15, 15, 45, 45, 90]
+    assert seen[0] < seen[2] < seen[4]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"tuner": "TPA"}, "tuner: .*TPE"),
+        ({"tuner": "TPE", "tuner_args": {"sead": 1}}, "tuner_args: .*'seed'"),
+        ({"tuner": "Hyperband", "tuner_args": {"R": 9}}, "Hyperband pauses trials"),
+        ({"space": {"C": 1.0}}, "C: 1.0 is neither a list"),
+        ({"space": {"C": {"_type": "unifrom", "_value": [0, 1]}}}, "'uniform'"),
+        ({"space": {"C": []}}, "C"),
+        ({"resource": "max_itre"}, "SVC has no parameter 'max_itre'"),
+        ({"resource": "max_iter"}, "max_resource must say"),
+        ({"resource": "n_samples", "factor": 1}, "factor must be greater than 1"),
+        ({"resource": "max_iter", "max_resource": 9, "space": {"max_iter": [1, 2]}}, "cannot be searched"),
+        ({"n_iter": 0}, "n_iter"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_fitted(options: dict[str, Any], sentence: str) -> None:
+    class Unfitted(SVC):
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            raise AssertionError("fitted")
+
+    refused = search(**options)
+    refused.estimator.__class__ = type("SVC", (Unfitted,), {})
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        refused.fit(*IRIS)

@@ -1,0 +1,106 @@
+"""An experiment of NNI becomes one of ours, to look at and to start others from."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager import import_nni_experiment
+from pitchpipe.manager.earlier_results import read_earlier
+from pitchpipe.protocol import Objective
+from pitchpipe.store import FolderError
+from pitchpipe.store.reading import ExperimentView, TrialQuery
+
+START = 1_700_000_000_000
+V3 = {
+    "experimentName": "old one",
+    "searchSpace": {"lr": {"_type": "uniform", "_value": [0, 1]}},
+    "trialCommand": "python train.py",
+    "trialCodeDirectory": "/absent",
+    "maxTrialNumber": 4,
+    "tuner": {"name": "TPE", "classArgs": {"optimize_mode": "maximize"}},
+    "trainingService": {"platform": "remote"},
+}
+V1 = {
+    "experimentName": "old one",
+    "searchSpace": json.dumps(V3["searchSpace"]),
+    "maxTrialNum": 4,
+    "tuner": {"builtinTunerName": "TPE", "classArgs": {"optimize_mode": "maximize"}},
+}
+TRIALS = (
+    ("AbCdE", "SUCCEEDED", 0.5),
+    ("BcDeF", "FAILED", None),
+    ("CdEfG", "RUNNING", None),
+    ("DeFgH", "SUCCEEDED", "a text"),
+)
+
+
+def nni_folder(path: Path, params: dict[str, Any]) -> Path:
+    """Make what NNI leaves behind, in the columns of its 2.x databases."""
+    (path / "db").mkdir(parents=True)
+    db = sqlite3.connect(path / "db" / "nni.sqlite")
+    db.execute(
+        "CREATE TABLE TrialJobEvent (timestamp, trialJobId, event, data, logPath, sequenceId, message)"
+    )
+    db.execute("CREATE TABLE MetricData (timestamp, trialJobId, parameterId, type, sequence, data)")
+    db.execute("CREATE TABLE ExperimentProfile (params, id, execDuration, startTime, endTime, revision)")
+    for revision, text in enumerate(("{}", json.dumps(params))):
+        profile = (text, "nUx2cFby", 60, START, START + 60_000, revision)
+        db.execute("INSERT INTO ExperimentProfile VALUES (?, ?, ?, ?, ?, ?)", profile)
+    for number, (name, last, final) in enumerate(TRIALS):
+        record = json.dumps({"parameter_id": number, "parameters": {"lr": number / 10}})
+        moves = [(10, "WAITING", record), (20, "RUNNING", None), (920, last, None)]
+        for after, event, data in moves if last != "RUNNING" else moves[:2]:
+            row = (START + after, name, event, data, "", number, None)
+            db.execute("INSERT INTO TrialJobEvent VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        found = [("PERIODICAL", 0, 0.1), ("PERIODICAL", 1, 0.2), ("FINAL", 0, final), ("FINAL", 0, 9.0)]
+        for kind, sequence, value in found if final is not None else found[:2]:
+            row = (START + 100, name, str(number), kind, sequence, json.dumps(json.dumps(value)))
+            db.execute("INSERT INTO MetricData VALUES (?, ?, ?, ?, ?, ?)", row)
+    db.commit()
+    db.close()
+    return path
+
+
+@pytest.mark.parametrize("params", [V3, V1], ids=["v3", "v1"])
+def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dict[str, Any]) -> None:
+    folder = import_nni_experiment(nni_folder(tmp_path / "old", params), tmp_path)
+    with ExperimentView(folder) as view:
+        summary, config = view.summary(), view.config()
+        trials = view.trials(TrialQuery(limit=None)).trials
+        assert view.metrics(0).results[1]["value"] == 0.2
+        assert [one["trial_id"] for one in view.best(5)] == ["AbCdE"]
+    assert (summary["id"], summary["name"], summary["status"]) == ("nUx2cFby", "old one", "VIEWED")
+    assert (summary["created"], summary["run_time"]) == (START / 1000, 60.0)
+    assert config["searchSpace"] == V3["searchSpace"]
+    assert config["objectives"][0]["direction"] == "maximize"
+    statuses = ["SUCCEEDED", "FAILED", "SYS_CANCELED", "SUCCEEDED"]
+    assert [(one["trial_id"], one["status"]) for one in trials] == list(
+        zip([name for name, *_ in TRIALS], statuses, strict=True)
+    )
+    assert (trials[0]["final"], trials[3]["final"]) == (0.5, "a text")
+    assert trials[0]["end_time"] - trials[0]["start_time"] == pytest.approx(0.9)
+    assert folder.manager() is None
+    found = read_earlier(str(folder.path), Objective(), tmp_path)
+    assert [(one.parameters, one.loss) for one in found] == [({"lr": 0.0}, -0.5)]
+
+
+def test_search_space_in_a_form_of_its_own_is_left_out(tmp_path: Path) -> None:
+    old = nni_folder(tmp_path / "old", {**V3, "searchSpace": {"x": [1, 100]}})
+    with ExperimentView(import_nni_experiment(old, tmp_path, "other")) as view:
+        assert (view.experiment_id, view.config()["searchSpace"]) == ("other", {})
+
+
+def test_what_is_no_experiment_of_nni_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match=r"has no db/nni\.sqlite"):
+        import_nni_experiment(tmp_path, tmp_path / "ours")
+    (tmp_path / "db").mkdir()
+    for content, why in [(b"", "no such table"), (b"not a database", "file is not a database")]:
+        (tmp_path / "db" / "nni.sqlite").write_bytes(content)
+        with pytest.raises(FolderError, match=f"cannot be read as an experiment of NNI: {why}"):
+            import_nni_experiment(tmp_path, tmp_path / "ours")
+    assert not (tmp_path / "ours").exists()

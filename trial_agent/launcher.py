@@ -1,0 +1,193 @@
+"""Starts the processes of a trial on one node as `torchrun` does, and ends all of them when one fails.
+
+It runs in place of the command, as the leader of the trial's process group: whatever ends the group ends it, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from .command_line import StartError, explain, with_interpreter
+
+__all__ = ["Team", "launched", "main"]
+
+_ANY_PORT = 0
+_TAIL = 3072  # bytes of a rank's stderr that the trial's error may hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Team:
+    """The processes of one trial, seen from one of its nodes.
+
+    There are `processes` in all. `master` is the "host:port" at which they meet; on a single node it is found by the
+    launcher. Each but the first writes to files of its own in `folder`, whose names end with `suffix` and the rank.
+    """
+
+    processes: int
+    nodes: int = 1
+    node: int = 0
+    master: str = ""
+    folder: str = "."
+    suffix: str = ""
+    grace: float = 5.0
+
+    @property
+    def here(self) -> int:
+        """How many processes run on this node."""
+        return self.processes // self.nodes
+
+    @property
+    def ranks(self) -> range:
+        """The ranks on this node.
+
+        >>> Team(processes=4, nodes=2, node=1).ranks
+        range(2, 4)
+        """
+        return range(self.node * self.here, (self.node + 1) * self.here)
+
+    def environment(self, rank: int, master: str) -> dict[str, str]:
+        """Return the variables by which the process of a rank finds the others.
+
+        >>> Team(processes=4, nodes=2, node=1).environment(3, "10.0.0.1:29500")["LOCAL_RANK"]
+        '1'
+        """
+        host, _, port = master.rpartition(":")
+        numbers = {
+            "RANK": rank,
+            "LOCAL_RANK": rank - self.ranks.start,
+            "WORLD_SIZE": self.processes,
+            "LOCAL_WORLD_SIZE": self.here,
+            "NODE_RANK": self.node,
+        }
+        return {"MASTER_ADDR": host, "MASTER_PORT": port} | {name: str(n) for name, n in numbers.items()}
+
+    def log(self, name: str, rank: int) -> str:
+        """Return the path of a rank's output file."""
+        return os.path.join(self.folder, f"{name}{self.suffix}-rank{rank}")
+
+
+def launched(arguments: Sequence[str], team: Team) -> list[str]:
+    """Return the program that runs `arguments` once for each process of the team on this node."""
+    return [sys.executable, "-P", "-m", __name__, json.dumps(asdict(team)), *arguments]
+
+
+class _Launcher:
+    def __init__(self, team: Team, arguments: list[str]) -> None:
+        self._team = team
+        self._arguments = arguments
+        self._running: dict[int, tuple[int, subprocess.Popen[bytes]]] = {}  # rank and process, by pid
+        self._asked_to_end = False
+
+    def run(self) -> int:
+        """Run all processes and return 0, or the exit code of the first one that failed."""
+        # The processes are in the same group and get the signal, too: this one stays until they have ended.
+        signal.signal(signal.SIGTERM, self._on_term)
+        master = self._team.master or f"127.0.0.1:{_free_port(_ANY_PORT)}"
+        if self._team.node == 0 and self._team.master:
+            _free_port(int(master.rpartition(":")[2]))
+        for rank in self._team.ranks:
+            process = self._start(rank, {**os.environ, **self._team.environment(rank, master)})
+            self._running[process.pid] = rank, process
+        failed = self._wait()
+        if failed is None:
+            return 0
+        if not self._asked_to_end:
+            self._explain(*failed)
+        return failed[1] if failed[1] > 0 else 128 - failed[1]
+
+    def _on_term(self, number: int, frame: object) -> None:
+        del number, frame
+        self._asked_to_end = True
+
+    def _start(self, rank: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        environment = {"OMP_NUM_THREADS": "1", **environment}  # as torchrun: otherwise each uses all cores
+        if rank == 0:
+            return _popen(self._arguments, environment)
+        out, err = (self._team.log(name, rank) for name in ("stdout", "stderr"))
+        with open(out, "wb") as stdout, open(err, "wb") as stderr:
+            return _popen(self._arguments, environment, stdout.fileno(), stderr.fileno())
+
+    def _wait(self) -> tuple[int, int] | None:
+        """Return when all have ended: the rank and the code of the first failure, if any."""
+        failed = None
+        while self._running:
+            pid, status = os.wait()
+            if pid not in self._running:
+                continue  # an orphan that this process inherited
+            rank, process = self._running.pop(pid)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode and failed is None:
+                failed = rank, process.returncode
+                self._end_others()
+        return failed
+
+    def _end_others(self) -> None:
+        self._signal(signal.SIGTERM)
+        timer = threading.Timer(self._team.grace, self._signal, (signal.SIGKILL,))
+        timer.daemon = True
+        timer.start()
+
+    def _signal(self, number: int) -> None:
+        for pid in list(self._running):
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+    def _explain(self, rank: int, code: int) -> None:
+        """Write to the trial's stderr what failed: the end of it becomes the trial's error."""
+        how = f"exit code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"
+        if rank:
+            with open(self._team.log("stderr", rank), "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+                sys.stderr.buffer.write(b"\n" + file.read())
+        print(f"\nrank {rank} of {self._team.processes} failed with {how}", file=sys.stderr, flush=True)
+
+
+def _popen(
+    arguments: list[str], environment: Mapping[str, str], stdout: int | None = None, stderr: int | None = None
+) -> subprocess.Popen[bytes]:
+    def start(arguments: list[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(arguments, stdout=stdout, stderr=stderr, env=environment)
+
+    try:
+        return start(arguments)
+    except OSError as error:
+        by_shell = with_interpreter(arguments, error)
+        if by_shell is None:
+            raise explain(error, arguments) from error
+        return start(by_shell)
+
+
+def _free_port(wanted: int) -> int:
+    """Return a port that is free on this node; raise StartError if the wanted one is not."""
+    try:
+        # It does not listen: a process on another node that already tries to connect would reach this socket.
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("", wanted))
+            return probe.getsockname()[1]
+    except OSError as error:
+        message = f"the processes of the trial cannot meet: port {wanted} is in use on {socket.gethostname()}"
+        raise StartError(f"{message}; run the trial again, which uses another one") from error
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a team: its JSON form, then the program and its arguments."""
+    try:
+        return _Launcher(Team(**json.loads(arguments[0])), list(arguments[1:])).run()
+    except StartError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code or 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
