@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+if "socket" not in sys.modules:  # some interpreters have it as a file, and a script would see that it is loaded
+    del sys.modules["_socket"]
 _BASELINE = frozenset(sys.modules)
 _SETTINGS = "PITCHPIPE_WARM"
 _PACKET = 1 << 18
