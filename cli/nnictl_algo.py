@@ -101,7 +101,7 @@ def _algorithm(section: Any, file: Path) -> Registered:
 def _register(algorithm: Registered) -> None:
     """Register an algorithm whose class can be loaded; leave what was there otherwise."""
     kind, name = algorithm.kind, algorithm.name
-    if name.lower() in map(str.lower, _BUILT_IN[kind].names()):
+    if name in _BUILT_IN[kind]:
         raise Failure(f"{name} is a built-in {kind}: choose another builtinName")
     before = [one for one in _registered() if one.name.lower() == name.lower()]
     register(algorithm)

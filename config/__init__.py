@@ -26,8 +26,9 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
@@ -41,16 +42,15 @@ if TYPE_CHECKING:
 
 # Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
 _HOMES = {
-    "experiment_config": "ExperimentConfig check_plugins load_config with_plugins_checked",
-    "overrides": "read_overridden",
-    "platforms": "PLATFORMS LocalConfig RayConfig",
-    "plugins": "Checker check_parameters",
-    "problems": "ConfigError ConfigProblem",
-    "source": "read_source",
-    "trackers": "trackers_of",
-    "units": "UnitError parse_duration",
+    ".experiment_config": "ExperimentConfig check_plugins load_config with_plugins_checked",
+    ".overrides": "read_overridden",
+    ".platforms": "PLATFORMS LocalConfig RayConfig",
+    ".plugins": "Checker check_parameters",
+    ".problems": "ConfigError ConfigProblem",
+    ".source": "read_source",
+    ".trackers": "trackers_of",
+    ".units": "UnitError parse_duration",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "PLATFORMS",
@@ -71,8 +71,5 @@ __all__ = [
     "with_plugins_checked",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -68,6 +68,8 @@ class Checker:
                 stdin=subprocess.PIPE,
                 stdout=self._output,
                 stderr=self._errors,
+                # As for the dispatcher of an experiment: numpy starts no threads.
+                env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
                 start_new_session=True,
             )
         except OSError as error:

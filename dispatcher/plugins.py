@@ -75,7 +75,7 @@ def _custom(role: str, class_name: str, code_directory: Any) -> type:
 
 def _registered(role: str, name: str) -> Registered | None:
     """Return what the user registered under a name; a built-in algorithm comes first."""
-    if name.lower() in map(str.lower, _REGISTRIES[role].names()):
+    if name in _REGISTRIES[role]:
         return None
     try:
         found = registered()

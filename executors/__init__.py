@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..trial_agent import lazy_names
+from ..protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .base import Cursors, ExecutorError, RunSetup, TrialExecutor
+    from .base import Cursors, RunSetup, TrialExecutor
+    from .errors import ExecutorError
     from .heartbeat import Heartbeat
 
 _HOMES = {
-    ".base": "Cursors ExecutorError RunSetup TrialExecutor",
+    ".base": "Cursors RunSetup TrialExecutor",
+    ".errors": "ExecutorError",
     ".heartbeat": "Heartbeat",
 }
 

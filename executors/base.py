@@ -21,15 +21,11 @@ from typing import Any
 from ..runner import AttemptOrder, Event, Request, Totals
 from ..trial_agent import RunSpec
 
-__all__ = ["Cursors", "Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
+__all__ = ["Cursors", "Deliver", "RunSetup", "TrialExecutor"]
 
 Deliver = Callable[[Sequence[Event]], None]
 Cursors = Mapping[Any, int]
 """How far each agent's events have been delivered; only the executor that returned them reads them."""
-
-
-class ExecutorError(Exception):
-    """The executor cannot do what the experiment asks; the message says what to do about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

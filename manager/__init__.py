@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..trial_agent import lazy_names
+from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .experiments import (
-        check_resources,
         create_experiment,
         experiment_config,
         resume_experiment,
@@ -23,15 +22,15 @@ if TYPE_CHECKING:
         TrialOverError,
         UnknownTrialError,
     )
-    from .settings import run_of
+    from .settings import check_resources, run_of
     from .trace import Trace
 
 _HOMES = {
-    ".experiments": "check_resources create_experiment experiment_config resume_experiment warm_start_notes",
+    ".experiments": "create_experiment experiment_config resume_experiment warm_start_notes",
     ".manager": "Manager",
     ".nni_import": "import_nni_experiment",
     ".search_session": "OtherSearchError PausesError SearchSession TrialOverError UnknownTrialError",
-    ".settings": "run_of",
+    ".settings": "check_resources run_of",
     ".trace": "Trace",
 }
 

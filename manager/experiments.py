@@ -29,15 +29,13 @@ from ..runner import (
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
-from .settings import objectives_of, request_of
+from .settings import objectives_of
 
 if TYPE_CHECKING:
-    from ..executors.local import LocalTrialExecutor
     from .warm_start import WarmStart
 
 __all__ = [
     "BY_USER",
-    "check_resources",
     "create_experiment",
     "executor_for",
     "experiment_config",
@@ -207,12 +205,6 @@ def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
         ) from error
 
 
-def check_resources(config: ExperimentConfig) -> None:
-    """Raise `ExecutorError` if this machine has too little for any trial; a cluster is not asked."""
-    if isinstance(config.training_service, LocalConfig):
-        _local_executor(config.training_service).totals(request_of(config))
-
-
 def warm_start_notes(config: ExperimentConfig, directory: Path | None = None) -> Sequence[str]:
     """Return what the warm start of a configuration would use and leave out; raise `ConfigError`."""
     found = _warm_start_of(config, directory or _directory_of(config))
@@ -223,7 +215,11 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
     """Return the executor that the configuration's training service names."""
     service = config.training_service
     if isinstance(service, LocalConfig):
-        return _local_executor(service)
+        from ..executors.local import LocalTrialExecutor
+
+        return LocalTrialExecutor(
+            service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu, service.resources
+        )
     if not isinstance(service, RayConfig):
         assert_never(service)
     from ..executors.ray import RayTrialExecutor
@@ -233,14 +229,6 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
         idle_timeout=service.idle_timeout,
         runtime_env=service.runtime_env,
         reconnect_timeout=service.reconnect_timeout,
-    )
-
-
-def _local_executor(service: LocalConfig) -> LocalTrialExecutor:
-    from ..executors.local import LocalTrialExecutor
-
-    return LocalTrialExecutor(
-        service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu, service.resources
     )
 
 

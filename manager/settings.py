@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from ..config import ExperimentConfig, RayConfig
+from ..config import ExperimentConfig, LocalConfig, RayConfig
 from ..protocol import Objective, main_objective
 from ..runner import FailureKind, Limits, Repeats, Request, Retries
-from ..store import ExperimentFolder
 from ..trial_agent import Keeping, RunSpec
+
+if TYPE_CHECKING:
+    from ..store import ExperimentFolder
 
 __all__ = [
     "agent_timeout_of",
+    "check_resources",
     "limits_of",
     "objectives_of",
     "repeats_of",
@@ -87,6 +91,22 @@ def request_of(config: ExperimentConfig) -> Request:
         memory=config.trial_memory_size or 0,
         gpus=config.trial_gpu_number,
         custom=dict(config.trial_resources),
+    )
+
+
+def check_resources(config: ExperimentConfig) -> None:
+    """Raise `ExecutorError` if this machine has too little for any trial; a cluster is not asked."""
+    service = config.training_service
+    if not isinstance(service, LocalConfig):
+        return
+    from ..executors.local import sufficient_totals
+
+    sufficient_totals(
+        request_of(config),
+        service.gpu_indices,
+        service.max_trial_number_per_gpu,
+        service.use_active_gpu,
+        service.resources,
     )
 
 

@@ -10,6 +10,7 @@ Final result: 0.9
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
+from .protocol import lazy_names as _lazy_names
 from .trial_agent import (
     Checkpoint,
     get_budget,
@@ -26,7 +27,6 @@ from .trial_agent import (
     report_intermediate_result,
     save_checkpoint,
 )
-from .trial_agent import lazy_names as _lazy_names
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import, and every script imports this
 if TYPE_CHECKING:

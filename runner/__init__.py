@@ -2,63 +2,96 @@
 
 from __future__ import annotations
 
-from .changes import AttemptRow, Changes, MetricRow
-from .description import warnings_of
-from .effects import (
-    AttemptOrder,
-    CopyCheckpoint,
-    Effect,
-    Finish,
-    PauseTrial,
-    RestoreDispatcher,
-    SendCommand,
-    StartTrial,
-    StopTrial,
-)
-from .events import (
-    AgentLost,
-    AgentSilent,
-    AttemptEnded,
-    AttemptStarted,
-    BadReport,
-    CheckpointSaved,
-    CompleteRequested,
-    DataImported,
-    DispatcherAnswered,
-    DispatcherFailed,
-    DispatcherReady,
-    Event,
-    ExecutorFailed,
-    KillVerdict,
-    LimitsChanged,
-    NoMoreParameters,
-    ParametersArrived,
-    PauseVerdict,
-    RecordBegun,
-    Reported,
-    ResourcesChanged,
-    ResumeRequested,
-    RetryCancelledRequested,
-    RetryFailedRequested,
-    SearchSpaceChanged,
-    StartRefused,
-    StopRequested,
-    Tick,
-    TotalsChanged,
-    TrialAddRequested,
-    TrialKillRequested,
-)
-from .experiment_status import ExperimentStatus
-from .families import Repeats
-from .ledger import Ledger, Request, Totals
-from .limits import Limits, Retries
-from .noise import interval, mean
-from .payloads import added_trial
-from .recording import event_of, recorded
-from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
-from .trial_runner import TrialRunner
-from .verdicts import check_final, fingerprint, is_no_room, last_line, signal_name
-from .vocabulary import TUNE_STATUS
+from typing import TYPE_CHECKING
+
+from ..protocol import lazy_names
+
+if TYPE_CHECKING:
+    from .changes import AttemptRow, Changes, MetricRow
+    from .description import warnings_of
+    from .effects import (
+        AttemptOrder,
+        CopyCheckpoint,
+        Effect,
+        Finish,
+        PauseTrial,
+        RestoreDispatcher,
+        SendCommand,
+        StartTrial,
+        StopTrial,
+    )
+    from .events import (
+        AgentLost,
+        AgentSilent,
+        AttemptEnded,
+        AttemptStarted,
+        BadReport,
+        CheckpointSaved,
+        CompleteRequested,
+        DataImported,
+        DispatcherAnswered,
+        DispatcherFailed,
+        DispatcherReady,
+        Event,
+        ExecutorFailed,
+        KillVerdict,
+        LimitsChanged,
+        NoMoreParameters,
+        ParametersArrived,
+        PauseVerdict,
+        RecordBegun,
+        Reported,
+        ResourcesChanged,
+        ResumeRequested,
+        RetryCancelledRequested,
+        RetryFailedRequested,
+        SearchSpaceChanged,
+        StartRefused,
+        StopRequested,
+        Tick,
+        TotalsChanged,
+        TrialAddRequested,
+        TrialKillRequested,
+    )
+    from .experiment_status import ExperimentStatus
+    from .families import Repeats
+    from .ledger import Ledger, Request, Totals
+    from .limits import Limits, Retries
+    from .noise import interval, mean
+    from .payloads import added_trial
+    from .recording import event_of, recorded
+    from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
+    from .trial_runner import TrialRunner
+    from .verdicts import check_final, fingerprint, is_no_room, last_line, signal_name
+    from .vocabulary import TUNE_STATUS
+
+_HOMES = {
+    ".changes": "AttemptRow Changes MetricRow",
+    ".description": "warnings_of",
+    ".effects": (
+        "AttemptOrder CopyCheckpoint Effect Finish PauseTrial RestoreDispatcher SendCommand StartTrial "
+        "StopTrial"
+    ),
+    ".events": (
+        "AgentLost AgentSilent AttemptEnded AttemptStarted BadReport CheckpointSaved CompleteRequested "
+        "DataImported DispatcherAnswered DispatcherFailed DispatcherReady Event ExecutorFailed "
+        "KillVerdict LimitsChanged NoMoreParameters ParametersArrived PauseVerdict RecordBegun Reported "
+        "ResourcesChanged ResumeRequested RetryCancelledRequested RetryFailedRequested "
+        "SearchSpaceChanged StartRefused StopRequested Tick TotalsChanged TrialAddRequested "
+        "TrialKillRequested"
+    ),
+    ".experiment_status": "ExperimentStatus",
+    ".families": "Repeats",
+    ".ledger": "Ledger Request Totals",
+    ".limits": "Limits Retries",
+    ".noise": "interval mean",
+    ".payloads": "added_trial",
+    ".recording": "event_of recorded",
+    ".trial": "Cause FailureKind Trial TrialStatus Verdict",
+    ".trial_runner": "TrialRunner",
+    ".verdicts": "check_final fingerprint is_no_room last_line signal_name",
+    ".vocabulary": "TUNE_STATUS",
+}
 
 __all__ = [
     "TUNE_STATUS",
@@ -130,3 +163,6 @@ __all__ = [
     "signal_name",
     "warnings_of",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

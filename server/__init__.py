@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..trial_agent import lazy_names
+from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from ..store.reading import Condition, ExperimentView, QueryError, TrialQuery

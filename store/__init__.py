@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..trial_agent import lazy_names
+from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .annotations import Annotation, Annotations, tags_of

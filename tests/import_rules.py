@@ -71,7 +71,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "nni_compat": frozenset({"schema"}),  # where it is installed, for the checks of a plug-in's arguments
     "tuners": frozenset({"numpy", "scipy", "cmaes", "optuna", "pytest", "cloudpickle"}),  # two for the suite
     "assessors": frozenset({"numpy", "scipy", "pytest", "cloudpickle"}),
-    "trial_agent": frozenset({"psutil", "orjson", "cloudpickle", "inotify_simple"}),
+    "trial_agent": frozenset({"psutil", "orjson", "cloudpickle"}),
     "runner": frozenset(),
     "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy"}),
     "store": frozenset({"orjson", "psutil", "fsspec", "filelock", "numpy"}),  # numpy: for `keep_close` only

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,8 @@ def test_import_and_reports_load_nothing_heavy() -> None:
     assert [name for name in HEAVY if name in modules] == []
     assert {name for name in modules if name.startswith("pitchpipe")} == {
         "pitchpipe",
+        "pitchpipe.protocol",
+        "pitchpipe.protocol.lazy",
         "pitchpipe.trial_agent",
         "pitchpipe.trial_agent.checkpoint",
         "pitchpipe.trial_agent.environ",
@@ -52,6 +55,23 @@ def test_import_and_reports_load_nothing_heavy() -> None:
 )
 def test_process_loads_only_what_it_needs_before_it_starts(module: str, heavy: list[str]) -> None:
     assert modules_after(f"import {module}").isdisjoint(heavy)
+
+
+def test_validate_starts_without_the_manager_and_the_state_machine(tmp_path: Path) -> None:
+    config = {
+        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "trial_command": "true",
+        "tuner": "Random",
+        "training_service": {"platform": "local"},
+    }
+    file = tmp_path / "experiment.yml"
+    file.write_text(json.dumps(config))
+    modules = modules_after(
+        f"from pitchpipe.cli.app import run\nassert run(['validate', {str(file)!r}]) == 0"
+    )
+    heavy = ["asyncio", "sqlite3", "cloudpickle", "filelock", "numpy"]
+    heavy += [f"pitchpipe.{name}" for name in ("manager.experiments", "runner.events", "store.store")]
+    assert [name for name in heavy if name in modules] == []
 
 
 def test_folders_of_the_tree_are_not_top_level_modules() -> None:

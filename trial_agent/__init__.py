@@ -5,11 +5,10 @@ The names load lazily: a trial script imports this package to reach `sdk` and mu
 
 from __future__ import annotations
 
+from ..protocol import lazy_names
+
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
     from .arguments import filled, flat_arguments
     from .checkpoint import Checkpoint
     from .checkpoint_store import Keeping
@@ -150,7 +149,6 @@ __all__ = [
     "get_sequence_id",
     "get_trial_id",
     "kill_all",
-    "lazy_names",
     "mark",
     "metric_text",
     "no_room",
@@ -166,20 +164,6 @@ __all__ = [
     "with_interpreter",
     "wrap_function",
 ]
-
-
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package; `homes` maps its modules to their names, separated by spaces."""
-    modules = {name: module for module, names in homes.items() for name in names.split()}
-
-    def find(name: str) -> Any:
-        if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(modules[name], package), name)
-
-    return find
 
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

@@ -9,6 +9,7 @@ from typing import Any
 __all__ = ["LOOK_EVERY", "FileWatch", "InotifyWatch", "KqueueWatch", "best_watch"]
 
 LOOK_EVERY = 0.2
+_IN_MODIFY = 2  # of <sys/inotify.h>
 
 
 class FileWatch:
@@ -35,40 +36,47 @@ class InotifyWatch(FileWatch):
     """Linux: one inotify instance for the life of the agent, as closing one is slow."""
 
     def __init__(self) -> None:
-        from inotify_simple import INotify, flags
+        import ctypes  # takes milliseconds, and a script does not need it
 
-        self._inotify: Any = INotify(nonblocking=True)
-        self._modified = flags.MODIFY
+        self._system: Any = ctypes.CDLL(None, use_errno=True)
+        self._errno = ctypes.get_errno
+        self._queue = self._done(self._system.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         self._watched: int | None = None
 
     def watch(self, path: str) -> None:
         """Watch this file; if the system has no free watch, set `interval` instead."""
         self._forget()
         try:
-            self._watched = self._inotify.add_watch(path, self._modified)
+            self._watched = self._done(
+                self._system.inotify_add_watch(self._queue, os.fsencode(path), _IN_MODIFY)
+            )
         except OSError:  # fs.inotify.max_user_watches
             self.descriptor, self.interval = None, LOOK_EVERY
         else:
-            self.descriptor, self.interval = self._inotify.fileno(), None
+            self.descriptor, self.interval = self._queue, None
 
     def clear(self) -> None:
         """Discard the notices; the file itself shows what changed."""
         try:
-            os.read(self._inotify.fileno(), 65536)
+            os.read(self._queue, 65536)
         except BlockingIOError:
             pass
 
     def close(self) -> None:
         """Close the inotify instance."""
-        self._inotify.close()
+        os.close(self._queue)
 
     def _forget(self) -> None:
         if self._watched is not None:
-            try:
-                self._inotify.rm_watch(self._watched)
-            except OSError:  # the file was deleted, and its watch with it
-                pass
+            # It fails if the file was deleted, and its watch with it.
+            self._system.inotify_rm_watch(self._queue, self._watched)
             self._watched = None
+
+    def _done(self, result: int) -> int:
+        """Return the result of a system call; raise its error."""
+        if result < 0:
+            raise OSError(self._errno(), os.strerror(self._errno()))
+        return result
 
 
 class KqueueWatch(FileWatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,8 +65,6 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
 
 def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[str]]:
     """Return what a valid config says, for scripts and as lines."""
-    from ...manager import warm_start_notes
-
     tuner, assessor = checked.tuner, checked.assessor
     found = {
         "config": str(path),
@@ -73,7 +72,7 @@ def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[
         "tuner": tuner.name or tuner.class_name,
         "assessor": None if assessor is None else assessor.name or assessor.class_name,
         "objective": checked.goal,
-        "notes": [*filter(None, [checked.repeats_note, checked.assessor_note, *warm_start_notes(checked)])],
+        "notes": [*filter(None, [checked.repeats_note, checked.assessor_note, *_warm_start_notes(checked)])],
         "trial_concurrency": checked.trial_concurrency,
         "platform": checked.training_service.platform,
     }
@@ -87,6 +86,14 @@ def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[
         f"  trials        {found['trial_concurrency']} at a time, on {found['platform']}{_machine(checked)}",
     ]
     return found, lines
+
+
+def _warm_start_notes(checked: ExperimentConfig) -> Sequence[str]:
+    if not checked.warm_start:
+        return ()
+    from ...manager import warm_start_notes  # importing the manager takes longer than the check
+
+    return warm_start_notes(checked)
 
 
 def _machine(checked: ExperimentConfig) -> str:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from .executor import LocalTrialExecutor
-from .resources import local_totals
+from typing import TYPE_CHECKING
+
+from ...protocol import lazy_names
+
+if TYPE_CHECKING:
+    from .executor import LocalTrialExecutor
+    from .resources import local_totals, sufficient_totals
+
+_HOMES = {
+    ".executor": "LocalTrialExecutor",
+    ".resources": "local_totals sufficient_totals",
+}
 
 __all__ = [
     "LocalTrialExecutor",
     "local_totals",
+    "sufficient_totals",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

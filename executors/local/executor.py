@@ -11,15 +11,15 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ...runner import AttemptOrder, Ledger, Request, ResourcesChanged, StartRefused, Totals
+from ...runner import AttemptOrder, ResourcesChanged, StartRefused, Totals
 from ...store import ExperimentFolder, runtime_directory
 from ...trial_agent import TOKEN as AGENT_TOKEN
 from ...trial_agent import FileWatch, best_watch, kill_all, mark
 from ..agents import AgentLink, AgentTrialExecutor, spool_path
-from ..base import Deliver, ExecutorError, RunSetup
+from ..base import Deliver, RunSetup
 from .agent import LocalAgentLink
 from .gpu_claims import GpuClaims, is_listened_to
-from .resources import local_totals
+from .resources import sufficient_totals
 
 __all__ = ["LocalTrialExecutor", "agent_sockets"]
 
@@ -59,18 +59,11 @@ class LocalTrialExecutor(AgentTrialExecutor):
         self._neighbours: _Neighbours | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}  # the agents that this process started
 
-    def totals(self, request: Request) -> Totals:
-        """Return what trials share on this machine; raise `ExecutorError` if it is too little for one trial."""
-        totals = local_totals(
-            request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom
-        )
-        if (why := Ledger(totals).infeasible(request)) is not None:
-            raise ExecutorError(f"no trial can ever run on this machine: {why}")
-        return totals
-
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Determine what the machine has; agents are started when trials need them."""
-        totals = self.totals(setup.request)
+        totals = sufficient_totals(
+            setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom
+        )
         self._setup, self._deliver = setup, deliver
         self._sockets = agent_sockets(setup.folder)
         self._sockets.mkdir(mode=0o700, exist_ok=True)

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 
 import psutil
 
-from ...runner import Request, Totals
+from ...runner import Ledger, Request, Totals
+from ..errors import ExecutorError
 
-__all__ = ["DEVICES_ENVIRONMENT", "local_totals"]
+__all__ = ["DEVICES_ENVIRONMENT", "local_totals", "sufficient_totals"]
 
 # Lists GPU indices to use whatever the driver reports ("0,1"): for tests, and for machines without nvidia-smi.
 DEVICES_ENVIRONMENT = "PITCHPIPE_GPUS"
@@ -32,6 +33,20 @@ def local_totals(
     found = [index for index, is_active in _gpus() if use_active_gpus or not is_active]
     chosen = tuple(index for index in found if gpu_indices is None or index in gpu_indices)
     return Totals(amounts, chosen, trials_per_gpu)
+
+
+def sufficient_totals(
+    request: Request,
+    gpu_indices: tuple[int, ...] | None = None,
+    trials_per_gpu: int = 1,
+    use_active_gpus: bool = False,
+    custom: Mapping[str, float] | None = None,
+) -> Totals:
+    """Return the totals of this machine; raise `ExecutorError` if they are too little for one trial."""
+    totals = local_totals(request, gpu_indices, trials_per_gpu, use_active_gpus, custom)
+    if (why := Ledger(totals).infeasible(request)) is not None:
+        raise ExecutorError(f"no trial can ever run on this machine: {why}")
+    return totals
 
 
 def _gpus() -> list[tuple[int, bool]]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...store import JsonConnection
-from ..base import ExecutorError
+from ..errors import ExecutorError
 from .places import StartLock, SupervisorFiles, remove_leftovers, versions_here
 
 __all__ = ["RayLease", "acquire", "ray_status", "stop_ray"]

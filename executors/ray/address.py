@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from ..base import ExecutorError
+from ..errors import ExecutorError
 from ..private_ray import TEMP_PREFIX
 
 __all__ = ["find_cluster"]

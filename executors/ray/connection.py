@@ -18,9 +18,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..base import ExecutorError
 from ..clusters import token_path_of
 from ..daemon_thread import in_daemon_thread
+from ..errors import ExecutorError
 from ..private_ray import RayLease, acquire
 from .join import connected_to, is_connected_elsewhere, join, leave
 from .nodes import ClusterAway, ClusterReplaced, Node, live_nodes

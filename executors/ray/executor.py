@@ -13,8 +13,9 @@ from typing import Any
 from ...runner import AttemptOrder, ExecutorFailed, Ledger, Totals, TotalsChanged
 from ...trial_agent import Hello
 from ..agents import AgentLink, AgentTrialExecutor, Listener
-from ..base import Deliver, ExecutorError, RunSetup
+from ..base import Deliver, RunSetup
 from ..daemon_thread import in_daemon_thread
+from ..errors import ExecutorError
 from ..private_ray import named_actors
 from .agent import AgentSetup, RayAgent
 from .care import AgentCare

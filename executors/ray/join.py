@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..base import ExecutorError
 from ..daemon_thread import in_daemon_thread
+from ..errors import ExecutorError
 from ..private_ray import TEMP_PREFIX, take_back_signals
 from .address import find_cluster
 from .reasons import ray_error

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from .connection import ControlError, ask_manager
-from .extension import Extension, ExtensionError, extend_experiment
-from .host import RunningManager, why_failed
-from .rate import RateMeter, forecast
-from .steering import (
-    add_trial,
-    add_trials,
-    change_experiment,
-    import_results,
-    kill_trial,
-    rename_experiment,
-    rerun_trial,
-    stop_experiment,
-)
-from .trial_reading import read_running
+from typing import TYPE_CHECKING
+
+from ...protocol import lazy_names
+
+if TYPE_CHECKING:
+    from .connection import ControlError, ask_manager
+    from .extension import Extension, ExtensionError, extend_experiment
+    from .host import RunningManager, why_failed
+    from .rate import RateMeter, forecast
+    from .steering import (
+        add_trial,
+        add_trials,
+        change_experiment,
+        import_results,
+        kill_trial,
+        rename_experiment,
+        rerun_trial,
+        stop_experiment,
+    )
+    from .trial_reading import read_running
+
+_HOMES = {
+    ".connection": "ControlError ask_manager",
+    ".extension": "Extension ExtensionError extend_experiment",
+    ".host": "RunningManager why_failed",
+    ".rate": "RateMeter forecast",
+    ".steering": (
+        "add_trial add_trials change_experiment import_results kill_trial rename_experiment rerun_trial "
+        "stop_experiment"
+    ),
+    ".trial_reading": "read_running",
+}
 
 __all__ = [
     "ControlError",
@@ -38,3 +55,6 @@ __all__ = [
     "stop_experiment",
     "why_failed",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

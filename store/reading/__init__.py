@@ -2,36 +2,69 @@
 
 from __future__ import annotations
 
-from .closeness import closeness_lines
-from .curves import Curve
-from .defaults import gain_text, gains_over_defaults
-from .exporting import csv_lines, json_lines, trial_object
-from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, hint_text
-from .feed import EventPage
-from .front import front_of, knee_of
-from .json_values import plain, to_json
-from .log_files import FilePiece
-from .nni_forms import nni_export, nni_job, nni_jobs, nni_metadata, nni_metrics, nni_profile, nni_statistics
-from .trial_query import Condition, QueryError, TrialQuery
-from .view import ExperimentView, Follow
-from .words import (
-    STATUS_WORDS,
-    closest_text,
-    counts_text,
-    duration_text,
-    flat,
-    front_lines,
-    left_text,
-    length_text,
-    margin_text,
-    moment_text,
-    number_text,
-    parameters_text,
-    rate_text,
-    repeats_text,
-    result_text,
-    value_text,
-)
+from typing import TYPE_CHECKING
+
+from ...protocol import lazy_names
+
+if TYPE_CHECKING:
+    from .closeness import closeness_lines
+    from .curves import Curve
+    from .defaults import gain_text, gains_over_defaults
+    from .exporting import csv_lines, json_lines, trial_object
+    from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, hint_text
+    from .feed import EventPage
+    from .front import front_of, knee_of
+    from .json_values import plain, to_json
+    from .log_files import FilePiece
+    from .nni_forms import (
+        nni_export,
+        nni_job,
+        nni_jobs,
+        nni_metadata,
+        nni_metrics,
+        nni_profile,
+        nni_statistics,
+    )
+    from .trial_query import Condition, QueryError, TrialQuery
+    from .view import ExperimentView, Follow
+    from .words import (
+        STATUS_WORDS,
+        closest_text,
+        counts_text,
+        duration_text,
+        flat,
+        front_lines,
+        left_text,
+        length_text,
+        margin_text,
+        moment_text,
+        number_text,
+        parameters_text,
+        rate_text,
+        repeats_text,
+        result_text,
+        value_text,
+    )
+
+_HOMES = {
+    ".closeness": "closeness_lines",
+    ".curves": "Curve",
+    ".defaults": "gain_text gains_over_defaults",
+    ".exporting": "csv_lines json_lines trial_object",
+    ".failures": "FailedTrial FailureGroup ending_beside ending_text hint_text",
+    ".feed": "EventPage",
+    ".front": "front_of knee_of",
+    ".json_values": "plain to_json",
+    ".log_files": "FilePiece",
+    ".nni_forms": "nni_export nni_job nni_jobs nni_metadata nni_metrics nni_profile nni_statistics",
+    ".trial_query": "Condition QueryError TrialQuery",
+    ".view": "ExperimentView Follow",
+    ".words": (
+        "STATUS_WORDS closest_text counts_text duration_text flat front_lines left_text length_text "
+        "margin_text moment_text number_text parameters_text rate_text repeats_text result_text "
+        "value_text"
+    ),
+}
 
 __all__ = [
     "STATUS_WORDS",
@@ -81,3 +114,6 @@ __all__ = [
     "trial_object",
     "value_text",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.base import ExecutorError
+from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.manager.manager import Manager
 
 ABANDONED = {

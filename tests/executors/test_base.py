@@ -14,7 +14,8 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.executors.base import Deliver, ExecutorError, RunSetup, TrialExecutor
+from pitchpipe.executors.base import Deliver, RunSetup, TrialExecutor
+from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, CheckpointSaved, Reported
 from pitchpipe.runner.ledger import Request, Totals

@@ -107,6 +107,17 @@ def test_entry_points_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Mine" in tuners.names()
 
 
+def test_built_in_names_are_known_without_a_look_through_the_installed_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = list[str]()
+    monkeypatch.setattr(registry.REGISTRY, "entry_points", lambda: looks.append("a look") or {})
+    assert "tpe" in registry.REGISTRY
+    assert looks == []
+    assert "mine" not in registry.REGISTRY
+    assert looks == ["a look"]
+
+
 def test_every_name_of_the_table_loads() -> None:
     assert all(issubclass(tuners.find(name), tuners.Tuner) for name in registry.REGISTRY.built_in)
 

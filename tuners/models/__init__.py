@@ -12,15 +12,32 @@ output_warping    losses as targets: bad ones are compressed
 
 from __future__ import annotations
 
-from .gaussian_process import Posterior, Prior, condition, fit
-from .hyper_parameters import HyperParameters, interval_after
-from .matern_kernel import SMOOTHNESSES, matern
-from .neural_features import LinearPosterior, Network, regress
-from .outlook import Outlook, expected_gain
-from .output_warping import warped
-from .parzen import Mixture, ParzenHistory, features_of
-from .random_forest import Forest, grow
-from .surrogate_tuner import Model, Score, SurrogateTuner, Training
+from typing import TYPE_CHECKING
+
+from ...protocol import lazy_names
+
+if TYPE_CHECKING:
+    from .gaussian_process import Posterior, Prior, condition, fit
+    from .hyper_parameters import HyperParameters, interval_after
+    from .matern_kernel import SMOOTHNESSES, matern
+    from .neural_features import LinearPosterior, Network, regress
+    from .outlook import Outlook, expected_gain
+    from .output_warping import warped
+    from .parzen import Mixture, ParzenHistory, features_of
+    from .random_forest import Forest, grow
+    from .surrogate_tuner import Model, Score, SurrogateTuner, Training
+
+_HOMES = {
+    ".gaussian_process": "Posterior Prior condition fit",
+    ".hyper_parameters": "HyperParameters interval_after",
+    ".matern_kernel": "SMOOTHNESSES matern",
+    ".neural_features": "LinearPosterior Network regress",
+    ".outlook": "Outlook expected_gain",
+    ".output_warping": "warped",
+    ".parzen": "Mixture ParzenHistory features_of",
+    ".random_forest": "Forest grow",
+    ".surrogate_tuner": "Model Score SurrogateTuner Training",
+}
 
 __all__ = [
     "SMOOTHNESSES",
@@ -47,3 +64,6 @@ __all__ = [
     "regress",
     "warped",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.base import ExecutorError
+from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import acquire, ray_status, stop_ray
 from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pitchpipe.executors.base import ExecutorError
+from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import RayLease, acquire, ray_status, stop_ray
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 

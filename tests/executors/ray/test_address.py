@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from pitchpipe.executors.base import ExecutorError
+from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.places import SupervisorFiles
 from pitchpipe.executors.ray.address import find_cluster
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.executors.base import ExecutorError
+from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager

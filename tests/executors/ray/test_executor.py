@@ -14,7 +14,7 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.executors.base import ExecutorError
+from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 from pitchpipe.executors.ray.nodes import is_internal

@@ -11,7 +11,8 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.executors.base import ExecutorError, RunSetup
+from pitchpipe.executors.base import RunSetup
+from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
 from pitchpipe.executors.ray.executor import RayTrialExecutor
