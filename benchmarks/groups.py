@@ -266,26 +266,73 @@ MEMORY = Group(
     ],
 )
 TPE_KILLED = ("--tuner", "TPE", "--ending", "killed")
-PARTS = "Pitchpipe, timed inside"
-PROFILE = Group(
-    "profile",
-    [
-        Probe("Pitchpipe", "ours_profile.py", 5000, 200),
-        Probe(PARTS, "ours_profile.py", 5000, 200, ("--parts", "1")),
-    ],
-    [
-        Row("function trial, local: CPU of all processes", "total", None, microseconds),
-        Row("- of the manager", "manager", None, microseconds),
-        *(
-            Row(f"- of the manager, {part}", part, None, microseconds, ours=PARTS)
-            for part in ("receiving", "deciding", "committing", "sending")
-        ),
-        Row("- of the dispatcher", "dispatcher", None, microseconds),
-        Row("- of the two agents", "agents", None, microseconds),
-        Row("- commits", "turns", None, count),
-        Row("- waits of a thread", "waits", None, count),
-    ],
-)
+PARTS, SCRIPTS, ON_RAY = "Pitchpipe, timed inside", "Pitchpipe, scripts", ("--platform", "ray")
+
+
+def processor_rows(
+    what: str, roles: dict[str, str], show: Callable[[float], str], total: str = "total", **row: str
+) -> list[Row]:
+    """Return a row for the CPU of all processes, and one for each role."""
+    parts = (Row(f"- {name}", role, None, show, **row) for role, name in roles.items())
+    return [Row(f"{what}: CPU of all processes", total, None, show, **row), *parts]
+
+
+PROCESSES = {"manager": "manager", "dispatcher": "dispatcher", "agents": "agents"}
+RAYS = {"ray": "Ray's own processes", "keeper": "keeper of the private Ray"}
+FORKS = {
+    "children of agents": "trials",
+    "zygotes": "zygotes, which fork the trials",
+    "children of zygotes": "forks between zygotes and trials",
+}
+CHECKED = {"children of manager": "check of the plug-ins"}
+PROFILES = [
+    Group(
+        "profile",
+        [
+            Probe("Pitchpipe", "ours_profile.py", 5000, 200),
+            Probe(PARTS, "ours_profile.py", 5000, 200, ("--parts", "1")),
+            Probe(SCRIPTS, "ours_profile.py", 1000, 40, ("--scripts", "1")),
+        ],
+        [
+            *processor_rows("function trial, local", PROCESSES, microseconds),
+            *(
+                Row(f"- manager, {part}", part, None, microseconds, ours=PARTS)
+                for part in ("receiving", "deciding", "committing", "sending")
+            ),
+            Row("- commits", "turns", None, count),
+            Row("- waits of a thread", "waits", None, count),
+            *processor_rows("script trial, warm", PROCESSES | FORKS, microseconds, ours=SCRIPTS),
+        ],
+    ),
+    Group(
+        "profile-start",
+        [Probe("Pitchpipe", "ours_start_profile.py", 5, 1)],
+        processor_rows("`pitchpipe run` to its first trial, local", PROCESSES | CHECKED, milliseconds),
+    ),
+    Group(
+        "profile-ray",
+        [
+            Probe("Pitchpipe", "ours_profile.py", 2000, 100, ON_RAY),
+            Probe("Pitchpipe, start", "ours_start_profile.py", 1, 1, ON_RAY),
+        ],
+        [
+            *processor_rows("function trial, on Ray", PROCESSES | RAYS, microseconds),
+            *processor_rows(
+                "`pitchpipe run` to its first trial, with a private Ray",
+                PROCESSES | CHECKED | RAYS,
+                milliseconds,
+                ours="Pitchpipe, start",
+            ),
+            *processor_rows(
+                "the next one, while that Ray is kept",
+                {f"kept: {role}": name for role, name in (PROCESSES | CHECKED | RAYS).items()},
+                milliseconds,
+                total="kept",
+                ours="Pitchpipe, start",
+            ),
+        ],
+    ),
+]
 RECOVERY = [
     Group(
         "resume",
@@ -333,4 +380,4 @@ RECOVERY = [
         ],
     ),
 ]
-GROUPS = [*THROUGHPUT, *JUDGING, *STARTING, MEMORY, PROFILE, *RECOVERY]
+GROUPS = [*THROUGHPUT, *JUDGING, *STARTING, MEMORY, *PROFILES, *RECOVERY]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-# All but `functions` and `start`, which start a Ray.
+# All but `functions`, `start` and `profile-ray`, which start a Ray.
 GROUPS = [
     "scripts",
     "results",
@@ -19,6 +19,7 @@ GROUPS = [
     "imports",
     "memory",
     "profile",
+    "profile-start",
     "resume",
     "recovery",
 ]
