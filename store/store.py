@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
 from .conversation import Conversation, SavedState
@@ -104,8 +104,9 @@ class Store:
         """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
         with _begun(path):
             _make_private(path)
-            store = cls(path, _connect(path), objectives)
-            store._sync_as_configured(row.config)
+            store = cls(
+                path, _connect(path, "FULL" if _survives_power_cut(row.config) else "OFF"), objectives
+            )
             store._migrate()
             store._db.execute(
                 "INSERT INTO experiment (id, name, status, config, token, created, snapshot)"
@@ -120,6 +121,7 @@ class Store:
                     json.dumps(row.snapshot or {}),
                 ),
             )
+            store._sync_as_configured(row.config)
             return store
 
     @classmethod
@@ -373,7 +375,7 @@ class Store:
 
     def _sync_as_configured(self, config: Mapping[str, Any]) -> None:
         """Sync less than for a power cut only where the configuration of the experiment says so."""
-        if config.get("durability", "process") == "process":
+        if not _survives_power_cut(config):
             self._db.execute("PRAGMA synchronous = NORMAL")
             self.survives_power_cut = False
 
@@ -392,16 +394,21 @@ class Store:
         return version
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    """Return a connection that writes, and syncs every commit."""
+def _survives_power_cut(config: Mapping[str, Any]) -> bool:
+    """Tell whether what is committed is to survive a power cut, not only killed processes."""
+    return config.get("durability", "process") != "process"
+
+
+def _connect(path: Path, synchronous: Literal["OFF", "FULL"] = "FULL") -> sqlite3.Connection:
+    """Return a connection that writes, and syncs every commit, or nothing."""
     # It may be made in one thread and used in another (a notebook's loop keeps its own), never by two at once.
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
     db.execute("PRAGMA page_size = 2048")
+    db.execute(f"PRAGMA synchronous = {synchronous}")  # first: six syncs make a new database a log
     db.execute("PRAGMA journal_mode = WAL")
     # Two syncs each time that the log (16 MB) is folded into the database, while the experiment waits.
     db.execute("PRAGMA wal_autocheckpoint = 8000")
-    db.execute("PRAGMA synchronous = FULL")
     return db
 
 

@@ -306,6 +306,33 @@ def test_every_writing_connection_syncs_as_the_configuration_says(
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("durability", "making", "writing"), [("process", "OFF", "NORMAL"), ("power", "FULL", "FULL")]
+)
+def test_database_that_need_not_survive_power_cuts_is_made_without_syncs(
+    durability: str, making: str, writing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes: dict[str, str] = {}  # what is done, and how it is synced
+    connect = sqlite3.connect
+
+    def traced(*args: Any, **options: Any) -> sqlite3.Connection:
+        db = connect(*args, **options)
+        db.set_trace_callback(note)
+        return db
+
+    def note(statement: str) -> None:
+        verb, _, mode = statement.rpartition(" = ")
+        if verb == "PRAGMA synchronous":
+            modes["now"] = mode
+        else:
+            modes[statement.partition("(")[0]] = modes.get("now", "")
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    Store.create(tmp_path / "experiment.db", replace(ROW, config={"durability": durability}), ("a",)).close()
+    assert modes["PRAGMA journal_mode = WAL"] == modes["INSERT INTO experiment "] == making
+    assert modes["now"] == writing
+
+
 def test_several_objectives_have_a_value_each(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "experiment.db", ROW, ("default", "cost"))
     store.commit(tick(a_trial(0, values=(0.5, 3.0)), a_trial(1)))
