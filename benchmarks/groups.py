@@ -281,8 +281,8 @@ PROCESSES = {"manager": "manager", "dispatcher": "dispatcher", "agents": "agents
 RAYS = {"ray": "Ray's own processes", "keeper": "keeper of the private Ray"}
 FORKS = {
     "children of agents": "trials",
-    "zygotes": "zygotes, which fork the trials",
-    "children of zygotes": "forks between zygotes and trials",
+    "others": "zygotes, which fork the trials",
+    "children of others": "forks between zygotes and trials",
 }
 CHECKED = {"children of manager": "check of the plug-ins"}
 PROFILES = [

@@ -16,7 +16,6 @@ MARK = "BENCHMARK_PROBE"
 # The first line that fits a command line says what a process is.
 ROLES = {
     "pitchpipe.dispatcher": "dispatcher",
-    " -c pass": "zygotes",
     "trial_agent": "agents",
     "private_ray": "keeper",
     "ray::": "agents",
