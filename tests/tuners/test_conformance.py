@@ -159,6 +159,11 @@ class NotJson(Faulty):
         return {"x": (1, 2)}
 
 
+class Outside(Faulty):
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        return {"x": 3.0}
+
+
 class CrashesOnSecondResult(Faulty):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -186,8 +191,8 @@ ONE = SPACES["uniform"]
         (Repeats, "test_a_small_space_is_visited_once_and_ends", []),
         (Repeats, "test_no_point_is_suggested_twice", [1]),
         (IgnoresImports, "test_imported_points_of_a_small_space_are_not_suggested", []),
-        (NotJson, "test_suggestions_are_plain_json", [ONE]),
-        (NotJson, "test_suggestions_are_points_of_the_space", [ONE]),
+        (NotJson, "test_suggestions_are_points_of_the_space_in_plain_json", [ONE]),
+        (Outside, "test_suggestions_are_points_of_the_space_in_plain_json", [ONE]),
         (CrashesOnSecondResult, "test_late_second_and_foreign_results_are_survived", [ONE]),
     ],
 )

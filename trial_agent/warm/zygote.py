@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-if "socket" not in sys.modules:  # some interpreters have it as a file, and a script would see that it is loaded
+if (
+    "socket" not in sys.modules
+):  # some interpreters have it as a file, and a script would see that it is loaded
     del sys.modules["_socket"]
 _BASELINE = frozenset(sys.modules)
 _SETTINGS = "PITCHPIPE_WARM"
