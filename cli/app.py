@@ -59,7 +59,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("rm", "remove"), "delete"),
     **{word: f"trial {word}" for word in ("add", "rerun", "kill")},
     "check": "validate",
-    "ls": "list",
+    **dict.fromkeys(("ls", "experiment", "experiments"), "list"),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..server import ending_of
-from ..store.reading import Condition, ExperimentView, TrialQuery, number_text
+from ..store.reading import ExperimentView, number_text
 
 __all__ = ["why_lines"]
 
@@ -28,7 +28,7 @@ def _beside_others(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]
     if trial["status"] == "FAILED":
         yield from _failed_alike(view, trial)
     elif trial["status"] == "SUCCEEDED":
-        yield from _rank(view, trial)
+        yield from _broken_limits(view, trial)
     elif trial["status"] == "EARLY_STOPPED":
         yield from _at_the_same_step(view, trial)
 
@@ -39,25 +39,11 @@ def _failed_alike(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
             yield f"{group.count} trials failed the same way; the first was trial {group.sequence_ids[0]}."
 
 
-def _rank(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
-    objectives = view.objectives()
+def _broken_limits(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
     front = view.front()
     if trial["sequence_id"] in front["infeasible"]:
         limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
         yield f"It violates the limits {limits}, and is never the best."
-    if len(objectives) > 1 or front["limits"]:
-        return
-    name = objectives[0]["name"]
-    value = trial["values"].get(name)
-    if value is None:
-        return
-    symbol = "<" if objectives[0]["direction"] == "minimize" else ">"
-    there = TrialQuery(statuses=("SUCCEEDED",), limit=0)
-    better = TrialQuery(
-        statuses=("SUCCEEDED",), conditions=(Condition(f"value.{name}", symbol, value),), limit=0
-    )
-    place, total = view.trials(better).total + 1, view.trials(there).total
-    yield f"It ranks {place} among the {total} that succeeded."
 
 
 def _at_the_same_step(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:

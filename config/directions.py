@@ -21,10 +21,8 @@ def default_direction(config: ConfigFields, own: Mapping[str, str]) -> tuple[str
     """
     role = next((role for role in ("tuner", "assessor") if role in own), None)
     direction = own[role] if role is not None else _LAST_RESORT
-    source = (
-        f"{direction} is the default of the {_name(config, role)}" if role else "no algorithm in it has one"
-    )
-    note = f"{_VERBS[direction]} default: the config names no direction, and {source}"
+    source = f"{direction} is the default of the {_name(config, role)}" if role else "no algorithm has one"
+    note = f"{_VERBS[direction]} default: no direction is given, and {source}"
     if own.get("assessor", direction) != direction:
         note += f"; the {_name(config, 'assessor')}, whose own default is {own['assessor']}, follows"
     return direction, note

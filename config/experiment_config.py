@@ -140,7 +140,7 @@ class ExperimentConfig(ConfigFields):
 
         >>> config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "x", "tuner": "GP"})
         >>> config.with_direction({"tuner": "maximize"}).direction_note
-        'maximizing default: the config names no direction, and maximize is the default of the tuner GP'
+        'maximizing default: no direction is given, and maximize is the default of the tuner GP'
         """
         if "objectives" in self.model_fields_set:
             return self

@@ -272,7 +272,8 @@ class Experiment(Plots):
 
 
 def _interrupted(result: ExperimentResult) -> Interrupted:
-    return Interrupted(f"the experiment in {result.folder} was stopped", result)
+    how = f'Experiment.restore("{result.folder}").run() continues it'
+    return Interrupted(f"the experiment in {result.folder} was stopped: {how}", result)
 
 
 def _resumed(folder: Any, extension: Any, **more: Any) -> Any:

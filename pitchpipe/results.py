@@ -56,7 +56,7 @@ class BestTrial:
     interval: float | dict[str, float | None] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ExperimentResult(Plots):
     """The state of an experiment, or its outcome.
 
@@ -168,7 +168,7 @@ class ExperimentResult(Plots):
         try:
             import pandas
         except ImportError as error:
-            raise ImportError("dataframe() needs pandas: pip install pandas") from error
+            raise ImportError("dataframe() needs pandas: pip install 'pitchpipe[pandas]'") from error
         from .store.reading import flat
 
         table = pandas.DataFrame([flat(row) for row in self.trials])
@@ -176,6 +176,17 @@ class ExperimentResult(Plots):
             if name in table:
                 table[name] = pandas.to_datetime(table[name].astype(float), unit="s", utc=True)
         return table
+
+    def __repr__(self) -> str:
+        return f"<ExperimentResult {self.id}: {self.status}, {sum(self.counts.values())} trials, {self._best_text}>"
+
+    @property
+    def _best_text(self) -> str:
+        if isinstance(self.best, list):
+            return f"a front of {len(self.best)}"
+        return (
+            "no best" if self.best is None else f"best {self.best.value:.6g} (trial {self.best.sequence_id})"
+        )
 
     def _repr_html_(self) -> str:
         from .store.reading import counts_text

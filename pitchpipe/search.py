@@ -286,7 +286,12 @@ def _run(
                 with suppress(*_types(catch)):  # it is a failed trial, with its traceback
                     _run_trial(search, trial, function)
     except KeyboardInterrupt as error:
-        raise Interrupted(f"the search in {search.folder} was interrupted", search.results()) from error
+        how = (
+            "the same call continues it"
+            if search._scratch is None
+            else "only one with a folder can be continued"
+        )
+        raise Interrupted(f"the search was interrupted: {how}", search.results()) from error
     return search.results()
 
 

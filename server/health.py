@@ -30,7 +30,10 @@ def early_stopping_note(config: Mapping[str, Any]) -> str:
     """Say that intermediate results are not used, if nothing in a stored config stops trials; else nothing."""
     if config.get("assessor") or _tuner_of(config) in _SCHEDULERS:
         return ""
-    return "early stopping is off: trials report intermediate results, and no assessor is named"
+    return (
+        "early stopping is off: trials report intermediate results, and no assessor is named"
+        " (such as assessor: Medianstop)"
+    )
 
 
 def _notes_on_the_search(

@@ -16,6 +16,7 @@ from ..store.reading import (
     moment_text,
     number_text,
     result_text,
+    value_text,
 )
 
 __all__ = ["Ending", "ending_of", "facts_of"]
@@ -35,12 +36,11 @@ class Ending:
 def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     """Describe the state or end of a trial."""
     status, reason = trial["status"], trial["reason"]
-    result = "" if trial["final"] is None else _result(trial["final"])
     if status == "FAILED":
         return _failed(trial)
     if status == "SUCCEEDED":
-        sentence = f"Its result is {result}{_rank_text(trial, view)}."
-        return Ending(title="It succeeded", sentence=sentence, notes=(reason,) if reason else ())
+        notes = [*([reason] if reason else []), *_place_of(trial, view)]
+        return Ending(title="It succeeded", sentence=_success(trial, view), notes=tuple(notes))
     if status == "EARLY_STOPPED":
         return Ending(
             title="It was stopped early",
@@ -62,11 +62,39 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     return Ending(title="It was cancelled", sentence=reason or "The experiment ended first.")
 
 
+def _success(trial: dict[str, Any], view: ExperimentView) -> str:
+    """Return a sentence with the result and its rank, or with the value of each of several metrics."""
+    names = view.metric_names()
+    if len(names) > 1 and all(name in trial["values"] for name in names):
+        return f"Its results are {', '.join(f'{name} {value_text(trial, name)}' for name in names)}."
+    result = "" if trial["final"] is None else _result(trial["final"])
+    return f"Its result is {result}{_rank_text(trial, view)}."
+
+
+def _place_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
+    """Say whether a trial is on the front of several objectives, or which trials of the front dominate it."""
+    signs = {one["name"]: -1.0 if one["direction"] == "maximize" else 1.0 for one in view.objectives()}
+    if len(signs) < 2 or view.repeats() > 1 or any(name not in trial["values"] for name in signs):
+        return
+    front = view.best()
+    if any(one["sequence_id"] == trial["sequence_id"] for one in front):
+        yield f"It is on the Pareto front of {len(front)} trials: no other is as good in every objective."
+        return
+    better = [
+        str(one["sequence_id"])
+        for one in front
+        if all(sign * one["values"][name] <= sign * trial["values"][name] for name, sign in signs.items())
+    ]
+    if better:
+        named = f"trial {better[0]} is" if len(better) == 1 else f"trials {', '.join(better)} are"
+        yield f"It is not on the Pareto front: {named} better in one objective and no worse in the others."
+
+
 def _rank_text(trial: dict[str, Any], view: ExperimentView) -> str:
-    """Return the rank among the results of a single objective."""
+    """Return the rank among the results of a single objective without limits."""
     objectives = view.objectives()
     value = trial["values"].get(objectives[0]["name"])
-    if len(objectives) > 1 or value is None:
+    if len(view.metric_names()) > 1 or value is None:
         return ""
     others = [row["value"] for row in view.history() if row["sequence_id"] != trial["sequence_id"]]
     is_max = objectives[0]["direction"] == "maximize"

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -268,7 +269,9 @@ class Interrupts(Callback):
 
 def test_interrupt_stops_the_experiment_and_is_raised(tmp_path: Path) -> None:
     search = experiment(endless, tmp_path, callbacks=[Interrupts()])
-    with pytest.raises(KeyboardInterrupt, match="was stopped") as caught:
+    with pytest.raises(
+        KeyboardInterrupt, match=r'was stopped: Experiment.restore\(".*"\).run\(\) continues it'
+    ) as caught:
         search.run()
     assert isinstance(caught.value, pitchpipe.Interrupted)
     assert caught.value.result.status == "STOPPED"
@@ -507,6 +510,14 @@ def test_dataframe_has_a_row_a_trial_flat_columns_and_real_times(grid: Experimen
 # --------------------------------------------------------------------------- what is shown
 
 
+def test_result_is_printed_on_one_line(grid: ExperimentResult) -> None:
+    text = f"<ExperimentResult {grid.id}: DONE, {len(grid.trials)} trials, a front of 2>"
+    assert (str(grid), repr(grid)) == (text, text)
+    best = replace(grid.best[0], value=0.123456789)
+    assert f", best 0.123457 (trial {best.sequence_id})>" in str(replace(grid, best=best))
+    assert str(replace(grid, best=None)).endswith(", no best>")
+
+
 def test_result_and_experiment_are_tables_in_a_notebook(grid: ExperimentResult, tmp_path: Path) -> None:
     shown = grid._repr_html_()
     assert shown.count("<tr>") == 3  # the header, and two on the front
@@ -588,7 +599,7 @@ def test_dataframe_without_pandas_says_what_to_install(
     grid: ExperimentResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas"):
+    with pytest.raises(ImportError, match=r"pip install 'pitchpipe\[pandas\]'"):
         grid.dataframe()
 
 

@@ -417,6 +417,7 @@ def test_interrupted_search_has_its_results_and_tries_the_trial_again(tmp_path: 
 
     with pytest.raises(Interrupted) as caught:
         minimize(impatient, SPACE, 5, folder=tmp_path / "one", tuner="Random")
+    assert str(caught.value) == "the search was interrupted: the same call continues it"
     assert caught.value.result.counts == {"SUCCEEDED": 2, "WAITING": 1}
     result = minimize(impatient, SPACE, 5, folder=tmp_path / "one", tuner="Random")
     assert result.counts == {"SUCCEEDED": 5}

@@ -103,7 +103,7 @@ class StandaloneChannel:
         if kind == "final":
             print(f"Final result: {value}", flush=True)
             return
-        print(f"Intermediate result: {value}  (Index {self._index})", flush=True)
+        print(f"Intermediate result {self._index}: {value}", flush=True)
         self._index += 1
 
     def save(self, fill: Fill) -> None:
@@ -247,7 +247,7 @@ def report_intermediate_result(metric: Any) -> None:
 
     >>> current.enter(None)
     >>> report_intermediate_result(0.81)
-    Intermediate result: 0.81  (Index 0)
+    Intermediate result 0: 0.81
     """
     current.find().report("intermediate", metric_text(metric))
 

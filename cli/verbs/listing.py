@@ -71,8 +71,9 @@ def status(
         except QueryError as error:
             raise Failure(f"--best-by: {error}") from error
         if as_json:
-            running = view.folder.manager() is not None
-            click.echo(to_json({**summary_object(view, summary), "running": running}).decode())
+            manager = view.folder.manager()
+            state = {"running": False} if manager is None else {"running": True, "pid": manager.pid}
+            click.echo(to_json({**summary_object(view, summary), **state}).decode())
             return
         for line in _status_lines(view, summary):
             click.echo(line)

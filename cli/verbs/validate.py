@@ -47,10 +47,10 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
 
     with Interrupts() as interrupts:
         checked = checked_config(config, overrides)
+        check_startable(checked)
         found, lines = _facts(config, checked)
         if not as_json:
             say(as_json, found, *lines)
-        check_startable(checked)
         tried = _tried(checked, seconds, interrupts) if is_tried else None
         if interrupts.count:
             return INTERRUPTED

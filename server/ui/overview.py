@@ -108,20 +108,13 @@ def _importance(shown: Shown) -> dict[str, Any]:
 def _leaders(shown: Shown, summary: Mapping[str, Any]) -> Leaders:
     view = shown.view
     several = _has_front(summary)
-    trials = sorted(summary["best"], key=_by_first(summary)) if several else view.best(MOST)
+    trials = summary["best"] if several else view.best(MOST)
     return Leaders(
         summary=summary,
         trials=trials,
         front=view.front() if several or summary["outcome_limits"] else None,
         closeness=tuple(closeness_lines(_cached(shown, "closest", view.closest_to_defaults))),
     )
-
-
-def _by_first(summary: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], float]:
-    """Return a key that puts the best trial by the first objective first."""
-    first = summary["objectives"][0]
-    sign = -1.0 if first["direction"] == "maximize" else 1.0
-    return lambda trial: sign * trial["values"][first["name"]]
 
 
 def _has_front(summary: Mapping[str, Any]) -> bool:

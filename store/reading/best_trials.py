@@ -23,13 +23,14 @@ _FEWEST_MOMENTS = 10
 def read_best(db: Database, count: int, by: str | None = None) -> list[dict[str, Any]]:
     """Return the best `count` trials by one objective (of equals, the earlier), or the Pareto front of several.
 
-    With `by`, the best `count` trials of the front by an objective, or its knee. Raise `QueryError` for an unknown one.
+    The front is in the order of the first objective. With `by`, the best `count` trials of the front by an objective,
+    or its knee. Raise `QueryError` for an unknown one.
     """
     goals = _goals(db)
     if by is not None:
         return read_outcomes(db, _chosen(db, goals, by)[:count])
     if len(goals) > 1:
-        return read_outcomes(db, list(front_of(_points(db))))
+        return read_outcomes(db, _chosen(db, goals, goals[0].name))
     keeps, bound = _keeps_limits(db)
     order = "DESC" if goals[0].direction == "maximize" else "ASC"
     statement = f"{_values(db)} AND {keeps} ORDER BY value {order}, sequence_id LIMIT ?"

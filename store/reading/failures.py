@@ -160,8 +160,13 @@ def hint_text(error: str | None) -> str:
     'docs/nni.md lists the names of NNI that have a counterpart'
     >>> hint_text("ModuleNotFoundError: No module named 'torch'")
     ''
+    >>> hint_text("ran longer than max_trial_duration (3 s)")
+    'to give trials more time, raise max_trial_duration in the config'
     """
-    return "docs/nni.md lists the names of NNI that have a counterpart" if _NNI.search(error or "") else ""
+    if _NNI.search(error or ""):
+        return "docs/nni.md lists the names of NNI that have a counterpart"
+    is_overdue = (error or "").startswith("ran longer than max_trial_duration")
+    return "to give trials more time, raise max_trial_duration in the config" if is_overdue else ""
 
 
 def ending_beside(reason: str, exit_code: int | None) -> str:

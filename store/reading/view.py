@@ -123,7 +123,7 @@ class ExperimentView:
         return main_name(self.database)
 
     def best(self, count: int = 1, by: str | None = None) -> list[dict[str, Any]]:
-        """Return the best trials: the first `count` by one objective, the whole Pareto front by several.
+        """Return the best trials: the first `count` by one objective, the Pareto front by several, sorted by the first.
 
         With `by`, the first `count` of the front by an objective, or its `knee`; raise `QueryError` for an unknown one.
         """

@@ -167,7 +167,7 @@ def test_config_that_this_machine_cannot_run_is_refused(
     )
     config.write_text(f"{kept}{change}\n")
     called = call("validate", config)
-    assert (called.code, words in called.err) == (1, True), called.err
+    assert (called.code, words in called.err, called.out) == (1, True, ""), called.err
 
 
 def test_config_for_a_cluster_is_not_checked_against_this_machine(

@@ -97,7 +97,14 @@ def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"), [("exprot", "export"), ("start", "run"), ("logs", "trial log"), ("show", "status")]
+    ("word", "meant"),
+    [
+        ("exprot", "export"),
+        ("start", "run"),
+        ("logs", "trial log"),
+        ("show", "status"),
+        ("experiments", "list"),
+    ],
 )
 def test_wrong_verb_is_answered_with_the_one_that_is_meant(
     call: Callable[..., Any], word: str, meant: str

@@ -175,9 +175,9 @@ def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
 ) -> None:
     lines = call("status", "front").out.splitlines()
     assert [line.partition(" (")[0] for line in lines if line.startswith("best:")] == [
-        "best: loss 4, f1 0.9, ms 5",
-        "best: loss 2, f1 0.8, ms 20",
         "best: loss 1, f1 0.1, ms 1",
+        "best: loss 2, f1 0.8, ms 20",
+        "best: loss 4, f1 0.9, ms 5",
     ]
     assert "front: 3 trials, hypervolume 2.6 from loss 5, f1 0; the knee is trial 2" in lines
     assert "limits: ms <= 20; 1 trial violates them" in lines
@@ -191,7 +191,11 @@ def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
         "limits": {"ms": "<= 20"},
         "closest": None,
     }
-    assert found["best"][0]["value"] == {"loss": 4.0, "f1": 0.9}
+    assert [one["value"] for one in found["best"]] == [
+        {"loss": 1.0, "f1": 0.1},
+        {"loss": 2.0, "f1": 0.8},
+        {"loss": 4.0, "f1": 0.9},
+    ]
     assert json.loads(call("export", "front").out)["experiment"]["front"]["knee"] == 2
 
 
@@ -206,6 +210,33 @@ def test_best_by_chooses_one_trial_of_the_front(
     lines = call("status", "front", "--best-by", by).out.splitlines()
     (best,) = [line for line in lines if line.startswith("best:")]
     assert f"(trial {number}, " in best
+
+
+def test_best_by_has_the_gain_of_the_whole_front(directory: Path, call: Callable[..., Any]) -> None:
+    made = MadeExperiment(
+        directory / "gains", a_config(objectives=FRONT[:2], defaults={"lr": 0, "units": 16}), "DONE"
+    )
+    finals = [(4.0, 0.5), (2.0, 0.8), (1.0, 0.7)]
+    sources = ("defaults", "algorithm", "algorithm")
+    made.commit(*(a_trial(n, final="{}", values=finals[n], source=sources[n]) for n in range(3)))
+    made.store.close()
+    gain = "2 of the 2 best trials beat the defaults (loss 4, f1 0.5, trial 0) in every objective"
+    for words in ((), ("--best-by", "loss")):
+        assert gain in call("status", "gains", *words).out.splitlines()
+
+
+def test_further_kinds_of_failures_are_counted_with_the_command_that_lists_them(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    letters = "abcdefgg"
+    failed = [
+        trial_of(n, "FAILED", reason=f"no {letter}", kind=FailureKind.USER_ERROR)
+        for n, letter in enumerate(letters)
+    ]
+    stored().write("many", failed)
+    lines = call("status", "many").out.splitlines()
+    assert "2 more trials failed in 2 other ways (pitchpipe trials many --status FAILED)" in lines
+    assert call("trials", "many", "--status", "FAILED").code == 0
 
 
 def test_best_by_refuses_what_is_not_optimised(front: None, call: Callable[..., Any]) -> None:
@@ -249,7 +280,8 @@ def test_status_of_an_experiment_with_a_manager_is_running(
     me = {"pid": os.getpid(), "host": socket.gethostname(), "create_time": psutil.Process().create_time()}
     (folder.path / "manager.json").write_text(json.dumps(me))
     assert call("status", "alive").out.splitlines()[0] == "experiment alive: RUNNING"
-    assert json.loads(call("status", "alive", "--json").out)["running"] is True
+    found = json.loads(call("status", "alive", "--json").out)
+    assert (found["running"], found["pid"]) == (True, os.getpid())
 
 
 def test_status_of_a_failed_experiment_shows_reason_and_traceback(

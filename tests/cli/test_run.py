@@ -33,7 +33,7 @@ def test_direction_that_is_a_default_is_said(
     start: Callable[..., Any], call: Callable[..., Any], config: Path, directory: Path
 ) -> None:
     config.write_text(config.read_text().replace("Random", "Evolution"))
-    note = "maximizing default: the config names no direction, and maximize is the default of the tuner Evolution"
+    note = "maximizing default: no direction is given, and maximize is the default of the tuner Evolution"
     called = start("run", config, "--experiment-id", "mine").finish()
     assert note in called.out.splitlines()
     assert note in (directory / "mine" / "logs" / "manager.log").read_text()

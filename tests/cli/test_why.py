@@ -58,5 +58,32 @@ def test_why_of_a_failed_trial_has_the_error_and_who_failed_alike(call: Callable
 
 @pytest.mark.usefixtures("experiment")
 def test_why_of_a_trial_that_succeeded_has_its_rank(call: Callable[..., Any]) -> None:
-    assert lines(call, 0)[-1] == "It ranks 1 among the 2 that succeeded."
-    assert lines(call, 1)[-1] == "It ranks 2 among the 2 that succeeded."
+    assert lines(call, 0)[1:] == ["Its result is 0.9: the best of 2."]
+    assert lines(call, 1)[1:] == ["Its result is 0.5: rank 2 of 2."]
+
+
+def test_why_with_several_objectives_names_each_and_the_place_by_the_front(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    objectives = [{"name": "default", "direction": "maximize"}, {"name": "size", "direction": "minimize"}]
+    finals = [(0.9, 10.0), (0.8, 5.0), (0.7, 7.0), (0.6, 11.0)]
+    trials = [
+        trial_of(n, "SUCCEEDED", None, dict(zip(("default", "size"), each, strict=True)))
+        for n, each in enumerate(finals)
+    ]
+    stored(objectives=objectives).write("explained", trials)
+    assert lines(call, 0)[1:] == [
+        "Its results are default 0.9, size 10.",
+        "It is on the Pareto front of 2 trials: no other is as good in every objective.",
+    ]
+    place = "It is not on the Pareto front: {} better in one objective and no worse in the others."
+    assert lines(call, 2)[2] == place.format("trial 1 is")
+    assert lines(call, 3)[2] == place.format("trials 0, 1 are")
+
+
+def test_why_of_an_overdue_trial_names_the_field_to_raise(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    reason = "ran longer than max_trial_duration (3 s)"
+    stored().write("explained", [trial_of(0, "FAILED", reason=reason, kind="TIMEOUT")])
+    assert "to give trials more time, raise max_trial_duration in the config" in lines(call, 0)

@@ -26,7 +26,7 @@ def config(**more: Any) -> ExperimentConfig:
 def test_default_of_the_tuner_wins_over_the_assessor_s(own: dict[str, str], expected: str) -> None:
     direction, note = default_direction(config(tuner="TPE", assessor="Medianstop"), own)
     assert direction == expected
-    assert note.startswith(f"{expected[:-1]}ing default: the config names no direction, and ")
+    assert note.startswith(f"{expected[:-1]}ing default: no direction is given, and ")
 
 
 def test_note_names_the_class_that_decided() -> None:
@@ -38,7 +38,7 @@ def test_note_names_the_class_that_decided() -> None:
 
 
 def test_note_says_that_no_class_has_a_direction() -> None:
-    assert default_direction(config(tuner="Random"), {})[1].endswith("no algorithm in it has one")
+    assert default_direction(config(tuner="Random"), {})[1].endswith("no algorithm has one")
 
 
 def test_note_names_an_assessor_that_is_overruled() -> None:

@@ -224,8 +224,8 @@ def loaded(folder: Path, more: str) -> ExperimentConfig:
         ("", "minimize", "minimize is the default of the tuner Auto"),
         ("tuner: GP", "maximize", "maximize is the default of the tuner GP"),
         ("tuner: {class_name: mine.Typed, code_directory: .}", "maximize", "default of the tuner mine.Typed"),
-        ("tuner: {class_name: mine.Open, code_directory: .}", "minimize", "no algorithm in it has one"),
-        ("tuner: Random", "minimize", "no algorithm in it has one"),
+        ("tuner: {class_name: mine.Open, code_directory: .}", "minimize", "no algorithm has one"),
+        ("tuner: Random", "minimize", "no algorithm has one"),
         ("tuner: Random\nassessor: Medianstop", "maximize", "default of the assessor Medianstop"),
         (
             "assessor: Medianstop",

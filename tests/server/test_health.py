@@ -71,7 +71,10 @@ def test_early_stopping_that_is_off_is_said(
     experiment.commit(*(a_trial(n, next_sequence=results) for n in range(5)), end_time=300.0, run_time=200.0)
     experiment.store.close()
     with ExperimentView(experiment.folder) as view:
-        said = "early stopping is off: trials report intermediate results, and no assessor is named"
+        said = (
+            "early stopping is off: trials report intermediate results, and no assessor is named"
+            " (such as assessor: Medianstop)"
+        )
         assert read_health(view) == [said] * is_said
 
 

@@ -35,8 +35,8 @@ def test_script_without_an_experiment_prints_what_it_would_report(tmp_path: Path
     )
     assert result.stdout.splitlines() == [
         "{} {} None",
-        "Intermediate result: 0.81  (Index 0)",
-        'Intermediate result: {"default": 1, "loss": 2.5}  (Index 1)',
+        "Intermediate result 0: 0.81",
+        'Intermediate result 1: {"default": 1, "loss": 2.5}',
         "Final result: 0.9",
         "STANDALONE STANDALONE 0",
     ]
