@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,15 +11,17 @@ from nicegui import html, ui
 
 from ...store import Annotations, StoreError
 from ...store.reading import counts_text, duration_text, moment_text, number_text
-from ..experiments import Experiments
+from ..experiments import Experiments, Shown
 from .elements import action, badge, table
 from .frame import ROOT, page_frame, shown_status
+from .sparkline import sparkline
 from .wording import EXPERIMENT_TONES
 
 __all__ = ["experiments_page"]
 
 _PERIOD = 2.0
-_HEADS = ("", "Experiment", "Status", "Trials", "Best", "Began", "Run time")
+_HEADS = ("", "Experiment", "Status", "Trials", "Best", "Progress", "Began", "Run time")
+_TAGS = "Tags"
 
 
 async def experiments_page(experiments: Experiments) -> None:
@@ -48,8 +51,7 @@ class _Listing:
             field.props("outlined dense clearable type=search").classes("pp-search")
             self._compare = action("Compare", self._open_comparison, icon="compare_arrows")
             self._compare.disable()
-        with html.div().classes("pp-cards"):
-            self._body = table(_HEADS, "Experiments")
+        self._place = html.div().classes("pp-cards")
         self._none = html.p("There are no experiments here yet. To start one: pitchpipe run experiment.yml")
         self._shown: list[dict[str, Any]] | None = None
 
@@ -62,11 +64,13 @@ class _Listing:
         self._draw()
 
     def _draw(self) -> None:
-        self._body.clear()
-        with self._body:
-            for row in self._shown or ():
+        rows = self._shown or ()
+        has_tags = any(row["tags"] for row in rows)
+        self._place.clear()
+        with self._place, table((*_HEADS, *([_TAGS] if has_tags else [])), "Experiments"):
+            for row in rows:
                 if self._word in f"{row['name']} {row['id']} {row['shown_status']} {row['tags']}".lower():
-                    self._add(row)
+                    self._add(row, has_tags=has_tags)
 
     def _search(self, text: str | None) -> None:
         self._word = (text or "").strip().lower()
@@ -81,7 +85,7 @@ class _Listing:
         first, *others = self._chosen
         ui.navigate.to(f"/{first}/plots?{urlencode({'figure': 'edf', 'others': ','.join(others)})}")
 
-    def _add(self, row: dict[str, Any]) -> None:
+    def _add(self, row: dict[str, Any], *, has_tags: bool) -> None:
         with html.tr():
             with html.td():
                 box = ui.checkbox(value=row["id"] in self._chosen).props("dense")
@@ -91,28 +95,33 @@ class _Listing:
                 html.a(row["name"] or row["id"], href=f"{ROOT}/{row['id']}")
                 if row["name"] and row["name"] != row["id"]:
                     html.div(row["id"]).classes("pp-dim pp-mono")
-                for tag in row["tags"]:
-                    badge(tag)
             with html.td():
                 badge(row["shown_status"].replace("_", " "), EXPERIMENT_TONES.get(row["shown_status"], ""))
             html.td(row["trials_text"])
             html.td(row["best_text"]).classes("pp-mono")
+            with html.td():
+                ui.html(row["sparkline"], sanitize=False)
             html.td(row["began"])
             html.td(row["ran"])
+            if has_tags:
+                with html.td(), html.div().classes("pp-row"):
+                    for tag in row["tags"]:
+                        badge(tag)
 
 
 def _read(experiments: Experiments) -> list[dict[str, Any]]:
     """Read what the list shows of each experiment; an unreadable one has the reason."""
     found = []
-    for view in experiments.views():
+    for shown in experiments.all():
         try:
-            found.append(_row(view.summary(), Annotations(view.folder)))
+            found.append(_row(shown))
         except StoreError as error:
-            found.append(_unreadable(view.experiment_id, str(error)))
+            found.append(_unreadable(shown.view.experiment_id, str(error)))
     return sorted(found, key=lambda row: -row["created"])
 
 
-def _row(summary: dict[str, Any], annotations: Annotations) -> dict[str, Any]:
+def _row(shown: Shown) -> dict[str, Any]:
+    summary, annotations = shown.view.summary(), Annotations(shown.view.folder)
     best = summary["best"]
     values = "" if not best else ", ".join(number_text(value) for value in best[0]["values"].values())
     several = f" and {len(best) - 1} more" if len(best) > 1 else ""
@@ -126,12 +135,22 @@ def _row(summary: dict[str, Any], annotations: Annotations) -> dict[str, Any]:
         "tags": annotations.read(None).tags,
         "trials_text": ": ".join(filter(None, (f"{summary['trials']}{of}", counts_text(summary["counts"])))),
         "best_text": f"{values}{several}",
+        "sparkline": _sparkline(shown),
         "began": moment_text(summary["created"]),
         "ran": duration_text(summary["run_time"]),
     }
 
 
+def _sparkline(shown: Shown) -> str:
+    """Return the line of the best result by the first objective, from the cache until the experiment changes."""
+    return json.loads(
+        shown.responses.get(
+            "sparkline", lambda: sparkline([row["best"] for row in shown.view.history()])
+        ).body
+    )
+
+
 def _unreadable(experiment_id: str, why: str) -> dict[str, Any]:
-    blank = dict.fromkeys(("best_text", "began", "ran"), "")
+    blank = dict.fromkeys(("best_text", "sparkline", "began", "ran"), "")
     found = {"id": experiment_id, "name": None, "tags": (), "created": 0.0, "shown_status": "UNREADABLE"}
     return {**found, **blank, "trials_text": why}

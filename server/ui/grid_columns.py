@@ -73,20 +73,30 @@ _FILTERS: Mapping[str, dict[str, Any]] = {
 
 
 def columns_of(
-    config: Mapping[str, Any], metrics: Sequence[str], directions: Mapping[str, str] | None = None
+    config: Mapping[str, Any],
+    metrics: Sequence[str],
+    directions: Mapping[str, str] | None = None,
+    *,
+    has_last: bool = True,
+    has_reasons: bool = True,
 ) -> list[Column]:
-    """Return all columns, in the order in which they are shown; `directions` are those of the objectives, by name."""
+    """Return all columns, in the order in which they are shown; `directions` are those of the objectives, by name.
+
+    Last results and reasons are hidden at first if no trial has them.
+    """
     return [
         Column(field="sequence_id", head="Trial", kind="number", width=82),
         *_family_columns(config),
         Column(field="status", head="Status", kind="", width=112),
         *_metric_columns(metrics, directions or {}),
-        Column(field="last", head="Last result", kind="number", width=_width("Last result")),
+        Column(
+            field="last", head="Last result", kind="number", width=_width("Last result"), hidden=not has_last
+        ),
         *map(_parameter_column, dimensions_of(config.get("searchSpace"), config.get("constraints") or ())),
+        Column(field="reason", head="Why it ended", kind="text", width=380, hidden=not has_reasons),
         Column(field="duration", head="Took", kind="number"),
         Column(field="intermediate_results", head="Results", kind="number", width=100),
         Column(field="start_time", head="Began", kind="", width=170),
-        Column(field="reason", head="Why it ended", kind="text", width=380),
         Column(field="kind", head="Kind of failure", kind="text", width=140, hidden=True),
         Column(field="trial_id", head="Id", kind="text", width=100, hidden=True),
         Column(field="attempt", head="Attempt", kind="number", width=100, hidden=True),

@@ -99,9 +99,10 @@ class BestPanel:
 class LeadersPanel:
     """The table of the best trials, and the way to the others."""
 
-    def __init__(self, where: Where, title: str, metrics: Sequence[str]) -> None:
+    def __init__(self, where: Where, title: str, metrics: Sequence[str], *, is_front: bool = False) -> None:
         self._where = where
         self._metrics = metrics
+        self._is_front = is_front
         self._shown: Any = None
         results = ["Result" if name == "default" else name for name in metrics]
         heads = ["Rank", "Trial", *results, "Parameters", "Took"]
@@ -135,7 +136,8 @@ class LeadersPanel:
             for name in self._metrics:
                 html.td(value_text(trial, name) if name in trial["values"] else "–").classes("number")
             words = parameters_text(trial["parameters"])
-            html.td(words).classes("pp-cut").props(f'title="{words.replace(chr(34), chr(39))}"')
+            with html.td().classes("pp-cut").props(f'title="{words.replace(chr(34), chr(39))}"'):
+                html.span(words).classes("pp-two-lines" if self._is_front else "")
             html.td("" if trial["duration"] is None else duration_text(trial["duration"])).classes("number")
 
 

@@ -20,11 +20,12 @@ _USUAL_WAIT = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence, its traceback, and whether it is bad."""
+    """A sentence, its traceback, whether it is bad, and whether resuming the experiment is what to do."""
 
     text: str
     error: str = ""
     is_bad: bool = False
+    resumes: bool = False
 
 
 def notices_of(summary: dict[str, Any], view: ExperimentView, health: Sequence[str] = ()) -> list[Notice]:
@@ -36,18 +37,18 @@ def notices_of(summary: dict[str, Any], view: ExperimentView, health: Sequence[s
     if shown_status(summary) == "ABANDONED":
         return [
             Notice(
-                "The manager of this experiment is gone, perhaps killed. Trials may continue for a while; "
-                f"pitchpipe resume {summary['id']} resumes the experiment.",
+                "The manager of this experiment is gone, perhaps killed. Trials may continue for a while.",
                 is_bad=True,
+                resumes=True,
             )
         ]
     if status == "ERROR":
         return [
             Notice(
-                f"The experiment failed: {reason or 'no reason was given'}. Once the cause is mended, "
-                f"pitchpipe resume {summary['id']} continues it.",
+                f"The experiment failed: {reason or 'no reason was given'}. Once the cause is mended, resume it.",
                 summary["error"],
                 is_bad=True,
+                resumes=True,
             )
         ]
     found = [Notice(warning) for warning in _warnings(summary, view)]

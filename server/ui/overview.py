@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from nicegui import html, ui
 
 from ...runner import ExperimentStatus
+from ...store import ExperimentFolder
 from ...store.reading import (
     FailureGroup,
     TrialQuery,
@@ -27,6 +28,7 @@ from ..experiments import Experiments, Shown
 from ..figures import Objective, ThemeName, importance, plot_pareto
 from ..health import read_health
 from .activity import ImportancePanel, RunningPanel
+from .commands import resume_button
 from .elements import badge, figures, panel
 from .failures import FailuresPanel
 from .frame import Where, experiment_frame
@@ -131,7 +133,7 @@ async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     async with experiment_frame(experiments, experiment_id, "Overview", "") as (view, where, live):
         shown, theme = experiments.shown(experiment_id), theme_name()
         first = await asyncio.to_thread(_Snapshot.of, shown, theme, is_first=True)
-        page = _Overview(where, first.summary, is_repeated=view.repeats() > 1, theme=theme)
+        page = _Overview(where, view.folder, first.summary, is_repeated=view.repeats() > 1, theme=theme)
         page.show(first)
 
         async def refresh(_events: list[Event]) -> None:
@@ -146,7 +148,13 @@ class _Overview:
     """The parts of the page, each of which can be updated."""
 
     def __init__(
-        self, where: Where, summary: Mapping[str, Any], *, is_repeated: bool, theme: ThemeName
+        self,
+        where: Where,
+        folder: ExperimentFolder,
+        summary: Mapping[str, Any],
+        *,
+        is_repeated: bool,
+        theme: ThemeName,
     ) -> None:
         self._where = where
         self._summary: dict[str, Any] = {}
@@ -156,6 +164,8 @@ class _Overview:
         self._theme: ThemeName = theme
         html.h1("Overview").classes("pp-hidden")
         self._notice = html.div().classes("pp-stack")
+        with html.div().classes("pp-row") as self._resume:
+            resume_button(folder)
         with html.div() as self._row:
             self._boxes = figures(_BOXES)
         self._counts = html.nav().classes("pp-row").props('aria-label="Trials by status"')
@@ -189,7 +199,7 @@ class _Overview:
             self._build_progress("Best so far: hypervolume of the front")
         with right:
             title = f"Best {several}: the Pareto front"
-            self._leaders = LeadersPanel(self._where, title, _metrics(summary))
+            self._leaders = LeadersPanel(self._where, title, _metrics(summary), is_front=True)
             self._best = BestPanel(self._where, "A balanced choice")
 
     def _build_progress(self, title: str) -> None:
@@ -267,14 +277,13 @@ class _Overview:
                 html.p("No trial has started yet. The first results appear here by themselves.")
             else:
                 html.p("No trial has run.")
-                html.p(f"To run trials: pitchpipe resume {summary['id']} --max-trial-number N").classes(
-                    "pp-mono"
-                )
+                html.a("Set the number of trials, and resume", href=self._where.path("settings"))
 
     def _show_notices(self, notices: list[Notice]) -> None:
         if notices == self._shown_notices:
             return
         self._shown_notices = notices
+        self._resume.set_visibility(any(notice.resumes for notice in notices))
         self._notice.clear()
         with self._notice:
             for notice in notices:
@@ -284,7 +293,7 @@ class _Overview:
                         html.pre(notice.error)
 
     def _show_counts(self, counts: dict[str, int], failures: Sequence[FailureGroup]) -> None:
-        most = failures[0].reason if failures else ""
+        most = _main_failure(failures, counts.get("FAILED", 0))
         if (counts, most) == self._shown_counts:
             return
         self._shown_counts = dict(counts), most
@@ -296,9 +305,16 @@ class _Overview:
                     with html.a(href=address).style("text-decoration: none"):
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
             if most:
-                html.a(f"Why: {most}", href="#failures").classes("pp-cut pp-why").props(
-                    f'title="{_quoted(most)}"'
-                )
+                html.a(most, href="#failures").classes("pp-cut pp-why").props(f'title="{_quoted(most)}"')
+
+
+def _main_failure(failures: Sequence[FailureGroup], failed: int) -> str:
+    """Return why trials failed, with the share of the largest group if there are others; empty without failures."""
+    if not failures:
+        return ""
+    largest = failures[0]
+    share = f"{largest.count} of {failed} failed" if len(failures) > 1 else "Why"
+    return f"{share}: {largest.reason}"
 
 
 def _quoted(text: str) -> str:

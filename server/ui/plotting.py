@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FigureView"]
 
+_USUAL_HEIGHT = 320
 _AXIS = 90  # pixels for an axis of parallel coordinates
 _CLEAR = "rgba(0, 0, 0, 0)"
 _CONFIG = {
@@ -49,8 +50,11 @@ class FigureView:
     ) -> None:
         self._height = height
         self._fill = fill
-        layout = {"height": height or 300, "xaxis": {"visible": False}, "yaxis": {"visible": False}}
-        self._plot = ui.plotly({"data": [], "layout": layout, "config": _CONFIG}).classes("pp-plot")
+        hidden = {"visible": False}
+        layout = {"xaxis": hidden, "yaxis": hidden, "paper_bgcolor": _CLEAR, "plot_bgcolor": _CLEAR}
+        self._plot = ui.plotly({"data": [], "layout": layout, "config": _CONFIG})
+        # Until it is shown, its place has the same height, so that the page does not jump.
+        self._plot.classes("pp-plot pp-awaited").style(self._height_style(_USUAL_HEIGHT))
         self._plot.props(f'role=figure aria-label="{name}"')
         if where is not None:
             root = json.dumps(where.path("trials") + "/")
@@ -69,9 +73,12 @@ class FigureView:
         figure.update_layout(paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR)  # show the colour of the panel
         made: dict[str, Any] = figure.to_plotly_json()
         layout = made["layout"]
-        height = f"{self._height or layout.get('height', 420)}px"
-        layout.pop("height", None)
+        height = layout.pop("height", 420)
         axes = len(made["data"][0].get("dimensions") or ()) if made["data"] else 0
-        self._plot.style(f"height: {f'max({height}, var(--pp-fill))' if self._fill else height}")
+        self._plot.style(self._height_style(height)).classes(remove="pp-awaited")
         self._plot.style(f"min-width: {_AXIS * axes}px")
         self._plot.update_figure({**made, "config": _CONFIG})
+
+    def _height_style(self, usual: int) -> str:
+        height = f"{self._height or usual}px"
+        return f"height: {f'max({height}, var(--pp-fill))' if self._fill else height}"

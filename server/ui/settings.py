@@ -13,7 +13,7 @@ from ...store.reading import ExperimentView
 from ..experiments import Experiments
 from .annotating import notes_panel
 from .changes import confirmed, done, made, show_refusal
-from .commands import delete_experiment, resume_experiment
+from .commands import delete_experiment, resume_button
 from .elements import action, panel
 from .frame import Where, experiment_frame
 from .limits import LIMITS, Limit, changes_of
@@ -99,17 +99,13 @@ class _Settings:
                 f'hint="now {summary["limits"].get("max_trial_number") or "no limit"}; empty: as it is"'
             )
 
-            async def resume() -> None:
+            def number() -> int | None:
                 text = str(total.value or "").strip()
                 if text and not text.isdecimal():
-                    show_refusal(f"the number of trials must be a whole number, not '{text}'")
-                    return
-                button.props("loading")
-                change = resume_experiment(self._view.folder, int(text) if text else None)
-                await done(change, "The experiment runs again")
-                button.props(remove="loading")
+                    raise ValueError(f"the number of trials must be a whole number, not '{text}'")
+                return int(text) if text else None
 
-            button = action("Resume", resume, icon="play_arrow", kind="unelevated color=primary")
+            resume_button(self._view.folder, number)
 
     def _name_form(self, summary: dict[str, Any]) -> None:
         with html.div().classes("pp-row"):

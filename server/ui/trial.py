@@ -6,6 +6,7 @@ import asyncio
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nicegui import html, ui
@@ -16,6 +17,7 @@ from ..experiments import Experiments
 from ..figures import ThemeName
 from ..trial_story import Ending, ending_of, facts_of
 from .annotating import notes_panel
+from .changes import say
 from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
 from .files import FilesPanel
@@ -40,8 +42,7 @@ class _Snapshot:
     config: dict[str, Any]
     metrics: list[str]
     curve: Curve
-    count: int
-    is_running: bool
+    summary: dict[str, Any]
     ending: Ending
     outputs: list[tuple[str, int]]
     annotation: Annotation
@@ -52,14 +53,12 @@ class _Snapshot:
         number = trial["sequence_id"]
         first = view.metrics(number, limit=1).results
         curve = view.curve(number, metric, _POINTS)
-        summary = view.summary()
         return cls(
             trial=trial,
             config=view.config(),
             metrics=_metrics(first, view.main_objective()),
             curve=curve,
-            count=summary["trials"],
-            is_running=summary["is_running"],
+            summary=view.summary(),
             ending=ending_of(trial, view),
             outputs=[(file.name, file.size) for file in view.outputs(number)],
             annotation=Annotations(view.folder).read(number),
@@ -119,8 +118,8 @@ class _TrialPage:
         self._trial = trial = found.trial
         set_badge(self._badge, trial_word(trial["status"]), TRIAL_TONES.get(trial["status"], ""))
         is_over = trial["status"] not in ("WAITING", "RUNNING", "PAUSED")
-        self._actions.show_running(found.is_running)
-        self._kill.set_visibility(found.is_running and not is_over)
+        self._actions.show_state(found.summary)
+        self._kill.set_visibility(found.summary["is_running"] and not is_over)
         number = trial["sequence_id"]
         self._figure.show(curve_figure([found.curve], {number: f"trial {number}"}, self.metric, self._theme))
         self._files.show(found.outputs)
@@ -131,7 +130,17 @@ class _TrialPage:
         self._facts.clear()
         with self._facts:
             facts(facts_of(trial, self._view.folder))
+            self._copy_path_button(self._view.folder.trial(number))
         self._show_attempts(trial["earlier_attempts"])
+
+    def _copy_path_button(self, files: Path) -> None:
+        def copy() -> None:
+            ui.clipboard.write(str(files))
+            say("The path of the trial's folder is on the clipboard")
+
+        if files.is_dir():
+            button = action("Copy the path", copy, icon="content_copy")
+            button.props('aria-label="Copy the path of the trial\'s folder"')
 
     async def tick(self) -> None:
         """Check for new output."""
@@ -150,7 +159,7 @@ class _TrialPage:
             html.span().style("flex: 1")
             if number > 0:
                 html.a("Previous", href=self._where.path(f"trials/{number - 1}")).props("rel=prev")
-            if number + 1 < found.count:
+            if number + 1 < found.summary["trials"]:
                 html.a("Next", href=self._where.path(f"trials/{number + 1}")).props("rel=next")
             action("Copy parameters", lambda: actions.copy(this), icon="content_copy")
             _, self._kill = actions.changes(this)

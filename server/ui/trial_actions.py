@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from nicegui import html, ui
@@ -31,6 +31,7 @@ class TrialActions:
         self._buttons: list[Any] = []
         self._changing: list[Any] = []
         self._resume: Any = None
+        self._resume_link: Any = None
 
     def toolbar(self, chosen: Chosen) -> None:
         """Make the buttons above the table; some need selected trials."""
@@ -51,14 +52,16 @@ class TrialActions:
         )
         kill = action("Kill", lambda: self.kill(chosen), icon="cancel", tip="Kill the trials")
         self._changing += [rerun, kill]
-        self._resume = html.a("Not running: resume", href=self._where.path("settings"))
+        with html.a(href=self._where.path("settings")) as self._resume_link:
+            self._resume = ui.label()
         return rerun, kill
 
-    def show_running(self, is_running: bool) -> None:
-        """Show what can be done with trials while the experiment runs, or how it is resumed."""
+    def show_state(self, summary: Mapping[str, Any]) -> None:
+        """Show what can be done with trials while the experiment runs, or how it continues."""
         for button in self._changing:
-            button.set_visibility(is_running)
-        self._resume.set_visibility(not is_running)
+            button.set_visibility(summary["is_running"])
+        self._resume_link.set_visibility(not summary["is_running"])
+        self._resume.set_text("Run more trials" if summary["status"] == "DONE" else "Not running: resume")
 
     async def show_selected(self, chosen: Chosen) -> None:
         """Enable or disable the buttons."""

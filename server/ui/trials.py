@@ -32,19 +32,27 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
         )
         html.h1("Trials").classes("pp-hidden")
         directions = {one["name"]: one["direction"] for one in summary["objectives"]}
-        table = _Table(where, columns_of(config, metrics, directions), chosen, _usual_order(summary))
+        columns = columns_of(config, metrics, directions, **_filled(summary))
+        table = _Table(where, columns, chosen, _usual_order(summary))
         actions = TrialActions(view, where)
         table.build(actions)
-        actions.show_running(summary["is_running"])
+        actions.show_state(summary)
 
         async def refresh(events: list[Event]) -> None:
             summary = await asyncio.to_thread(view.summary)
             where.show_status(summary)
-            actions.show_running(summary["is_running"])
+            actions.show_state(summary)
             if not events or any(event["kind"] in ("trial", "results") for event in events):
                 table.refresh()
 
         live.on_change(refresh)
+
+
+def _filled(summary: Mapping[str, Any]) -> dict[str, bool]:
+    """Return whether trials have, or soon may have, a last result without a final one, and a reason."""
+    ends = set(summary["counts"]) - {"SUCCEEDED"}
+    is_running = summary["is_running"]
+    return {"has_last": is_running or bool(ends - {"FAILED"}), "has_reasons": is_running or bool(ends)}
 
 
 def _usual_order(summary: Mapping[str, Any]) -> str:

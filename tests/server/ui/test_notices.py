@@ -52,12 +52,11 @@ def test_manager_that_does_not_reply_is_reported(
 @pytest.mark.parametrize(
     ("status", "reason", "text", "is_bad"),
     [
-        ("RUNNING", "", "pitchpipe resume waits resumes the experiment.", True),
+        ("RUNNING", "", "Trials may continue for a while.", True),
         (
             "ERROR",
             "the tuner failed",
-            "The experiment failed: the tuner failed. Once the cause is mended, "
-            "pitchpipe resume waits continues it.",
+            "The experiment failed: the tuner failed. Once the cause is mended, resume it.",
             True,
         ),
         ("STOPPED", "interrupted", "It ended early: interrupted.", False),
@@ -69,7 +68,7 @@ def test_experiment_without_a_manager(
     with ExperimentView(made.folder) as view:
         (notice,) = notices_of({**view.summary(), "status": status, "reason": reason}, view)
     assert notice.text.endswith(text)
-    assert notice.is_bad == is_bad
+    assert (notice.is_bad, notice.resumes) == (is_bad, is_bad)
 
 
 def test_ends_of_trials_in_sentences(made: MadeExperiment) -> None:

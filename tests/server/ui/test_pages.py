@@ -35,6 +35,8 @@ FIGURES = {
     "Compare experiments": "Distribution of the results",
     "History": "History",
 }
+LONG = "_".join(["dropout_of_the_attention_heads"] * 4)
+WIDE = {LONG: {"_type": "uniform", "_value": [0, 1]}, "of": {"_type": "choice", "_value": [LONG, "b"]}}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 UNNAMED = """() => [...document.querySelectorAll('button, a, input, textarea, [role=button]')].filter(element =>
     element.offsetParent !== null && !element.closest('.ag-root-wrapper, .modebar')
@@ -57,6 +59,8 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
     single.commit(*(_trial(number, one=True) for number in range(30)), end_time=200.0, run_time=100.0)
     empty = MadeExperiment(directory / "empty", status="DONE")
     empty.commit(end_time=101.0, run_time=1.0)
+    wide = MadeExperiment(directory / "wide", a_config(search_space=WIDE), "DONE")
+    wide.commit(*(_wide_trial(number) for number in range(8)), end_time=200.0, run_time=100.0)
     old = MadeExperiment(directory / "old", status="STOPPED")
     files = made.folder.trial(5)
     files.mkdir(parents=True)
@@ -65,7 +69,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
     near = a_config(defaults={"lr": 0.0, "units": 16}, keep_close=True)
     lost = MadeExperiment(directory / "lost", near, status="RUNNING")
     lost.commit(a_trial(0, value=0.5))
-    for experiment in (made, single, empty, old, lost):
+    for experiment in (made, single, wide, empty, old, lost):
         experiment.store.close()
     return serve(directory)
 
@@ -101,12 +105,39 @@ def test_overview_tells_the_best_and_the_failures_without_scrolling(
     page.locator(".xtitle").get_by_text("finished trials").wait_for(state="attached")
 
 
+def test_no_page_is_wider_than_a_phone(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/wide")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("link", name=f"2 of 3 failed: {LONG} is missing").wait_for()
+    ready = {
+        "wide": ".scatterlayer",
+        "wide/trials": ".ag-row a",
+        "wide/trials/2": ".pp-facts",
+        "wide/compare?trials=2,3,4": "tbody td",
+        "wide/plots": ".gtitle",
+        "wide/settings": "textarea",
+        "wide/logs": ".pp-main h1",
+        "": "td a",
+    }
+    widths = {}
+    for path, shown in ready.items():
+        if path != "wide":
+            page.goto(f"{gallery}/{path}")
+        page.locator(shown).first.wait_for(state="attached")
+        widths[path] = page.evaluate("document.scrollingElement.scrollWidth")
+    assert widths == dict.fromkeys(ready, 390)
+
+
 def test_experiment_without_trials_says_so(gallery: str, open_page: Callable[..., Any]) -> None:
     page = open_page(f"{gallery}/empty")
     page.get_by_text("No trial has run.").wait_for()
+    assert page.get_by_role("link", name="Set the number of trials, and resume").is_visible()
     assert not page.get_by_role("region", name="Best trial").is_visible()
     page.goto(f"{gallery}/empty/trials")
     page.get_by_text("No trial has started yet.").wait_for()
+    page.get_by_role("button", name="Columns").click()
+    for name in ("Last result", "Why it ended"):  # no trial has one
+        assert not page.get_by_role("checkbox", name=name).is_checked()
 
 
 def _trial(number: int, *, one: bool = False) -> Any:
@@ -123,6 +154,15 @@ def _trial(number: int, *, one: bool = False) -> Any:
     trial = a_trial(number, parameters=parameters, final=json.dumps(value), finals=1)
     trial.values = (value["default"],) if one else (value["default"], value["seconds"])
     return trial
+
+
+def _wide_trial(number: int) -> Any:
+    """Return a trial with names and reasons that are wider than a phone; the first three failed."""
+    parameters = {LONG: number / 8, "of": LONG}
+    if number < 3:
+        reason = f"{LONG} is {'missing' if number < 2 else 'wrong'}"
+        return a_trial(number, "FAILED", parameters=parameters, reason=reason)
+    return a_trial(number, value=-123456.789 * number, parameters=parameters)
 
 
 def count_of(page: Any) -> Any:
@@ -168,6 +208,7 @@ def test_table_is_searched_filtered_and_sorted_by_the_store(
 ) -> None:
     page = open_page(f"{gallery}/finished/trials")
     count_of(page).get_by_text("30 trials").wait_for()
+    page.get_by_role("columnheader", name="Why it ended").wait_for()  # of those in the window alone
     check_page(page)
     page.get_by_label("Search").fill("KeyError")
     count_of(page).get_by_text("1 trial", exact=True).wait_for()
@@ -261,6 +302,9 @@ def test_options_of_a_figure_are_in_the_address(gallery: str, open_page: Callabl
 
 
 def test_notes_and_tags_are_kept(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(gallery)
+    page.get_by_role("row").filter(has_text="single").wait_for()
+    assert page.get_by_role("columnheader", name="Tags").count() == 0
     for path in ("finished/trials/3", "lost/settings"):
         page = open_page(f"{gallery}/{path}")
         page.get_by_label("Tags, separated by commas").fill("odd, baseline")
@@ -272,10 +316,19 @@ def test_notes_and_tags_are_kept(gallery: str, open_page: Callable[..., Any]) ->
         assert page.get_by_label("Tags, separated by commas").input_value() == "odd, baseline"
     page.goto(gallery)
     page.get_by_role("row").filter(has_text="lost").get_by_text("baseline").wait_for()
+    assert page.get_by_role("columnheader", name="Tags").is_visible()
+    line = page.get_by_role("row").filter(has_text="single").get_by_role("img")
+    assert line.get_attribute("aria-label") == "Best result over 28 trials: 0 to 0.966667"
 
 
-def test_files_of_a_trial_are_shown_or_saved(gallery: str, open_page: Callable[..., Any]) -> None:
+def test_files_of_a_trial_are_shown_or_saved(
+    gallery: str, open_page: Callable[..., Any], context: Any
+) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_page(f"{gallery}/finished/trials/5")
+    page.get_by_role("button", name="Copy the path of the trial's folder").click()
+    page.get_by_text("The path of the trial's folder is on the clipboard").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").endswith("/finished/trials/5")
     files = page.get_by_role("region", name="Files")
     files.get_by_role("img", name="curve.png").wait_for()
     page.wait_for_function("document.querySelector('.pp-images img').naturalWidth === 1")
@@ -317,6 +370,18 @@ def test_point_of_a_figure_opens_its_trial(gallery: str, open_page: Callable[...
     page.wait_for_url(re.compile(r"/trials/\d+$"))
 
 
+def test_place_of_a_figure_has_its_height_before_the_figure(
+    gallery: str, open_page: Callable[..., Any], context: Any
+) -> None:
+    awaited = re.compile(r'pp-awaited[^{}]*"style":\s*{"height":\s*"250px')
+    assert awaited.search(context.request.get(f"{gallery}/single").text().replace("&quot;", '"'))
+    page = open_page(f"{gallery}/single")
+    place = page.get_by_role("figure", name="Results, and the best so far")
+    place.locator(".scatterlayer").first.wait_for(state="attached")
+    assert "pp-awaited" not in place.get_attribute("class")
+    assert place.bounding_box()["height"] == 250
+
+
 def test_rows_are_filtered_by_their_columns(gallery: str, context: Any) -> None:
     filters = {"parameters.lr": {"type": "inRange", "filter": 0.5, "filterTo": 0.6}}
     rows = context.request.get(f"{gallery}/finished/rows", params={"filter": json.dumps(filters)}).json()
@@ -338,7 +403,7 @@ def test_selected_trials_are_compared_and_copied(
     page.get_by_text("The parameters of trials 28 and 29 are on the clipboard").wait_for()
     assert [row["units"] for row in json.loads(page.evaluate("navigator.clipboard.readText()"))] == [32, 16]
     assert not page.get_by_role("button", name="Kill").is_visible()
-    assert page.get_by_role("link", name="Not running: resume").is_visible()
+    assert page.get_by_role("link", name="Run more trials").is_visible()
     page.get_by_role("button", name="Compare").click()
     page.get_by_role("columnheader", name="Trial 29").wait_for()
     check_page(page)
@@ -374,7 +439,8 @@ def test_experiment_without_its_manager_says_how_to_continue(
     gallery: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(f"{gallery}/lost")
-    page.get_by_text("pitchpipe resume lost resumes the experiment.").wait_for()
+    page.get_by_text("The manager of this experiment is gone").wait_for()
+    assert page.get_by_role("button", name="Resume").is_visible()
     best = page.get_by_role("region", name="Best trial")
     best.get_by_text("Closest to your defaults: trial 0, 0.5 (the best trial); no changes").wait_for()
     assert page.get_by_role("status").get_by_text("ABANDONED").is_visible()
