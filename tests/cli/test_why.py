@@ -66,7 +66,7 @@ def test_why_with_several_objectives_names_each_and_the_place_by_the_front(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
     objectives = [{"name": "default", "direction": "maximize"}, {"name": "size", "direction": "minimize"}]
-    finals = [(0.9, 10.0), (0.8, 5.0), (0.7, 7.0), (0.6, 11.0)]
+    finals = [(0.9, 10.0), (0.8, 5.0), (0.8, 7.0), (0.6, 11.0)]
     trials = [
         trial_of(n, "SUCCEEDED", None, dict(zip(("default", "size"), each, strict=True)))
         for n, each in enumerate(finals)
