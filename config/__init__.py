@@ -9,6 +9,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     draft        spelling of keys, aliases, NNI's forms
     models       fields: type, range, default, meaning
     objectives, start_fields, platforms, repeats, stopping   fields of these sections
+    elsewhere    NNI's platforms on other machines, and what replaces them
     section      what all sections are: frozen, strict, with a canonical form
     values       what the values of fields may be, and what they become
     validation   the models' refusals as sentences

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .elsewhere import OTHER_PLATFORMS, instead_of, local_index, note_on_others
 from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
 from .nni_v1 import NAMES as V1_NAMES
 from .nni_v1 import is_v1, nearest_v1, rewritten
@@ -26,26 +27,7 @@ from .stopping import StopConfig
 __all__ = ["Draft", "fold", "make_draft"]
 
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
-_CLUSTER = (
-    "start Ray on those machines, `pitchpipe cluster up --hosts A,B`, and write"
-    " training_service: {platform: ray, address: HOST:6379}"
-)
-_IN_V1 = (
-    "training_service: {platform: ray, address: HOST:6379}",
-    "trainingServicePlatform: ray and rayConfig: {address: HOST:6379}",
-)
-# NNI platforms that are not supported here.
-OTHER_PLATFORMS = (
-    "remote",
-    "openpai",
-    "pai",
-    "aml",
-    "dlc",
-    "kubeflow",
-    "frameworkcontroller",
-    "adl",
-    "hybrid",
-)
+_IN_V1 = ("training_service: {platform: ray, ", "trainingServicePlatform: ray and rayConfig: {")
 # NNI also accepts these in the training service, where they win over the root.
 _SHARED_WITH_ROOT = ("trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug")
 _ALGORITHMS = ("tuner", "assessor", "advisor")
@@ -121,7 +103,7 @@ def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
         _NNIS | new.values,
         new.wrong,
         new.meant | old.meant,
-        old.notes,
+        old.notes + [note.replace(*_IN_V1) for note in new.notes],
     )
     draft.origins = {path: origin_of(origin, old.origins) for path, origin in new.origins.items()}
     draft.origins.setdefault(("trial_command",), ("trial", "command"))  # if it is missing
@@ -263,11 +245,16 @@ def _training_service(draft: Draft) -> None:
     value = draft.values.get("training_service")
     at = ("training_service",)
     if isinstance(value, list | tuple):
-        draft.values.pop(at[0])
-        draft.add(
-            at, "a list of training services is not supported", f"give one; to use other machines, {_CLUSTER}"
-        )
-    elif isinstance(value, Mapping):
+        local = local_index(value)
+        if local is None:
+            draft.values.pop(at[0])
+            hint = f"give one; to use other machines, {instead_of(value)}"
+            draft.add(at, "a list of training services is not supported", hint)
+            return
+        draft.notes += filter(None, [note_on_others(value)])
+        draft.origins[at] = (*draft.origin(at), local)
+        value = value[local]
+    if isinstance(value, Mapping):
         platform = _platform(draft, value, at)
         if platform is None:
             draft.values.pop(at[0])
@@ -289,7 +276,7 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
     if value is None:
         draft.add(place, MISSING, _HINT)
     elif known in OTHER_PLATFORMS:
-        draft.add(place, f"platform {shown(value)} is not supported", _CLUSTER)
+        draft.add(place, f"platform {shown(value)} is not supported", instead_of([service]))
     else:
         hint = did_you_mean(value, PLATFORMS) or _HINT
         draft.add(place, f"unknown platform {shown(value)}", hint)

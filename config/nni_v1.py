@@ -32,6 +32,7 @@ _TRIAL: Mapping[str, Path] = {
     "gpunum": ("trial_gpu_number",),
 }
 _LOCAL: Mapping[str, Path] = {"maxtrialnumpergpu": (_SERVICE, "max_trial_number_per_gpu")}
+_PLATFORMS = "trainingserviceplatforms"  # of the hybrid mode
 _SERVICES = ("localconfig", "rayconfig")
 _ALGORITHM: Mapping[str, Path] = {
     "codedir": ("code_directory",),
@@ -128,6 +129,7 @@ def rewritten(data: Mapping[Any, Any]) -> Rewritten:
             found.findings.append(Finding(path=(key,), message=what, hint="remove it", at_key=True))
         elif value is True and name in _NO_EFFECT:
             found.notes.append(f"{key} of NNI v1 has no effect: {_NO_EFFECT[name]}")
+    _hybrid(found, data)
     return found
 
 
@@ -171,6 +173,28 @@ def _algorithm(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
             found.put((key, *new), item, (key, inner))
             if str(nearest_v1((key, inner))).startswith("builtin"):
                 found.meant.add((key, "name"))
+
+
+def _hybrid(found: Rewritten, data: Mapping[Any, Any]) -> None:
+    """Make a list of the platforms in `hybridConfig`; without `local` among them, the platform stays `hybrid`."""
+    service, sections = (
+        found.values.get(_SERVICE),
+        {_folded(key): (key, value) for key, value in data.items()},
+    )
+    section, given = sections.get("hybridconfig", ("", None))
+    if not isinstance(service, dict) or service.get("platform") != "hybrid" or not isinstance(given, Mapping):
+        return
+    key, names = next((item for item in given.items() if _folded(item[0]) == _PLATFORMS), ("", None))
+    if not isinstance(names, list) or "local" not in names:
+        return
+    machines = sections.get("machinelist", ("", None))[1]
+    local = {**service, "platform": "local"}
+    found.values[_SERVICE] = [
+        local if name == "local" else {"platform": name, "machineList": machines} for name in names
+    ]
+    for path in [path for path in found.origins if path[:1] == (_SERVICE,)]:
+        found.origins[_SERVICE, names.index("local"), *path[1:]] = found.origins.pop(path)
+    found.origins[_SERVICE,] = (section, key)
 
 
 def _folded(key: object) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
-from pitchpipe.config.draft import OTHER_PLATFORMS, fold, make_draft
+from pitchpipe.config.draft import fold, make_draft
+from pitchpipe.config.elsewhere import OTHER_PLATFORMS
 
 SMALLEST = {"search_space": {}, "trial_command": "x"}
 
@@ -101,7 +102,7 @@ def test_platform_that_is_known_but_not_run_is_one_problem(platform: str) -> Non
     )
     assert problem == (
         f'training_service.platform: platform "{platform}" is not supported '
-        "(start Ray on those machines, `pitchpipe cluster up --hosts A,B`, "
+        "(start Ray there, `pitchpipe cluster up --hosts A,B`, "
         "and write training_service: {platform: ray, address: HOST:6379})"
     )
 
@@ -112,7 +113,11 @@ def test_platform_that_is_known_but_not_run_is_one_problem(platform: str) -> Non
         ({"platform": "locla"}, 'unknown platform "locla" (did you mean local?)'),
         ({"platform": 3}, "unknown platform 3 (platform: local or platform: ray)"),
         ({"use_active_gpu": True}, "required field is missing (platform: local or platform: ray)"),
-        ([{"platform": "local"}], "a list of training services is not supported"),
+        ([{"platform": "remote"}], "a list of training services is not supported (give one;"),
+        ([{"platform": "local"}] * 2, "a list of training services is not supported"),
+        ([{"platform": "local"}, {"platform": "ray"}], "a list of training services is not supported"),
+        ([{"platform": "local"}, 3], "a list of training services is not supported"),
+        ([{"platform": "remote"}, {"platform": "local", "a": 1}], "training_service[1].a: unknown field"),
         ({"platform": "ray", "gpuIndices": [1]}, "unknown field (a field of platform local)"),
         ({"platform": "local", "gpu_indexes": [1]}, "unknown field (did you mean gpu_indices?)"),
     ],
@@ -120,6 +125,38 @@ def test_platform_that_is_known_but_not_run_is_one_problem(platform: str) -> Non
 def test_training_service_that_cannot_be_used_is_one_problem(service: Any, expected: str) -> None:
     (problem,) = problems_of({**SMALLEST, "training_service": service})
     assert expected in problem
+
+
+HYBRID = [
+    {
+        "platform": "remote",
+        "machineList": [
+            {"host": "10.1.1.1", "user": "ada", "password": "secret", "port": 2222},
+            {"host": "node2", "port": 2222},
+            {"host": "${your server}"},
+        ],
+    },
+    {"platform": "local", "trialCommand": "inner", "useActiveGpu": True},
+    {"platform": "aml"},
+]
+
+
+def test_of_several_platforms_the_local_one_runs_and_the_others_are_one_warning() -> None:
+    config = ExperimentConfig.from_dict({**SMALLEST, "max_trial_number": 1, "training_service": HYBRID})
+    assert config.trial_command == "inner"
+    assert config.canonical()["trainingService"]["useActiveGpu"] is True
+    assert config.warnings == [
+        "trials run on this machine only, not on remote, aml; for others, start Ray there, "
+        '`pitchpipe cluster up --hosts ada@10.1.1.1,node2 --ssh "ssh -p 2222"`, '
+        "and write training_service: {platform: ray, address: 10.1.1.1:6379}"
+    ]
+
+
+def test_list_of_the_local_platform_alone_is_that_platform() -> None:
+    config = ExperimentConfig.from_dict(
+        {**SMALLEST, "max_trial_number": 1, "training_service": [{"platform": "local"}]}
+    )
+    assert (config.training_service.platform, config.warnings) == ("local", [])
 
 
 def test_shared_fields_in_the_training_service_win_over_the_root() -> None:

@@ -146,9 +146,7 @@ def test_platform_that_is_not_supported_is_one_problem_with_the_lines_to_write()
         "machineList": [{"ip": "10.0.0.1", "username": "bob"}],
     }
     (problem,) = problems_of(remote)
-    assert problem.startswith(
-        'trainingServicePlatform: platform "remote" is not supported (start Ray on those'
-    )
+    assert problem.startswith('trainingServicePlatform: platform "remote" is not supported (start Ray there,')
     assert problem.endswith("and write trainingServicePlatform: ray and rayConfig: {address: HOST:6379})")
 
 
@@ -186,11 +184,56 @@ values = st.recursive(
     max_leaves=5,
 )
 KEYS = ["trial", "tuner", "assessor", "advisor", "localConfig", "maxTrialNum", "multiPhase", "machineList"]
+hybrid = st.fixed_dictionaries({"trainingServicePlatforms": st.just(["local", 3]) | values}) | values
 
 
-@given(st.dictionaries(st.sampled_from([*KEYS, "trainingService", "codeDir"]), values, max_size=4))
-def test_draft_of_any_v1_data_does_not_raise(data: dict[str, Any]) -> None:
-    make_draft({"trainingServicePlatform": "local", **data})
+@given(
+    st.sampled_from(["local", "hybrid"]),
+    st.dictionaries(st.sampled_from([*KEYS, "trainingService", "codeDir"]), values, max_size=4),
+    hybrid,
+)
+def test_draft_of_any_v1_data_does_not_raise(platform: str, data: dict[str, Any], platforms: Any) -> None:
+    make_draft({"trainingServicePlatform": platform, **data, "hybridConfig": platforms})
+
+
+HYBRID = {
+    **SMALLEST,
+    "trainingServicePlatform": "hybrid",
+    "maxTrialNum": 1,
+    "hybridConfig": {"trainingServicePlatforms": ["remote", "local"]},
+    "machineList": [{"ip": "10.1.1.1", "username": "ada", "passwd": "secret"}],
+    "localConfig": {"useActiveGpu": True},
+}
+
+
+def test_hybrid_mode_runs_on_this_machine_with_one_warning() -> None:
+    config = ExperimentConfig.from_dict(HYBRID)
+    assert isinstance(config.training_service, LocalConfig)
+    assert config.training_service.use_active_gpu is True
+    assert config.warnings == [
+        "trials run on this machine only, not on remote; for others, start Ray there, "
+        "`pitchpipe cluster up --hosts ada@10.1.1.1`, and write "
+        "trainingServicePlatform: ray and rayConfig: {address: 10.1.1.1:6379}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"localConfig": {"useActiveGpu": 3}}, "localConfig.useActiveGpu: must be true or false, not 3"),
+        (
+            {"hybridConfig": {"trainingServicePlatforms": ["remote"]}},
+            'trainingServicePlatform: platform "hybrid" is not supported',
+        ),
+        (
+            {"hybridConfig": {"trainingServicePlatforms": ["local", "clouds"]}},
+            "hybridConfig.trainingServicePlatforms: a list of training services is not supported",
+        ),
+    ],
+)
+def test_problem_of_the_hybrid_mode_is_where_it_was_written(more: dict[str, Any], problem: str) -> None:
+    (found,) = problems_of({**HYBRID, **more})
+    assert found.startswith(problem)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError
+from pitchpipe.config import ExperimentConfig as OwnConfig
 from pitchpipe.nni_config import (
     AlgorithmConfig,
     CustomAlgorithmConfig,
@@ -115,10 +116,23 @@ def test_bad_config_is_refused_with_all_problems() -> None:
         config(trial_concurrency=0, max_trial_number=-1).validate()
     remote = config(max_trial_number=1)
     remote.training_service = RemoteConfig(machine_list=[RemoteMachineConfig(host="10.0.0.1", user="bob")])
-    with pytest.raises(
-        ConfigError, match='platform "remote" is not supported \\(start Ray on those machines'
-    ):
+    refused = (
+        'platform "remote" is not supported \\(start Ray there, `pitchpipe cluster up --hosts bob@10.0.0.1`'
+    )
+    with pytest.raises(ConfigError, match=refused):
         remote.validate()
+
+
+def test_of_local_and_remote_the_local_platform_is_used() -> None:
+    made = ExperimentConfig(["local", "remote"], trial_command="true", search_space=SPACE, max_trial_number=1)
+    made.training_service[0].use_active_gpu = True
+    made.training_service[1].machine_list = [RemoteMachineConfig(host="10.0.0.1", user="bob")]
+    own = OwnConfig.from_dict(made.plain())
+    assert own.canonical()["trainingService"]["useActiveGpu"] is True
+    (warning,) = own.warnings
+    assert (
+        "not on remote; for others, start Ray there, `pitchpipe cluster up --hosts bob@10.0.0.1`" in warning
+    )
 
 
 def test_config_is_read_from_a_file(project: Path) -> None:
