@@ -19,7 +19,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     default_assessor  early stopping where only time limits the search
     directions   the direction that algorithms have by default
     plugins      the tuner and the assessor, asked in their own process
-    trackers     MLflow and the like, made of the adapters
+    trackers     MLflow and the like: their classes, and the check of their options
     examination  all of these in turn
     places       paths to file:line:column
     docs         docs/config.md, written from the models
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .plugins import Checker, check_parameters
     from .problems import ConfigError, ConfigProblem
     from .source import read_source
-    from .trackers import trackers_of
+    from .trackers import tracker_classes
     from .units import UnitError, parse_duration
 
 # Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
@@ -49,7 +49,7 @@ _HOMES = {
     ".plugins": "Checker check_parameters",
     ".problems": "ConfigError ConfigProblem",
     ".source": "read_source",
-    ".trackers": "trackers_of",
+    ".trackers": "tracker_classes",
     ".units": "UnitError parse_duration",
 }
 
@@ -68,7 +68,7 @@ __all__ = [
     "parse_duration",
     "read_overridden",
     "read_source",
-    "trackers_of",
+    "tracker_classes",
     "with_plugins_checked",
 ]
 

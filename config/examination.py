@@ -55,7 +55,7 @@ class Examination(Generic[Fields]):
         return self.config
 
     def check_plugins(self, checker: Checker | None = None) -> None:
-        """Ask a dispatcher process about the tuner and the assessor, and make the trackers.
+        """Ask a dispatcher process about the tuner and the assessor, and check the trackers.
 
         Nothing is done if the section of a plug-in is malformed.
         """

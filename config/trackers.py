@@ -1,39 +1,45 @@
-"""The trackers that a config names: made of the adapters, and checked by making them."""
+"""The trackers that a config names: their classes, which register under their names, and the check of their options."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from .models import ConfigFields
 from .places import Places
 from .problems import ConfigError, Finding
 
-__all__ = ["check_trackers", "trackers_of"]
+__all__ = ["check_trackers", "tracker_classes"]
 
-_CLASSES = {"mlflow": "MLflowCallback", "tensorboard": "TensorBoardCallback", "wandb": "WandbCallback"}
+_GROUP = "pitchpipe.trackers"
 
 
-def trackers_of(config: ConfigFields) -> list[Any]:
-    """Return the callbacks for the `trackers`; raise `ConfigError` for those that cannot be made."""
-    if findings := check_trackers(config):
+def tracker_classes(config: ConfigFields) -> dict[str, Callable[..., Any]]:
+    """Return the class of each of the `trackers`; raise `ConfigError` for those that cannot be made."""
+    found, findings = _found(config)
+    if findings:
         raise ConfigError(Places().problems(findings))
-    return [_made(name, options) for name, options in config.trackers.items()]
+    return found
 
 
 def check_trackers(config: ConfigFields) -> list[Finding]:
     """Return which trackers cannot be made: their library is missing or too old, or an option is unknown."""
+    return _found(config)[1]
+
+
+def _found(config: ConfigFields) -> tuple[dict[str, Callable[..., Any]], list[Finding]]:
+    if not config.trackers:
+        return {}, []
+    from importlib.metadata import entry_points  # most experiments have none
+
+    registered = entry_points(group=_GROUP)
+    classes: dict[str, Callable[..., Any]] = {}
     findings: list[Finding] = []
     for name, options in config.trackers.items():
         try:
-            _made(name, options)
+            classes[name] = registered[name].load()
+            signature(classes[name]).bind(**options)
         except (ImportError, TypeError) as error:
             findings.append(Finding(path=("trackers", name), message=str(error)))
-    return findings
-
-
-def _made(name: str, options: Mapping[str, Any]) -> Any:
-    # By its name, like a plug-in: the adapters are built on the manager, not beneath it.
-    adapter = import_module(f"..integrations.{name}", __package__)
-    return getattr(adapter, _CLASSES[name])(**options)
+    return classes, findings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import cloudpickle
 
-from ..config import ExperimentConfig, LocalConfig, RayConfig, trackers_of
+from ..config import ConfigError, ExperimentConfig, LocalConfig, RayConfig, tracker_classes
 from ..executors import TrialExecutor
 from ..protocol import dumps
 from ..runner import (
@@ -67,7 +67,7 @@ def create_experiment(
     tracker that cannot be made.
     """
     clock = clock or steady_clock()
-    callbacks = [*callbacks, *trackers_of(config)]
+    callbacks = [*callbacks, *_trackers_of(config)]
     directory = directory or _directory_of(config)
     warm_start = _warm_start_of(config, directory)
     folder = ExperimentFolder.create(directory, experiment_id)
@@ -123,7 +123,7 @@ def resume_experiment(
     `retry_cancelled` the trials that its end cancelled run again, except those with a budget, and so do those that
     failed if it ended because the first trials failed alike. Raises `FolderError`
     if it runs or its stopper cannot be loaded, `StoreError` if its database cannot be used, `ConfigError` for a tracker
-    that cannot be made.
+    that cannot be made; with `ending` such a tracker is only noted, for the trials must end.
     """
     clock = clock or steady_clock()
     folder.own()
@@ -139,7 +139,12 @@ def resume_experiment(
         store.objectives = _names(config)
         if stopper is None and not ending:
             stopper = _stopper_of(folder)
-        trackers = [] if ending else trackers_of(config)
+        try:
+            trackers, notes = _trackers_of(config), ()
+        except ConfigError as error:
+            if not ending:
+                raise
+            trackers, notes = (), [f"runs of trackers stay open: {error}"]
     except BaseException:
         folder.disown()
         raise
@@ -148,7 +153,12 @@ def resume_experiment(
     first = _stop if ending and first_events is None else first_events
     if retry_cancelled and not ending:
         first = partial(_after_retries, first)
-    return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first)
+    return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first, notes=notes)
+
+
+def _trackers_of(config: ExperimentConfig) -> Sequence[Callback]:
+    """Return the trackers that a configuration names; raise `ConfigError`."""
+    return [made(**config.trackers[name]) for name, made in tracker_classes(config).items()]
 
 
 def _warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart | None:

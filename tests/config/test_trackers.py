@@ -1,12 +1,13 @@
 """The trackers of a config: what is wrong with them is said before anything starts."""
 
 import sys
+from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from pitchpipe.config import ConfigError, ExperimentConfig, trackers_of, with_plugins_checked
+from pitchpipe.config import ConfigError, ExperimentConfig, tracker_classes, with_plugins_checked
 
 ADAPTER = "pitchpipe.integrations.mlflow"
 
@@ -28,18 +29,23 @@ def adapter(monkeypatch: pytest.MonkeyPatch) -> type:
     return MLflowCallback
 
 
-def test_tracker_gets_its_options(adapter: type) -> None:
+def test_tracker_is_found_by_its_name(adapter: type) -> None:
     config = ExperimentConfig.from_canonical(config_with({"mlflow": {"tracking_uri": "x"}}).canonical())
-    (tracker,) = trackers_of(config)
-    assert isinstance(tracker, adapter)
-    assert vars(tracker) == {"tracking_uri": "x"}
+    assert tracker_classes(config) == {"mlflow": adapter}
+    assert config.trackers == {"mlflow": {"tracking_uri": "x"}}
+
+
+def test_every_tracker_of_a_config_is_registered() -> None:
+    names = {entry.name for entry in entry_points(group="pitchpipe.trackers")}
+    assert names == {"mlflow", "tensorboard", "wandb"}
+    config_with({name: {} for name in names})
 
 
 def test_library_that_is_missing_is_a_problem_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)
     monkeypatch.delitem(sys.modules, ADAPTER, raising=False)
     config = config_with({"mlflow": {}})
-    for check in (with_plugins_checked, trackers_of):
+    for check in (with_plugins_checked, tracker_classes):
         with pytest.raises(ConfigError) as raised:
             check(config)
         (problem,) = raised.value.problems
