@@ -158,7 +158,8 @@ def resume_experiment(
 
 def _trackers_of(config: ExperimentConfig) -> Sequence[Callback]:
     """Return the trackers that a configuration names; raise `ConfigError`."""
-    return [made(**config.trackers[name]) for name, made in tracker_classes(config).items()]
+    classes = tracker_classes(config)
+    return [classes[name](**options) for name, options in config.trackers.items()]
 
 
 def _warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart | None:

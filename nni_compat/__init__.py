@@ -5,6 +5,7 @@ Other rooms only call `activate`, or put `PATH` on PYTHONPATH. What a name stand
     alias         the finder: `import nni` and its modules
     names         which name of NNI is which of Pitchpipe
     utils         helpers that only NNI has
+    tracing       `nni.trace`
     hpo_utils     search spaces as NNI's tuners see them
     drawing       random parameters as its helpers make them
     expressions   NNI's `parameter_expressions`

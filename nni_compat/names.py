@@ -26,7 +26,7 @@ _TRIAL = {
     **_from(_CHANNEL, get_next_parameters="get_next_parameter"),
     **_from(".trial_agent", "get_current_parameter", "get_experiment_id", "get_sequence_id", "get_trial_id"),
 }
-_TEXT = _from(_UTILS, "dump", "load")
+_TEXT = {**_from(_UTILS, "dump", "load"), **_from(".nni_compat.tracing", "trace")}
 _NO_MORE = _from(".tuners", "NoMoreTrialError")
 _VALIDATOR = _from(_UTILS, "ClassArgsValidator")
 _COMMANDS = _from(".protocol", "CommandType")
@@ -63,6 +63,7 @@ MODULES: Mapping[str, Mapping[str, str]] = {
         **_NO_MORE,
         **_VALIDATOR,
         **_from(_UTILS, "enable_global_logging", "silence_stdout", __version__="VERSION"),
+        **_from(".nni_experiment", "Experiment"),
     },
     "nni.algorithms": {},
     "nni.algorithms.hpo": {},

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import IO, Any, TypeAlias, TypeVar
 
 from ..protocol import MetricError, dumps, loads, metric_value
+from .tracing import described, restored
 
 __all__ = [
     "VERSION",
@@ -158,8 +159,13 @@ def split_index(params: Any) -> Any:
 
 
 def dump(obj: Any, fp: IO[str] | None = None, **options: Any) -> str:
-    """Return the JSON text of a value, also written to `fp`; of the `options`, `sort_keys` has an effect."""
-    value = dict(sorted(obj.items())) if options.get("sort_keys") and isinstance(obj, dict) else obj
+    """Return the JSON text of a value, also written to `fp`; of the `options`, `sort_keys` has an effect.
+
+    Of a traced object, its symbol and arguments are written.
+    """
+    value = described(obj)
+    if options.get("sort_keys") and isinstance(value, dict):
+        value = dict(sorted(value.items()))
     text = dumps(value)
     if fp is not None:
         fp.write(text)
@@ -167,12 +173,12 @@ def dump(obj: Any, fp: IO[str] | None = None, **options: Any) -> str:
 
 
 def load(string: str | None = None, *, fp: IO[str] | None = None, **options: Any) -> Any:
-    """Return the value of a JSON text, given as a string or a file."""
+    """Return the value of a JSON text, given as a string or a file; traced objects are made anew."""
     del options
     text = string if fp is None else fp.read()
     if text is None:
         raise ValueError("load needs a string or fp")
-    return loads(text)
+    return restored(loads(text))
 
 
 def silence_stdout() -> None:

@@ -58,8 +58,8 @@ def ending(directory: Path, clock: VirtualClock) -> Manager:
 
 def test_tracker_is_made_once_with_its_options(tmp_path: Path, made: list[Any]) -> None:
     clock = VirtualClock(1000.0)
-    simulated(tmp_path, clock=clock, **CONFIG).folder.disown()
-    assert [tracker.uri for tracker in made] == ["here", "here"]  # one when it was created, one when it was resumed
+    simulated(tmp_path, clock=clock, **CONFIG).folder.disown()  # creates the experiment, and resumes it
+    assert [tracker.uri for tracker in made] == ["here", "here"]
 
 
 def test_runs_of_a_dead_manager_are_closed_when_the_experiment_is_stopped(

@@ -1,9 +1,9 @@
 """Stands in for NNI in trial scripts: becomes the real nni where one is installed, and else Pitchpipe's alias.
 
-In a trial of Pitchpipe, the real one's functions for trials raise an error: they would wait for NNI's manager.
+In a trial of Pitchpipe, the real one's functions for trials raise an error: they would wait for NNI's manager. Any
+Python 3 that a trial command starts reads this: what is too new for 3.6 would be a syntax error in place of the advice.
 """
-
-from __future__ import annotations
+# ruff: noqa: I002
 
 import os
 import sys
