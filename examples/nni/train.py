@@ -23,6 +23,6 @@ for _ in range(arguments.steps):
     loss = min(x * x / 2 + 5 * y * y, 1e9)
     nni.report_intermediate_result(loss)
 
-with open(os.path.join(os.environ["NNI_OUTPUT_DIR"], "point.txt"), "w") as file:
+with open(os.path.join(os.environ.get("NNI_OUTPUT_DIR", "."), "point.txt"), "w") as file:
     file.write(f"{x} {y}\n")
 nni.report_final_result(loss)
