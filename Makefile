@@ -10,6 +10,8 @@
 #   make format   let ruff rewrite what it can
 #   make tree     build/types: the layout of the installed package, for editors
 #   make docs     build/site/index.html: the documentation as a site
+#   make docs-version
+#                 add the site of this version to those on the branch gh-pages of this repository
 #   make wheel    build dist/*.whl
 #   make bench    the budget table; next to Optuna, Ray Tune and NNI after `make peers`
 #   make faults   kill processes for ten minutes, and see that nothing is lost (docs/faults.md)
@@ -47,7 +49,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
-.PHONY: demo test test-cluster docs bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
+.PHONY: demo test test-cluster docs docs-version bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -76,6 +78,10 @@ docs: $(INSTALLED) $(DOCS_READY) tree
 	@ln -s $(addprefix $(CURDIR)/,$(PAGES)) build/pages
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "file://$(CURDIR)/build/site/index.html"
+
+docs-version: docs
+	@PATH="$(abspath $(BIN)):$$PATH" NO_MKDOCS_2_WARNING=1 mike deploy --update-aliases "$$($(BIN)/pitchpipe --version | cut -d' ' -f2)" latest
+	@$(BIN)/mike set-default latest
 
 install-integrations: $(INTEGRATIONS)/.stamp
 
