@@ -150,10 +150,16 @@ def _outcome_of(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, str]:
 def _started(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, Any]:
     """Start a job in a process of its own; return where its outcome comes from, and the process."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
+
+    def run() -> None:
+        sender.send(_outcome_of(launch, trial))
+        for (
+            idle
+        ) in multiprocessing.active_children():  # of a launcher (joblib) that keeps them for its next job
+            idle.terminate()
+
     # A fork has the script, its modules and the launcher as they are.
-    process = multiprocessing.get_context("fork").Process(
-        target=lambda: sender.send(_outcome_of(launch, trial))
-    )
+    process = multiprocessing.get_context("fork").Process(target=run)
     process.start()
     sender.close()
     return receiver, process

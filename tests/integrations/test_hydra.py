@@ -142,6 +142,13 @@ def test_sweep_continues_in_its_folder_with_any_launcher(tmp_path: Path) -> None
     assert f"x: {best['parameters']['x']}" in written
 
 
+def test_launcher_that_keeps_processes_for_later_jobs_does_not_hold_up_the_sweep(tmp_path: Path) -> None:
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    done = sweep(tmp_path, "hydra/launcher=joblib", "hydra.sweeper.n_jobs=2")
+    assert done.returncode == 0, done.stderr
+    assert [trial["status"] for trial in trials_of(tmp_path)] == ["SUCCEEDED"] * 3
+
+
 def test_error_of_a_job_ends_the_sweep(tmp_path: Path) -> None:
     done = sweep(tmp_path, "broken=1")
     assert done.returncode == 1
