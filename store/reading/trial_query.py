@@ -11,17 +11,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from ...protocol import Objective, main_objective
+from ...runner import FailureKind, TrialStatus
 from ..annotations import Annotation
 
 __all__ = ["Condition", "QueryError", "TrialQuery"]
 
 _SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
 _CONDITION = re.compile(r"\s*(?P<field>[^<>=!~]+?)\s*(?P<symbol><=|>=|!=|==|=|<|>|~)\s*(?P<value>.*?)\s*")
+# An `or`, a comma or a second comparison that would otherwise become a part of the value.
+_SECOND = re.compile(r"\s(or|and)\s.*[<>=~]|[,;]", re.IGNORECASE)
 _AND = re.compile(r"""\s+and\s+(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""", re.IGNORECASE)  # not within quotes
 _COLUMNS: Mapping[str, str] = MappingProxyType(
     {
@@ -42,6 +45,9 @@ _COLUMNS: Mapping[str, str] = MappingProxyType(
     }
 )
 _NOTED = ("tags", "note")
+_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"status": tuple(TrialStatus), "kind": tuple(FailureKind)}
+)
 _LONGEST_FIELD = 500
 
 
@@ -75,7 +81,16 @@ class Condition:
         value = found["value"]
         if len(value) > 1 and value[0] == value[-1] == "'":
             return cls(found["field"], symbol, value[1:-1])
-        return cls(found["field"], symbol, value if symbol == "~" else _value(value))
+        if value[0] not in '"[{' and _SECOND.search(value):
+            raise QueryError(
+                f"'{value}' is not one value: only and joins conditions; text with commas goes into quotes"
+            )
+        read = value if symbol == "~" else _value(value)
+        if symbol in ("<", "<=", ">", ">=") and read == value:
+            raise QueryError(
+                f"'{value}' is not a number, so it cannot be compared by {symbol}; text goes into quotes"
+            )
+        return cls(found["field"], symbol, read)
 
     @classmethod
     def parse_all(cls, text: str) -> list[Condition]:
@@ -111,6 +126,12 @@ class TrialQuery:
         """Whether a condition is about tags or notes, which are not in the database."""
         return any(condition.field in _NOTED for condition in self.conditions)
 
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the parameters in conditions."""
+        heads = (condition.field.partition(".") for condition in self.conditions)
+        return [name for head, _, name in heads if head == "parameters"]
+
     def where(self, main: str = "default") -> tuple[str, list[Any]]:
         """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for an unknown field.
 
@@ -121,7 +142,7 @@ class TrialQuery:
             if chosen:
                 clauses.append(f"{column} IN ({', '.join('?' * len(chosen))})")
                 values += chosen
-        for condition in self.conditions:
+        for condition in map(_upper, self.conditions):
             is_noted = condition.field in _NOTED
             clause, bound = _about_notes(condition, self.noted) if is_noted else _comparison(condition, main)
             clauses.append(clause)
@@ -152,6 +173,17 @@ class TrialQuery:
     def page(self) -> tuple[str, list[Any]]:
         """Return the LIMIT clause, with its values."""
         return "LIMIT ? OFFSET ?", [-1 if self.limit is None else self.limit, self.offset]
+
+
+def _upper(condition: Condition) -> Condition:
+    """Return a condition on a status or a kind in capitals; raise `QueryError` for one that no trial has."""
+    words = _WORDS.get(condition.field)
+    if words is None or condition.symbol not in ("=", "!=") or condition.value is None:
+        return condition
+    word = str(condition.value).upper()
+    if word not in words:
+        raise QueryError(f"'{condition.value}' is not a {condition.field}: write one of {', '.join(words)}")
+    return replace(condition, value=word)
 
 
 def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]:

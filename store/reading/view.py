@@ -35,7 +35,7 @@ from .families import read_families
 from .feed import EventPage, Feed
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .overview import read_everything, read_experiment, read_summary
-from .trial_query import TrialQuery
+from .trial_query import Condition, QueryError, TrialQuery
 from .trial_rows import (
     TrialPage,
     read_exports,
@@ -45,6 +45,7 @@ from .trial_rows import (
     read_trials,
     sequence_id_of,
 )
+from .words import flat
 
 __all__ = ["ExperimentView", "Follow"]
 
@@ -176,7 +177,24 @@ class ExperimentView:
         query = query or TrialQuery()
         if query.asks_notes:
             query = replace(query, noted=Annotations(self.folder).all())
-        return read_trials(self.database, query, whole=whole)
+        page = read_trials(self.database, query, whole=whole)
+        if not page.total:
+            self._check_parameters(query)
+        return page
+
+    def _check_parameters(self, query: TrialQuery) -> None:
+        """Raise `QueryError` for a condition on a parameter that neither the search space nor any trial has."""
+        space = read_config(self.database).get("search_space")
+        known = {
+            name: None
+            for trial in read_trials(self.database, TrialQuery()).trials
+            for name in flat(trial["parameters"])
+        }
+        heads = {*(space if isinstance(space, dict) else ()), *(name.partition(".")[0] for name in known)}
+        for name in query.parameters:
+            exists = TrialQuery(conditions=[Condition(f"parameters.{name}", "!=", None)], limit=0)
+            if known and name.partition(".")[0] not in heads and not read_trials(self.database, exists).total:
+                raise QueryError(f"no trial has a parameter '{name}': the parameters are {', '.join(known)}")
 
     def trial(self, name: int | str) -> dict[str, Any]:
         """Return all about one trial, by its number or id; raise `LookupError` if there is none."""

@@ -55,6 +55,9 @@ def test_trials_are_filtered_sorted_and_paged(
         ("value = null", [2, 4]),
         ("reason ~ KEY", [2]),
         ("status != SUCCEEDED", [2, 4]),
+        ("status = failed", [2]),
+        ("kind = user_error", [2]),
+        ("reason = 'a, b'", []),
         ("duration > 9", [0, 1, 2, 3, 4]),
     ],
 )
@@ -92,14 +95,27 @@ def test_conditions_find_tags_and_notes(
     "text",
     [
         *("", "lr", "value >", "lr <> 3", "parameters. < 1", "nothing < 1", 'parameters.a"b < 1'),
-        *("value < null", "tags < 3"),
+        *("value < null", "tags < 3", "value < abc", "status = faild", "parameters.lrr < 1"),
+        *(
+            "value < 1 or status = FAILED",
+            "status = FAILED or status = SUCCEEDED",
+            "value < 1, status = FAILED",
+        ),
+        "reason ~ median or value < 1",
     ],
 )
 def test_conditions_that_make_no_sense_are_refused(
-    made: MadeExperiment, view: ExperimentView, text: str
+    filled: MadeExperiment, view: ExperimentView, text: str
 ) -> None:
     with pytest.raises(QueryError):
         view.trials(TrialQuery(conditions=[Condition.parse(text)]))
+
+
+def test_parameter_that_no_trial_has_is_named_with_those_there_are(
+    filled: MadeExperiment, view: ExperimentView
+) -> None:
+    with pytest.raises(QueryError, match="no trial has a parameter 'lrr': the parameters are lr, "):
+        view.trials(TrialQuery(conditions=[Condition.parse("parameters.lrr < 1")]))
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
