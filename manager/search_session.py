@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import secrets
 import threading
@@ -416,7 +417,11 @@ def _opened(folder: ExperimentFolder, config: ExperimentConfig | None, now: floa
         return Store.create(folder.database, row, names)
     store = Store.open(folder.database)
     try:
-        _check_same(folder, ExperimentConfig.from_canonical(store.experiment().config), config)
+        stored = ExperimentConfig.from_canonical(store.experiment().config)
+        _check_same(folder, stored, config)
+        if config is not None and (config.max_trial_number or 0) > (stored.max_trial_number or math.inf):
+            extended = stored.model_copy(update={"max_trial_number": config.max_trial_number})
+            store.set_config(extended.canonical())  # for status and pages
     except BaseException:
         store.close()
         raise

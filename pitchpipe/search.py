@@ -254,7 +254,9 @@ def _config(space: Mapping[str, Any] | None, fields: dict[str, Any]) -> Any:
 
     if space is None:
         if fields:
-            raise TypeError(f"without a space, the search in the folder decides {', '.join(sorted(fields))}")
+            raise TypeError(
+                "the search in a folder has its arguments: give the folder alone, or the space as well"
+            )
         return None
     data = {"search_space": dict(space), "training_service": {"platform": "local"}, **fields}
     return ExperimentConfig.from_dict(data, needs_command=False)

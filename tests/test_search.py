@@ -34,7 +34,8 @@ from pitchpipe import (
 from pitchpipe.config import ConfigError
 from pitchpipe.dispatcher import PluginFailed, PluginNotLoaded
 from pitchpipe.results import BestTrial
-from pitchpipe.store import FolderError
+from pitchpipe.store import ExperimentFolder, FolderError
+from pitchpipe.store.reading import ExperimentView
 from pitchpipe.tuners import NoMoreTrialError
 
 SPACE: dict[str, Any] = {"x": uniform(-5, 5), "n": randint(0, 4)}
@@ -270,11 +271,23 @@ def test_folder_keeps_to_its_search(tmp_path: Path) -> None:
         Search({"x": uniform(0, 1)}, folder=tmp_path / "one")
     with pytest.raises(OtherSearchError, match="has another objectives"):
         Search(SPACE, folder=tmp_path / "one", direction="maximize")
+    with pytest.raises(TypeError, match="give the folder alone, or the space as well"):
+        Search(folder=tmp_path / "one", n_trials=3)
     Search(SPACE, folder=tmp_path / "one", n_trials=3).close()
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "todo.txt").write_text("mine")
     with pytest.raises(FolderError, match=r"has other files in it \(todo.txt\)"):
         Search(SPACE, folder=tmp_path / "notes")
+
+
+@pytest.mark.parametrize(("first", "then", "limit"), [(2, 3, 3), (3, 2, 3), (None, 2, None), (2, None, 2)])
+def test_limit_is_the_highest_that_was_given(
+    tmp_path: Path, first: int | None, then: int | None, limit: int | None
+) -> None:
+    Search(SPACE, folder=tmp_path / "one", n_trials=first).close()
+    Search(SPACE, folder=tmp_path / "one", n_trials=then).close()
+    with ExperimentView(ExperimentFolder(tmp_path / "one")) as view:
+        assert view.summary()["limits"]["max_trial_number"] == limit
 
 
 def test_folder_of_an_experiment_is_left_to_it(tmp_path: Path) -> None:
