@@ -6,6 +6,7 @@ the folder, the environment and the logging of its process.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import traceback
 from collections.abc import Callable, Mapping
@@ -27,6 +28,8 @@ sweeper = required("hydra.plugins.sweeper", "1.3")
 OmegaConf = required("omegaconf", "2.3", "hydra").OmegaConf
 
 __all__ = ["PitchpipeSweeper", "SweeperOptions"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True)
@@ -94,6 +97,7 @@ class _Sweep:
 
     def __init__(self, search: Any, launch: Callable[[Any], Any], *, catch: bool) -> None:
         self._search, self._launch, self._catch = search, launch, catch
+        self._is_over = False
 
     def run(self, at_once: int) -> None:
         """Run jobs until there is none left; raise `HydraException` for the first that fails, unless it is caught."""
@@ -121,9 +125,13 @@ class _Sweep:
                 process.join()
 
     def _next(self) -> Any:
+        if self._is_over:
+            return None
         try:
             return self._search.ask()
-        except NoMoreTrialError:
+        except NoMoreTrialError as error:
+            self._is_over = True
+            _log.info("no further job: %s", error)
             return None
 
     def _tell(self, trial: Any, value: Any, error: str) -> None:

@@ -134,6 +134,7 @@ def test_sweep_continues_in_its_folder_with_any_launcher(tmp_path: Path) -> None
     for count, launcher in ((2, "basic"), (3, "other")):
         done = sweep(tmp_path, f"hydra.sweeper.n_trials={count}", f"hydra/launcher={launcher}")
         assert done.returncode == 0, done.stderr
+    assert "no further job: all 3 trials are made" in done.stdout
     assert [(tmp_path / f"job-{number}").read_text() for number in range(3)] == ["", "", "other"]
     trials = trials_of(tmp_path)
     best = min(trials, key=lambda trial: trial["final"]["default"])
