@@ -62,7 +62,9 @@ class Examination(Generic[Fields]):
         if self.config is None or self.draft.wrong & {"tuner", "assessor", "advisor"}:
             return
         is_space_wrong = self.draft.wrong & {"search_space", "search_space_file", "constraints"}
-        without = ("search_space", "constraints") if is_space_wrong else ()
+        without = ["search_space", "constraints"] if is_space_wrong else []
+        if "objectives" in self.draft.wrong:
+            without.append("objectives")
         self.checked = ask_dispatcher(self.config, checker, without=without)
         known = {finding.path for finding in self.draft.findings}
         for finding in (*self.checked.findings, *check_trackers(self.config)):
