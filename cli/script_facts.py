@@ -15,6 +15,10 @@ _FINAL = "report_final_result"
 _INTERMEDIATE = "report_intermediate_result"
 _FLAG = "--"
 _SHARE = re.compile("momentum|dropout|beta")
+_FRACTION = re.compile(
+    "subsample|colsample|max_(samples|features)|validation_split|(^|_)(frac|fraction|ratio)(_|$)"
+)
+_RATE = re.compile("learning_?rate|(^|_)(lr|eta)(_|$)")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,7 +167,7 @@ def _literal(node: ast.AST) -> Any:
 def guessed_spec(default: Any, choices: Sequence[Any] = (), name: str = "") -> str:
     """Return a range around a default in the form of `--param`; empty where nothing can be guessed.
 
-    Some names say that a number is a share of one.
+    Some names say that a number is a share of one, or that it is at most 1.
 
     >>> guessed_spec(0.01), guessed_spec(64), guessed_spec(0.0), guessed_spec(True)
     ('loguniform:0.0001:1', 'randint:16:257', 'uniform:0:1', 'choice:true,false')
@@ -171,6 +175,8 @@ def guessed_spec(default: Any, choices: Sequence[Any] = (), name: str = "") -> s
     ('choice:adam,sgd', 'choice:relu', '')
     >>> guessed_spec(0.9, name="momentum"), guessed_spec(0.999, name="beta2")
     ('uniform:0:0.99', 'uniform:0:0.999')
+    >>> guessed_spec(1.0, name="subsample"), guessed_spec(0.1, name="learning-rate")
+    ('uniform:0.1:1', 'loguniform:0.001:1')
     """
     if choices:
         return "choice:" + ",".join(_word(choice) for choice in choices)
@@ -178,13 +184,22 @@ def guessed_spec(default: Any, choices: Sequence[Any] = (), name: str = "") -> s
         return "choice:true,false"
     if isinstance(default, int) and default > 0:
         return f"randint:{max(1, default // 4)}:{default * 4 + 1}"
-    if isinstance(default, float) and 0 < default < 1 and _SHARE.search(name.lower()):
-        return f"uniform:0:{max(0.99, default):g}"
     if isinstance(default, float) and default > 0:
-        return f"loguniform:{default / 100:.6g}:{default * 100:.6g}"
+        return _range_around(default, name.replace("-", "_").lower())
     if isinstance(default, str) and default:
         return f"choice:{default}"
     return "uniform:0:1" if isinstance(default, float) else ""
+
+
+def _range_around(default: float, name: str) -> str:
+    if default < 1 and _SHARE.search(name):
+        return f"uniform:0:{max(0.99, default):g}"
+    if default <= 1 and _FRACTION.search(name):
+        return f"uniform:{min(0.1, default / 2):.6g}:1"
+    highest = default * 100
+    if default <= 1 and _RATE.search(name):
+        highest = min(highest, 1.0)
+    return f"loguniform:{default / 100:.6g}:{highest:.6g}"
 
 
 def _word(choice: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.cli.script_facts import read_script
+from pitchpipe.cli.script_facts import guessed_spec, read_script
 from pitchpipe.config import load_config
 
 SCRIPT = """\
@@ -43,6 +43,43 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_parameters_of_a_script(text: str, found: dict[str, Any]) -> None:
     assert read_script(text).parameters == found
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "spec"),
+    [
+        ("subsample", 1.0, "uniform:0.1:1"),
+        ("max-features", 0.3, "uniform:0.1:1"),
+        ("colsample_bytree", 0.08, "uniform:0.04:1"),
+        ("bagging_fraction", 0.8, "uniform:0.1:1"),
+        ("l1-ratio", 0.5, "uniform:0.1:1"),
+        ("fraction", 2.0, "loguniform:0.02:200"),
+        ("iteration_scale", 0.5, "loguniform:0.005:50"),
+        ("max_features", 4, "randint:1:17"),
+        ("Learning-Rate", 0.1, "loguniform:0.001:1"),
+        ("lr", 1.0, "loguniform:0.01:1"),
+        ("eta", 3.0, "loguniform:0.03:300"),
+        ("theta", 0.1, "loguniform:0.001:10"),
+        ("C", 1.0, "loguniform:0.01:100"),
+        ("momentum", 0.9, "uniform:0:0.99"),
+    ],
+)
+def test_a_name_that_says_so_limits_the_range_to_one(name: str, default: Any, spec: str) -> None:
+    assert guessed_spec(default, name=name) == spec
+
+
+def test_fraction_of_one_can_be_tried_right_after_init(call: Callable[..., Any], script: Path) -> None:
+    script.write_text(
+        "import argparse, pitchpipe\n"
+        "p = argparse.ArgumentParser()\n"
+        "p.add_argument('--subsample', type=float, default=1.0)\n"
+        "share = p.parse_args().subsample\n"
+        "assert 0 < share <= 1, share\n"
+        "pitchpipe.report_final_result(share)\n"
+    )
+    assert call("init", script, "--yes").code == 0
+    tried = call("validate", "experiment.yml", "--try")
+    assert tried.code == 0, tried.out + tried.err
 
 
 def test_init_proposes_ranges_around_the_defaults(call: Callable[..., Any], script: Path) -> None:
