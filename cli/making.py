@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from ..manager import Manager
 
 __all__ = ["check_startable", "checked_config", "make_experiment"]
+
+_PYTHON = re.compile(r"python[\d.]*")
+_SHELL = re.compile("(ba|da|z|k)?sh")
+# Options without a value; after any other, such as -m or -c, the next word need not be a script.
+_PYTHON_OPTION = re.compile("-[BEIOPSbuvx]+")
+_SHELL_OPTION = re.compile("-[euvx]+")
 
 
 def checked_config(
@@ -64,11 +72,28 @@ def check_startable(config: ExperimentConfig) -> None:
     try:
         environment = base_environment(os.environ) | config.trial_environment
         command = filled(config.trial_command or "", dict.fromkeys(config.search_space or (), 0))
-        arguments_of(command, str(config.trial_code_directory), environment)
+        arguments = arguments_of(command, str(config.trial_code_directory), environment)
+        if missing := _missing_script(arguments, config.trial_code_directory, environment):
+            problems.append(f"there is no file {missing}: correct trial_command or trial_code_directory")
     except StartError as error:
         problems.append(str(error))
     if problems:
         raise Failure("; ".join(problems), FAILED)
+
+
+def _missing_script(arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> Path | None:
+    """Return the path of the script that Python or a shell would not find."""
+    program, *rest = arguments
+    is_shell = _SHELL.fullmatch(os.path.basename(program)) is not None
+    if not is_shell and not _PYTHON.fullmatch(os.path.basename(program)):
+        return None
+    option = _SHELL_OPTION if is_shell else _PYTHON_OPTION
+    script = next((word for word in rest if not option.fullmatch(word)), "-")
+    if script.startswith("-") or (directory / script).exists():
+        return None
+    if is_shell and "/" not in script and shutil.which(script, os.F_OK, environment.get("PATH")):
+        return None
+    return directory / script
 
 
 def make_experiment(

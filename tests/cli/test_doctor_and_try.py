@@ -156,6 +156,9 @@ def test_try_stops_a_trial_after_its_seconds(call: Callable[..., Any], config: P
         ("trial_gpu_number: 1", "a trial needs 1 GPU, and there is none"),
         ("trial_cpu_number: 10000", "a trial needs 10000 CPU"),
         ("trial_command: pyton train.py", "command not found: pyton"),
+        ("trial_command: python -u tt.py {args}", "/tt.py: correct trial_command or "),
+        ("trial_command: python /no/such/tt.py", "there is no file /no/such/tt.py: "),
+        ("trial_command: sh -e scripts/tt.sh x", "/scripts/tt.sh: correct"),
     ],
 )
 def test_config_that_this_machine_cannot_run_is_refused(
@@ -168,6 +171,31 @@ def test_config_that_this_machine_cannot_run_is_refused(
     config.write_text(f"{kept}{change}\n")
     called = call("validate", config)
     assert (called.code, words in called.err, called.out) == (1, True, ""), called.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("python -m tt", "python -W ignore tt", "python -c pass tt", "python", "python ./"),
+        *("python ../tt.py", "sh -c tt.sh", "sh ls", "true && python tt.sh", "ls tt.py"),
+    ],
+)
+def test_command_that_names_no_missing_script_is_valid(
+    call: Callable[..., Any], config: Path, command: str
+) -> None:
+    code = config.parent / "code"
+    code.mkdir()
+    (config.parent / "tt.py").touch()
+    text = config.read_text().replace("sh trial.sh", command)
+    config.write_text(f"{text}trial_code_directory: code\n")
+    called = call("validate", config)
+    assert called.code == 0, called.err
+
+
+def test_run_refuses_a_script_that_does_not_exist(call: Callable[..., Any], config: Path) -> None:
+    config.write_text(config.read_text().replace("sh trial.sh", "python tt.py"))
+    called = call("run", config)
+    assert (called.code, "there is no file " in called.err) == (1, True), called.err
 
 
 def test_config_for_a_cluster_is_not_checked_against_this_machine(

@@ -253,7 +253,15 @@ def test_search_space_in_the_usual_form_is_no_warning_for_a_tuner_of_the_users()
     ("command", "warnings"),
     [
         ("python t.py {args} -l {lr}", []),
-        ("awk '{print}' ${arg} {} {other}", []),
+        ("awk '{print}' ${arg} {} {o,p} [a-z]{3}", []),
+        ("./t {kernel} {model}", []),
+        (
+            "./t -y {depth} {depth}",
+            [
+                "{depth} in trial_command is no parameter and stays as it is: there are args, lr, model, kernel"
+            ],
+        ),
+        ("./t '{lrr}'", ["{lrr} in trial_command is no parameter and stays as it is: did you mean lr?"]),
         (
             "python t.py {agrs}",
             ["{agrs} in trial_command is no parameter and stays as it is: did you mean args?"],
@@ -261,7 +269,17 @@ def test_search_space_in_the_usual_form_is_no_warning_for_a_tuner_of_the_users()
         ("./t {lrr}", ["{lrr} in trial_command is no parameter and stays as it is: did you mean lr?"]),
     ],
 )
-def test_placeholder_that_is_probably_mistyped_is_a_warning(command: str, warnings: list[str]) -> None:
-    space = {"lr": {"_type": "uniform", "_value": [0, 1]}}
+def test_placeholder_that_is_no_parameter_is_a_warning(command: str, warnings: list[str]) -> None:
+    conv = {"_name": "conv", "kernel": {"_type": "randint", "_value": [1, 5]}}
+    space = {
+        "lr": {"_type": "uniform", "_value": [0, 1]},
+        "model": {"_type": "choice", "_value": [conv, {"_name": "none"}]},
+    }
     data = {"search_space": space, "trial_command": command, "max_trial_number": 3}
     assert ExperimentConfig.from_dict(data).warnings == warnings
+
+
+def test_tuner_of_the_users_may_add_the_parameters_of_placeholders() -> None:
+    tuner = {"class_name": "mine.Tuner", "code_directory": "."}
+    data = {"search_space": {}, "trial_command": "./t {depth}", "tuner": tuner, "max_trial_number": 3}
+    assert ExperimentConfig.from_dict(data).warnings == []

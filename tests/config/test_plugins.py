@@ -83,7 +83,9 @@ def test_plug_ins_are_asked_even_when_other_fields_are_wrong(tmp_path: Path) -> 
 
 
 def test_plug_ins_are_asked_without_objectives_that_are_wrong(tmp_path: Path) -> None:
-    command = stub('[{"path": ["tuner", "name"], "message": "unknown"}] if "objectives" not in config else 1 / 0')
+    command = stub(
+        '[{"path": ["tuner", "name"], "message": "unknown"}] if "objectives" not in config else 1 / 0'
+    )
     problems = problems_of(tmp_path, command, TEXT + "objectives: [{name: a, constraint: <= 2}]\n")
     assert [problem.split(": ")[0] for problem in problems] == ["e.yml:5:9", "e.yml:8:13"]
     assert "nothing is optimised" in problems[1]
