@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -183,18 +184,17 @@ class ExperimentView:
         return page
 
     def _check_parameters(self, query: TrialQuery) -> None:
-        """Raise `QueryError` for a condition on a parameter that neither the search space nor any trial has."""
-        space = read_config(self.database).get("search_space")
+        """Raise `QueryError` for a condition on a parameter that no trial has, but whose name is like that of one."""
         known = {
-            name: None
+            name
             for trial in read_trials(self.database, TrialQuery()).trials
             for name in flat(trial["parameters"])
         }
-        heads = {*(space if isinstance(space, dict) else ()), *(name.partition(".")[0] for name in known)}
         for name in query.parameters:
             exists = TrialQuery(conditions=[Condition(f"parameters.{name}", "!=", None)], limit=0)
-            if known and name.partition(".")[0] not in heads and not read_trials(self.database, exists).total:
-                raise QueryError(f"no trial has a parameter '{name}': the parameters are {', '.join(known)}")
+            alike = get_close_matches(name, known, n=1)
+            if alike and not read_trials(self.database, exists).total:
+                raise QueryError(f"no trial has a parameter '{name}': did you mean {alike[0]}?")
 
     def trial(self, name: int | str) -> dict[str, Any]:
         """Return all about one trial, by its number or id; raise `LookupError` if there is none."""

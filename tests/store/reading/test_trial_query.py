@@ -111,10 +111,8 @@ def test_conditions_that_make_no_sense_are_refused(
         view.trials(TrialQuery(conditions=[Condition.parse(text)]))
 
 
-def test_parameter_that_no_trial_has_is_named_with_those_there_are(
-    filled: MadeExperiment, view: ExperimentView
-) -> None:
-    with pytest.raises(QueryError, match="no trial has a parameter 'lrr': the parameters are lr, "):
+def test_parameter_that_no_trial_has_is_corrected(filled: MadeExperiment, view: ExperimentView) -> None:
+    with pytest.raises(QueryError, match=r"no trial has a parameter 'lrr': did you mean lr\?"):
         view.trials(TrialQuery(conditions=[Condition.parse("parameters.lrr < 1")]))
 
 
