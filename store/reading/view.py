@@ -185,16 +185,16 @@ class ExperimentView:
 
     def _check_parameters(self, query: TrialQuery) -> None:
         """Raise `QueryError` for a condition on a parameter that no trial has, but whose name is like that of one."""
-        known = {
-            name
-            for trial in read_trials(self.database, TrialQuery()).trials
-            for name in flat(trial["parameters"])
-        }
+        shown = read_trials(self.database, TrialQuery()).trials
+        known = {name.partition(".")[0] for trial in shown for name in flat(trial["parameters"])}
         for name in query.parameters:
-            exists = TrialQuery(conditions=[Condition(f"parameters.{name}", "!=", None)], limit=0)
-            alike = get_close_matches(name, known, n=1)
-            if alike and not read_trials(self.database, exists).total:
-                raise QueryError(f"no trial has a parameter '{name}': did you mean {alike[0]}?")
+            outer = name.partition(".")[0]
+            alike = get_close_matches(outer, known, n=1)
+            if outer in known or not alike:
+                continue
+            exists = TrialQuery(conditions=[Condition(f"parameters.{outer}", "!=", None)], limit=0)
+            if not read_trials(self.database, exists).total:
+                raise QueryError(f"no trial has a parameter '{outer}': did you mean {alike[0]}?")
 
     def trial(self, name: int | str) -> dict[str, Any]:
         """Return all about one trial, by its number or id; raise `LookupError` if there is none."""
