@@ -42,9 +42,10 @@ class Display(ABC):
         self._latest = progress
 
     def message(self, text: str) -> None:
-        """Show a message that stays."""
+        """Show a message that stays, at once."""
         with self._lock:
             self._messages.append(text)
+        self._wake.set()
 
     def __enter__(self) -> Display:
         self._thread.start()
@@ -62,6 +63,7 @@ class Display(ABC):
                 while not self._closing:
                     self._draw_all()
                     self._wake.wait(pause)
+                    self._wake.clear()
                     pause = self.interval
                 self._draw_all()
         except OSError:

@@ -67,15 +67,22 @@ def run(
             manager.trace = Trace(trace)
         if not (with_pages or keep_ui or ui_port is not None):
             return watched(manager, interrupts, as_json=as_json, quiet=quiet)
-        with RunPages(manager.folder, ui_port, lambda line: click.echo(line, err=True)) as pages:
-            code = watched(manager, interrupts, as_json=as_json, quiet=quiet)
+        display = _display(as_json=as_json, quiet=quiet)
+        with RunPages(manager.folder, ui_port, display.message) as pages:
+            code = watched(manager, interrupts, as_json=as_json, quiet=quiet, display=display)
             if keep_ui:
                 pages.stay(interrupts)
             return code
 
 
 def watched(
-    manager: Manager, interrupts: Interrupts, *, as_json: bool, quiet: bool, announce_fd: int | None = None
+    manager: Manager,
+    interrupts: Interrupts,
+    *,
+    as_json: bool,
+    quiet: bool,
+    announce_fd: int | None = None,
+    display: Display | None = None,
 ) -> int:
     """Run a manager with a display, report the outcome, and return the exit code.
 
@@ -85,8 +92,7 @@ def watched(
     from ..running import RunningExperiment
 
     folder = manager.folder
-    output = sys.stderr if as_json else sys.stdout
-    display = make_display(output, sys.stderr, quiet=quiet, lines=not as_json)
+    display = display or _display(as_json=as_json, quiet=quiet)
     if not quiet and not as_json:
         click.echo(f"experiment {folder.experiment_id} in {folder.path}")
         for note in manager.notes:
@@ -101,6 +107,10 @@ def watched(
     if running.error and not folder.database.exists():  # it was deleted while the experiment ran
         raise Failure(running.error, FAILED)
     return report(folder, interrupted, running.error, as_json=as_json)
+
+
+def _display(*, as_json: bool, quiet: bool) -> Display:
+    return make_display(sys.stderr if as_json else sys.stdout, sys.stderr, quiet=quiet, lines=not as_json)
 
 
 def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool = True) -> Display:

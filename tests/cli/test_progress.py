@@ -1,6 +1,7 @@
 """What a run shows while it lasts."""
 
 import io
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -92,6 +93,19 @@ def test_a_stopping_experiment_tells_nothing_of_ctrl_c_or_of_what_is_left() -> N
     text = "\n".join(drawn(replace(HALF, status="STOPPING")))
     assert "Ctrl-C" not in text
     assert " left" not in text
+
+
+class Noticed(io.StringIO):
+    """A stream that notices a text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.noticed, self._text = threading.Event(), text
+
+    def write(self, text: str) -> int:
+        if self._text in text:
+            self.noticed.set()
+        return super().write(text)
 
 
 def test_a_message_is_not_broken_by_us() -> None:
@@ -191,6 +205,18 @@ def test_live_display_leaves_only_messages_on_the_screen() -> None:
         display.message("warning: careful")
     assert "warning: careful" in terminal.getvalue()
     assert terminal.getvalue().rstrip().endswith("\x1b[2K")  # the table was wiped away
+
+
+def test_message_does_not_wait_for_the_next_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pitchpipe.cli.display._FIRST_INTERVAL", 3600.0)
+    monkeypatch.setattr(PlainDisplay, "interval", 3600.0)
+    drawn, shown = Noticed("RUNNING"), Noticed("web pages")
+    display = PlainDisplay(drawn, shown)
+    display.update(HALF)
+    with display:
+        assert drawn.noticed.wait(30)
+        display.message("web pages: http://127.0.0.1:1")
+        assert shown.noticed.wait(30)
 
 
 def test_a_terminal_that_is_gone_does_not_disturb() -> None:
