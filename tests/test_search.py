@@ -285,7 +285,8 @@ def test_limit_is_the_highest_that_was_given(
     tmp_path: Path, first: int | None, then: int | None, limit: int | None
 ) -> None:
     Search(SPACE, folder=tmp_path / "one", n_trials=first).close()
-    Search(SPACE, folder=tmp_path / "one", n_trials=then).close()
+    for _ in range(2):
+        Search(SPACE, folder=tmp_path / "one", n_trials=then).close()
     with ExperimentView(ExperimentFolder(tmp_path / "one")) as view:
         assert view.summary()["limits"]["max_trial_number"] == limit
 
@@ -523,7 +524,11 @@ def test_command_line_shows_a_search_and_does_not_run_it(tmp_path: Path) -> None
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     shown = call("status")
-    assert "RUNNING" in shown.stdout
+    assert "experiment one: RUNNING, as long as a program asks for trials and runs them\n" in shown.stdout
+    listed = subprocess.run(
+        [*call("list").args[:2], "--dir", str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert "RUNNING (search)" in listed.stdout
     assert "resume" not in shown.stdout
     trials = json.loads(call("export").stdout)["trials"]
     assert [trial["status"] for trial in trials] == ["SUCCEEDED", "RUNNING"]

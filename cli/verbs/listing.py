@@ -101,6 +101,8 @@ def _status_text(folder: ExperimentFolder, summary: Mapping[str, Any]) -> str:
     """Return the status, with a hint if the experiment should run and does not."""
     if is_abandoned(summary):
         return f"{summary['status']}, but its manager is gone: {command_for(folder, 'resume')}"
+    if summary["is_search"] and not ExperimentStatus(summary["status"]).is_final:
+        return f"{summary['status']}, as long as a program asks for trials and runs them"
     return summary["status"]
 
 
@@ -138,6 +140,7 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
         **place,
         **{name: summary[name] for name in ("name", "status", "counts", "created", "run_time")},
         "running": folder.manager() is not None,
+        "search": summary["is_search"],
         "best": best[0]["values"][summary["objectives"][0]["name"]] if best else None,
     }
 
@@ -145,10 +148,12 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
 def _row(facts: dict[str, Any]) -> tuple[str, ...]:
     if "counts" not in facts:
         return (facts["id"], facts["status"], "", "", "", "", facts["reason"])
-    gone = not facts["running"] and not ExperimentStatus(facts["status"]).is_final
+    why = ""
+    if not facts["running"] and not ExperimentStatus(facts["status"]).is_final:
+        why = " (search)" if facts["search"] else " (manager gone)"
     return (
         facts["id"],
-        facts["status"] + (" (manager gone)" if gone else ""),
+        facts["status"] + why,
         str(sum(facts["counts"].values())),
         "" if facts["best"] is None else number_text(facts["best"]),
         duration_text(facts["run_time"]),
