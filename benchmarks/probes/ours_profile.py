@@ -47,7 +47,9 @@ def watch(size: int) -> list[tuple[int, Counter[str]]]:
         spent["turns"] += 1
         if due and loop.runner is not None and loop.runner.created >= due[0]:
             del due[0]
-            looks.append((loop.runner.created, used("manager") + spent + Counter(waits=waits())))
+            now = used("manager")
+            now.update(spent, waits=waits())  # a sum of counters would leave out what is 0
+            looks.append((loop.runner.created, now))
 
     TurnLoop.turn = watched
     return looks
