@@ -86,11 +86,11 @@ def init(
     from ..proposing import proposed
     from ..script_facts import read_script
 
-    if output.exists() and not force:
-        raise Failure(f"{output} exists already: choose another with -o, or add --force")
     if script is None and fields["command"] is None:
         raise Failure("give a SCRIPT, or a --command")
     text = _text_of(script)
+    if output.exists() and not force:
+        raise Failure(f"{output} exists already: choose another with -o, or add --force")
     facts = read_script(text) if text is not None else None
     draft = _draft(script, output, facts, proposed(facts, specs, fixed, without), fields)
     if not (yes or as_json) and sys.stdin.isatty():
