@@ -73,7 +73,10 @@ def check_startable(config: ExperimentConfig) -> None:
         environment = base_environment(os.environ) | config.trial_environment
         command = filled(config.trial_command or "", dict.fromkeys(config.search_space or (), 0))
         arguments = arguments_of(command, str(config.trial_code_directory), environment)
-        if missing := _missing_script(arguments, config.trial_code_directory, environment):
+        script = _script(arguments, environment)
+        missing = config.trial_code_directory / script
+        # One that is written with a placeholder differs from trial to trial.
+        if script in (config.trial_command or "").split() and not missing.exists():
             problems.append(f"there is no file {missing}: correct trial_command or trial_code_directory")
     except StartError as error:
         problems.append(str(error))
@@ -81,19 +84,16 @@ def check_startable(config: ExperimentConfig) -> None:
         raise Failure("; ".join(problems), FAILED)
 
 
-def _missing_script(arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> Path | None:
-    """Return the path of the script that Python or a shell would not find."""
+def _script(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return the script that Python or a shell is to run, as it is written; empty if there may be none."""
     program, *rest = arguments
     is_shell = _SHELL.fullmatch(os.path.basename(program)) is not None
     if not is_shell and not _PYTHON.fullmatch(os.path.basename(program)):
-        return None
+        return ""
     option = _SHELL_OPTION if is_shell else _PYTHON_OPTION
     script = next((word for word in rest if not option.fullmatch(word)), "-")
-    if script.startswith("-") or (directory / script).exists():
-        return None
-    if is_shell and "/" not in script and shutil.which(script, os.F_OK, environment.get("PATH")):
-        return None
-    return directory / script
+    on_path = is_shell and "/" not in script and shutil.which(script, os.F_OK, environment.get("PATH"))
+    return "" if script.startswith("-") or on_path else script
 
 
 def make_experiment(

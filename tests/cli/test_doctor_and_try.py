@@ -177,7 +177,7 @@ def test_config_that_this_machine_cannot_run_is_refused(
     "command",
     [
         *("python -m tt", "python -W ignore tt", "python -c pass tt", "python", "python ./"),
-        *("python ../tt.py", "sh -c tt.sh", "sh ls", "true && python tt.sh", "ls tt.py"),
+        *("python {x}.py", "python ../tt.py", "sh -c tt.sh", "sh ls", "true && python tt.sh", "ls tt.py"),
     ],
 )
 def test_command_that_names_no_missing_script_is_valid(
