@@ -7,8 +7,6 @@ import math
 import secrets
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +14,10 @@ from ..config import ConfigError, ExperimentConfig
 from ..protocol import MetricError, metric_value
 from ..runner import Changes, ExperimentStatus, FailureKind, MetricRow, Trial, TrialStatus
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, Tick
-from .nni_results import decoded, direction_of, nni_database
+from .nni_results import OldExperiment, decoded, direction_of, nni_database, read_experiment
 
 __all__ = ["import_nni_experiment"]
 
-_EVENTS = "SELECT * FROM TrialJobEvent WHERE trialJobId != '' ORDER BY rowid"
-_METRICS = "SELECT * FROM MetricData WHERE type IN ('PERIODICAL', 'FINAL') ORDER BY rowid"
-_PROFILE = "SELECT * FROM ExperimentProfile ORDER BY revision DESC LIMIT 1"
 _STATUSES = frozenset(TrialStatus.__members__) - {"PAUSED"}
 _UNFINISHED = "NNI's manager ended before it"
 
@@ -36,41 +31,19 @@ def import_nni_experiment(path: Path, directory: Path, experiment_id: str | None
     if database is None:
         raise FolderError(f"{path} has no db/nni.sqlite: it is not the folder of an experiment of NNI")
     try:
-        old = _read(database)
+        old = read_experiment(database)
         config = _config(old.params)
         trials = list(_trials(old))
     except (sqlite3.Error, ValueError, KeyError, AttributeError, TypeError, IndexError) as error:
         raise FolderError(f"{path} cannot be read as an experiment of NNI: {error}") from error
     folder = ExperimentFolder.create(directory, experiment_id or str(old.profile["id"]))
     try:
-        _write(folder, config, old, trials)
+        _write(folder, config, old, trials, path)
     except BaseException:
         folder.remove()
         raise
     folder.disown()
     return folder
-
-
-@dataclass(slots=True)
-class _Old:
-    """The rows of a database of NNI: the last profile with its config, and events and results by trial."""
-
-    profile: Mapping[str, Any]
-    params: Mapping[str, Any]
-    events: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-    metrics: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
-
-
-def _read(database: Path) -> _Old:
-    with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as db:
-        db.row_factory = sqlite3.Row
-        profile = dict(db.execute(_PROFILE).fetchone() or {})
-        old = _Old(profile, json.loads(profile["params"]))
-        for event in db.execute(_EVENTS):
-            old.events.setdefault(event["trialJobId"], []).append(dict(event))
-        for metric in db.execute(_METRICS):
-            old.metrics.setdefault(metric["trialJobId"], []).append(dict(metric))
-    return old
 
 
 def _config(params: Mapping[str, Any]) -> ExperimentConfig:
@@ -92,10 +65,23 @@ def _config(params: Mapping[str, Any]) -> ExperimentConfig:
         return ExperimentConfig.from_dict({**given, "search_space": {}})
 
 
-def _trials(old: _Old) -> Iterator[tuple[Trial, list[MetricRow]]]:
+def _shown(config: ExperimentConfig, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the config as it is stored: with NNI's folder and plug-ins, which need not be there any more."""
+    trial = params.get("trial") or {}
+    shown = config.canonical()
+    shown["trialCodeDirectory"] = str(params.get("trialCodeDirectory") or trial.get("codeDir") or "")
+    for kind in ("tuner", "assessor"):
+        section = params.get(kind) or {}
+        name = section.get("name") or section.get(f"builtin{kind.title()}Name") or section.get("className")
+        if name:
+            shown[kind] = {"name": name, "classArgs": dict(section.get("classArgs") or {})}
+    return shown
+
+
+def _trials(old: OldExperiment) -> Iterator[tuple[Trial, list[MetricRow]]]:
     """Yield the trials in the order in which they began, with their results."""
     for number, (name, events) in enumerate(old.events.items()):
-        record = next((event["data"] for event in events if event["data"]), None)
+        record = old.records.get(name)
         moves = [event for event in events if event["event"] in _STATUSES]
         if record is None or not moves:
             continue
@@ -151,8 +137,9 @@ def _values(value: Any) -> tuple[float] | None:
 def _write(
     folder: ExperimentFolder,
     config: ExperimentConfig,
-    old: _Old,
+    old: OldExperiment,
     trials: list[tuple[Trial, list[MetricRow]]],
+    source: Path,
 ) -> None:
     ends = [trial.end_time or 0.0 for trial, _ in trials]
     began = _seconds(old.profile.get("startTime")) or min((trial.created for trial, _ in trials), default=0.0)
@@ -160,7 +147,7 @@ def _write(
         id=folder.experiment_id,
         name=config.experiment_name,
         status=ExperimentStatus.VIEWED.value,
-        config=config.canonical(),
+        config=_shown(config, old.params),
         token=secrets.token_hex(16),
         created=began,
     )
@@ -174,7 +161,7 @@ def _write(
         Tick(
             changes=changes,
             status=row.status,
-            reason="an experiment of NNI",
+            reason=f"an experiment of NNI, in {source.resolve()}",
             run_time=float(old.profile.get("execDuration") or 0),
             end_time=_seconds(old.profile.get("endTime")) or max(ends, default=began),
         )

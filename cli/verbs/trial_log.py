@@ -44,14 +44,20 @@ def log(
     """Print what a trial printed: its stdout to stdout, its stderr to stderr."""
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
-        found = chosen_trial(view, word)
+        found, summary = chosen_trial(view, word), view.summary()
     of_rank = f"-rank{rank}" if rank else ""
     wanted = [f"{name}{of_rank}" for name in ([only] if only else ["stdout", "stderr"])]
     trial_id, here = found["trial_id"], folder.trial(found["sequence_id"])
     which = f"trial {found['sequence_id']} ({trial_id})"
     runs = found["status"] == "RUNNING" and folder.manager() is not None
     if not follow and not runs and not any((here / name).exists() for name in wanted):
-        raise Failure(f"{which} has no output in {here}; what functions print is in logs/agents.log", FAILED)
+        # Trials of NNI's experiments stay where they are.
+        elsewhere = (
+            f"this is {summary['reason']}"
+            if summary["status"] == "VIEWED"
+            else "what functions print is in logs/agents.log"
+        )
+        raise Failure(f"{which} has no output in {here}; {elsewhere}", FAILED)
     with ExitStack() as stack:
         tails = [
             stack.enter_context(_Tail(here / name, _stream(name), _asking(folder, trial_id, name)))

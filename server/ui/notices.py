@@ -54,7 +54,7 @@ def notices_of(summary: dict[str, Any], view: ExperimentView, health: Sequence[s
     found = [Notice(warning) for warning in _warnings(summary, view)]
     found += [Notice(f"{region[0].upper()}{region[1:]}.") for region in view.failure_regions()]
     if reason and status != "RUNNING":
-        found.append(Notice(f"It ended early: {reason}."))
+        found.append(Notice(f"This is {reason}." if status == "VIEWED" else f"It ended early: {reason}."))
     return [*found, *(Notice(f"Note: {note}.") for note in health)]
 
 

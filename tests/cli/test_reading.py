@@ -694,3 +694,11 @@ def test_half_a_character_is_exported_into_a_file(
         assert json.loads(file.read_text())["trials"][0]["parameters"] == {"x": "\\ud800"}
     else:
         assert "\\ud800" in file.read_text()
+
+
+def test_trial_log_of_an_imported_trial_names_the_folder_that_has_it(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    trial = trial_of(0, "SUCCEEDED", {"x": 1}, 0.5)
+    stored(status="VIEWED", reason="an experiment of NNI, in /old/e").write("old", [trial])
+    assert call("trial", "log", "old", "0").err.endswith("; this is an experiment of NNI, in /old/e\n")

@@ -30,6 +30,7 @@ V1 = {
     "searchSpace": json.dumps(V3["searchSpace"]),
     "maxTrialNum": 4,
     "tuner": {"builtinTunerName": "TPE", "classArgs": {"optimize_mode": "maximize"}},
+    "trial": {"command": "python train.py", "codeDir": "/absent"},
 }
 TRIALS = (
     ("AbCdE", "SUCCEEDED", 0.5),
@@ -76,7 +77,10 @@ def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dic
         assert [one["trial_id"] for one in view.best(5)] == ["AbCdE"]
     assert (summary["id"], summary["name"], summary["status"]) == ("nUx2cFby", "old one", "VIEWED")
     assert (summary["created"], summary["run_time"]) == (START / 1000, 60.0)
+    assert summary["reason"] == f"an experiment of NNI, in {tmp_path / 'old'}"
     assert config["searchSpace"] == V3["searchSpace"]
+    assert config["tuner"] == {"name": "TPE", "classArgs": {"optimize_mode": "maximize"}}
+    assert config["trialCodeDirectory"] == "/absent"
     assert config["objectives"][0]["direction"] == "maximize"
     statuses = ["SUCCEEDED", "FAILED", "SYS_CANCELED", "SUCCEEDED"]
     assert [(one["trial_id"], one["status"]) for one in trials] == list(
@@ -87,6 +91,34 @@ def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dic
     assert folder.manager() is None
     found = read_earlier(str(folder.path), Objective(), tmp_path)
     assert [(one.parameters, one.loss) for one in found] == [({"lr": 0.0}, -0.5)]
+
+
+@pytest.mark.parametrize(
+    ("named", "lrs"),
+    [
+        ({"AbCdE": 3, "DeFgH": 0}, [0.3, 0.1, 0.2, 0.0]),
+        ({"AbCdE": 1, "BcDeF": 2, "CdEfG": None}, [0.1, 0.2, 0.0, 0.3]),  # CdEfG has no results
+        ({"AbCdE": 9}, [0.0, 0.1, 0.2, 0.3]),  # of no trial
+    ],
+)
+def test_parameters_are_those_that_the_results_name(
+    tmp_path: Path, named: dict[str, int | None], lrs: list[float]
+) -> None:
+    old = nni_folder(tmp_path / "old", V3)
+    with sqlite3.connect(old / "db" / "nni.sqlite") as db:
+        for trial, parameter in named.items():
+            if parameter is None:
+                db.execute("DELETE FROM MetricData WHERE trialJobId = ?", (trial,))
+            else:
+                update = "UPDATE MetricData SET parameterId = ? WHERE trialJobId = ?"
+                db.execute(update, (str(parameter), trial))
+    db.close()
+    folder = import_nni_experiment(old, tmp_path)
+    with ExperimentView(folder) as view:
+        trials = view.trials(TrialQuery(limit=None)).trials
+    assert [trial["parameters"]["lr"] for trial in trials] == lrs
+    found = read_earlier(str(old), Objective(), tmp_path)
+    assert [dict(one.parameters) for one in found] == [{"lr": lrs[0]}]
 
 
 def test_search_space_in_a_form_of_its_own_is_left_out(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def test_manager_that_does_not_reply_is_reported(
             True,
         ),
         ("STOPPED", "interrupted", "It ended early: interrupted.", False),
+        ("VIEWED", "an experiment of NNI, in /old", "This is an experiment of NNI, in /old.", False),
     ],
 )
 def test_experiment_without_a_manager(
