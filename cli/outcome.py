@@ -190,12 +190,19 @@ def _trials(summary: Summary) -> str:
     return f"{counted} ({counts_text(summary['counts'])})" if total else counted
 
 
+def _run_again(retries: Mapping[str, int], *, is_search: bool) -> str:
+    """Return what was run again; trials of a search were given back, or reclaimed from a process that ended."""
+    if is_search:
+        count = sum(retries.values())
+        return f"begun again: {count} {'attempt' if count == 1 else 'attempts'}, given back or reclaimed"
+    kinds = (f"{count} {kind} {'attempt' if count == 1 else 'attempts'}" for kind, count in retries.items())
+    return f"run again: {', '.join(kinds)}"
+
+
 def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield what was run again, in which ways trials failed (kind, reason, last lines of a traceback), and where."""
     if retries := view.retries():
-        yield "run again: " + ", ".join(
-            f"{count} {kind} {'attempt' if count == 1 else 'attempts'}" for kind, count in retries.items()
-        )
+        yield _run_again(retries, is_search=summary["is_search"])
     groups = view.failures()
     prints = "trialCommand" in view.config()
     for group in groups[:_MAX_KINDS]:

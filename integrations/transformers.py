@@ -71,7 +71,8 @@ class PitchpipeBackend(backends.HyperParamSearchBackendBase):
     `TrainingArguments` are set there; a `model_init` with an argument gets all of them as a dict, and None for the
     model that the trainer has at first. Each evaluation is an intermediate result, the last one the final result.
 
-    Raises ValueError for what cannot be searched, and what `pitchpipe.minimize` raises.
+    It has one objective, and trains in one process. Raises ValueError for what cannot be searched, and what
+    `pitchpipe.minimize` raises.
     """
 
     name = "pitchpipe"

@@ -190,7 +190,7 @@ class SearchSession:
         with self._turn():
             trial = self._claimed(trial_id, attempt)
             who = self.now(), trial_id, trial.attempt
-            self._handle(AttemptEnded(*who, exit_code=1, error=error, lost=lost))
+            self._handle(AttemptEnded(*who, error=error or "failed", lost=lost))
             return trial
 
     def _claimed(self, trial_id: str, attempt: int | None) -> Trial:

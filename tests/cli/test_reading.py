@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from pitchpipe import Search, uniform
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind
 
@@ -694,6 +695,22 @@ def test_half_a_character_is_exported_into_a_file(
         assert json.loads(file.read_text())["trials"][0]["parameters"] == {"x": "\\ud800"}
     else:
         assert "\\ud800" in file.read_text()
+
+
+def test_trials_of_a_search_have_no_process_to_speak_of(directory: Path, call: Callable[..., Any]) -> None:
+    with Search({"x": uniform(0, 1)}, folder=directory / "own", tuner="Random") as search:
+        search.fail(search.ask(), "diverged")
+        search.fail(search.ask(), "")
+        search.give_back(search.ask())
+        search.tell(search.ask(), 1)
+    lines = call("status", "own").out.splitlines()
+    assert [line for line in lines if "failed" in line or "again" in line] == [
+        "trials: 3 (1 succeeded, 2 failed)",
+        "begun again: 1 attempt, given back or reclaimed",
+        "trial 0 failed (USER_ERROR): diverged (pitchpipe trial show own 0)",
+        "trial 1 failed (USER_ERROR): failed (pitchpipe trial show own 1)",
+    ]
+    assert "exit code" not in call("trial", "show", "own", "2").out
 
 
 def test_trial_log_of_an_imported_trial_names_the_folder_that_has_it(
