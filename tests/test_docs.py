@@ -401,6 +401,26 @@ def test_architecture_links_every_decision() -> None:
     assert linked == {path.name for path in (ROOT / "docs" / "decisions").glob("*.md")}
 
 
+@pytest.mark.parametrize("script", [0, 1])
+@pytest.mark.parametrize("config", [0, 1])
+def test_project_for_nni_and_its_counterpart_run(tmp_path: Path, script: int, config: int) -> None:
+    (tmp_path / "train.py").write_text(blocks("docs/moving/nni.md", "python")[script])
+    (tmp_path / "config.yml").write_text(blocks("docs/moving/nni.md", "yaml")[config])
+    done = subprocess.run(
+        ["pitchpipe", "run", "config.yml", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PITCHPIPE_DIR": str(tmp_path / "runs")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["status"], sum(summary["counts"].values())) == ("DONE", 6)
+    assert "FAILED" not in summary["counts"]
+    assert summary["best"]["value"] > 0.8
+
+
 @pytest.mark.parametrize("page", ["docs/python.md", "docs/moving/optuna.md", "docs/moving/ray-tune.md"])
 def test_loops_and_lines_to_move_run(tmp_path: Path, page: str) -> None:
     # Tune needs pyarrow, which nothing else here does.
