@@ -13,6 +13,8 @@ __all__ = ["ScriptFacts", "guessed_spec", "read_script"]
 _ASKS = frozenset({"get_next_parameter", "get_next_parameters"})
 _FINAL = "report_final_result"
 _INTERMEDIATE = "report_intermediate_result"
+_CALLBACK = "PitchpipeCallback"
+_WITHOUT_FINAL = ("lightgbm", "catboost")  # with their callbacks the script reports the final result
 _FLAG = "--"
 _SHARE = re.compile("momentum|dropout|beta")
 _FRACTION = re.compile(
@@ -52,8 +54,14 @@ def read_script(text: str) -> ScriptFacts:
     facts = ScriptFacts()
     holders = _holders(tree)
     literals = dict(_literals(tree))
+    _note_variables(facts, tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.ImportFrom) and _CALLBACK in {alias.name for alias in node.names}:
+            facts.reports_intermediate = True
+            facts.reports_final |= not (node.module or "").endswith(_WITHOUT_FINAL) and not _is_final_left(
+                tree
+            )
+        elif isinstance(node, ast.Call):
             _note_call(facts, node, holders)
         elif isinstance(node, ast.Subscript) and _is_holder(node.value, holders):
             _note_parameter(facts, node.slice)
@@ -113,6 +121,27 @@ def _called(node: ast.Call) -> str:
 
 def _is_holder(node: ast.AST, holders: frozenset[str]) -> bool:
     return _asks(node) or (isinstance(node, ast.Name) and node.id in holders)
+
+
+def _is_final_left(tree: ast.AST) -> bool:
+    """Return whether a callback leaves the final result to the script: `PitchpipeCallback(final=False)`."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node) == _CALLBACK)
+    return any(
+        keyword.arg == "final" and _literal(keyword.value) is False
+        for call in calls
+        for keyword in call.keywords
+    )
+
+
+def _note_variables(facts: ScriptFacts, tree: ast.Module) -> None:
+    """Note the numbers among the module's variables before `globals().update(get_next_parameter())`."""
+    found: dict[str, Any] = {}
+    for node in tree.body:
+        value = node.value if isinstance(node, ast.Assign | ast.Expr) else None
+        if isinstance(node, ast.Assign) and isinstance(_literal(node.value), int | float):
+            found.update(dict.fromkeys(_held(node), _literal(node.value)))
+        elif isinstance(value, ast.Call) and ast.unparse(value.func) == "globals().update":
+            facts.parameters.update(found if any(map(_asks, value.args)) else {})
 
 
 def _note_call(facts: ScriptFacts, node: ast.Call, holders: frozenset[str]) -> None:

@@ -38,6 +38,11 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("run({'a': .5, **pitchpipe.get_next_parameter()})", {"a": 0.5}),
         ("get_next_parameter()['a']", {"a": None}),
         ("D = {'a': 1}\np = {**D}\nother['b']", {}),
+        (
+            "a, D = 1, 2\nb = 2\nc = .5\nd = 'x'\nglobals().update(get_next_parameter())\ne = 3",
+            {"b": 2, "c": 0.5},
+        ),
+        ("b = 2\nother().update(get_next_parameter())", {}),
         ("p: dict = {'a': f(1)}\nq = {**p, **get_next_parameter()}", {"a": None}),
     ],
 )
@@ -100,6 +105,16 @@ def test_init_proposes_ranges_around_the_defaults(call: Callable[..., Any], scri
     assert "act has only one option" in called.out
     assert "report_intermediate_result" in called.out
     assert "report_final_result" not in called.out
+
+
+@pytest.mark.parametrize(
+    ("library", "arguments", "missing"),
+    [("keras", "", False), ("keras", "final=False", True), ("lightgbm", "", True), ("catboost", "", True)],
+)
+def test_callback_reports_by_itself(library: str, arguments: str, missing: bool) -> None:
+    module = f"pitchpipe.integrations.{library}"
+    facts = read_script(f"from {module} import PitchpipeCallback\nfit([PitchpipeCallback({arguments})])")
+    assert (facts.reports_intermediate, facts.reports_final) == (True, not missing)
 
 
 def test_init_says_when_a_parameter_is_not_looked_up(call: Callable[..., Any], script: Path) -> None:
