@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Ending, MsgDispatcherBase
+from .base import Ending, MsgDispatcherBase, dispatcher_at_work
 from .channel import Channel, FdChannel, MemoryChannel
 from .errors import (
     ChannelClosed,
@@ -31,4 +31,5 @@ __all__ = [
     "PluginReturnedInvalid",
     "Recoverable",
     "UnsupportedCommand",
+    "dispatcher_at_work",
 ]

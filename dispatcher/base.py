@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from enum import Enum
 from typing import Any
 
@@ -24,7 +25,7 @@ from .report import error_report
 from .saving import Saver
 from .workers import PooledWorker, Worker
 
-__all__ = ["Ending", "MsgDispatcherBase"]
+__all__ = ["Ending", "MsgDispatcherBase", "dispatcher_at_work"]
 
 QUEUE_LENGTH_WARNING = 20
 QUEUE_WARNING_PAUSE_S = 30.0
@@ -44,6 +45,15 @@ _HANDLERS = {
     CommandType.TrialEnd: "handle_trial_end",
     CommandType.Ping: "handle_ping",
 }
+
+
+# Whose command the thread handles.
+_AT_WORK: ContextVar[MsgDispatcherBase] = ContextVar("at_work")
+
+
+def dispatcher_at_work() -> MsgDispatcherBase | None:
+    """Return the dispatcher whose command this thread handles; None outside of handlers."""
+    return _AT_WORK.get(None)
 
 
 class Ending(Enum):
@@ -82,7 +92,6 @@ class MsgDispatcherBase(Recoverable):
         self.assessor_worker = self._new_worker("assessor", self.process_assessor_command)
         self._received = 0
         self._next_warning = 0.0
-        self._in_command = threading.local()
         self._failure_lock = threading.Lock()
         self._checkpointing: Checkpointing | None = None
         self._was_restored = False
@@ -206,11 +215,11 @@ class MsgDispatcherBase(Recoverable):
         """Wrap `handle` so that its output is collected, and written at once after the command."""
 
         def collecting(command: CommandType, data: Any) -> None:
-            self._in_command.now = True
+            token = _AT_WORK.set(self)
             try:
                 handle(command, data)
             finally:
-                self._in_command.now = False
+                _AT_WORK.reset(token)
 
         return collecting
 
@@ -272,7 +281,7 @@ class MsgDispatcherBase(Recoverable):
     def send(self, command: CommandType, payload: str = "") -> None:
         """Send a command to the manager: with the rest of the current command's output; from other threads, at once."""
         self._channel.send(command, payload)
-        if not getattr(self._in_command, "now", False):
+        if dispatcher_at_work() is not self:
             self._channel.flush()
 
     def capabilities(self) -> str:

@@ -1,10 +1,10 @@
-"""The dispatcher as NNI's code makes it, and the channel over two files that its tests drive it with."""
+"""The dispatcher as NNI's code makes it, what its advisors send by, and the channel over two files of its tests."""
 
 from __future__ import annotations
 
 from typing import Any, BinaryIO
 
-from ..dispatcher import Channel, UnsupportedCommand
+from ..dispatcher import Channel, UnsupportedCommand, dispatcher_at_work
 from ..dispatcher import MsgDispatcher as OwnDispatcher
 from ..protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame
 from ..tuners import Tuner
@@ -75,7 +75,7 @@ def set_out_file(out_file: BinaryIO) -> None:
 
 
 def send(command: CommandType, data: str) -> None:
-    """Write a command.
+    """Send a command to the manager in the handlers of an advisor; elsewhere, write it to the file.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -86,6 +86,14 @@ def send(command: CommandType, data: str) -> None:
     >>> receive()
     Frame(command=<CommandType.RequestTrialJobs: b'GE'>, payload='2')
     """
+    advisor = dispatcher_at_work()
+    if advisor is None:
+        _write(command, data)
+    else:
+        advisor.send(command, data)
+
+
+def _write(command: CommandType, data: str) -> None:
     _files.outgoing.write(encode_frame(command, data))
     _files.outgoing.flush()
 
@@ -114,7 +122,7 @@ class LegacyCommandChannel:
 
     def send(self, command: CommandType, payload: str = "") -> None:
         """Write a frame."""
-        send(command, payload)
+        _write(command, payload)
 
     def flush(self) -> None:
         """Do nothing: `send` writes at once."""

@@ -30,6 +30,10 @@ _TEXT = {**_from(_UTILS, "dump", "load"), **_from(".nni_compat.tracing", "trace"
 _NO_MORE = _from(".tuners", "NoMoreTrialError")
 _VALIDATOR = _from(_UTILS, "ClassArgsValidator")
 _COMMANDS = _from(".protocol", "CommandType")
+_PROTOCOL = {
+    **_COMMANDS,
+    **_from(_DISPATCHING, "receive", "send", _set_in_file="set_in_file", _set_out_file="set_out_file"),
+}
 _DISPATCHER_BASE = _from(".dispatcher", "MsgDispatcherBase")
 _RECOVERABLE = _from(".dispatcher", "Recoverable")
 _TUNERS: Mapping[str, str] = {
@@ -98,13 +102,9 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     "nni.runtime": {},
     "nni.runtime.msg_dispatcher": _from(_DISPATCHING, "MsgDispatcher", _pack_parameter="packed_parameter"),
     "nni.runtime.msg_dispatcher_base": _DISPATCHER_BASE,
-    "nni.runtime.protocol": _COMMANDS,
+    "nni.runtime.protocol": _PROTOCOL,
     "nni.runtime.tuner_command_channel": _COMMANDS,
-    "nni.runtime.tuner_command_channel.legacy": {
-        **_COMMANDS,
-        **_from(_DISPATCHING, "LegacyCommandChannel", "receive", "send"),
-        **_from(_DISPATCHING, _set_in_file="set_in_file", _set_out_file="set_out_file"),
-    },
+    "nni.runtime.tuner_command_channel.legacy": {**_PROTOCOL, **_from(_DISPATCHING, "LegacyCommandChannel")},
     "nni.runtime.trial_command_channel": _from(
         _CHANNEL,
         *("TrialCommandChannel", "get_default_trial_command_channel", "set_default_trial_command_channel"),
@@ -120,5 +120,5 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     },
     # Paths of NNI 1.x.
     "nni.msg_dispatcher_base": _DISPATCHER_BASE,
-    "nni.protocol": _COMMANDS,
+    "nni.protocol": _PROTOCOL,
 }

@@ -21,14 +21,13 @@ _OTHERS = ("nas", "compression", "retiarii", "feature_engineering", "model_compr
 _REFUSES, _RUNS = "refuses it, too", "runs it"
 # What a problem says, or where its file is -> the cause, and what NNI 3.0 does.
 _CAUSES = (
-    ("/invalid/", "wrong on purpose", _REFUSES),
+    ("/invalid/", "wrong on purpose", "refuses 4 of them"),
     ("for annotations", "annotations in place of a search space", _REFUSES),
-    ('platform "', "another platform than `local`", _RUNS),
+    ('platform "', "another platform than `local`", "supports most of them"),
     ("a list of training services", "several platforms at once", _RUNS),
     ("no such directory", "a folder that the sources lack", _REFUSES),
     ("one set of parameters", "`multiPhase: true`", _REFUSES),
     ("'NetworkMorphism'", "`NetworkMorphism`, for architecture search", _RUNS),
-    ("from 'nni.protocol'", "an advisor for NNI 1's `nni.protocol.send`", _REFUSES),
     ("ut/experiment/assets", "made-up names, for a unit test that only reads it", "reads it"),
 )
 

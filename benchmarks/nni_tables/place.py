@@ -87,6 +87,9 @@ class Place:
                 code = process.wait(patience_s)
             except subprocess.TimeoutExpired:
                 _end(process)
+            except BaseException:  # Ctrl-C does not reach it: it has a session of its own
+                _end(process)
+                raise
             output.seek(0)
             return Ran(code, output.read())
 

@@ -35,3 +35,40 @@ nni.report_final_result(epochs + 1)
     tuner = {"name": "PBTTuner", "class_args": {"population_size": 2}}
     result = lab.run_json(lab.write(script, tuner=tuner, max_trial_number=6))
     assert (result["status"], result["best"]["value"]) == ("DONE", 3)
+
+
+ADVISOR = """
+import json
+from nni.msg_dispatcher_base import MsgDispatcherBase
+from nni.protocol import CommandType, send
+class Ladder(MsgDispatcherBase):
+    def handle_initialize(self, data):
+        self.made = 0
+        send(CommandType.Initialized, "")
+    def handle_request_trial_jobs(self, data):
+        for _ in range(data):
+            self.made += 1
+            record = {"parameter_id": self.made, "parameters": {"x": self.made}, "parameter_source": "algorithm"}
+            send(CommandType.NewTrialJob, json.dumps(record))
+    def handle_update_search_space(self, data): pass
+    def handle_trial_end(self, data): pass
+    def handle_report_metric_data(self, data):
+        if data["type"] == "PERIODICAL" and json.loads(data["value"]) == 2:
+            send(CommandType.KillTrialJob, json.dumps(data["trial_job_id"]))
+"""
+WAITING = """
+import time, nni
+x = nni.get_next_parameter()["x"]
+nni.report_intermediate_result(x)
+if x == 2: time.sleep(600)
+nni.report_final_result(x)
+"""
+
+
+def test_advisor_of_nni_1_sends_by_the_function_of_a_module(lab: Any) -> None:
+    (lab.folder / "ladder.py").write_text(ADVISOR)
+    advisor = {"class_name": "ladder.Ladder", "code_directory": str(lab.folder)}
+    config = lab.write(WAITING, advisor=advisor, tuner=None, max_trial_number=3)
+    result = lab.run_json(config)
+    assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": 2, "EARLY_STOPPED": 1})
+    assert [trial["parameters"]["x"] for trial in lab.trials()] == [1, 2, 3]

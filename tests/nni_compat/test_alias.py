@@ -73,8 +73,8 @@ nni.utils: NodeType split_index json2space json2parameter
 nni.parameter_expressions: choice randint uniform quniform loguniform qloguniform normal qnormal lognormal qlognormal
 nni.runtime.trial_command_channel: TrialCommandChannel get_default_trial_command_channel
 nni.runtime.trial_command_channel: set_default_trial_command_channel
-nni.runtime.protocol: CommandType
-nni.protocol: CommandType
+nni.runtime.protocol: CommandType send receive _set_in_file _set_out_file
+nni.protocol: CommandType send receive
 nni.runtime.tuner_command_channel: CommandType
 nni.runtime.tuner_command_channel.legacy: CommandType LegacyCommandChannel send receive _set_in_file _set_out_file
 nni.runtime.msg_dispatcher: MsgDispatcher _pack_parameter
