@@ -12,7 +12,7 @@ __all__ = ["required"]
 def required(module: str, least: str, extra: str | None = None) -> Any:
     """Import a library and return it; `extra` is the one of Pitchpipe that brings it, if it has another name.
 
-    Raises ImportError, with the command that installs it, if it is missing or older than version `least`.
+    Raises ImportError, with the command that installs it, if it is missing, fails, or is older than version `least`.
 
     >>> required("numpy", "1.26").__name__
     'numpy'
@@ -28,6 +28,11 @@ def required(module: str, least: str, extra: str | None = None) -> Any:
         if error.name != name:
             raise
         raise ImportError(f"pitchpipe.integrations needs {name}, which is not installed: {command}") from None
+    except Exception as error:  # as old versions do with a newer Python
+        raise ImportError(
+            f"pitchpipe.integrations needs {name} {least} or newer, and this one cannot be imported"
+            f" ({type(error).__name__}: {error}): {command}"
+        ) from error
     found = str(library.__version__)
     if _numbers(found) < _numbers(least):
         raise ImportError(

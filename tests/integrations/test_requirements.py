@@ -56,3 +56,13 @@ def test_library_that_lacks_another_says_so_itself(tmp_path: Path) -> None:
     write_library(tmp_path, "import another_made_up_library")
     with pytest.raises(ModuleNotFoundError, match="another_made_up_library"):
         required("made_up_library", "2.1")
+
+
+def test_library_that_fails_with_this_python_is_named_with_the_command(tmp_path: Path) -> None:
+    write_library(tmp_path, "raise ValueError('mutable default')")
+    with pytest.raises(ImportError) as raised:
+        required("made_up_library", "2.1")
+    assert str(raised.value) == (
+        "pitchpipe.integrations needs made_up_library 2.1 or newer, and this one cannot be imported (ValueError: mutable"
+        ' default): pip install --upgrade "pitchpipe[made_up_library]"'
+    )
