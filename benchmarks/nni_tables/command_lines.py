@@ -25,8 +25,9 @@ import nni, time
 x = nni.get_next_parameter()["x"]
 nni.report_intermediate_result(x)
 nni.report_final_result(x)
-print("trained with", x)
-time.sleep(3)  # so that it can be killed
+print("trained with", x, flush=True)
+if nni.get_sequence_id():
+    time.sleep(600)  # until it is killed, or the experiment stopped
 """
 _META = "algoType: tuner\nbuiltinName: mine\nclassName: mine.Mine\n"
 _TUNER = "from nni.algorithms.hpo.random_tuner import RandomTuner\nclass Mine(RandomTuner): pass\n"
