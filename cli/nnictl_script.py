@@ -125,7 +125,7 @@ def export(name: str | None, directory: Path | None, filename: Path, kind: str, 
         rows = list(nni_export(view, intermediate=intermediate))
     text = json.dumps(rows, indent=4) if kind == "json" else _csv(rows)
     filename.write_text(text, encoding="utf-8")
-    click.echo(f"{len(rows)} trials are in {filename}")
+    click.echo(f"{len(rows)} {'trial is' if len(rows) == 1 else 'trials are'} in {filename}")
 
 
 @click.command("nnictl config show")
