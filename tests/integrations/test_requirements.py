@@ -63,6 +63,6 @@ def test_library_that_fails_with_this_python_is_named_with_the_command(tmp_path:
     with pytest.raises(ImportError) as raised:
         required("made_up_library", "2.1")
     assert str(raised.value) == (
-        "pitchpipe.integrations needs made_up_library 2.1 or newer, and this one cannot be imported (ValueError: mutable"
-        ' default): pip install --upgrade "pitchpipe[made_up_library]"'
+        "pitchpipe.integrations needs made_up_library 2.1 or newer, and this one cannot be imported"
+        ' (ValueError: mutable default): pip install --upgrade "pitchpipe[made_up_library]"'
     )
