@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 import logging
 from pathlib import Path
 from typing import Any, cast
 
+from ..store import runtime_directory
 from ..trial_agent import (
     Hello,
     MessageDecoder,
@@ -21,7 +23,7 @@ from ..trial_agent import (
 from .agents import AgentLink, Listener
 from .heartbeat import Heartbeat
 
-__all__ = ["SUSPECT_AFTER", "SocketLink"]
+__all__ = ["SUSPECT_AFTER", "SocketLink", "agent_sockets"]
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +31,14 @@ _log = logging.getLogger(__name__)
 SUSPECT_AFTER = 3.0
 # A new process has to load its modules before it can say hello.
 _START_TIMEOUT = 60.0
+
+
+def agent_sockets(folder: Path) -> Path:
+    """Return the directory of the sockets of an experiment's agents on this machine.
+
+    Its name is a hash, because the path of a Unix socket is limited to 107 bytes.
+    """
+    return runtime_directory() / ("a-" + hashlib.blake2b(str(folder).encode(), digest_size=6).hexdigest())
 
 
 class SocketLink(AgentLink, asyncio.Protocol):
@@ -104,6 +114,14 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._heartbeat.stop()
         if self._transport is not None:
             self._transport.close()
+
+    def drop(self) -> None:
+        """Close the connection at once, without a word to the listener."""
+        self._closing = True
+        self._connecting.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+        self._end("the connection was closed")
 
     async def why_lost(self, reason: str) -> str:
         """Return a better reason than the socket's, if there is one."""

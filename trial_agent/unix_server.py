@@ -98,12 +98,18 @@ class Connection:
 
 
 class UnixServer:
-    """Serves one agent on a listening socket; `serve` runs in a thread of its own until `close`."""
+    """Serves one agent on a listening socket; `serve` runs in a thread of its own until `close`.
 
-    def __init__(self, agent: Agent, listener: socket.socket, token: str) -> None:
+    Without `ends_orphans`, whoever made it ends an agent that has no manager for too long.
+    """
+
+    def __init__(
+        self, agent: Agent, listener: socket.socket, token: str, *, ends_orphans: bool = True
+    ) -> None:
         self._agent = agent
         self._listener = listener
         self._token = token
+        self._ends_orphans = ends_orphans
         self._wake = Wake()
         self._manager: Connection | None = None
         self._alone_since = time.monotonic()
@@ -168,7 +174,7 @@ class UnixServer:
         return max(0, int(min(due) * 1000) + 1) if due else None
 
     def _orphaned_at(self) -> float | None:
-        if self._manager is not None:
+        if self._manager is not None or not self._ends_orphans:
             return None
         idle_since = self._agent.idle_since
         since = self._alone_since if idle_since is None else max(idle_since, self._alone_since)

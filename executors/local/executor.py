@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import socket
 import subprocess
@@ -17,24 +16,17 @@ from ...trial_agent import TOKEN as AGENT_TOKEN
 from ...trial_agent import FileWatch, best_watch, kill_all, mark
 from ..agents import AgentLink, AgentTrialExecutor, spool_path
 from ..base import Deliver, RunSetup
+from ..socket_link import agent_sockets
 from .agent import LocalAgentLink
 from .gpu_claims import GpuClaims, is_listened_to
 from .resources import sufficient_totals
 
-__all__ = ["LocalTrialExecutor", "agent_sockets"]
+__all__ = ["LocalTrialExecutor"]
 
 # -P: modules in the working directory must not hide the package.
 _AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
 # How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
 _LOOK_EVERY = 5.0
-
-
-def agent_sockets(folder: Path) -> Path:
-    """Return the directory of the sockets of an experiment's local agents.
-
-    Its name is a hash, because the path of a Unix socket is limited to 107 bytes.
-    """
-    return runtime_directory() / ("a-" + hashlib.blake2b(str(folder).encode(), digest_size=6).hexdigest())
 
 
 class LocalTrialExecutor(AgentTrialExecutor):

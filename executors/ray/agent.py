@@ -1,6 +1,7 @@
-"""The trial agent as a Ray actor: the same agent as a local one, with calls in place of a socket.
+"""The trial agent as a Ray actor: the same agent as a local one, with calls in place of a socket, or beside it.
 
-This class runs in a Ray worker. A manager first opens a session, which ends the session of an earlier manager.
+This class runs in a Ray worker. A manager first opens a session, which ends the session of an earlier manager. One on
+the same node then uses a socket, as with a local agent.
 Ray may run the calls of a threaded actor out of order, so messages carry numbers and wait for their turn. They
 travel as JSON bytes, which Ray passes faster than other values.
 """
@@ -11,17 +12,18 @@ import hmac
 import importlib
 import os
 import shutil
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from ...trial_agent import LAST_RESORT, Agent, base_environment
+from ...trial_agent import LAST_RESORT, Agent, UnixServer, base_environment
 from .files import make_working_folder, pack, unpack, working_folder
 from .leftovers import AgentLocation
 
@@ -83,6 +85,7 @@ class RayAgent:
         self._next = 0
         self._early: dict[int, list[Message]] = {}
         self._replaced = threading.Event()
+        self._socket: _Socket | None = None
         self._leave_no_files = False
         self._is_in_group = setup.is_in_group
         self._is_orphan = False
@@ -92,8 +95,11 @@ class RayAgent:
         self._trials.start()
         threading.Thread(target=self._leave_when_orphaned, name="orphan", daemon=True).start()
 
-    def connect(self, session: str, hello: Message) -> AgentLocation:
-        """Begin a session and return where this agent is; raise `PermissionError` if the token is wrong."""
+    def connect(self, session: str, hello: Message, sockets: str | None = None) -> AgentLocation:
+        """Begin a session and return where this agent is; raise `PermissionError` if the token is wrong.
+
+        A manager on the same node finds a socket of this agent in its directory `sockets`.
+        """
         if not hmac.compare_digest(self._token, str(hello.get("token"))):
             raise PermissionError("the token is not that of this agent's experiment")
         with self._lock:
@@ -101,7 +107,12 @@ class RayAgent:
             self._replaced.set()
             self._replaced = threading.Event()
             self._session, self._next, self._early = session, 0, {}
-        return AgentLocation.here(self._folder if self._is_away else None, self._code_directory)
+            if self._socket is not None:
+                self._socket.close()
+            self._socket = _Socket.open(self._agent, self._token, sockets, session)
+            path = None if self._socket is None else self._socket.path
+        here = AgentLocation.here(self._folder if self._is_away else None, self._code_directory)
+        return replace(here, socket=path)
 
     def beat(self) -> None:
         """Give a sign of life, and note one of the manager, which polls nothing while its disk is full."""
@@ -194,10 +205,46 @@ class RayAgent:
     def seconds_left(self) -> float:
         """Return how long the agent stays without a manager; one that waits for events may be silent meanwhile."""
         agent, now = self._agent, self._clock()
+        if self._socket is not None and self._socket.has_manager:
+            self._last_sign = now
         alone_since = self._last_sign + POLL_SECONDS
         if agent.idle_since is not None:
             alone_since = max(agent.idle_since, alone_since)
         return alone_since + agent.orphan_timeout - now
+
+
+class _Socket:
+    """A socket for the manager of one session, served in a thread."""
+
+    def __init__(self, path: str, server: UnixServer) -> None:
+        self.path = path
+        self._server = server
+        self._thread = threading.Thread(target=server.serve, name="socket", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def open(cls, agent: Agent, token: str, directory: str | None, session: str) -> _Socket | None:
+        """Listen in the manager's directory; return None if that is not here."""
+        if directory is None:
+            return None
+        path = os.path.join(directory, f"{session}.sock")
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            listener.bind(path)
+        except OSError:  # no such directory, or its path is too long
+            listener.close()
+            return None
+        listener.listen(1)
+        return cls(path, UnixServer(agent, listener, token, ends_orphans=False))
+
+    @property
+    def has_manager(self) -> bool:
+        return self._server.has_manager
+
+    def close(self) -> None:
+        """Hang up: when this returns, no message of an earlier manager is handled any more."""
+        self._server.close()
+        self._thread.join()
 
 
 def _leave_group() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
+import shutil
 import sys
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...runner import AttemptOrder, ExecutorFailed, Ledger, Totals, TotalsChanged
@@ -17,6 +20,7 @@ from ..base import Deliver, RunSetup
 from ..daemon_thread import in_daemon_thread
 from ..errors import ExecutorError
 from ..private_ray import named_actors
+from ..socket_link import agent_sockets
 from .agent import AgentSetup, RayAgent
 from .care import AgentCare
 from .connection import ConnectionListener, RayConnection
@@ -28,6 +32,8 @@ from .placement import actor_options, make_group, remove_group, too_few_nodes
 from .reasons import ray_error
 
 __all__ = ["RayTrialExecutor"]
+
+_log = logging.getLogger(__name__)
 
 # A poll, a watching call, and others; a dead manager's poll occupies a thread for a while.
 _CONCURRENT_CALLS = 8
@@ -86,6 +92,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             raise
         self._is_open = True
         self._mark = SharedMark(setup.folder)
+        self._sockets = _make_sockets(setup.folder)
         self._totals = totals
         return totals
 
@@ -110,6 +117,8 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         await super().close()
         await asyncio.gather(*self._retiring.values())
         self._mark.remove()
+        if self._sockets is not None:
+            shutil.rmtree(self._sockets, ignore_errors=True)
         if self._connection.is_up:
             await in_daemon_thread(self._kill_remaining_agents)
         await self._connection.close()
@@ -172,6 +181,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
                 care=self._care_of(agent, node),
                 timeout=setup.agent_timeout,
                 new=new,
+                sockets=self._sockets,
             )
 
         if len(findings) == 1:
@@ -315,6 +325,17 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             ):
                 _kill(actor)
                 remove_group(self._group_name(each["name"]))
+
+
+def _make_sockets(folder: Path) -> Path | None:
+    """Make the directory for sockets of agents on this node; return None if that fails."""
+    try:
+        directory = agent_sockets(folder)
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        _log.info("agents on this node are called, they have no sockets: %s", error)
+        return None
+    return directory
 
 
 def _search_path() -> tuple[str, ...]:

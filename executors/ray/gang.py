@@ -87,6 +87,11 @@ class GangLink(AgentLink, Listener):
         """Ask the first agent for its next events: those of the others are asked for here."""
         self._links[0].poll(after)
 
+    def flush(self) -> None:
+        """Send to each agent what was kept."""
+        for link in self._links:
+            link.flush()
+
     async def ask(self, request: Request) -> dict[str, Any]:
         """Ask one agent after another until one has what is asked for: each has files of its own."""
         answer: dict[str, Any] = {}
@@ -128,6 +133,7 @@ class GangLink(AgentLink, Listener):
                 self._listener.on_batch(self._agent, events, cursor)
             else:
                 self._links[node].poll(cursor)
+                self._links[node].flush()
             return
         # The others are not polled again before the next start: until then they repeat this end to a new manager.
         if node == 0:
@@ -136,6 +142,7 @@ class GangLink(AgentLink, Listener):
         if attempt.failed and not attempt.is_stopping:
             for other in set(range(len(self._links))) - attempt.ended.keys():
                 self._links[other].send(Kill(end.trial, end.attempt))
+                self._links[other].flush()
         if len(attempt.ended) == len(self._links):
             self._attempt = None
             self._listener.on_batch(self._agent, attempt.last_events(), self._cursors[0])
@@ -180,6 +187,7 @@ class GangLink(AgentLink, Listener):
                 link.poll(self._cursors[node])
         for request in attempt.unsent:
             self._send_all(request)
+        self.flush()
 
     def _stop_unsent(self, attempt: _Attempt, request: Kill | Pause) -> None:
         """End an attempt before it is sent; agents of an earlier manager may run it, and are told afterwards."""

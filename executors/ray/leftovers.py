@@ -35,7 +35,7 @@ class AgentLocation:
     """Where an agent runs: its node, by Ray's id, the host name and the IP address, and its process.
 
     `folder` is where it works if that is not the experiment's folder, `code_directory` where the trials' code is
-    if Ray has shipped it to the node.
+    if Ray has shipped it to the node. On its `socket` it expects the manager, if that is on the same node.
     """
 
     node: str
@@ -45,6 +45,7 @@ class AgentLocation:
     address: str = "127.0.0.1"
     folder: str | None = None
     code_directory: str | None = None
+    socket: str | None = None
 
     @classmethod
     def here(cls, folder: str | None, code_directory: str | None = None) -> AgentLocation:
@@ -59,6 +60,11 @@ class AgentLocation:
             folder=folder,
             code_directory=code_directory,
         )
+
+    @property
+    def is_this_node(self) -> bool:
+        """Whether it is on the node to which this process has connected."""
+        return self.node == importlib.import_module("ray").get_runtime_context().get_node_id()
 
     @property
     def is_this_machine(self) -> bool:

@@ -1,7 +1,9 @@
 """A connection to an agent that is a Ray actor.
 
-Calls are made on the event loop; their results come back from Ray's threads by `call_soon_threadsafe`. All requests
-of one turn of the loop leave in one call, together with the poll if one is due: a trial costs one call.
+Messages travel through a socket if the agent is on the node of this process, and otherwise, or when the socket breaks,
+as calls of the actor. Calls are made on the event loop; their results come back from Ray's threads by
+`call_soon_threadsafe`. What is flushed together leaves in one call, with the poll if one is due: a trial costs one
+call. Files always travel by calls.
 """
 
 from __future__ import annotations
@@ -12,18 +14,31 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
 
-from ...trial_agent import Ended, Hello, Kill, Request, Shutdown, Start, decode_events, encode_request
+from ...trial_agent import (
+    Ended,
+    Event,
+    Hello,
+    Kill,
+    Poll,
+    Request,
+    Shutdown,
+    Start,
+    decode_events,
+    encode_request,
+)
 from ..agents import AgentLink, Listener
 from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
 from ..socket_link import SUSPECT_AFTER
 from .care import AgentCare
 from .leftovers import AgentLocation
+from .near import NearLink
 from .reasons import ray_error, reason_of, task_error
 
 __all__ = ["RayLink"]
@@ -35,10 +50,11 @@ _SHUTDOWN_MARGIN = 2.0
 _KILL_TIMEOUT = 10.0
 
 
-class RayLink(AgentLink):
+class RayLink(AgentLink, Listener):
     """Talks to the actor that `finding` returns, after any delay; a `new` actor cannot know any trial.
 
-    A connected agent that is silent for `timeout` seconds is given up.
+    A connected agent that is silent for `timeout` seconds is given up. `sockets` is the directory for sockets of agents
+    on this node; without it there is none.
     """
 
     def __init__(
@@ -51,16 +67,21 @@ class RayLink(AgentLink):
         care: AgentCare,
         timeout: float = 10.0,
         new: bool = False,
+        sockets: Path | None = None,
     ) -> None:
         self._agent = agent
         self._hello = hello
         self._listener = listener
         self._care = care
         self._is_new = new
+        self._timeout = timeout
+        self._sockets = sockets
+        self._near: NearLink | None = None
+        self._is_suspect = False
         self._heartbeat = Heartbeat(
             timeout=timeout,
             beat=self._beat,
-            on_silence=lambda: self._on_silence(timeout),
+            on_silence=self._on_silence,
             suspect_after=SUSPECT_AFTER,
             on_suspect=self._on_suspect,
         )
@@ -70,7 +91,7 @@ class RayLink(AgentLink):
         self._actor: Any = None
         self._unsent: list[Request] = []
         self._poll_after: int | None = None
-        self._flush_is_due = False
+        self._is_bringing = False
         self._closing = False
         self._settled = asyncio.Event()  # it is connected, or lost before that
         self._gone = asyncio.Event()
@@ -93,16 +114,14 @@ class RayLink(AgentLink):
         return None if self._gone.is_set() else self._care.where
 
     def send(self, request: Request) -> None:
-        """Send a request that has no reply, at the end of this turn of the loop."""
+        """Keep a request that has no reply until `flush`."""
         if isinstance(request, Kill) and self._take_back(request):
             return
         self._unsent.append(request)
-        self._flush_soon()
 
     def poll(self, after: int) -> None:
-        """Ask for the next batch, at the end of this turn of the loop."""
+        """Ask for the next batch with `flush`."""
         self._poll_after = after
-        self._flush_soon()
 
     async def ask(self, request: Request) -> dict[str, Any]:
         """Send a request and return its reply; raise ConnectionError if the agent goes away."""
@@ -121,7 +140,9 @@ class RayLink(AgentLink):
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, kill it if it does not, and return when its process is gone."""
         self._closing = True
+        self._make_calls()  # the actor must know that it is to leave
         self.send(Shutdown())
+        self.flush()
         # An actor that still waits for its resources runs no trial, so it needs no grace.
         patience = grace + _SHUTDOWN_MARGIN if self._settled.is_set() else 0.0
         if not await self._wait_gone(patience):
@@ -139,18 +160,64 @@ class RayLink(AgentLink):
         if not self._is_new:
             self._heartbeat.start()  # it runs already and has no reason to be silent
         # Calls may overtake each other, so nothing else is sent before the session has begun.
-        self._expect(self._actor.connect.remote(self._session, encode_request(self._hello)), self._meet)
+        sockets = None if self._sockets is None else str(self._sockets)
+        hello = encode_request(self._hello)
+        self._expect(self._actor.connect.remote(self._session, hello, sockets), self._meet)
 
     def _meet(self, where: AgentLocation) -> None:
         _log.debug("agent %s: %s", self._agent, where)
         self._heartbeat.start()
         # One call always waits in the actor and fails when the actor's process ends.
         self._expect(self._actor.until_replaced.remote(self._session), lambda nothing: self.be_replaced())
-        self._start_task(self._care.meet(self._actor, where), self._become_ready)
+        self._start_task(self._get_ready(where), self._become_ready)
+
+    async def _get_ready(self, where: AgentLocation) -> None:
+        await self._care.meet(self._actor, where)
+        if where.socket is not None and where.is_this_node:
+            self._near = NearLink(
+                agent=self._agent,
+                path=Path(where.socket),
+                hello=self._hello,
+                listener=self,
+                timeout=self._timeout,
+                kill=self._on_silence,
+            )
+            if await self._near.is_open():
+                self._heartbeat.stop()  # the socket has its own
 
     def _become_ready(self) -> None:
         self._settled.set()
-        self._flush_soon()
+        self.flush()
+
+    def on_batch(self, agent: str, events: Sequence[Event], cursor: int) -> None:
+        """Take a batch from the socket."""
+        if self._near is not None:
+            self._near.settle()
+        self._pass_on(events, cursor)
+
+    def on_silent(self, agent: str, is_silent: bool) -> None:
+        """Pass on that the socket is silent, or no longer."""
+        self._on_suspect(is_silent)
+
+    def on_lost(self, agent: str, reason: str) -> None:
+        """Make calls from now on; they fail if the socket has closed because the agent is gone."""
+        _log.debug("agent %s: makes calls: %s", self._agent, reason)
+        self._make_calls()
+        self.flush()
+
+    def _make_calls(self) -> None:
+        """Stop using the socket, and send again what the agent may not have handled: it does nothing twice."""
+        if self._near is None:
+            return
+        near, self._near = self._near, None
+        near.drop()
+        polls = [request for request in near.unhandled if isinstance(request, Poll)]
+        self._unsent[:0] = [request for request in near.unhandled if not isinstance(request, Poll)]
+        if polls and self._poll_after is None:
+            self._poll_after = polls[-1].after
+        self._heartbeat.start()
+        if self._is_suspect:
+            self._on_suspect(False)
 
     def be_replaced(self) -> None:
         """Leave the agent to another manager."""
@@ -161,12 +228,13 @@ class RayLink(AgentLink):
         self._expect(self._actor.beat.remote(), lambda nothing: None)
 
     def _on_suspect(self, suspect: bool) -> None:
+        self._is_suspect = suspect
         if not self._closing:
             self._listener.on_silent(self._agent, suspect)
 
-    def _on_silence(self, patience: float) -> None:
+    def _on_silence(self) -> None:
         self.kill()
-        self.lose(f"its agent gave no sign of life for {patience:g} s")
+        self.lose(f"its agent gave no sign of life for {self._timeout:g} s")
 
     def _take_back(self, kill: Kill) -> bool:
         """End a trial without starting it if its agent is not there yet."""
@@ -180,21 +248,33 @@ class RayLink(AgentLink):
                 return True
         return False
 
-    def _flush_soon(self) -> None:
-        if self._settled.is_set() and not self._flush_is_due:
-            self._flush_is_due = True
-            self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._flush_is_due = False
-        if self._gone.is_set():
+    def flush(self) -> None:
+        """Send what was kept, once the agent is there and has the files that it needs for that."""
+        if not self.is_connected or self._is_bringing:
             return
         if self._care.wants(self._unsent):
-            self._flush_is_due = True  # requests wait for the files that they need
-            self._start_task(self._care.bring_for(self._actor, list(self._unsent)), self._flush)
+            self._is_bringing = True
+            self._start_task(self._care.bring_for(self._actor, list(self._unsent)), self._end_bringing)
             return
-        messages, self._unsent = [self._encoded(request) for request in self._unsent], []
+        requests, self._unsent = [self._care.localized(request) for request in self._unsent], []
         after, self._poll_after = self._poll_after, None
+        if self._near is not None:
+            self._write(self._near, requests, after)
+        elif requests or after is not None:
+            self._call([encode_request(request) for request in requests], after)
+
+    def _end_bringing(self) -> None:
+        self._is_bringing = False
+        self.flush()
+
+    def _write(self, near: NearLink, requests: Sequence[Request], after: int | None) -> None:
+        for request in requests:
+            near.send(request)
+        if after is not None:
+            near.poll(after)
+        near.flush()
+
+    def _call(self, messages: list[dict[str, Any]], after: int | None) -> None:
         packet: list[Any] = [self._session, self._number, messages]
         self._number += 1
         if after is None:
@@ -202,9 +282,6 @@ class RayLink(AgentLink):
         else:
             packet.append(after)
             self._expect(self._actor.exchange.remote(orjson.dumps(packet)), self._take_batch)
-
-    def _encoded(self, request: Request) -> dict[str, Any]:
-        return encode_request(self._care.localized(request))
 
     def _expect(self, call: Any, then: Callable[[Any], None]) -> None:
         """Pass the result of a call to `then` on the loop; if the call fails, the agent is lost."""
@@ -229,10 +306,14 @@ class RayLink(AgentLink):
         batch = orjson.loads(answer)
         self._log_errors(batch.get("errors", []))
         events, cursor = decode_events(batch["events"]), batch["cursor"]
-        if not events:
-            if self._poll_after is None:
-                self.poll(cursor)
-        elif self._care.is_away:
+        if events:
+            self._pass_on(events, cursor)
+        elif self._poll_after is None:
+            self.poll(cursor)
+            self.flush()
+
+    def _pass_on(self, events: Sequence[Event], cursor: int) -> None:
+        if self._care.is_away:
             fetching = self._care.fetch_for(self._actor, events)
             self._start_task(fetching, lambda: self._listener.on_batch(self._agent, events, cursor))
         else:
@@ -282,6 +363,8 @@ class RayLink(AgentLink):
         self._settled.set()
         self._heartbeat.stop()
         self._finding.cancel()
+        if self._near is not None:
+            self._near.drop()
         if not self._closing:
             self._keep(self._finalize_lost(reason))
 

@@ -43,6 +43,19 @@ def shared_ray(ray_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return ray_directory
 
 
+def forbid_sockets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let agents make no socket: the paths in the directory for them are too long."""
+    monkeypatch.setattr(
+        "pitchpipe.executors.ray.executor.agent_sockets", lambda folder: tmp_path / ("long" * 30)
+    )
+
+
+def connections(pid: int, folder: Path) -> int:
+    """Return how many sockets a process has whose own path is below a folder."""
+    paths = (Path(each.laddr) for each in psutil.Process(pid).net_connections("unix") if each.laddr)
+    return sum(folder in path.parents and path.suffix == ".sock" for path in paths)
+
+
 def lives(pid: int) -> bool:
     """Return whether a process runs; a zombie does not."""
     try:

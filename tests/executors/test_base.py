@@ -22,21 +22,29 @@ from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.verdicts import is_checkpoint_gone
 
 from .bench import PATIENCE, Bench, Session
-from .ray_support import lives
+from .ray_support import forbid_sockets, lives
+
+# Agents on Ray have sockets if they are on the manager's node, and are called otherwise.
+REAL = ["local", *(pytest.param(kind, marks=pytest.mark.ray) for kind in ("ray", "ray, called"))]
 
 
-@pytest.fixture(params=["simulated", "local", pytest.param("ray", marks=pytest.mark.ray)])
+def bench_of(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    if request.param == "ray, called":
+        forbid_sockets(request.getfixturevalue("monkeypatch"), tmp_path)
+    kind = request.param.partition(",")[0]
+    if kind == "ray":
+        request.getfixturevalue("shared_ray")
+    return Bench(kind, tmp_path / "exp")
+
+
+@pytest.fixture(params=["simulated", *REAL])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
-    if request.param == "ray":
-        request.getfixturevalue("shared_ray")
-    return Bench(request.param, tmp_path / "exp")
+    return bench_of(request, tmp_path)
 
 
-@pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.ray)])
+@pytest.fixture(params=REAL)
 def real_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
-    if request.param == "ray":
-        request.getfixturevalue("shared_ray")
-    return Bench(request.param, tmp_path / "exp")
+    return bench_of(request, tmp_path)
 
 
 # --------------------------------------------------------------------------- the contract

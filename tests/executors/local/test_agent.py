@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.executors.local.agent import LocalAgentLink
-from pitchpipe.executors.local.executor import agent_sockets
 from pitchpipe.executors.local.gpu_claims import is_listened_to
+from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.events import AgentLost, AttemptStarted
 
 from ..bench import PATIENCE, Bench, Session, check_frozen, check_late, check_thawed, run_to_silence

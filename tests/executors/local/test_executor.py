@@ -15,8 +15,8 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.executors.local.executor import agent_sockets
 from pitchpipe.executors.local.resources import DEVICES_ENVIRONMENT
+from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptStarted, ResourcesChanged, StartRefused
 from pitchpipe.runner.ledger import Request

@@ -1,6 +1,7 @@
 """The environment that trials get in a Ray worker, and the actor's order of messages, without Ray."""
 
 import os
+import socket
 import sys
 import threading
 from dataclasses import replace
@@ -9,6 +10,7 @@ import orjson
 import pytest
 
 from pitchpipe.executors.ray.agent import POLL_SECONDS, AgentSetup, RayAgent, trial_environment
+from pitchpipe.trial_agent import Outbox, encode_message
 
 WORKER = {"PATH": "/node", "RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"}
 
@@ -50,11 +52,12 @@ class Recorder:
         self.orphan_timeout = 0.05
         self.grace = 0.0
         self.has_left = threading.Event()
+        self.outbox = Outbox()
 
     def shutdown(self) -> None:
         self.has_left.set()
 
-    def handle(self, message):
+    def handle(self, message, poll=None):
         self.heard.append(message["op"])
         return {"agent": "a"} if message["op"] == "hello" else None
 
@@ -128,6 +131,55 @@ def test_call_of_an_earlier_manager_returns_when_it_is_replaced(actor):
     actor.connect("old", HELLO)
     actor.connect("new", HELLO)
     actor.until_replaced("old")  # returns
+
+
+@pytest.fixture
+def peer(runtime_directory):
+    """Return a socket that connects to an agent's and says what is needed to be its manager."""
+    peers = []
+
+    def connect(where) -> socket.socket:
+        peer = socket.socket(socket.AF_UNIX)
+        peers.append(peer)
+        peer.settimeout(30.0)
+        peer.connect(where.socket)
+        peer.sendall(encode_message(HELLO))
+        assert peer.recv(1000)
+        return peer
+
+    yield connect
+    for each in peers:
+        each.close()
+
+
+def test_socket_of_an_earlier_manager_is_closed_before_the_next_one_has_its_own(
+    actor, agent, peer, runtime_directory
+):
+    first = actor.connect("old", HELLO, str(runtime_directory))
+    old = peer(first)
+    second = actor.connect("new", HELLO, str(runtime_directory))
+    assert old.recv(1) == b""
+    new = peer(second)
+    new.sendall(encode_message({"op": "configure", "id": 1}))
+    new.shutdown(socket.SHUT_WR)
+    while new.recv(1000):
+        pass
+    assert first.socket != second.socket
+    assert agent.heard == ["hello", "hello", "configure"]
+
+
+def test_agent_stays_while_a_manager_holds_its_socket(actor, agent, clock, peer, runtime_directory):
+    agent.orphan_timeout = 60.0
+    peer(actor.connect("s", HELLO, str(runtime_directory)))
+    clock.now += 1000.0
+    assert actor.seconds_left() == POLL_SECONDS + 60.0
+
+
+@pytest.mark.parametrize("folder", ["/no/such/folder", "/tmp/" + 100 * "x", None])
+def test_agent_that_cannot_make_a_socket_is_called(actor, agent, folder):
+    assert actor.connect("s", HELLO, folder).socket is None
+    actor.tell(packet("s", 0, [{"op": "start"}]))
+    assert agent.heard == ["start"]
 
 
 def test_manager_learns_where_the_agent_works(bare, clock, tmp_path, monkeypatch):

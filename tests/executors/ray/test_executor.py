@@ -18,12 +18,13 @@ from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 from pitchpipe.executors.ray.nodes import is_internal
+from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.runner.ledger import Request
 
 from ..bench import PATIENCE, Bench, Session
-from ..ray_support import lives
+from ..ray_support import connections, lives
 
 pytestmark = pytest.mark.ray
 
@@ -95,6 +96,9 @@ def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path:
             await session.until(lambda: bool(session.of(order, AttemptStarted)))
             assert [event.pid for event in session.of(order, AttemptStarted)] == [trial.pid]
             assert trial.is_running()
+            agent = trial.parent()
+            assert agent is not None
+            assert connections(agent.pid, agent_sockets(own_bench.folder)) == 2  # one listens
             go.touch()
             await session.end_of(order)
             assert session.outcome(order) == [("final", 0, 7), "ended"]

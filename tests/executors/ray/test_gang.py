@@ -44,6 +44,8 @@ class FakeLink:
         self.placed = asyncio.Event()
         self.sent: list[AgentRequest] = []
         self.polled: list[int] = []
+        self._kept: list[AgentRequest] = []
+        self._kept_polls: list[int] = []
         self.lost = False
 
     async def located(self) -> AgentLocation | None:
@@ -51,10 +53,15 @@ class FakeLink:
         return AgentLocation(node="n", host="ada", pid=1, created=0.0, address=self.address or "")
 
     def send(self, request: AgentRequest) -> None:
-        self.sent.append(request)
+        self._kept.append(request)
 
     def poll(self, after: int) -> None:
-        self.polled.append(after)
+        self._kept_polls.append(after)
+
+    def flush(self) -> None:
+        self.sent += self._kept
+        self.polled += self._kept_polls
+        self._kept, self._kept_polls = [], []
 
     def kill(self) -> None:
         self.lose("its agent was killed")

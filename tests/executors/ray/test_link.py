@@ -15,7 +15,7 @@ from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.trial_agent import Ended, Event, Hello, Kill, Request, Start
 
 from ..bench import Bench, Session, check_frozen, check_late, check_thawed, run_to_silence
-from ..ray_support import eventually, lives
+from ..ray_support import eventually, forbid_sockets, lives
 
 START = Start(trial="T1", attempt=1, sequence_id=0, parameters="{}")
 KILL = Kill("T1", 1)
@@ -75,15 +75,20 @@ def test_other_trial_is_not_taken_back():
 # --------------------------------------------------------------------------- with a real actor
 
 
-@pytest.fixture
-def bench(shared_ray: Path, tmp_path: Path) -> Bench:
+@pytest.fixture(params=["socket", "calls"])
+def bench(
+    request: pytest.FixtureRequest, shared_ray: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Bench:
+    if request.param == "calls":
+        forbid_sockets(monkeypatch, tmp_path)
     return Bench("ray", tmp_path / "exp")
 
 
 @pytest.fixture
 def hasty_bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Suspects an agent after 0.3 s and gives it up after 1.5 s."""
-    monkeypatch.setattr("pitchpipe.executors.ray.link.SUSPECT_AFTER", 0.3)
+    for module in ("ray.link", "socket_link"):
+        monkeypatch.setattr(f"pitchpipe.executors.{module}.SUSPECT_AFTER", 0.3)
     bench.agent_timeout = 1.5
     return bench
 

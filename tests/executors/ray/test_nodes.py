@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+import psutil
 import pytest
 
 from pitchpipe.executors.ray.executor import RayTrialExecutor
+from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
-from pitchpipe.runner.events import Reported, TotalsChanged
+from pitchpipe.runner.events import AttemptStarted, Reported, TotalsChanged
 from pitchpipe.runner.ledger import Ledger, Request
 
 from ..bench import Bench, Session
 from ..cluster_support import Cluster
+from ..ray_support import connections
 
 pytestmark = pytest.mark.ray
 
@@ -69,6 +72,12 @@ def test_trials_are_spread_by_resources_and_a_node_added_later_is_used(
             orders = [session.start(slot) for slot in range(3)]
             await session.until(lambda: all(session.of(order, Reported) for order in orders))
             assert sorted(where(session, order) for order in orders) == ["head", "head", "left"]
+            for order in orders:  # the manager is on the head: only agents there have a socket for it
+                (started,) = session.of(order, AttemptStarted)
+                agent = psutil.Process(started.pid).parent()
+                assert agent is not None
+                has_socket = connections(agent.pid, agent_sockets(bench.folder)) == 2
+                assert has_socket == (where(session, order) == "head")
             await asyncio.to_thread(cluster.add, "right", CPU=1, environment={"NODE": "right"})
             await session.until(lambda: any(isinstance(event, TotalsChanged) for event in session.events))
             (change,) = [event for event in session.events if isinstance(event, TotalsChanged)]
