@@ -293,6 +293,7 @@ class MsgDispatcherBase(Recoverable):
                 "protocol": PROTOCOL_VERSION,
                 "periodical_queues": self.periodical_queues(),
                 "any_results": self.any_results(),
+                "learns": self.learns(),
             }
         )
 
@@ -303,6 +304,10 @@ class MsgDispatcherBase(Recoverable):
     def any_results(self) -> list[str]:
         """Return the kinds of results that may be any JSON value; others must have a number."""
         return ["FINAL", "PERIODICAL"]
+
+    def learns(self) -> bool:
+        """Return whether proposals may depend on results, so that none should be asked for ahead."""
+        return True
 
     # handlers: each receives the decoded payload
 

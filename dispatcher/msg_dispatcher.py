@@ -117,6 +117,10 @@ class MsgDispatcher(MsgDispatcherBase):
         users = {"FINAL": learned, "PERIODICAL": all([*judged, *followed] or [learned])}
         return [kind for kind, is_users in users.items() if is_users]
 
+    def learns(self) -> bool:
+        """Return whether proposals may depend on results; a subclass of a tuner that does not learn may do so."""
+        return self.stop_rule is not None or vars(type(self.tuner)).get("learns") is not False
+
     def _tuner_wants_periodical(self) -> bool:
         wants = getattr(self.tuner, "wants_periodical", False)
         return self.assessor is not None if wants == "with an assessor" else bool(wants)

@@ -312,10 +312,11 @@ class TurnLoop:
         if self.runner is None or self._inbox or self.over.done():
             return
         is_stalled = self.runner.is_stalled
-        if (
-            not (is_stalled or self._executor.has_virtual_clock)
-            or not self._dispatcher.session.has_answered_all
-        ):
+        if not (is_stalled or self._executor.has_virtual_clock):
+            return
+        session = self._dispatcher.session
+        session.flush()
+        if not session.has_answered_all:
             return
         if is_stalled:
             self.post([DispatcherAnswered(self._clock(), cause="dispatcher")])

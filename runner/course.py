@@ -22,6 +22,10 @@ from .verdicts import FailureStreak
 
 __all__ = ["Course"]
 
+# A tuner that does not learn is asked for so many trials more than can run, while the last trial took at most so many
+# seconds: then the end of a trial and the start of the next one are one turn.
+_AHEAD = 16
+_SHORT = 0.1
 _NOTHING_MORE = "the tuner has nothing more to propose"
 
 
@@ -48,6 +52,7 @@ class Course:
         self.failures: deque[Trial] = deque(maxlen=5)
         self.streak = FailureStreak(state.limits.max_identical_failures)
         self._final_status = ExperimentStatus.DONE
+        self._trials_are_short = False
 
     def restore(self) -> None:
         """Rank the restored trials."""
@@ -88,16 +93,28 @@ class Course:
         self.proceed()
 
     def ask_for_more(self) -> None:
-        """Ask the tuner for as many trials as could run now."""
+        """Ask the tuner for as many trials as could run now, or for some more if it does not learn."""
         if not self.state.may_start:
             return
         # A tuner that had nothing to propose is asked again after each end: some need results first.
         fewest = self.families.fewest
         missing = -(-(self._free_slots() - self.requests.total * fewest) // fewest)
+        if self._may_ask_ahead and missing + _AHEAD // 2 >= 0:
+            missing += _AHEAD
         missing = min(missing, self._trials_left())
         if missing > 0:
             self.requests.ask(missing)
             self.output.send(CommandType.RequestTrialJobs, str(missing))
+
+    @property
+    def _may_ask_ahead(self) -> bool:
+        """Whether trials may wait for a slot: none of them would be another one if it was asked for later."""
+        return (
+            self._trials_are_short
+            and not self.state.tuner_learns
+            and self.requests.has_more
+            and not self.families.are_on
+        )
 
     def _free_slots(self) -> int:
         """Return for how many slots there is no trial."""
@@ -190,6 +207,8 @@ class Course:
         """End a trial for good; its result counts, and its failure may end the experiment."""
         self.trials.end(trial, verdict)
         self.requests.has_news = True
+        began, ended = trial.start_time, trial.end_time
+        self._trials_are_short = began is not None and ended is not None and ended - began <= _SHORT
         if trial.status is TrialStatus.SUCCEEDED and not self.families.are_on:
             self.best.add(trial)
         if trial.status is TrialStatus.FAILED:

@@ -76,10 +76,14 @@ class AttemptEvent(TrialEvent):
 
 @dataclass(slots=True)
 class DispatcherReady(Event):
-    """The dispatcher has replied Initialized and takes requests; `any_results` are the kinds that need no number."""
+    """The dispatcher has replied Initialized and takes requests.
+
+    `any_results` are the kinds of results that need no number; a tuner that never `learns` can be asked ahead.
+    """
 
     wants_periodical: bool = True
     any_results: tuple[str, ...] = ()
+    learns: bool = True
 
 
 @dataclass(slots=True)

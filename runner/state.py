@@ -24,6 +24,7 @@ class ExperimentState:
         self.is_ready = False  # the dispatcher takes requests
         self.wants_periodical = True  # the dispatcher wants intermediate results
         self.any_results: tuple[str, ...] = ()  # the kinds of results that need no number
+        self.tuner_learns = True  # proposals may depend on results
 
     @property
     def may_start(self) -> bool:

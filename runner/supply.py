@@ -29,6 +29,7 @@ class Supply:
         """Handle a dispatcher that is ready; with the first one the experiment begins."""
         self._state.wants_periodical = event.wants_periodical
         self._state.any_results = event.any_results
+        self._state.tuner_learns = event.learns
         if self._state.is_ready or self._state.is_ending:
             return
         self._state.is_ready = True

@@ -22,6 +22,8 @@ class BatchTuner(Tuner):
     [{'x': 1}, {'x': 5}]
     """
 
+    learns = False
+
     def __init__(self) -> None:
         self._queue: list[dict[str, Any]] = []
 

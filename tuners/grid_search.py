@@ -23,6 +23,8 @@ class GridSearchTuner(NonRepeatingTuner):
     [4.0, 2.0, 6.0, 1.0, 3.0, 5.0, 7.0]
     """
 
+    learns = False
+
     def __init__(self, optimize_mode: str | None = None) -> None:
         """Ignore `optimize_mode`, which configs written for NNI may pass."""
 

@@ -36,6 +36,8 @@ class QMCTuner(RandomTuner):
     [0.0, 4.0, 2.0, 6.0]
     """
 
+    learns = False
+
     def __init__(
         self,
         sequence: str = "sobol",

@@ -27,6 +27,8 @@ class RandomTuner(NonRepeatingTuner):
     [0, 1, 2]
     """
 
+    learns = False
+
     def __init__(self, seed: int | None = None, optimize_mode: str | None = None) -> None:
         self._rng = np.random.default_rng(seed_of(seed))
 

@@ -43,6 +43,8 @@ class Tuner(CheckpointFolder):
 
     #: True to receive every intermediate result, "with an assessor" to receive them only if there is one.
     wants_periodical: bool | Literal["with an assessor"] = False
+    #: False if proposals do not depend on results: while trials are short, some are asked for ahead. Not inherited.
+    learns: bool = True
     #: Constraints between parameters, as last given to `update_constraints`.
     constraints: Sequence[str] = ()
     _accept_customized: bool = False

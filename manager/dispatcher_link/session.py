@@ -9,6 +9,7 @@ again, and gets only the results so far.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,12 @@ Recall = Callable[[SavedState | None], Conversation]
 
 CHECKPOINT_UNUSABLE = 3
 """The exit code of a dispatcher that cannot use the checkpoint it was given."""
+
+# What a tuner that does not learn only notes. It waits for so many others, or so many seconds, to leave in one write:
+# each write wakes the dispatcher up. A longer queue would cause a warning there.
+_NOTED = frozenset((CommandType.ReportMetricData, CommandType.TrialEnd))
+_MOST_UNSENT = 18
+_LONGEST_UNSENT = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +90,10 @@ class DispatcherSession:
         self._replaced: DispatcherProcess | None = None
         self._heartbeat: Heartbeat | None = None
         self._sent = 0
+        self._is_eager = True  # every command leaves at once
+        self._unsent = bytearray()
+        self._unsent_count = 0
+        self._flushing: asyncio.TimerHandle | None = None
         self._answered = 0
         self._new_replies: list[Record] = []
         self._new_checkpoints: list[SavedState] = []
@@ -148,7 +159,8 @@ class DispatcherSession:
 
     def _disown(self) -> None:
         """Ignore the present process from now on, and send it nothing."""
-        self._is_ready = False
+        self._is_ready, self._is_eager = False, True
+        self._forget_unsent()
         if self._heartbeat is not None:
             self._heartbeat.stop()
         if self._process is not None:
@@ -176,6 +188,7 @@ class DispatcherSession:
         if self._replaced is not None:
             await self._replaced.kill()
         if self._process is not None:
+            self.flush()
             await self._process.terminate(timeout)
 
     @property
@@ -195,13 +208,31 @@ class DispatcherSession:
         return numbered
 
     def write(self, commands: Iterable[Command]) -> None:
-        """Send committed commands."""
-        data = bytearray()
+        """Send committed commands; what a plug-in that does not learn would only note may wait for the next ones."""
+        is_urgent = self._is_eager
         for command in commands:
             self._note_queues(command)
-            data += command.frame()
-        if data and self._process is not None:
-            self._process.write(bytes(data))
+            self._unsent += command.frame()
+            self._unsent_count += 1
+            is_urgent = is_urgent or command.type not in _NOTED
+        if is_urgent or self._unsent_count >= _MOST_UNSENT:
+            self.flush()
+        elif self._unsent and self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(_LONGEST_UNSENT, self.flush)
+
+    def flush(self) -> None:
+        """Send the commands that wait, in one write."""
+        unsent = bytes(self._unsent)
+        self._forget_unsent()
+        if unsent and self._process is not None:
+            self._process.write(unsent)
+
+    def _forget_unsent(self) -> None:
+        self._unsent.clear()
+        self._unsent_count = 0
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
 
     def _note_queues(self, command: Command) -> None:
         """Note which queues a command goes to."""
@@ -274,7 +305,9 @@ class DispatcherSession:
             self._heartbeat.start()
         wants_periodical = bool(self._periodical_queues)
         any_results = tuple(facts.get("any_results", ()))
-        ready = DispatcherReady(self._now(), wants_periodical, any_results, cause="dispatcher")
+        learns = facts.get("learns", True)
+        self._is_eager = learns or wants_periodical
+        ready = DispatcherReady(self._now(), wants_periodical, any_results, learns, cause="dispatcher")
         self._listener.on_event(ready)
 
     def _take_checkpoint(self, saved: dict[str, Any]) -> None:

@@ -10,8 +10,18 @@ from typing import Any
 import pytest
 
 from pitchpipe.assessors import Assessor, AssessResult, ThresholdAssessor
+from pitchpipe.dispatcher.stopping import StopRule
 from pitchpipe.protocol import CommandType
-from pitchpipe.tuners import ASHATuner, NoMoreTrialError, RandomTuner, Suggestion, Tuner
+from pitchpipe.tuners import (
+    ASHATuner,
+    BatchTuner,
+    GridSearchTuner,
+    NoMoreTrialError,
+    QMCTuner,
+    RandomTuner,
+    Suggestion,
+    Tuner,
+)
 
 PATIENCE_S = 20.0
 
@@ -84,7 +94,7 @@ class JudgeOfFinals(Judge):
 
 
 def test_initialized_tells_a_peer_what_is_wanted(host):
-    wanted = {"protocol": 1, "periodical_queues": [], "any_results": ["FINAL", "PERIODICAL"]}
+    wanted = {"protocol": 1, "periodical_queues": [], "any_results": ["FINAL", "PERIODICAL"], "learns": True}
     assert host(Recorder()).initialize() == wanted
     assert host(Recorder(), Judge()).initialize() == {**wanted, "periodical_queues": ["assessor"]}
 
@@ -106,6 +116,21 @@ class Unpacking(RandomTuner):
 )
 def test_results_that_only_methods_of_the_user_get_may_be_anything(tuner, assessor, kinds, host):
     assert host(tuner, assessor).initialize()["any_results"] == kinds
+
+
+@pytest.mark.parametrize("tuner", [RandomTuner(), QMCTuner(), GridSearchTuner(), BatchTuner()])
+def test_tuner_that_does_not_learn_may_be_asked_ahead(tuner, host):
+    space = {"x": {"_type": "choice", "_value": [{"lr": 1}, {"lr": 2}]}}
+    assert host(tuner).initialize(space)["learns"] is False
+
+
+def test_tuner_that_inherits_that_it_does_not_learn_may_learn(host):
+    assert host(Unpacking()).initialize()["learns"] is True
+
+
+def test_tuner_whose_search_ends_by_a_rule_is_not_asked_ahead(host):
+    rule = StopRule({"expectedGainBelow": "noise", "minTrials": 5}, [{"direction": "minimize"}])
+    assert host(RandomTuner(), stop_rule=rule).initialize()["learns"] is True
 
 
 def test_initialized_is_empty_for_another_manager(host):

@@ -6,7 +6,7 @@ import json
 
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
-from pitchpipe.runner.effects import Finish, StopTrial
+from pitchpipe.runner.effects import Finish, StartTrial, StopTrial
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
@@ -155,3 +155,46 @@ def test_failures_after_a_success_do_not_end_the_experiment() -> None:
         driver.propose(x=number)
         driver.end(driver.runner.get_trials()[-1], exit_code=1)
     assert driver.runner.status is ExperimentStatus.RUNNING
+
+
+def test_tuner_that_does_not_learn_is_asked_ahead_while_trials_are_short() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial(learns=False)
+    driver.now += 0.05
+    assert sent(driver.succeed(trial), CommandType.RequestTrialJobs) == [17]
+    for number in range(17):
+        driver.propose(x=number)
+    asked = []
+    for trial in driver.runner.get_trials()[1:10]:
+        driver.start(trial)
+        effects = driver.succeed(trial)
+        assert [effect.order.sequence_id for effect in of_type(effects, StartTrial)] == [trial.sequence_id + 1]
+        asked += sent(effects, CommandType.RequestTrialJobs)
+    assert asked == [8]  # at once, when half of those that waited are left
+
+
+def test_tuner_that_learns_is_asked_for_what_can_run() -> None:
+    driver = Driver(trial_concurrency=1)
+    assert sent(driver.succeed(driver.running_trial()), CommandType.RequestTrialJobs) == [1]
+
+
+def test_nothing_is_asked_ahead_of_long_trials() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial(learns=False)
+    driver.now += 0.2
+    assert sent(driver.succeed(trial), CommandType.RequestTrialJobs) == [1]
+
+
+def test_nothing_is_asked_ahead_of_max_trial_number() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=5)
+    assert sent(driver.succeed(driver.running_trial(learns=False)), CommandType.RequestTrialJobs) == [4]
+
+
+def test_tuner_that_had_nothing_more_is_asked_for_what_can_run() -> None:
+    driver = Driver(trial_concurrency=1)
+    driver.succeed(driver.running_trial(learns=False))
+    driver.propose(x=2)
+    driver.handle(happened.NoMoreParameters(driver.now))
+    last = driver.runner.get_trials()[-1]
+    driver.start(last)
+    assert sent(driver.succeed(last), CommandType.RequestTrialJobs) == [1]

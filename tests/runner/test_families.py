@@ -294,3 +294,13 @@ def test_without_repeats_nothing_is_marked() -> None:
     assert repeat_of(trial.record) is None
     assert "repeat" not in sent(driver.effects, CommandType.TrialEnd)[0]
     assert trial.status is TrialStatus.SUCCEEDED
+
+
+def test_nothing_is_asked_ahead_of_repeats() -> None:
+    driver = repeating(Repeats(2, race=False), trial_concurrency=1)
+    driver.ready(learns=False)
+    driver.propose(x=1)
+    for trial in driver.runner.get_trials():
+        driver.start(trial)
+        driver.succeed(trial)
+    assert {each for each in sent(driver.effects, CommandType.RequestTrialJobs)} == {1}

@@ -13,7 +13,7 @@ from pitchpipe.runner.recording import event_of, recorded
 from .driver import EVENT_KINDS
 
 EVENTS = [
-    happened.DispatcherReady(1.0, False),
+    happened.DispatcherReady(1.0, False, ("FINAL",), False),
     happened.ParametersArrived(1.0, 0, "{}"),
     happened.NoMoreParameters(1.0),
     happened.KillVerdict(1.0, "AbCdE", "slow"),

@@ -103,9 +103,9 @@ class RunnerMachine(RuleBasedStateMachine):
             assert payload["sequence"] >= self.unsent.get(payload["trial_job_id"], 0)
             self.unsent[payload["trial_job_id"]] = payload["sequence"] + 1
 
-    @rule()
-    def ready(self) -> None:
-        self.handle(happened.DispatcherReady(self.now))
+    @rule(learns=st.booleans())
+    def ready(self, learns: bool) -> None:
+        self.handle(happened.DispatcherReady(self.now, learns=learns))
 
     @precondition(lambda self: self.answered < self.asked)
     @rule()
@@ -184,7 +184,7 @@ class RunnerMachine(RuleBasedStateMachine):
         if old.status is not ExperimentStatus.STOPPING:  # an experiment that was stopping does not continue
             self.check_replay()
             self.begin_recording(new)
-            self.handle(happened.DispatcherReady(self.now))
+            self.handle(happened.DispatcherReady(self.now, learns=False))
 
     @precondition(lambda self: self.started)
     @rule(data=st.data())

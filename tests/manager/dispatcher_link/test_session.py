@@ -64,6 +64,7 @@ while data := os.read(3, 65536):
             say("PR", {"queue": queue, "n": n})
 """
 
+FORGETFUL = ["ID", {"protocol": 1, "periodical_queues": [], "learns": False}]
 READY = ["ID", {"protocol": 1, "periodical_queues": ["assessor"]}]
 
 
@@ -508,5 +509,67 @@ def test_nothing_is_awaited_from_a_missing_assessor(named: list[str], at_table: 
         table.send(SendCommand(CommandType.TrialEnd, "{}"))
         assert not table.session.has_answered_all
         await table.answered()
+
+    at_table(play)
+
+
+def test_what_a_tuner_only_notes_leaves_with_the_next_request(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[FORGETFUL], GE=[parameters(0)])
+        await table.session.start(nothing)
+        table.send(IN)
+        await table.until(lambda: table.kinds() == ["DispatcherReady"])
+        await table.answered()
+        written = []
+        write, table.session._process.write = table.session._process.write, written.append
+        table.send(EN)
+        table.send(EN)
+        assert written == [] and not table.session.has_answered_all
+        table.send(GE)
+        assert [data.count(b"EN") for data in written] == [2]
+        write(written[0])
+        await table.answered()
+        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN", "3 EN", "4 GE"]
+
+    at_table(play)
+
+
+def test_what_a_tuner_only_notes_leaves_soon(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[FORGETFUL])
+        await table.session.start(nothing)
+        table.send(IN)
+        await table.answered()
+        table.send(EN)
+        await table.answered()
+        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN"]
+
+    at_table(play)
+
+
+def test_end_of_the_session_sends_what_waits(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[FORGETFUL])
+        await table.session.start(nothing)
+        table.send(IN)
+        await table.answered()
+        table.send(EN)
+        await table.session.terminate(PATIENCE_S)
+        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN"]
+
+    at_table(play)
+
+
+def test_peer_that_is_replaced_gets_nothing_that_its_record_holds(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[FORGETFUL])
+        await table.session.start(nothing)
+        record = table.send(IN)
+        await table.answered()
+        record += table.send(EN)
+        await table.session.restart(lambda saved: Conversation(record))
+        await table.until(lambda: len(table.events) == 2)
+        await table.answered()
+        assert [line[:4] for line in table.heard()] == ["", "1 IN", "", "1 IN", "2 EN"]
 
     at_table(play)
