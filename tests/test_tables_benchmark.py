@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,9 +21,10 @@ MODULES = (
     "run",
     "runs",
     "scores",
+    "versions",
     "volumes",
+    "worker",
 )
-MODULES += ("worker",)
 TWO = {"ideal": [0.0, 0.0], "worst": [1.0, 1.0], "volume": 0.5}
 
 
@@ -114,6 +116,43 @@ def test_optimisers_are_compared_on_the_tasks_that_all_have_run(module: Any) -> 
     assert "| Random | +50.00 (+50.00 to +50.00) | 1 / 0 / 0 |" in list(scores.differences(found))
 
 
+def test_optimisers_are_compared_on_the_seeds_that_all_have_run(module: Any) -> None:
+    definitions, scores = module("definitions"), module("scores")
+    rows = [row("x", "Auto", [[0.5, 0.5]], **TWO), row("x", "Random", [[0.5, 0.5]], **TWO)]
+    rows.append({**row("x", "Auto", [[0.0, 0.0]], **TWO), "seed": 1})
+    found = scores.scores_of(rows, ["Auto", "Random"], definitions.TABLES["hpo-2"], None, [1.0])
+    assert [one.tasks["x"].tolist() for one in found] == [[[50.0]], [[50.0]]]
+
+
+def test_version_of_our_tuners_follows_their_source(
+    module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = module("versions")
+    assert versions.version_of("optuna-tpe") == versions.version_of("optuna-nsga2") == "optuna 5.0.0"
+    assert versions.version_of("Auto") == versions.version_of("Random")
+    for room in ("plugins", "search_space", "tuners/auto", "manager"):
+        (tmp_path / room).mkdir(parents=True)
+        (tmp_path / room / "one.py").write_text("x = 1")
+
+    def digest() -> str:
+        spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+        monkeypatch.setattr(versions, "find_spec", lambda _: spec)
+        versions._digest.cache_clear()
+        return versions.version_of("Auto")
+
+    before = digest()
+    (tmp_path / "manager" / "one.py").write_text("x = 2")
+    assert digest() == before
+    (tmp_path / "tuners" / "auto" / "one.py").write_text("x = 2")
+    assert digest() != before
+
+
+def test_values_are_kept_in_as_many_digits_as_the_score_needs(module: Any) -> None:
+    tables, rounded = module("definitions").TABLES, module("runs")._rounded
+    assert rounded([1.23456789, 1e-9], tables["bayesmark"].digits) == [1.23457, 1e-9]
+    assert rounded([1007.00000000123], tables["bbob"].digits) == [1007.00000000123]
+
+
 def test_subset_is_drawn_before_patterns_choose_and_grows_at_its_end(module: Any) -> None:
     chosen, names = module("run").chosen, [f"{model}_{n:02}" for model in "abc" for n in range(10)]
     few, more = (chosen(names, count, ["*"]) for count in (6, 12))
@@ -160,7 +199,7 @@ def test_command_resumes_and_loses_only_what_was_cut_off(tree: Path, tmp_path: P
     words += ["--optimisers", "TPE", "Random", "--results", str(tmp_path)]
     first = run(tree, *words)
     assert first.returncode == 0, first.stderr
-    assert "1 of 1 tasks, 2 seeds" in first.stdout
+    assert "1 of 1 tasks, 2 of 2 searches of each optimiser" in first.stdout
     assert "| TPE | 2 |" in first.stdout
     path = tmp_path / "formulas.jsonl"
     lines = path.read_text().splitlines(keepends=True)
@@ -180,6 +219,35 @@ def test_command_resumes_and_loses_only_what_was_cut_off(tree: Path, tmp_path: P
         return [line.split(" | ")[:6] for line in text.splitlines() if line.startswith("| ")]
 
     assert scores(second.stdout) == scores(first.stdout)
+
+
+def test_searches_are_moved_into_the_repository_and_count_until_the_optimiser_changes(
+    tree: Path, tmp_path: Path
+) -> None:
+    new, kept = tmp_path / "new" / "formulas.jsonl", tmp_path / "kept" / "formulas.jsonl"
+    words = ["formulas", "--quick", "--budget", "8", "--optimisers", "TPE", "Random"]
+    words += ["--results", str(new.parent), "--kept", str(kept.parent)]
+    first = run(tree, *words)
+    moved = run(tree, *words, "--print-only", "--keep")
+    assert moved.stdout == first.stdout, moved.stderr
+    assert moved.stderr == f"{kept}: 2 searches\n"
+    assert not new.exists()
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert [(line["task"], line["optimiser"], line["seed"]) for line in lines] == [
+        ("convex", "Random", 0),
+        ("convex", "TPE", 0),
+    ]
+    again = run(tree, *words)
+    assert (again.stdout, again.stderr) == (first.stdout, "")
+    lines[1]["version"] = "tuners of last year"
+    kept.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    outdated = run(tree, *words, "--print-only")
+    assert outdated.stderr == "left out, because another version ran them: 1 of TPE\n"
+    assert "| TPE |" not in outdated.stdout
+    renewed = run(tree, *words)
+    assert renewed.stderr == "TPE on convex\n"
+    run(tree, *words, "--print-only", "--keep")
+    assert "last year" not in kept.read_text()
 
 
 def test_peer_runs_in_its_own_environment(tree: Path, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ class Table:
     per_dimension: bool = False
     seeds: int = 3
     needs_scale: bool = False
+    digits: int = 6  # of the values that are kept
 
     def evaluations(self, row: Row) -> int:
         """Return the evaluations that a search may have; it has fewer if its search space has."""
@@ -116,6 +117,7 @@ TABLES = {
         per_dimension=True,
         optimisers=_SCALAR,
         score=_targets,
+        digits=17,  # targets are up to 1e-8 above the minimum
         quick_task="f01_d02",
         quick_budget=15,
     ),
@@ -126,6 +128,7 @@ TABLES = {
         per_dimension=True,
         optimisers=_SCALAR,
         score=_targets,
+        digits=17,  # targets are up to 1e-8 above the minimum
         quick_task="f01_d05",
         quick_budget=6,
     ),

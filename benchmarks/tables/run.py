@@ -7,14 +7,14 @@
     python -m benchmarks.tables formulas --quick                seconds, without any download
 
 The tables: bayesmark, bbob, bbob-mixint, bbob-biobj-mixint, hpo-2, hpo-3, formulas. The libraries are installed by pip
-into environments of their own (`--environments`) when they are first needed. Searches are kept (`--results`): what was
-run is not run again, so a run may be interrupted and extended. The tables go to stdout as Markdown.
+into environments of their own (`--environments`) when they are first needed. What was run is not run again, so a run
+may be interrupted and extended: `results/` beside this file has the searches of the repository, `--results` those run
+since then, and `--keep` moves these to those. The tables go to stdout as Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import sys
 from collections.abc import Sequence
@@ -38,13 +38,14 @@ def main() -> int:
     """Run what is missing, then print the tables."""
     options = _options()
     table = TABLES[options.table]
-    runs = Runs(
-        options.table, table, options.results / f"{options.table}.jsonl", Environments(options.environments)
-    )
+    kept, new = (folder / f"{options.table}.jsonl" for folder in (options.kept, options.results))
+    runs = Runs(options.table, table, kept, new, Environments(options.environments))
     try:
         plan = _plan(options, runs)
         if not options.print_only:
             runs.run(plan)
+        if options.keep:
+            print(f"{kept}: {runs.keep()} searches", file=sys.stderr)
     except (EnvironmentUnavailable, ValueError) as error:
         print(f"python -m benchmarks.tables: {error}", file=sys.stderr)
         return 1
@@ -60,7 +61,7 @@ def _plan(options: argparse.Namespace, runs: Runs) -> Plan:
     if table.needs_scale and options.baseline is None and "Random" not in optimisers:
         optimisers.append("Random")  # its points make the scale
     return Plan(
-        tasks=chosen(_names(runs), options.subset, patterns),
+        tasks=chosen(_names(runs, options), options.subset, patterns),
         optimisers=optimisers,
         seeds=range(options.seeds or (1 if quick else table.seeds)),
         budget=options.budget or (table.quick_budget if quick else table.budget),
@@ -68,7 +69,9 @@ def _plan(options: argparse.Namespace, runs: Runs) -> Plan:
     )
 
 
-def _names(runs: Runs) -> list[str]:
+def _names(runs: Runs, options: argparse.Namespace) -> list[str]:
+    if options.print_only and options.subset is None:
+        return sorted({row["task"] for row in runs.all()})  # needs no library of the table
     with Tasks(runs.environments.python(runs.table.environment), runs.name) as tasks:
         return tasks.ask("list")
 
@@ -93,7 +96,11 @@ def _print(options: argparse.Namespace, runs: Runs, plan: Plan) -> None:
         return
     tasks = list(scores[0].tasks)
     print(f"{runs.name}: {runs.table.about}")
-    print(f"{len(tasks)} of {len(plan.tasks)} tasks, {len(plan.seeds)} seeds, load {os.getloadavg()[1]:.1f}")
+    searches = sum(map(len, scores[0].tasks.values()))
+    all_searches = len(plan.tasks) * len(plan.seeds)
+    print(f"{len(tasks)} of {len(plan.tasks)} tasks, {searches} of {all_searches} searches of each optimiser")
+    for optimiser, count in runs.outdated().items():
+        print(f"left out, because another version ran them: {count} of {optimiser}", file=sys.stderr)
     print("\n" + "\n".join(summary(scores, _SHARES)))
     print("\n" + "\n".join(differences(scores)))
     if runs.name == "bbob" and not options.quick:
@@ -131,6 +138,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--by-task", action="store_true", help="print the score of each task, too")
     parser.add_argument("--plot", type=Path, help="an SVG file to draw; needs matplotlib")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "tables")
+    parser.add_argument("--keep", action="store_true", help="move what was run into the repository's file")
+    parser.add_argument(
+        "--kept", type=Path, default=Path(__file__).parent / "results", help=argparse.SUPPRESS
+    )
     parser.add_argument("--environments", type=Path, default=_ROOT / ".tables")
     parser.add_argument("--quick", action="store_true", help="one task, one seed, few evaluations")
     return parser.parse_args()

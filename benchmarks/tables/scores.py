@@ -33,24 +33,20 @@ class Scores:
 def scores_of(
     rows: Sequence[Row], optimisers: Sequence[str], table: Table, scale: Scale, shares: Sequence[float]
 ) -> list[Scores]:
-    """Return the scores of each optimiser that has searches, on the tasks that all of these have run."""
+    """Return the scores of each optimiser that has searches, on the tasks and seeds that all of these have run."""
     found = [one for one in optimisers if any(row["optimiser"] == one for row in rows)]
-    ran = [{row["task"] for row in rows if row["optimiser"] == one} for one in found]
-    tasks = sorted(set.intersection(*ran)) if ran else []
-    return [_scores(one, tasks, rows, table, scale, shares) for one in found] if tasks else []
+    ran = [{(row["task"], row["seed"]) for row in rows if row["optimiser"] == one} for one in found]
+    shared = set.intersection(*ran) if ran else set()
+    compared = [row for row in rows if (row["task"], row["seed"]) in shared]
+    return [_scores(one, compared, table, scale, shares) for one in found] if shared else []
 
 
 def _scores(
-    optimiser: str,
-    tasks: Sequence[str],
-    rows: Sequence[Row],
-    table: Table,
-    scale: Scale,
-    shares: Sequence[float],
+    optimiser: str, rows: Sequence[Row], table: Table, scale: Scale, shares: Sequence[float]
 ) -> Scores:
     by_task: dict[str, np.ndarray] = {}
     seconds: list[float] = []
-    for task in tasks:
+    for task in sorted({row["task"] for row in rows}):
         own = [row for row in rows if (row["optimiser"], row["task"]) == (optimiser, task)]
         own.sort(key=lambda row: row["seed"])
         seconds += [row["seconds"] / len(row["values"]) for row in own]

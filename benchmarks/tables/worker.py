@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from environments import clean
 __all__ = ["Tasks", "search"]
 
 _SERVER = Path(__file__).parent / "tasks" / "server.py"
-_PACKAGES = {"optuna-": "optuna", "skopt": "scikit-optimize", "hebo": "HEBO"}
 
 
 class Tasks:
@@ -78,15 +76,10 @@ def main() -> None:
     request = json.loads(sys.argv[1])
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    package = next(
-        (one for prefix, one in _PACKAGES.items() if request["optimiser"].startswith(prefix)), "pitchpipe"
-    )
-    kept = {key: request[key] for key in ("table", "task", "optimiser", "budget")}
+    kept = {key: request[key] for key in ("task", "optimiser", "budget", "version")}
     with Tasks(request["python"], request["table"]) as tasks:
         for seed in request["seeds"]:
-            row = kept | {"seed": seed, "version": metadata.version(package)}
-            row |= search(tasks, request, seed)
-            print(json.dumps(row), file=answer, flush=True)
+            print(json.dumps(kept | {"seed": seed} | search(tasks, request, seed)), file=answer, flush=True)
 
 
 if __name__ == "__main__":
