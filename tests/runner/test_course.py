@@ -168,7 +168,9 @@ def test_tuner_that_does_not_learn_is_asked_ahead_while_trials_are_short() -> No
     for trial in driver.runner.get_trials()[1:10]:
         driver.start(trial)
         effects = driver.succeed(trial)
-        assert [effect.order.sequence_id for effect in of_type(effects, StartTrial)] == [trial.sequence_id + 1]
+        assert [effect.order.sequence_id for effect in of_type(effects, StartTrial)] == [
+            trial.sequence_id + 1
+        ]
         asked += sent(effects, CommandType.RequestTrialJobs)
     assert asked == [8]  # at once, when half of those that waited are left
 

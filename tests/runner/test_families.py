@@ -303,4 +303,4 @@ def test_nothing_is_asked_ahead_of_repeats() -> None:
     for trial in driver.runner.get_trials():
         driver.start(trial)
         driver.succeed(trial)
-    assert {each for each in sent(driver.effects, CommandType.RequestTrialJobs)} == {1}
+    assert set(sent(driver.effects, CommandType.RequestTrialJobs)) == {1}

@@ -524,7 +524,8 @@ def test_what_a_tuner_only_notes_leaves_with_the_next_request(at_table: Any) -> 
         write, table.session._process.write = table.session._process.write, written.append
         table.send(EN)
         table.send(EN)
-        assert written == [] and not table.session.has_answered_all
+        assert written == []
+        assert not table.session.has_answered_all
         table.send(GE)
         assert [data.count(b"EN") for data in written] == [2]
         write(written[0])
