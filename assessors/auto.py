@@ -1,11 +1,12 @@
-"""The cautious rule: successive halving where early results are known to foretell the final ones.
+"""The default rule: successive halving that needs no number of steps, or only hopeless trials.
 
-The rungs are those of ASHA (Li et al., MLSys 2020). What it adds is a reason to trust them, taken from the trials that
-ran to their end: at each rung, Spearman's rank correlation between their results there and their final ones.
+The rungs are those of ASHA (Li et al., MLSys 2020). How long trials are, and whether their reports foretell their final
+results, is learned from the trials themselves.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -16,50 +17,88 @@ from ..plugins import loss_sign
 from ..protocol import main_objective, objectives_of
 from .base import Assessor, AssessResult
 from .gains import GainReader, Gains, counted
+from .rungs import levels
 
 __all__ = ["AutoAssessor"]
 
 _ETA = 3
-_FEWEST = 4  # trials that ran to their end, before any other is stopped at a rung
+_LIMIT = 12  # trials that ended without a final result, before a good one is left to run to its end
+_FEWEST = 4  # finished trials that a comparison of early and final results needs
 _MEMORY = 100  # of these trials, the latest
-_FORETELLS = 0.3  # the least rank correlation of a rung that is judged at
-_SHARE = 0.5  # of the shortest of these trials: there is no judgement later, where little is left to save
+_FORETELLS = 0.3  # the least rank correlation, where final results are something else than the reports
+_EQUAL = 0.01  # of the range of a trial's results: so near to one of them, its final result is one of them
+_RUNG_SHARE = 0.5  # of the shortest finished trial: there is no rung later, where little is left to save
+_STAGE_SHARES = (
+    0.25,
+    0.8,
+)  # the same, where only hopeless trials are stopped; early stops would tell a model little
+_CAUTION = 1.3  # times the largest change seen
+_MARGIN = 0.1  # of the distance of the best to the median: how far behind the best a hopeless trial stays
+# Counts of results: 1, 2, 3, 4, 5, 7, 9, 12 ...; at the rungs (1, 3, 9, 27 ...) trials are compared with each other.
+_STAGES = levels(1, _ETA**0.25, 2**40)
+_RUNGS = [_STAGES.index(level) for level in levels(1, _ETA, 2**40)]
 
 
-@dataclass(slots=True)
+@dataclass(kw_only=True, slots=True)
 class _Trial:
-    """A trial: how many results it has made, its gain at each rung it has reached, and its final gain."""
+    """A trial: its results so far as gains (count, best, lowest, last, one for each stage), and its final gain."""
 
     count: int = 0
+    lowest: float = math.inf
+    best: float = -math.inf
+    last: float = -math.inf
     gains: list[float] = field(default_factory=list)
-    final: float | None = None
+    rungs: int = 0  # at which it was judged
+    final: float = -math.inf
+
+    def follow(self, gain: float) -> None:
+        """Note a result."""
+        self.last, self.best, self.lowest = gain, max(self.best, gain), min(self.lowest, gain)
+
+    @property
+    def ends_as_reported(self) -> bool:
+        """Whether the final result is the last or the best one that was reported."""
+        nearest = min((self.last, self.best), key=lambda gain: abs(self.final - gain))
+        return self.final == nearest or abs(self.final - nearest) <= _EQUAL * (self.best - self.lowest)
 
 
 class AutoAssessor(Assessor):
-    """Stops a trial that is not among the best third at a rung, where early results foretell final ones.
+    """Stops a trial that is not among the best third at a rung; with `hopeless_only`, one that cannot become the best.
 
-    The rungs are 1, 3, 9, 27 ... results. A rung is judged at once four trials have run to their end, twice as many
-    results as at the rung and more, and the rank correlation between their results at the rung and their final results
-    is at least 0.3. So trials that report something else than their final result on the way, or the other way round,
-    are not stopped. With several objectives, or limits on outcomes, no trial is.
+    The rungs are 1, 3, 9, 27 ... results. One is used as soon as there are two trials and one has gone beyond it; once
+    trials have finished, up to half of the shortest. The very first trial at a later rung is stopped: one continues
+    from there if it is better than another. After 12 trials without a final result, the next good one is left to run
+    to its end. Where final results are something else than the last or the best report, a rung is used only if four
+    finished trials show a rank correlation of at least 0.3.
+
+    With `hopeless_only`, a trial is stopped between a quarter and four fifths of the shortest finished trial, if 1.3
+    times the largest change that finished trials made after that point would leave it clearly behind the best final
+    result. Four trials must have finished.
+
+    With several objectives, or limits on outcomes, no trial is stopped.
 
     >>> rule = AutoAssessor(optimize_mode="maximize")
-    >>> for level in (0.5, 0.6, 0.7, 0.8):
-    ...     _ = rule.assess_trial(str(level), [level - 0.2]), rule.assess_trial(str(level), [level - 0.2, level])
-    ...     rule.receive_trial_result(str(level), level)
-    ...     rule.trial_end(str(level), success=True)
-    >>> rule.assess_trial("bad", [0.1])
-    <AssessResult.Bad: False>
+    >>> for level in (0.5, 0.6, 0.7):
+    ...     verdict = [rule.assess_trial(str(level), [level, level + 0.1][:n]) for n in (1, 2)]
+    >>> rule.reason, rule.assess_trial("bad", [0.1])
+    (None, <AssessResult.Bad: False>)
     >>> rule.reason
-    '0.1 is not among the best 1 of 5 after 1 result; results there foretell the final ones (rank correlation 1.00)'
+    '0.1 is not among the best 1 of 4 after 1 result'
     """
 
-    def __init__(self, optimize_mode: str = "maximize") -> None:
+    def __init__(self, optimize_mode: str = "maximize", hopeless_only: bool = False) -> None:
+        if not isinstance(hopeless_only, bool):
+            raise ValueError(f"hopeless_only must be true or false, not {hopeless_only!r}")
         self._reader = GainReader(-loss_sign(optimize_mode))
+        self._hopeless_only = hopeless_only
         self._is_off = False
-        self._rungs: list[Gains] = []
+        self._stages: list[Gains] = []
         self._running: dict[str, _Trial] = {}
         self._finished: deque[_Trial] = deque(maxlen=_MEMORY)
+        self._best = -math.inf  # of all final results
+        self._farthest = 0  # the most results of a trial
+        self._unfinished = 0  # trials that ended without a final result
+        self._probe: str | None = None  # runs to its end, so that the first final result comes
         self.reason: str | None = None
 
     def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
@@ -70,21 +109,22 @@ class AutoAssessor(Assessor):
         self._reader = GainReader(-main.sign, main.name)
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
-        """Return Bad when the trial is not among the best third at a rung that is judged at, else Good."""
+        """Return Bad when the trial is worth no more time, else Good."""
         self.reason = None
         if self._is_off or not trial_history:
             return AssessResult.Good
         self._reader.check(trial_history[-1])
         trial = self._running.setdefault(trial_job_id, _Trial())
         if len(trial_history) <= trial.count:  # a new attempt, or the call was repeated
-            self._restart(trial)
-        trial.count = len(trial_history)
-        while _ETA ** len(trial.gains) <= trial.count:
-            rung = len(trial.gains)
-            gain = self._reader.read(trial_history, _ETA**rung - 1)
-            self._enter(rung, gain)
-            trial.gains.append(gain)
-            self.reason = self.reason or self._objection(rung, gain)
+            self._restart(trial_job_id)
+            trial = self._running[trial_job_id]
+        reached = self._follow(trial, trial_history)
+        if self._hopeless_only:
+            self.reason = self._why_hopeless(trial, len(trial.gains) - 1) if reached else None
+        elif trial_job_id != self._probe:
+            self.reason = self._why_behind(trial)
+            if self.reason and self._needs_probe(trial):
+                self._probe, self.reason = trial_job_id, None
         return AssessResult(self.reason is None)
 
     def receive_trial_result(self, trial_job_id: str, value: Any) -> None:
@@ -94,45 +134,100 @@ class AutoAssessor(Assessor):
             trial.final = self._reader.read([value], 0)
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Compare early and final results of the trial, if it succeeded."""
+        """Learn from the trial, if it succeeded, how long trials are and what their reports foretell."""
         trial = self._running.pop(trial_job_id, None)
-        if trial is not None and success and trial.final is not None:
+        if self._probe == trial_job_id:
+            self._probe = None
+        if trial is None:
+            return
+        if success and trial.final > -math.inf:
             self._finished.append(trial)
+            self._best = max(self._best, trial.final)
+        else:
+            self._unfinished += 1
 
-    def _restart(self, trial: _Trial) -> None:
-        for rung, gain in enumerate(trial.gains):
-            self._rungs[rung].remove(gain)
-        trial.gains = []
+    def _follow(self, trial: _Trial, history: list[Any]) -> bool:
+        """Note the new results of a trial; return whether it reached a stage."""
+        known = len(trial.gains)
+        for place in range(trial.count, len(history)):
+            gain = self._reader.read(history, place)
+            trial.follow(gain)
+            if place + 1 == _STAGES[len(trial.gains)]:
+                self._enter(len(trial.gains), gain)
+                trial.gains.append(gain)
+        trial.count = len(history)
+        self._farthest = max(self._farthest, trial.count)
+        return len(trial.gains) > known
 
-    def _enter(self, rung: int, gain: float) -> None:
-        if rung == len(self._rungs):
-            self._rungs.append(Gains())
-        self._rungs[rung].add(gain)
+    def _restart(self, trial_job_id: str) -> None:
+        for stage, gain in enumerate(self._running[trial_job_id].gains):
+            self._stages[stage].remove(gain)
+        self._running[trial_job_id] = _Trial()
 
-    def _objection(self, rung: int, gain: float) -> str | None:
-        """Return why a trial with this gain is stopped at a rung, or None."""
-        results = self._rungs[rung]
-        places = max(1, len(results) // _ETA)
-        if results.better(gain) < places:
-            return None
-        correlation = self._correlation(rung)
-        if correlation is None or correlation < _FORETELLS:
-            return None
-        rank = f"not among the best {places} of {len(results)} after {counted(_ETA**rung, 'result')}"
-        why = f"results there foretell the final ones (rank correlation {correlation:.2f})"
-        return f"{self._reader.shown(gain)} is {rank}; {why}"
+    def _enter(self, stage: int, gain: float) -> None:
+        if stage == len(self._stages):
+            self._stages.append(Gains())
+        self._stages[stage].add(gain)
 
-    def _correlation(self, rung: int) -> float | None:
-        """Return the rank correlation at a rung with the final results, None if too little is known."""
-        if len(self._finished) < _FEWEST or _ETA**rung > _SHARE * min(
-            trial.count for trial in self._finished
-        ):
-            return None
-        early = _ranks([trial.gains[rung] for trial in self._finished])
-        final = _ranks([trial.final for trial in self._finished])
+    def _why_behind(self, trial: _Trial) -> str | None:
+        """Return why a trial is stopped at a rung that it has reached and that is used by now, or None."""
+        while (stage := _RUNGS[trial.rungs]) < len(trial.gains) and self._is_used(stage):
+            trial.rungs += 1
+            gain, count = trial.gains[stage], len(self._stages[stage])
+            places = max(1, count // _ETA) if stage == 0 or count > 1 else 0
+            if self._stages[stage].better(gain) >= places and self._foretells(stage):
+                rank = f"not among the best {places} of {count}" if places else "the first"
+                then = "" if places else ": the next one continues if it is better"
+                return f"{self._reader.shown(gain)} is {rank} after {counted(_STAGES[stage], 'result')}{then}"
+        return None
+
+    def _is_used(self, stage: int) -> bool:
+        """Return whether trials are known to go on beyond a rung, and can be compared at the first one."""
+        if self._finished:
+            return _STAGES[stage] <= _RUNG_SHARE * self._shortest()
+        return self._farthest > _STAGES[stage] and len(self._stages[0]) > 1
+
+    def _shortest(self) -> int:
+        return min(trial.count for trial in self._finished)
+
+    def _needs_probe(self, trial: _Trial) -> bool:
+        """Return whether this trial, about to be stopped, shall bring the first final result."""
+        if self._finished or self._probe is not None or self._unfinished < _LIMIT:
+            return False
+        first = self._stages[0]
+        return first.better(trial.gains[0]) < max(1, len(first) // _ETA)
+
+    def _foretells(self, stage: int) -> bool:
+        """Return whether the results at a stage say something about the final ones, as far as is known."""
+        if all(trial.ends_as_reported for trial in self._finished):
+            return True
+        known = [trial for trial in self._finished if len(trial.gains) > stage]
+        if len(known) < _FEWEST:
+            return False
+        early, final = (
+            _ranks([trial.gains[stage] for trial in known]),
+            _ranks([trial.final for trial in known]),
+        )
         covariance = sum(a * b for a, b in zip(early, final, strict=True))
         spread = sum(a * a for a in early) * sum(b * b for b in final)
-        return covariance / spread**0.5 if spread else None
+        return covariance >= _FORETELLS * spread**0.5 > 0
+
+    def _why_hopeless(self, trial: _Trial, stage: int) -> str | None:
+        """Return why a trial cannot become the best, or None if it may."""
+        known = [one for one in self._finished if len(one.gains) > stage and one.gains[stage] > -math.inf]
+        first, last = _STAGE_SHARES
+        if len(known) < _FEWEST or not first <= _STAGES[stage] / self._shortest() <= last:
+            return None
+        change = max(0.0, *(one.final - one.gains[stage] for one in known))
+        finals = sorted(one.final for one in self._finished)
+        bar = self._best - _MARGIN * (self._best - finals[len(finals) // 2])
+        gain = trial.gains[stage]
+        if not gain + _CAUTION * change < bar or not self._foretells(stage):
+            return None
+        return (
+            f"{self._reader.shown(gain)} after {counted(_STAGES[stage], 'result')} cannot become the best,"
+            f" {self._reader.shown(self._best)}: finished trials changed by at most {change:.6g} from there"
+        )
 
 
 def _ranks(values: Sequence[Any]) -> list[float]:

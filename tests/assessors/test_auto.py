@@ -1,8 +1,9 @@
-"""The cautious rule: whom it stops, and above all whom it does not."""
+"""The default rule: whom it stops, and above all whom it does not."""
 
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from scipy.stats import spearmanr
 from pitchpipe.assessors import AssessResult, AutoAssessor
 
 GOOD, BAD = AssessResult.Good, AssessResult.Bad
+# What both ways of judging have in common.
+both = pytest.mark.parametrize("hopeless_only", [False, True])
 
 
 def curve(level: float, steps: int = 10) -> list[float]:
@@ -24,88 +27,170 @@ def run(rule: AutoAssessor, trial: str, results: Sequence[Any], final: Any = Non
         if rule.assess_trial(trial, list(results[:n])) is BAD:
             rule.trial_end(trial, False)
             return n
-    rule.receive_trial_result(trial, results[-1] if final is None else final)
-    rule.trial_end(trial, True)
+    finish(rule, trial, results, final)
     return None
 
 
+def finish(rule: AutoAssessor, trial: str, results: Sequence[Any], final: Any = None) -> None:
+    """Let a trial run to its end, whatever the verdict."""
+    for n in range(1, len(results) + 1):
+        rule.assess_trial(trial, list(results[:n]))
+    rule.receive_trial_result(trial, results[-1] if final is None else final)
+    rule.trial_end(trial, True)
+
+
 def experienced(
-    mode: str = "maximize", final_of: Callable[[float], float] = lambda level: level, trials: int = 4
+    mode: str = "maximize",
+    final_of: Callable[[float], float | None] = lambda _: None,
+    trials: int = 4,
+    hopeless_only: bool = False,
 ) -> AutoAssessor:
-    rule = AutoAssessor(mode)
+    rule = AutoAssessor(mode, hopeless_only=hopeless_only)
     for i in range(trials):
         level = 0.5 + i / 10
-        assert run(rule, f"old{i}", curve(level), final_of(level)) is None
+        finish(rule, f"old{i}", curve(level), final_of(level))
     return rule
 
 
-def test_a_bad_trial_is_stopped_once_early_results_are_known_to_count() -> None:
-    rule = experienced()
-    assert run(rule, "bad", curve(0.1)) == 1
+def test_first_trials_are_compared_once_one_has_gone_beyond_the_rung() -> None:
+    rule = AutoAssessor("maximize")
+    assert [rule.assess_trial(name, [value]) for name, value in (("a", 0.3), ("b", 0.5), ("c", 0.4))] == [
+        GOOD
+    ] * 3
+    assert rule.assess_trial("c", [0.4, 0.5]) is BAD
+    assert rule.reason == "0.4 is not among the best 1 of 3 after 1 result"
+    assert rule.assess_trial("a", [0.3, 0.9]) is BAD
+    assert rule.assess_trial("b", [0.5, 0.6]) is GOOD
+    assert rule.assess_trial("d", [0.1]) is BAD  # at once
+
+
+def test_a_trial_without_a_competitor_continues_until_one_comes() -> None:
+    rule = AutoAssessor("maximize")
+    assert all(rule.assess_trial("first", curve(0.5)[:n]) is GOOD for n in range(1, 6))
+    assert rule.assess_trial("second", curve(0.8)[:1]) is GOOD
+    assert rule.assess_trial("first", curve(0.5)[:6]) is BAD
+    assert rule.reason == "0.25 is not among the best 1 of 2 after 1 result"
+
+
+def test_first_trial_at_a_later_rung_is_stopped_unless_it_is_alone() -> None:
+    rule = AutoAssessor("maximize")
+    assert all(rule.assess_trial("alone", curve(0.9)[:n]) is GOOD for n in range(1, 9))
+    rule.trial_end("alone", False)
+    rule = AutoAssessor("maximize")
+    assert rule.assess_trial("other", [0.1]) is GOOD
+    assert run(rule, "first", [0.2, 0.3, 0.4, 0.5]) == 4
+    assert rule.reason == "0.4 is the first after 3 results: the next one continues if it is better"
+    assert run(rule, "worse", [0.2, 0.3, 0.39]) == 3
+    assert run(rule, "better", [0.2, 0.3, *[0.5] * 9]) == 10
+    assert rule.reason == "0.5 is the first after 9 results: the next one continues if it is better"
+
+
+def test_after_twelve_trials_without_a_final_result_a_good_one_runs_to_its_end() -> None:
+    rule = AutoAssessor("maximize")
+    for n in range(1, 5):
+        assert rule.assess_trial("best", [0.9] * n) is GOOD
+    rule.trial_end("best", False)  # it failed
+    for i in range(10):
+        assert run(rule, str(i), [0.2 - i / 100]) == 1
+    assert run(rule, "too early", curve(0.6)) == 3
+    assert run(rule, "bad", curve(0.05)) == 1
+    assert all(rule.assess_trial("good", curve(0.6)[:n]) is GOOD for n in range(1, 5))
+    assert run(rule, "another good one", curve(0.6)) == 3  # one is enough
+    rule.trial_end("good", False)  # it failed, too
+    assert run(rule, "next", curve(0.6)) is None
+    assert run(rule, "ordinary", [0.3, 0.4, 0.45]) == 3
+
+
+def test_different_final_results_end_the_halving_until_four_are_known() -> None:
+    rule = experienced(final_of=lambda level: level + 0.1, trials=1)
+    for i in range(3):
+        assert run(rule, str(i), curve(0.4 - i / 10), 0.5 - i / 10) is None
+    assert run(rule, "bad", curve(0.01)) == 1
+
+
+@both
+def test_a_bad_trial_is_stopped_once_others_have_finished(hopeless_only: bool) -> None:
+    rule = experienced(hopeless_only=hopeless_only)
+    assert run(rule, "bad", curve(0.1)) == (3 if hopeless_only else 1)
     assert rule.reason == (
-        "0.05 is not among the best 1 of 5 after 1 result; "
-        "results there foretell the final ones (rank correlation 1.00)"
+        "0.0875 after 3 results cannot become the best, 0.799219:"
+        " finished trials changed by at most 0.0992188 from there"
+        if hopeless_only
+        else "0.05 is not among the best 1 of 5 after 1 result"
     )
     assert run(rule, "best", curve(0.9)) is None
 
 
 @pytest.mark.parametrize("trials", [1, 2, 3])
-def test_no_trial_is_stopped_before_four_have_ended(trials: int) -> None:
-    assert run(experienced(trials=trials), "bad", curve(0.01)) is None
+def test_no_trial_is_hopeless_before_four_have_finished(trials: int) -> None:
+    assert run(experienced(trials=trials, hopeless_only=True), "bad", curve(0.01)) is None
 
 
-def test_trials_that_failed_or_were_stopped_do_not_count() -> None:
-    rule = experienced(trials=3)
+def test_trials_that_failed_or_were_stopped_do_not_count_as_finished() -> None:
+    rule = experienced(trials=3, hopeless_only=True)
     for n in range(1, 11):
         rule.assess_trial("failed", curve(0.9)[:n])
     rule.trial_end("failed", False)
     assert run(rule, "bad", curve(0.01)) is None
 
 
-def test_no_trial_is_stopped_where_early_results_say_the_opposite() -> None:
+def test_a_trial_that_may_still_become_the_best_is_not_hopeless() -> None:
+    """The largest change that any finished trial made counts, 1.3 times; and a tenth of the way to the median."""
+    rule = AutoAssessor("minimize", hopeless_only=True)
+    for i, early in enumerate((0.9, 1.0, 1.1, 2.0)):
+        finish(rule, str(i), [early] * 3 + [0.5 + i / 10] * 7)  # falls by 1.2 at most; median 0.6
+    assert run(rule, "just too high", [0.515 + 1.3 * 1.2] * 3 + [0.5] * 7) == 3
+    assert run(rule, "just low enough", [0.505 + 1.3 * 1.2] * 3 + [0.5] * 7) is None
+
+
+def test_a_hopeless_trial_is_stopped_between_the_rungs_too() -> None:
+    rule = experienced(hopeless_only=True)
+    assert run(rule, "falls back", [*curve(0.9)[:3], *[0.1] * 7]) == 4
+
+
+@both
+def test_no_trial_is_stopped_where_early_results_say_the_opposite(hopeless_only: bool) -> None:
     """Trials report a loss on their way, and an accuracy at their end."""
-    rule = experienced("maximize", final_of=lambda level: 1 - level)
+    rule = experienced("maximize", final_of=lambda level: 1 - level, hopeless_only=hopeless_only)
     assert run(rule, "low loss", curve(0.1), 0.9) is None
 
 
-def test_no_trial_is_stopped_where_early_results_say_nothing() -> None:
+@both
+def test_no_trial_is_stopped_where_early_results_say_nothing(hopeless_only: bool) -> None:
     finals = iter([0.6, 0.4, 0.7, 0.3])
-    assert run(experienced(final_of=lambda _: next(finals)), "bad", curve(0.01)) is None
+    rule = experienced(final_of=lambda _: next(finals), hopeless_only=hopeless_only)
+    assert run(rule, "bad", curve(0.01)) is None
 
 
-def test_no_trial_is_stopped_where_early_results_are_all_equal() -> None:
-    rule = AutoAssessor("maximize")
-    for i in range(5):
-        assert run(rule, str(i), [0.5] * 9 + [i / 10]) is None
-    assert run(rule, "bad", [0.1] * 10) is None
+def test_final_result_may_be_the_best_report_or_a_rounded_one() -> None:
+    for final_of in (lambda level: round(level, 2), lambda level: level * (1 - 0.5**10)):
+        rule = AutoAssessor("maximize", hopeless_only=True)
+        for i in range(4):
+            level = 0.8 - i / 10
+            finish(rule, str(i), [*curve(level), level / 3], final_of(level))
+        assert run(rule, "bad", curve(0.01)) == 3
 
 
-def test_late_rungs_are_judged_where_early_ones_mislead() -> None:
-    rule = AutoAssessor("maximize")
-    for i in range(5):
-        level = 0.5 + i / 10
-        assert run(rule, str(i), [1 - level] + [level] * 9) is None
-    assert run(rule, "crossing", [0.05] + [0.9] * 9) is None
-    assert run(rule, "bad", [0.9] + [0.1] * 9) == 3
-
-
-def test_no_trial_is_stopped_when_half_of_its_time_is_over() -> None:
+def test_no_trial_is_stopped_when_most_of_its_time_is_over() -> None:
     """Ten results are a full trial: nine are a rung, but there is little left to save."""
     rule = experienced()
     history = curve(0.95)
     assert run(rule, "late", history[:5] + [0.01] * 5) is None
+    rule = experienced(hopeless_only=True)
+    assert run(rule, "later", history[:7] + [0.01] * 3) is None
 
 
 def test_trials_of_different_lengths_are_judged_within_the_shortest() -> None:
     rule = AutoAssessor("maximize")
     for i, steps in enumerate([40, 40, 40, 2]):
-        assert run(rule, str(i), curve(0.5 + i / 10, steps)) is None
+        finish(rule, str(i), curve(0.5 + i / 10, steps))
     assert run(rule, "bad", [0.9] + [0.0] * 30, 0.95) is None
     assert run(rule, "bad from the start", [0.0]) == 1
 
 
-def test_trials_with_one_result_or_none_are_never_stopped() -> None:
-    rule = AutoAssessor("maximize")
+@both
+def test_trials_with_one_result_or_none_are_never_stopped(hopeless_only: bool) -> None:
+    rule = AutoAssessor("maximize", hopeless_only=hopeless_only)
     for i in range(20):
         assert run(rule, str(i), [0.9 - i / 100]) is None
     assert rule.assess_trial("none", []) is GOOD
@@ -115,39 +200,57 @@ def test_direction_and_name_of_the_objective_are_those_of_the_experiment() -> No
     rule = AutoAssessor()
     rule.update_objectives([{"name": "loss", "direction": "minimize"}])
     for i in range(4):
-        assert run(rule, str(i), [{"loss": value} for value in curve(0.5 - i / 10)]) is None
+        finish(rule, str(i), [{"loss": value} for value in curve(0.5 - i / 10)])
     assert run(rule, "high", [{"loss": 3.0}]) == 1
     assert run(rule, "low", [{"loss": value} for value in curve(0.1)]) is None
 
 
-def test_with_several_objectives_no_trial_is_stopped() -> None:
-    rule = AutoAssessor()
+@both
+def test_with_several_objectives_no_trial_is_stopped(hopeless_only: bool) -> None:
+    rule = AutoAssessor(hopeless_only=hopeless_only)
     rule.update_objectives([{"direction": "maximize"}, {"name": "ms", "direction": "minimize"}])
     for i in range(9):
         assert run(rule, str(i), [{"default": 1.0 - i, "ms": i}] * 9) is None
 
 
-def test_nan_is_the_worst() -> None:
-    rule = experienced()
-    assert run(rule, "diverged", [math.nan] * 3) == 1
-    assert (rule.reason or "").startswith("no number is not among the best 1 of 5 after 1 result")
+@both
+def test_nan_is_the_worst(hopeless_only: bool) -> None:
+    rule = experienced(hopeless_only=hopeless_only)
+    assert run(rule, "diverged", [math.nan] * 3) == (3 if hopeless_only else 1)
+    assert (rule.reason or "").startswith("no number ")
 
 
-def test_a_final_nan_is_the_worst_final_result() -> None:
-    rule = experienced()
-    assert run(rule, "promising", curve(0.85), math.nan) is None
-    assert run(rule, "bad", curve(0.1)) is None  # what was best after one result was the worst in the end
+@both
+def test_a_trial_that_ends_with_nan_teaches_nothing(hopeless_only: bool) -> None:
+    rule = experienced(hopeless_only=hopeless_only)
+    finish(rule, "promising", curve(0.85, 1), math.nan)
+    assert run(rule, "bad", curve(0.1)) == (3 if hopeless_only else 1)
+
+
+def test_trials_that_begin_with_nan_are_not_hopeless() -> None:
+    rule = AutoAssessor("maximize", hopeless_only=True)
+    for i in range(5):
+        assert run(rule, str(i), [*[math.nan] * 3, *curve(0.5 + i / 10)]) is None
 
 
 @pytest.mark.parametrize("finals", [[0.1, 0.2, 0.2, 0.4, 0.3], [0.5, 0.4, 0.3, 0.1, 0.1]])
 def test_correlation_is_spearmans(finals: list[float]) -> None:
     rule = AutoAssessor("maximize")
     for i, final in enumerate(finals):
-        run(rule, str(i), [i / 10] * 4, final)
+        finish(rule, str(i), [i / 10] * 4, final)
     expected = float(spearmanr(range(5), finals)[0])  # pyright: ignore[reportArgumentType]
-    stopped = run(rule, "bad", [-1.0])
-    assert (stopped == 1) is (expected >= 0.3)
-    assert stopped is None or f"(rank correlation {expected:.2f})" in (rule.reason or "")
+    assert (run(rule, "bad", [-1.0]) == 1) is (expected >= 0.3)
+
+
+@both
+def test_state_survives_a_checkpoint(hopeless_only: bool) -> None:
+    rule = pickle.loads(pickle.dumps(experienced(hopeless_only=hopeless_only)))
+    assert run(rule, "bad", curve(0.1)) == (3 if hopeless_only else 1)
+
+
+def test_hopeless_only_is_a_truth_value() -> None:
+    with pytest.raises(ValueError, match="hopeless_only must be true or false, not 'yes'"):
+        AutoAssessor(hopeless_only="yes")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_new_attempt_replaces_the_results_of_the_old_one() -> None:

@@ -52,10 +52,15 @@ class TestHyperband(AssessorConformance):
 
 
 class TestAuto(AssessorConformance):
+    def make(self) -> Assessor:
+        return AutoAssessor("maximize")
+
+
+class TestAutoForHopelessTrials(AssessorConformance):
     stops: ClassVar[bool] = False  # the trials of the suite have no final results
 
     def make(self) -> Assessor:
-        return AutoAssessor("maximize")
+        return AutoAssessor("maximize", hopeless_only=True)
 
 
 class WithFinals(AutoAssessor):

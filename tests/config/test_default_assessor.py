@@ -15,14 +15,30 @@ TIMED: dict[str, Any] = {"search_space": {}, "trial_command": "x", "max_experime
 
 
 def assessor_of(data: dict[str, Any]) -> str | None:
+    """Return the name of the assessor, and "halving" or "hopeless" for the two of `Auto`."""
     config = ExperimentConfig.from_dict(data).with_plugins(PluginCheck())
-    assert bool(config.assessor_note) == (config.assessor is not None)
-    return None if config.assessor is None else config.assessor.name
+    if config.assessor is None:
+        assert config.assessor_note == ""
+        return None
+    assert "with `assessor: none` every trial runs to its end" in config.assessor_note
+    assert config.assessor.name == "Auto"
+    hopeless_only = bool(config.assessor.class_args.get("hopeless_only"))
+    assert ("stops hopeless trials early" in config.assessor_note) is hopeless_only
+    return "hopeless" if hopeless_only else "halving"
 
 
 @pytest.mark.parametrize("more", [{}, {"tuner": "TPE"}, {"tuner": "random"}, {"trial_concurrency": 4}])
-def test_search_that_only_time_ends_stops_trials_early(more: dict[str, Any]) -> None:
-    assert assessor_of({**TIMED, **more}) == "Auto"
+def test_search_that_only_time_ends_halves_its_trials(more: dict[str, Any]) -> None:
+    assert assessor_of({**TIMED, **more}) == "halving"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"defaults": {"x": 1}}, {"initial_points": [{"x": 1}]}, {"repeats": 3}, {"tuner": "TPE", "repeats": 3}],
+)
+def test_trials_that_are_asked_for_are_not_halved(more: dict[str, Any]) -> None:
+    space = {"x": {"_type": "choice", "_value": [1, 2]}}
+    assert assessor_of({**TIMED, "search_space": space, **more}) == "hopeless"
 
 
 @pytest.mark.parametrize(
@@ -30,6 +46,7 @@ def test_search_that_only_time_ends_stops_trials_early(more: dict[str, Any]) -> 
     [
         {"assessor": "none"},
         {"max_trial_number": 10},
+        {"max_trial_number": 10, "max_experiment_duration": None},
         {"stop_when": {"expected_gain_below": "noise"}},
         {"max_experiment_duration": None},
         *(
