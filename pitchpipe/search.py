@@ -11,6 +11,7 @@ import traceback
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, Unpack
@@ -24,7 +25,7 @@ __all__ = ["Search", "SearchTrial", "maximize", "minimize"]
 
 TrialFunction = Callable[[dict[str, Any]], Any]
 Errors = type[Exception] | tuple[type[Exception], ...]
-_ERROR_CHARACTERS = 4096
+_UNFINISHED = ("RUNNING", "NO_MORE_TRIAL", "TUNER_NO_MORE_TRIAL")
 
 
 class _Scratch:
@@ -293,8 +294,16 @@ def _run(
             if search._scratch is None
             else "only one with a folder can be continued"
         )
-        raise Interrupted(f"the search was interrupted: {how}", search.results()) from error
-    return search.results()
+        raise Interrupted(f"the search was interrupted: {how}", _ended(search)) from error
+    return _ended(search)
+
+
+def _ended(search: Search) -> ExperimentResult:
+    """Return the results; a search that could continue is STOPPED if no other process runs its trials."""
+    result = search.results()
+    return (
+        replace(result, status="STOPPED") if result.status in _UNFINISHED and not search.running() else result
+    )
 
 
 def _types(errors: Errors) -> tuple[type[Exception], ...]:
@@ -303,7 +312,7 @@ def _types(errors: Errors) -> tuple[type[Exception], ...]:
 
 def _run_trial(search: Search, trial: SearchTrial, function: TrialFunction) -> None:
     """Call the function and tell its result; a trial that is interrupted is asked for again."""
-    from .trial_agent import TrialStopped
+    from .trial_agent import TrialStopped, shortened
 
     channel = _Channel(search, trial)
     try:
@@ -313,7 +322,7 @@ def _run_trial(search: Search, trial: SearchTrial, function: TrialFunction) -> N
     except TrialStopped:
         search.tell(trial)
     except Exception:
-        search.fail(trial, traceback.format_exc().strip()[-_ERROR_CHARACTERS:])
+        search.fail(trial, shortened(traceback.format_exc().strip()))
         raise
     except BaseException:
         search.give_back(trial)

@@ -218,17 +218,22 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-# Tracebacks that differ only in numbers (a parameter's value, an address) are the same failure.
-_NUMBERS = re.compile(r"0x[0-9a-f]+|[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
+# Tracebacks that differ only in numbers (a parameter's value, an address) are the same failure, and those that differ
+# only in the order of a set, which changes from process to process.
+_SET = re.compile(r"\{([^{}]*)\}")
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 def fingerprint(text: str) -> str:
-    """Return the reason of a failure without its numbers, to compare failures.
+    """Return the reason of a failure without its numbers and with sorted sets, to compare failures.
 
     >>> fingerprint("KeyError: 'lr' at 0x7f00") == fingerprint("KeyError: 'lr' at 0x1a2b")
     True
+    >>> fingerprint("kernel is none of {'rbf', 'poly'}") == fingerprint("kernel is none of {'poly', 'rbf'}")
+    True
     """
-    return _NUMBERS.sub("#", text)
+    in_order = _SET.sub(lambda found: f"{{{', '.join(sorted(found[1].split(', ')))}}}", text)
+    return _NUMBERS.sub("#", in_order)
 
 
 class FailureStreak:

@@ -433,6 +433,7 @@ def test_interrupted_search_has_its_results_and_tries_the_trial_again(tmp_path: 
         minimize(impatient, SPACE, 5, folder=tmp_path / "one", tuner="Random")
     assert str(caught.value) == "the search was interrupted: the same call continues it"
     assert caught.value.result.counts == {"SUCCEEDED": 2, "WAITING": 1}
+    assert caught.value.result.status == "STOPPED"
     result = minimize(impatient, SPACE, 5, folder=tmp_path / "one", tuner="Random")
     assert result.counts == {"SUCCEEDED": 5}
     assert calls[2] == calls[3]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
     from .environ import REPORTS, TOKEN, base_environment, mark
+    from .errors import shortened
     from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
     from .function_trial import FunctionLoader, FunctionTrial
@@ -71,6 +72,7 @@ _HOMES = {
     ".environ": "REPORTS TOKEN base_environment mark",
     ".events": "Ended Event Problem Report Saved Started decode_events",
     ".file_watch": "FileWatch best_watch",
+    ".errors": "shortened",
     ".function_trial": "FunctionLoader FunctionTrial",
     ".guard": "Guard",
     ".job": "Job",
@@ -158,6 +160,7 @@ __all__ = [
     "report_final_result",
     "report_intermediate_result",
     "save_checkpoint",
+    "shortened",
     "spool_name",
     "sync",
     "sync_tree",

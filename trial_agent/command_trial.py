@@ -23,6 +23,7 @@ import orjson
 
 from . import environ
 from .command_line import StartError, arguments_of, explain, with_interpreter
+from .errors import TRACEBACK, shortened
 from .events import Ended, Event, Problem, Saved, Started
 from .file_watch import FileWatch
 from .following import ExitWatch, Follower, Timers, Wake
@@ -38,11 +39,11 @@ from .syncing import sync
 from .warm import Adopted, Launch, WarmStarts
 from .watchdog import kill_all
 
-__all__ = ["ERROR_BYTES", "MEMORY_EVERY", "CommandTrial", "Tools", "last_lines", "spawn"]
+__all__ = ["MEMORY_EVERY", "CommandTrial", "Tools", "last_lines", "spawn"]
 
 Process = subprocess.Popen[bytes] | Adopted
 
-ERROR_BYTES = 4096
+_READ_BYTES = 65536
 MEMORY_EVERY = 1.0
 
 
@@ -311,8 +312,8 @@ def spawn(launch: Launch) -> subprocess.Popen[bytes]:
         return popen(by_shell)
 
 
-def last_lines(path: Path, limit: int = ERROR_BYTES) -> str | None:
-    """Return the end of a file as whole lines, at most `limit` bytes: of a traceback, its last part."""
+def last_lines(path: Path, limit: int = _READ_BYTES) -> str | None:
+    """Return the end of a file as whole lines: of the last traceback in its last `limit` bytes, the beginning, too."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -323,5 +324,4 @@ def last_lines(path: Path, limit: int = ERROR_BYTES) -> str | None:
     if size > limit:
         data = data.partition(b"\n")[2] or data
     text = data.decode("utf-8", "replace").strip()
-    start = text.rfind("Traceback (most recent call last)")
-    return text[max(0, start) :] or None
+    return shortened(text[max(0, text.rfind(TRACEBACK)) :]) or None

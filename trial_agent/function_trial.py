@@ -14,6 +14,7 @@ from typing import Any
 from ..nni_compat import activate
 from . import class_trial, environ, sdk
 from .class_trial import Stable, run_class, unwrapped
+from .errors import shortened
 from .events import Ended, Started
 from .function_channel import FunctionChannel
 from .job import Job
@@ -22,9 +23,8 @@ from .outbox import Outbox
 from .room import with_room
 from .trainable import FunctionTrainable, Trainable, TrialFunction
 
-__all__ = ["ERROR_CHARACTERS", "FunctionLoader", "FunctionTrial"]
+__all__ = ["FunctionLoader", "FunctionTrial"]
 
-ERROR_CHARACTERS = 4096
 _OWN_FILES = frozenset((__file__, class_trial.__file__))
 
 
@@ -176,8 +176,5 @@ def _last_lines(error: BaseException) -> str:
     """Return the end of a traceback, without the agent's own frames."""
     import traceback
 
-    text = "".join(traceback.format_exception(type(error), error, _users_part(error.__traceback__))).strip()
-    if len(text) > ERROR_CHARACTERS:
-        last = text[-ERROR_CHARACTERS:]
-        text = last.partition("\n")[2] or last
-    return text
+    lines = traceback.format_exception(type(error), error, _users_part(error.__traceback__))
+    return shortened("".join(lines).strip())

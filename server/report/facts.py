@@ -16,6 +16,8 @@ from ...store.reading import (
     closeness_lines,
     closest_text,
     duration_text,
+    excerpt,
+    experiment_text,
     gain_text,
     repeats_text,
     value_text,
@@ -98,7 +100,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
     return Facts(
         id=summary["id"],
         name=summary["name"] or "",
-        status=summary["status"],
+        status=experiment_text(summary["status"]),
         state=_state(summary, moment),
         reason=summary["reason"] or "",
         error=hidden(summary["error"] or ""),
@@ -133,7 +135,7 @@ def _state(summary: Mapping[str, Any], now: float) -> str:
 def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: ExperimentView) -> Pairs:
     counts = summary["counts"]
     planned = summary["limits"]["max_trial_number"]
-    pairs = [("Status", summary["status"])]
+    pairs = [("Status", experiment_text(summary["status"]))]
     for row in summary["best"][:1] if len(table.objectives) == 1 else []:
         one = table.objectives[0]
         pairs.append((f"Best {value_name(one)}", _value(row, one.name)))
@@ -206,7 +208,7 @@ def _exact(value: float | str) -> str:
 
 
 def _failures(group: FailureGroup) -> Failures:
-    lines = [line for line in (group.error or "").rstrip().splitlines() if line.strip()]
+    lines = [*excerpt(group.error, _TRACEBACK_LINES), *([group.last_line] if group.last_line else [])]
     numbers = ", ".join(map(str, group.sequence_ids))
     more = (
         f" and {group.count - len(group.sequence_ids)} more" if group.count > len(group.sequence_ids) else ""
@@ -215,7 +217,7 @@ def _failures(group: FailureGroup) -> Failures:
         count=group.count,
         kind=group.kind or "",
         reason=hidden(group.reason),
-        traceback=hidden("\n".join(lines[-_TRACEBACK_LINES:])),
+        traceback=hidden("\n".join(lines)),
         numbers=numbers + more,
     )
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from nicegui import html
 
-from ...store.reading import FailureGroup, ending_beside, hint_text
+from ...store.reading import FailureGroup, ending_beside, excerpt, hint_text
 from .elements import badge, panel
 from .frame import Where
 
@@ -82,5 +82,4 @@ def _sentence(group: FailureGroup) -> str:
 
 def _lines_before(group: FailureGroup) -> str:
     """Return the lines before the last one of the traceback."""
-    lines = [line for line in (group.error or "").rstrip().splitlines() if line.strip()][:-1]
-    return "\n".join(lines[-_LINES:])
+    return "\n".join(excerpt(group.error, _LINES))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .curves import Curve
     from .defaults import gain_text, gains_over_defaults
     from .exporting import csv_lines, json_lines, trial_object
-    from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, hint_text
+    from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, excerpt, hint_text
     from .feed import EventPage
     from .front import front_of, knee_of
     from .json_values import plain, to_json
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         closest_text,
         counts_text,
         duration_text,
+        experiment_text,
         flat,
         front_lines,
         left_text,
@@ -51,7 +52,7 @@ _HOMES = {
     ".curves": "Curve",
     ".defaults": "gain_text gains_over_defaults",
     ".exporting": "csv_lines json_lines trial_object",
-    ".failures": "FailedTrial FailureGroup ending_beside ending_text hint_text",
+    ".failures": "FailedTrial FailureGroup ending_beside ending_text excerpt hint_text",
     ".feed": "EventPage",
     ".front": "front_of knee_of",
     ".json_values": "plain to_json",
@@ -60,9 +61,9 @@ _HOMES = {
     ".trial_query": "Condition QueryError TrialQuery",
     ".view": "ExperimentView Follow",
     ".words": (
-        "STATUS_WORDS closest_text counts_text duration_text flat front_lines left_text length_text "
-        "margin_text moment_text number_text parameters_text rate_text repeats_text result_text "
-        "value_text"
+        "STATUS_WORDS closest_text counts_text duration_text experiment_text flat front_lines "
+        "left_text length_text margin_text moment_text number_text parameters_text rate_text repeats_text "
+        "result_text value_text"
     ),
 }
 
@@ -85,6 +86,8 @@ __all__ = [
     "duration_text",
     "ending_beside",
     "ending_text",
+    "excerpt",
+    "experiment_text",
     "flat",
     "front_lines",
     "front_of",

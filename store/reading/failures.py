@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,6 +18,7 @@ __all__ = [
     "FailureGroup",
     "ending_beside",
     "ending_text",
+    "excerpt",
     "hint_text",
     "read_failures",
     "read_retries",
@@ -28,6 +29,10 @@ _MOST_NUMBERS = 20
 _NNI = re.compile(r"No module named '?nni(\.|'|$)")
 # A function of ours that a trial calls: what is wrong is said in the last line, and where in the caller's.
 _OWN_FRAME = re.compile(r'  File ".*[\\/](site|dist)-packages[\\/]pitchpipe[\\/]')
+_FRAME = re.compile(r'  File "(.+)", line \d+')
+_LIBRARY = re.compile(
+    r"[\\/](site|dist)-packages[\\/]|[\\/]lib[\\/]python3[^\\/]*[\\/]|<frozen |<__array_function__"
+)
 _OWN_FAULT = (FailureKind.USER_ERROR, FailureKind.IMPORT, FailureKind.OOM, FailureKind.KILLED)
 
 
@@ -92,9 +97,6 @@ class FailedTrial:
     def of(cls, failed: _Failed) -> FailedTrial:
         """Return what to say of a failed trial."""
         last = last_line(failed.error)
-        before = _without_own_frames(
-            line for line in (failed.error or "").rstrip().splitlines() if line.strip()
-        )
         return cls(
             sequence_id=failed.sequence_id,
             reason=failed.reason,
@@ -102,7 +104,7 @@ class FailedTrial:
             kind=failed.kind or "",
             ending=ending_beside(failed.reason, failed.exit_code),
             attempts=failed.attempt,
-            lines=tuple(before[:-1][-_MAX_LINES:]),
+            lines=tuple(excerpt(failed.error, _MAX_LINES)),
             has_output=bool(last) and failed.kind in _OWN_FAULT,
         )
 
@@ -179,6 +181,35 @@ def ending_beside(reason: str, exit_code: int | None) -> str:
     """
     ending = ending_text(exit_code)
     return "" if not exit_code or exit_code < 0 or ending in reason else ending
+
+
+def excerpt(error: str | None, most: int) -> list[str]:
+    """Return the lines before the last one of an error, at most so many, and before them the user's last frame.
+
+    >>> theirs = 'Traceback ...\\n  File "train.py", line 2, in <module>\\n    model.fit(x, y)\\n'
+    >>> library = '  File "/x/site-packages/lib/a.py", line 9, in fit\\n    check(x)\\n'
+    >>> excerpt(f"{theirs}{library}{library}ValueError: x is 2d", 2)[:3]
+    ['  File "train.py", line 2, in <module>', '    model.fit(x, y)', '  ...']
+    """
+    before = _without_own_frames(line for line in (error or "").rstrip().splitlines() if line.strip())[:-1]
+    first = max(0, len(before) - most)
+    begin = max((place for place, line in enumerate(before) if _is_users(line)), default=first)
+    if begin >= first:
+        return before[first:]
+    end = next(place for place in range(begin + 1, len(before) + 1) if not _is_inside(before, place))
+    gap = ["  ..."] if end < first else []
+    return [*before[begin:end], *gap, *before[max(end, first) :]]
+
+
+def _is_users(line: str) -> bool:
+    """Return whether a line of a traceback begins a frame in a file of the user's."""
+    frame = _FRAME.match(line)
+    return frame is not None and not _LIBRARY.search(frame[1])
+
+
+def _is_inside(lines: Sequence[str], place: int) -> bool:
+    """Return whether there is a line at a place that continues a frame."""
+    return place < len(lines) and lines[place].startswith("    ")
 
 
 def _without_own_frames(lines: Iterable[str]) -> list[str]:

@@ -13,6 +13,7 @@ __all__ = [
     "closest_text",
     "counts_text",
     "duration_text",
+    "experiment_text",
     "flat",
     "front_lines",
     "left_text",
@@ -39,6 +40,21 @@ STATUS_WORDS: Mapping[str, str] = MappingProxyType(
         "SYS_CANCELED": "cancelled",
     }
 )
+
+
+# What the two statuses mean in which an experiment runs and begins no trial; NNI has their names.
+_EXPERIMENT_WORDS: Mapping[str, str] = MappingProxyType(
+    {"NO_MORE_TRIAL": "RUNNING, last trials", "TUNER_NO_MORE_TRIAL": "RUNNING, tuner waits for results"}
+)
+
+
+def experiment_text(status: str) -> str:
+    """Return the status of an experiment for users; `--json` and the HTTP API have the status itself.
+
+    >>> experiment_text("NO_MORE_TRIAL"), experiment_text("DONE")
+    ('RUNNING, last trials', 'DONE')
+    """
+    return _EXPERIMENT_WORDS.get(status, status)
 
 
 def number_text(value: object) -> str:

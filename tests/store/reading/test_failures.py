@@ -47,3 +47,25 @@ def test_retries_count_the_failures_that_had_a_next_attempt(
         a_trial(2, "FAILED", attempt=1, failed={FailureKind.USER_ERROR: 1}),
     )
     assert view.retries() == {"USER_ERROR": 3}
+
+
+def test_failures_that_differ_in_the_order_of_a_set_are_one_group(
+    made: MadeExperiment, view: ExperimentView
+) -> None:
+    reasons = ("kernel must be among {'rbf', 'poly'}", "kernel must be among {'poly', 'rbf'}")
+    made.commit(*(a_trial(n, "FAILED", reason=reason) for n, reason in enumerate(reasons)))
+    assert [group.sequence_ids for group in view.failures()] == [[0, 1]]
+
+
+def test_excerpt_of_an_error_deep_in_a_library_begins_with_the_users_line() -> None:
+    own = '  File "/home/me/train.py", line 7, in <module>\n    model.fit(x, y)\n    ~~~~~~~~~^^^^^^\n'
+    library = '  File "/x/lib/python3.11/site-packages/sklearn/svm.py", line 9, in fit\n    check(x)\n'
+    error = f"Traceback (most recent call last):\n{own}{library * 5}ValueError: bad"
+    assert FailedTrial.of(group("ValueError: bad", error, 1)).lines == (
+        *own.splitlines(),
+        "  ...",
+        "    check(x)",
+        *library.splitlines(),
+    )
+    near = f"Traceback (most recent call last):\n{own}ValueError: bad"
+    assert FailedTrial.of(group("ValueError: bad", near, 1)).lines == tuple(own.splitlines())

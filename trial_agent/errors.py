@@ -1,0 +1,27 @@
+"""The part of an error that an experiment keeps."""
+
+from __future__ import annotations
+
+__all__ = ["TRACEBACK", "shortened"]
+
+_CHARACTERS = 4096
+_GAP = "\n  ...\n"
+TRACEBACK = "Traceback (most recent call last)"
+
+
+def shortened(text: str, limit: int = _CHARACTERS) -> str:
+    """Return the last lines of a text, at most `limit` characters; of a traceback, also its first lines.
+
+    The user's own lines are the first ones of a traceback that ends deep in a library.
+
+    >>> shortened("one\\ntwo\\nthree", 10)
+    'three'
+    >>> shortened(f"{TRACEBACK}:\\n" + "  line\\n" * 99 + "ValueError: x", 120).splitlines()[:3]
+    ['Traceback (most recent call last):', '  ...', '  line']
+    """
+    if len(text) <= limit:
+        return text
+    first = text[: limit // 3].rpartition("\n")[0] if text.startswith(TRACEBACK) else ""
+    last = text[len(first) + len(_GAP) - limit :]
+    last = last.partition("\n")[2] or last
+    return f"{first}{_GAP}{last}" if first else last
