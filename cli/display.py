@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
-from ..store.reading import counts_text, duration_text, left_text, parameters_text, rate_text
+from ..store.reading import counts_text, duration_text, experiment_text, left_text, parameters_text, rate_text
 from .progress import Progress
 
 __all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "plain_line"]
@@ -130,7 +130,10 @@ class PlainDisplay(SilentDisplay):
 def plain_line(progress: Progress) -> str:
     """Return the progress on one line."""
     of = f"/{progress.total}" if progress.total is not None else ""
-    parts = [f"{duration_text(progress.elapsed)}: {progress.status}", f"{progress.finished}{of} trials"]
+    parts = [
+        f"{duration_text(progress.elapsed)}: {experiment_text(progress.status)}",
+        f"{progress.finished}{of} trials",
+    ]
     parts.append(counts_text(progress.counts))
     if progress.rate:
         parts.append(rate_text(progress.rate))

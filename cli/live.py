@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..store.reading import duration_text, flat, left_text, number_text, rate_text
+from ..store.reading import duration_text, experiment_text, flat, left_text, number_text, rate_text
 from .display import ENDED, Display
 from .progress import Best, Progress
 
@@ -102,7 +102,7 @@ def _head(progress: Progress) -> Text:
     if progress.name:
         text.append(f"{progress.name}  ", style="bold")
     text.append(progress.experiment_id, style="cyan")
-    text.append(f"  {progress.status}", style=_STATUS_STYLES.get(progress.status, "bold"))
+    text.append(f"  {experiment_text(progress.status)}", style=_STATUS_STYLES.get(progress.status, "bold"))
     text.append(f"  {duration_text(progress.elapsed)}")
     if progress.reason:
         text.append(f"  {progress.reason}", style="yellow")

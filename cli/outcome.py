@@ -18,15 +18,18 @@ from ..store.reading import (
     closest_text,
     counts_text,
     duration_text,
+    experiment_text,
     flat,
     front_lines,
     gain_text,
     gains_over_defaults,
     hint_text,
     number_text,
+    parameters_text,
     repeats_text,
     value_text,
 )
+from .table import aligned
 
 __all__ = [
     "all_failed",
@@ -123,7 +126,7 @@ def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the lines that end a run."""
     named = f" ({summary['name']})" if summary["name"] else ""
     lasted = duration_text(summary["run_time"])
-    yield f"{summary['status']}: experiment {summary['id']}{named}, {_trials(summary)} in {lasted}"
+    yield f"{experiment_text(summary['status'])}: experiment {summary['id']}{named}, {_trials(summary)} in {lasted}"
     if summary["reason"]:
         yield f"reason: {summary['reason']}"
     if summary["error"]:
@@ -154,13 +157,33 @@ def _health(view: ExperimentView, summary: Summary) -> list[str]:
 def _best_lines(summary: Summary) -> Iterator[str]:
     if not summary["best"]:
         yield f"best: none, {_why_none(summary)}"
-    for trial in summary["best"][:_MAX_BEST]:
+    if len(summary["best"]) > 1:
+        yield from _front_table(summary)
+        return
+    for trial in summary["best"]:
         yield f"best: {_values(summary, trial)} ({_named(trial)})"
         parameters = {name.removesuffix("._name"): value for name, value in flat(trial["parameters"]).items()}
         width = max(map(len, parameters), default=0)
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
-    if len(summary["best"]) > _MAX_BEST:
-        yield f"and {len(summary['best']) - _MAX_BEST} more that no other beats in every objective"
+
+
+def _front_table(summary: Summary) -> Iterator[str]:
+    """Yield the trials of a front as a table, by their first objective."""
+    front, names = summary["best"], _metrics(summary)
+    yield f"best: {len(front)} trials that no other beats in every objective"
+    rows = [
+        (
+            str(trial["sequence_id"]),
+            *(value_text(trial, name) for name in names),
+            parameters_text(trial["parameters"]),
+        )
+        for trial in front[:_MAX_BEST]
+    ]
+    is_repeated = any("repeats" in trial for trial in front)
+    head = ("family" if is_repeated else "trial", *names, "parameters")
+    yield from (f"  {line}" for line in aligned([head, *rows]))
+    if len(front) > _MAX_BEST:
+        yield f"  and {len(front) - _MAX_BEST} more"
 
 
 def _named(trial: Mapping[str, Any]) -> str:
@@ -178,8 +201,12 @@ def _why_none(summary: Summary) -> str:
     return "no trial has succeeded" if summary["trials"] else "there are no trials"
 
 
+def _metrics(summary: Summary) -> list[str]:
+    return list(dict.fromkeys([*(one["name"] for one in summary["objectives"]), *summary["outcome_limits"]]))
+
+
 def _values(summary: Summary, trial: Mapping[str, Any]) -> str:
-    names = list(dict.fromkeys([*(one["name"] for one in summary["objectives"]), *summary["outcome_limits"]]))
+    names = _metrics(summary)
     texts = [value_text(trial, name) for name in names]
     return texts[0] if len(names) == 1 else ", ".join(map(" ".join, zip(names, texts, strict=True)))
 

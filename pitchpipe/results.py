@@ -178,7 +178,14 @@ class ExperimentResult(Plots):
         return table
 
     def __repr__(self) -> str:
-        return f"<ExperimentResult {self.id}: {self.status}, {sum(self.counts.values())} trials, {self._best_text}>"
+        counted = f"{sum(self.counts.values())} trials"
+        return f"<ExperimentResult {self.id}: {self._status_text}, {counted}, {self._best_text}>"
+
+    @property
+    def _status_text(self) -> str:
+        from .store.reading import experiment_text
+
+        return experiment_text(self.status)
 
     @property
     def _best_text(self) -> str:
@@ -192,9 +199,7 @@ class ExperimentResult(Plots):
         from .store.reading import counts_text
 
         objectives = ", ".join(f"{direction} {name}" for name, direction in self._directions.items())
-        head = (
-            f"experiment <b>{escape(self.id)}</b>: {self.status} ({counts_text(self.counts) or 'no trials'})"
-        )
+        head = f"experiment <b>{escape(self.id)}</b>: {self._status_text} ({counts_text(self.counts) or 'no trials'})"
         front = self.best if isinstance(self.best, list) else [self.best] if self.best is not None else []
         names = list(dict.fromkeys(name for one in front for name in one.parameters))
         rows = [

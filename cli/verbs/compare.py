@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ...store import ExperimentFolder
-from ...store.reading import ExperimentView, duration_text, flat, number_text, to_json
+from ...store.reading import ExperimentView, duration_text, experiment_text, flat, number_text, to_json
 from ..failures import Failure
 from ..finding import chosen_experiment
 from ..table import print_table
@@ -83,7 +83,7 @@ def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
 
 def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
     return [
-        ("status", *(side.summary["status"] for side in sides)),
+        ("status", *(experiment_text(side.summary["status"]) for side in sides)),
         ("trials", *(str(side.summary["trials"]) for side in sides)),
         ("succeeded", *(str(len(side.curve)) for side in sides)),
         ("ran for", *(duration_text(side.summary["run_time"]) for side in sides)),

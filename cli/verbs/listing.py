@@ -16,6 +16,7 @@ from ...store.reading import (
     QueryError,
     counts_text,
     duration_text,
+    experiment_text,
     left_text,
     number_text,
     rate_text,
@@ -99,11 +100,12 @@ def _status_lines(view: ExperimentView, summary: Mapping[str, Any]) -> Iterator[
 
 def _status_text(folder: ExperimentFolder, summary: Mapping[str, Any]) -> str:
     """Return the status, with a hint if the experiment should run and does not."""
+    status = experiment_text(summary["status"])
     if is_abandoned(summary):
-        return f"{summary['status']}, but its manager is gone: {command_for(folder, 'resume')}"
+        return f"{status}, but its manager is gone: {command_for(folder, 'resume')}"
     if summary["is_search"] and not ExperimentStatus(summary["status"]).is_final:
-        return f"{summary['status']}, as long as a program asks for trials and runs them"
-    return summary["status"]
+        return f"{status}, as long as a program asks for trials and runs them"
+    return status
 
 
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
@@ -133,15 +135,16 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
     try:
         with ExperimentView(folder) as view:
             summary = view.summary()
+            names = [one["name"] for one in summary["objectives"]]
+            best = {name: found[0]["values"][name] for name in names if (found := view.best(1, name))}
     except StoreError as error:
         return {**place, "status": "UNREADABLE", "reason": str(error)}
-    best = summary["best"] if len(summary["objectives"]) == 1 else []
     return {
         **place,
         **{name: summary[name] for name in ("name", "status", "counts", "created", "run_time")},
         "running": folder.manager() is not None,
         "search": summary["is_search"],
-        "best": best[0]["values"][summary["objectives"][0]["name"]] if best else None,
+        "best": None if not best else best if len(names) > 1 else best[names[0]],
     }
 
 
@@ -153,10 +156,21 @@ def _row(facts: dict[str, Any]) -> tuple[str, ...]:
         why = " (search)" if facts["search"] else " (manager gone)"
     return (
         facts["id"],
-        facts["status"] + why,
+        experiment_text(facts["status"]) + why,
         str(sum(facts["counts"].values())),
-        "" if facts["best"] is None else number_text(facts["best"]),
+        _best_text(facts["best"]),
         duration_text(facts["run_time"]),
         time.strftime("%Y-%m-%d %H:%M", time.localtime(facts["created"])),
         facts["name"] or "",
     )
+
+
+def _best_text(best: float | Mapping[str, float] | None) -> str:
+    """Return the best result; of several objectives, the best of each.
+
+    >>> _best_text({"accuracy": 0.98, "ms": 3.25}), _best_text(0.5), _best_text(None)
+    ('accuracy 0.98, ms 3.25', '0.5', '')
+    """
+    if isinstance(best, Mapping):
+        return ", ".join(f"{name} {number_text(value)}" for name, value in best.items())
+    return "" if best is None else number_text(best)

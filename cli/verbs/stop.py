@@ -13,7 +13,7 @@ import click
 
 from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, ManagerInfo, Store
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, experiment_text
 from ..failures import FAILED, Failure
 from ..finding import chosen_experiment, chosen_name, experiments_directory
 from ..interrupts import Interrupts
@@ -74,7 +74,7 @@ def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
     kept = f"{summary['trials']} trials are kept in {folder.path}"
     if was_over:
         return found, f"experiment {summary['id']} is not running"
-    return found, f"experiment {summary['id']} is {summary['status']}, {kept}"
+    return found, f"experiment {summary['id']} is {experiment_text(summary['status'])}, {kept}"
 
 
 def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:

@@ -26,6 +26,7 @@ from ...store.reading import (
     closest_text,
     counts_text,
     duration_text,
+    experiment_text,
     left_text,
     parameters_text,
     rate_text,
@@ -83,7 +84,9 @@ def top(
             drawn.update(screen(view, summary, console.height, best_by), refresh=True)
             if not summary["is_running"] or _is_left(next_key, every):
                 break
-    click.echo(f"experiment {folder.experiment_id} is {summary['status']}: for details, see pitchpipe status")
+    click.echo(
+        f"experiment {folder.experiment_id} is {experiment_text(summary['status'])}: for details, see pitchpipe status"
+    )
 
 
 def _is_left(next_key: Any, seconds: float) -> bool:
@@ -159,7 +162,7 @@ def _head(summary: Mapping[str, Any]) -> RenderableType:
     if summary["name"]:
         text.append(f"{summary['name']}  ", style="bold")
     text.append(summary["id"], style="cyan")
-    text.append(f"  {summary['status']}", style="bold")
+    text.append(f"  {experiment_text(summary['status'])}", style="bold")
     text.append(f"  ran for {duration_text(summary['run_time'])}")
     if summary["trials_per_minute"]:
         text.append(f"  {rate_text(summary['trials_per_minute'] / 60)}")

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from nicegui import html, ui
 
 from ...store import Annotations, StoreError
-from ...store.reading import counts_text, duration_text, moment_text, number_text
+from ...store.reading import counts_text, duration_text, experiment_text, moment_text, number_text
 from ..experiments import Experiments, Shown
 from .elements import action, badge, table
 from .frame import ROOT, page_frame, shown_status
@@ -96,7 +96,7 @@ class _Listing:
                 if row["name"] and row["name"] != row["id"]:
                     html.div(row["id"]).classes("pp-dim pp-mono")
             with html.td():
-                badge(row["shown_status"].replace("_", " "), EXPERIMENT_TONES.get(row["shown_status"], ""))
+                badge(experiment_text(row["shown_status"]), EXPERIMENT_TONES.get(row["shown_status"], ""))
             html.td(row["trials_text"])
             html.td(row["best_text"]).classes("pp-mono")
             with html.td():

@@ -13,7 +13,7 @@ from typing import Any
 from nicegui import html, ui
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, experiment_text
 from ..experiments import Experiments
 from .elements import facts, set_badge
 from .live import Live
@@ -72,7 +72,7 @@ class Where:
     def show_status(self, summary: dict[str, Any]) -> None:
         """Update the status in the bar."""
         status = shown_status(summary)
-        set_badge(self.badge, status.replace("_", " "), EXPERIMENT_TONES.get(status, ""))
+        set_badge(self.badge, experiment_text(status), EXPERIMENT_TONES.get(status, ""))
 
 
 def shown_status(summary: dict[str, Any]) -> str:

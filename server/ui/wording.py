@@ -19,7 +19,13 @@ TRIAL_TONES: Mapping[str, str] = MappingProxyType(
     {"RUNNING": "move", "SUCCEEDED": "good", "EARLY_STOPPED": "warn", "FAILED": "bad"}
 )
 EXPERIMENT_TONES: Mapping[str, str] = MappingProxyType(
-    {"RUNNING": "move", "DONE": "good", "ERROR": "bad", "STOPPING": "warn", "STOPPED": "warn"}
+    {
+        **dict.fromkeys(("RUNNING", "NO_MORE_TRIAL", "TUNER_NO_MORE_TRIAL"), "move"),
+        "DONE": "good",
+        "ERROR": "bad",
+        "STOPPING": "warn",
+        "STOPPED": "warn",
+    }
 )
 
 

@@ -175,10 +175,12 @@ def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
     front: None, call: Callable[..., Any]
 ) -> None:
     lines = call("status", "front").out.splitlines()
-    assert [line.partition(" (")[0] for line in lines if line.startswith("best:")] == [
-        "best: loss 1, f1 0.1, ms 1",
-        "best: loss 2, f1 0.8, ms 20",
-        "best: loss 4, f1 0.9, ms 5",
+    first = lines.index("best: 3 trials that no other beats in every objective") + 1
+    assert [line.split()[:4] for line in lines[first : first + 4]] == [
+        ["trial", "loss", "f1", "ms"],
+        ["3", "1", "0.1", "1"],
+        ["2", "2", "0.8", "20"],
+        ["0", "4", "0.9", "5"],
     ]
     assert "front: 3 trials, hypervolume 2.6 from loss 5, f1 0; the knee is trial 2" in lines
     assert "limits: ms <= 20; 1 trial violates them" in lines
@@ -198,6 +200,11 @@ def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
         {"loss": 4.0, "f1": 0.9},
     ]
     assert json.loads(call("export", "front").out)["experiment"]["front"]["knee"] == 2
+
+
+def test_list_has_the_best_of_each_objective(front: None, call: Callable[..., Any]) -> None:
+    assert "loss 1, f1 0.9" in call("list").out
+    assert json.loads(call("list", "--json").out)[0]["best"] == {"loss": 1.0, "f1": 0.9}
 
 
 def test_table_of_trials_has_the_limited_metrics(front: None, call: Callable[..., Any]) -> None:
