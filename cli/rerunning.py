@@ -8,14 +8,16 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..config import ExperimentConfig
+from ..config import ExperimentConfig, parse_source
 from ..manager import run_of
 from ..store import ExperimentFolder
+from ..store.reading import flat
 from ..trial_agent import (
     Event,
     FunctionLoader,
@@ -33,7 +35,7 @@ from ..trial_agent import (
 )
 from .failures import FAILED, Failure
 
-__all__ = ["Rerun", "job_of", "rerun"]
+__all__ = ["Rerun", "changed_parameters", "job_of", "rerun"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,35 @@ class Rerun:
     intermediate: list[str]
     final: str | None
     error: str | None = None
+
+
+def changed_parameters(parameters: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Return parameters with other values, each given as NAME=VALUE; raise `Failure` for a name that they lack.
+
+    >>> changed_parameters({"lr": 0.5, "solver": {"_name": "sgd", "momentum": 0.9}}, ["lr=1e-2", "solver.momentum=0"])
+    {'lr': 0.01, 'solver': {'_name': 'sgd', 'momentum': 0}}
+    """
+    changed = deepcopy(dict(parameters))
+    for text in changes:
+        name, equals, written = text.partition("=")
+        value = parse_source(written, f"--set {text}")
+        if not equals or value.problems:
+            raise Failure(f"--set {text} is not NAME=VALUE, such as --set lr=0.1")
+        holder, key = _holder(changed, name)
+        holder[key] = value.data
+    return changed
+
+
+def _holder(parameters: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
+    """Return the dict that has a parameter, and its key there."""
+    holder: Any = parameters
+    steps = [name] if name in parameters else name.split(".")
+    for step in steps[:-1]:
+        holder = holder.get(step) if isinstance(holder, dict) else None
+    if not isinstance(holder, dict) or steps[-1] not in holder:
+        known = ", ".join(key.removesuffix("._name") for key in flat(parameters))
+        raise Failure(f"--set {name}: the trial has no such parameter; it has {known}")
+    return holder, steps[-1]
 
 
 def job_of(

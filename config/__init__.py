@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .platforms import PLATFORMS, LocalConfig, RayConfig
     from .plugins import Checker, check_parameters
     from .problems import ConfigError, ConfigProblem
-    from .source import read_source
+    from .source import parse_source, read_source
     from .trackers import tracker_classes
     from .units import UnitError, parse_duration
 
@@ -48,7 +48,7 @@ _HOMES = {
     ".platforms": "PLATFORMS LocalConfig RayConfig",
     ".plugins": "Checker check_parameters",
     ".problems": "ConfigError ConfigProblem",
-    ".source": "read_source",
+    ".source": "parse_source read_source",
     ".trackers": "tracker_classes",
     ".units": "UnitError parse_duration",
 }
@@ -66,6 +66,7 @@ __all__ = [
     "check_plugins",
     "load_config",
     "parse_duration",
+    "parse_source",
     "read_overridden",
     "read_source",
     "tracker_classes",

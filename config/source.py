@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -256,7 +257,51 @@ def _yaml_error(shown: str, error: YAMLError) -> ConfigError:
         return _error(shown, None, None, f"is not valid YAML: {' '.join(str(error).split())}")
     problem = getattr(error, "problem", None) or getattr(error, "context", None)
     hint = "YAML does not allow tabs here: use spaces" if "\\t" in str(problem) else _opened(error, mark.line)
-    return _error(shown, mark.line + 1, mark.column + 1, f"is not valid YAML: {problem}", hint)
+    return _error(
+        shown, mark.line + 1, mark.column + 1, f"is not valid YAML: {_in_words(str(problem))}", hint
+    )
+
+
+# What the parser says, and what is wrong with the text.
+_WORDS = (
+    (r"mapping values are not allowed here", "a second ': ' on one line, or a line that is indented too far"),
+    (r"could not find expected ':'", "this line has no ':' after its key"),
+    (r"expected <block end>, but found '-'", "this list item is indented differently from those before it"),
+    (r"expected <block end>, but found", "this line is indented differently from those before it"),
+    (r"expected ',' or '(.)', but (found|got) '<stream end>'", r"the file ends before the closing '\1'"),
+    (r"expected ',' or '(.)', but (found|got) .*", r"a ',' or the closing '\1' is missing before this"),
+    (
+        r"(found unexpected end of stream|expected the node content, but found '<stream end>')",
+        "the file ends too early",
+    ),
+    (
+        r"found unknown escape character .*",
+        "an unknown escape after '\\\\'; in single quotes a '\\\\' means itself",
+    ),
+    (
+        r"found character '(.)' that cannot start any token",
+        r"'\1' cannot begin a value: put quotes around the value",
+    ),
+    (r"expected <document start>, but found.*", "this does not belong to the lines before it"),
+    (
+        r"expected alphabetic or numeric character, but found .*",
+        "'*' and '&' have a meaning in YAML: put quotes around the value",
+    ),
+    (r"found undefined alias .*", "'*' names an anchor that is not there: put quotes around the value"),
+    (r"expected the node content, but found '(.*)'", r"a value is missing before '\1'"),
+)
+
+
+def _in_words(problem: str) -> str:
+    """Return what is wrong, in the words of a reader instead of the parser.
+
+    >>> _in_words("expected ',' or ']', but got '<stream end>'")
+    "the file ends before the closing ']'"
+    """
+    for pattern, words in _WORDS:
+        if found := re.match(pattern, problem):
+            return found.expand(words)
+    return problem
 
 
 def _opened(error: YAMLError, line: int) -> str:

@@ -23,21 +23,35 @@ __all__ = ["rerun"]
 _SHOWN = 10
 
 
-@verb("rerun", "pitchpipe trial rerun 17", "pitchpipe trial rerun k3x9a2bq 17 --pdb")
+@verb(
+    "rerun",
+    "pitchpipe trial rerun 17",
+    "pitchpipe trial rerun k3x9a2bq 17 --pdb",
+    "pitchpipe trial rerun 17 --set lr=0.1",
+)
 @trial_options
 @json_option
+@click.option(
+    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Another value of a parameter. Repeatable."
+)
 @click.option("--pdb", "debug", is_flag=True, help="Enter the debugger where the trial raises.")
 def rerun(
-    names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool, debug: bool
+    names: tuple[str, ...],
+    experiment_id: str | None,
+    directory: Path | None,
+    as_json: bool,
+    changes: tuple[str, ...],
+    debug: bool,
 ) -> int:
     """Run a trial again in this terminal, to see why it failed or to reproduce its result.
 
     It gets the same parameters, environment, code directory and GPUs, and starts from the beginning, not from a
-    checkpoint. The experiment need not be running and is not changed: the trial's own folder is a temporary one.
+    checkpoint. --set changes a parameter; a nested one is named with dots. The
+    experiment need not be running and is not changed: the trial's own folder is a temporary one.
     Exit code: 0, or 1 if the trial fails.
     """
     from ...manager import experiment_config
-    from ..rerunning import job_of
+    from ..rerunning import changed_parameters, job_of
     from ..rerunning import rerun as run_again
 
     folder, word = split_names(names, experiment_id, directory)
@@ -45,6 +59,9 @@ def rerun(
         found = chosen_trial(view, word)
         record = view.record(found["sequence_id"])
     config = experiment_config(folder)
+    if changes:
+        found = {**found, "parameters": changed_parameters(found["parameters"], changes)}
+        record = json.dumps({**json.loads(record), "parameters": found["parameters"]})
     which = f"trial {found['sequence_id']} ({found['trial_id']})"
     click.echo(f"{which} of experiment {folder.experiment_id}", err=True)
     click.echo(f"parameters {json.dumps(found['parameters'])}", err=True)

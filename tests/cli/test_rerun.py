@@ -110,3 +110,10 @@ def test_rerun_with_pdb_of_a_shell_command_is_refused(
     done = again(directory / "shell", "--pdb")
     assert done.returncode == 2
     assert "--pdb needs a command of the form `python SCRIPT ...`, not: sh trial.sh" in done.stderr
+
+
+def test_rerun_sets_parameters_and_refuses_unknown_ones(folder: Path) -> None:
+    assert "final result: 0.5 (in the experiment: 0.25)" in again(folder, "--set", "x=0.5").stderr
+    unknown = again(folder, "--set", "y=1")
+    assert unknown.returncode == 2
+    assert "--set y: the trial has no such parameter; it has x" in unknown.stderr

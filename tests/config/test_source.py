@@ -123,7 +123,7 @@ def test_tag_is_a_problem_and_makes_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "expected"),
     [
-        ("a: b: c", "a.yml", "a.yml:1:5: is not valid YAML: mapping values are not allowed here"),
+        ("a: b: c", "a.yml", "a.yml:1:5: is not valid YAML: a second ': ' on one line"),
         ("a:\n\t- b", "a.yml", "use spaces"),
         ("a: 1\n---\nb: 2", "a.yml", "a.yml:2:1: is not valid YAML"),
         ("a: [1, 2", "a.yml", "is not valid YAML"),
