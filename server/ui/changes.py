@@ -13,6 +13,8 @@ from ...store import StoreError
 
 __all__ = ["confirmed", "done", "made", "result_of", "say", "show_refusal"]
 
+_REFUSAL = "pp-refusal"
+
 
 async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
     """Make a change with a function of `manager.control`; report that it is `done`, or why it failed."""
@@ -38,7 +40,8 @@ async def done(change: Awaitable[None], text: str) -> bool:
 
 
 def say(text: str) -> None:
-    """Show that something has been done."""
+    """Show that something has been done, in place of why something else could not be."""
+    ui.run_javascript(f"document.querySelectorAll('.{_REFUSAL} .q-btn').forEach(close => close.click())")
     ui.notify(text, type="positive", position="bottom-right")
 
 
@@ -46,7 +49,13 @@ def show_refusal(text: str) -> None:
     """Show why something cannot be done; the message stays until it is closed."""
     sentence = text[:1].upper() + text[1:]
     ui.notify(
-        sentence, type="negative", multi_line=True, close_button="Close", timeout=0, position="bottom-right"
+        sentence,
+        type="negative",
+        multi_line=True,
+        close_button="Close",
+        timeout=0,
+        position="bottom-right",
+        classes=_REFUSAL,
     )
 
 

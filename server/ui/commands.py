@@ -67,4 +67,7 @@ async def _run(words: list[str]) -> None:
     except subprocess.TimeoutExpired:
         raise ControlError(f"{words[0]} did not end within {_PATIENCE:.0f} s") from None
     if ended.returncode:
-        raise ControlError(ended.stderr.strip() or f"{words[0]} ended with exit code {ended.returncode}")
+        raise ControlError(
+            ended.stderr.strip().removeprefix("Error: ")
+            or f"{words[0]} ended with exit code {ended.returncode}"
+        )

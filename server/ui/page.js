@@ -37,3 +37,17 @@ document.addEventListener("keydown", (event) => {
   else if (!isMoving && (event.key === "ArrowLeft" || event.key === "k")) go("prev");
   else if (!isMoving && (event.key === "ArrowRight" || event.key === "j")) go("next");
 });
+
+// NiceGUI keeps events until its connection is made, but not their order: a click could come before what was typed.
+document.addEventListener(
+  "click",
+  (event) => {
+    const button = event.target.closest("button");
+    if (window.did_handshake || !button || button.closest("dialog")) return;
+    event.stopImmediatePropagation();
+    event.preventDefault();
+    const again = () => (window.did_handshake ? setTimeout(() => button.click(), 50) : setTimeout(again, 20));
+    again();
+  },
+  true,
+);

@@ -98,6 +98,24 @@ def test_trials_are_killed_added_and_run_again_by_clicking(story: Any, open_page
     page.get_by_text("0.4375", exact=True).first.wait_for()
 
 
+# What the browser sends is late, as on a busy machine.
+LATE = "const send = WebSocket.prototype.send; WebSocket.prototype.send = function (text) {\
+ setTimeout(() => send.call(this, text), 1000) }"
+
+
+def test_click_before_the_connection_comes_after_what_was_typed(
+    story: Any, open_page: Callable[..., Any]
+) -> None:
+    page = open_page("about:blank")
+    page.add_init_script(LATE)
+    page.goto(story.address("settings"), wait_until="domcontentloaded")
+    page.get_by_label("Name of the experiment").wait_for()
+    page.get_by_label("Number of trials").fill("some")
+    page.get_by_role("button", name="Save limits").click()
+    assert page.evaluate("window.did_handshake") is False
+    page.get_by_text("Number of trials must be a whole number, not 'some'").wait_for()
+
+
 def test_experiment_is_stopped(story: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(story.address("settings"))
     page.get_by_role("button", name="Stop the experiment").click()
@@ -115,5 +133,6 @@ def test_stopped_experiment_is_extended_and_resumed(story: Any, open_page: Calla
     page.get_by_label("Trials in all").fill("60")
     page.get_by_role("button", name="Resume").click()
     page.get_by_text("The experiment runs again").wait_for()
+    page.get_by_text("must be a whole number").wait_for(state="detached")
     page.get_by_role("status").get_by_text("RUNNING").wait_for()
     assert page.get_by_label("Number of trials").input_value() == "60"
