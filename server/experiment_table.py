@@ -40,6 +40,7 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
         curve_count=len(reported),
         spans=_spans(view) if attempts else (),
         limits=[one for one in outcomes if one.is_limited],
+        experiment_id=summary["id"],
         now=time.time() if summary["is_running"] else None,
     )
 

@@ -41,11 +41,12 @@ def plot_edf(
     found = [(table, values) for table, values in found if values.size]
     if not found:
         return nothing(theme, _TITLE, "No trial has a finite result yet.")
+    names = _told_apart([table for table, _ in found])
     first = found[0][0].objective(objective)
     every = np.concatenate([values for _, values in found])
     worst = every.max() if first.direction == "minimize" else every.min()
     figure = panels(theme, _TITLE, 2, 1)
-    for number, (table, values) in enumerate(found):
+    for number, (_, values) in enumerate(found):
         color, dash = SERIES[number % len(SERIES)]
         ordered = np.sort(values) if first.direction == "minimize" else np.sort(values)[::-1]
         curves = (
@@ -65,7 +66,7 @@ def plot_edf(
                 x=x,
                 y=y,
                 mode="lines",
-                name=f"{short(table.name)} ({values.size:,})",
+                name=f"{names[number]} ({values.size:,})",
                 legendgroup=str(number),
                 showlegend=row == 1,
                 line={"shape": "hv", "color": color, "dash": dash, "width": 2},
@@ -79,3 +80,14 @@ def plot_edf(
     most = max(values.size for _, values in found)
     count = {"title": {"text": "finished trials"}, "tickformat": ",d", "range": [0, 1.02 * most]}
     return figure.update_layout(xaxis=axis, yaxis=share, xaxis2=count, yaxis2=best, height=640)
+
+
+def _told_apart(tables: Sequence[ExperimentTable]) -> list[str]:
+    """Return the names of experiments, with the ids of those that share a name."""
+    names = [table.name for table in tables]
+    return [
+        f"{short(table.name)} {table.experiment_id}".rstrip()
+        if names.count(table.name) > 1
+        else short(table.name)
+        for table in tables
+    ]

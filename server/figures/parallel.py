@@ -23,6 +23,7 @@ __all__ = ["objectives_in_order", "plot_parallel"]
 _TITLE = "Parallel coordinates"
 _MAX_LINES = 1000
 _TICKS = 5
+_ROOM = 0.08  # of an axis, between the labels of two ticks
 _MOST_LETTERS = 110  # of all names, for which there is room side by side
 
 Numbers = NDArray[np.float64]
@@ -132,7 +133,7 @@ def _number_axis(
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         low, high = (low / 2, high * 2) if log else (low - 0.5 - abs(low) / 10, high + 0.5 + abs(high) / 10)
     ends = (math.log10(low), math.log10(high)) if log else (float(low), float(high))
-    ticks = _log_ticks(*ends) if log else _ticks(*ends, integer=integer)
+    ticks = _with_ends(_log_ticks(*ends) if log else _ticks(*ends, integer=integer), *ends)
     texts = [written(10.0**tick if log else float(tick)) for tick in ticks]
     shown = np.log10(values) if log else values
     return {"label": name, "values": shown, "range": list(ends), "tickvals": list(ticks), "ticktext": texts}
@@ -151,6 +152,16 @@ def _ticks(low: float, high: float, *, integer: bool) -> list[float]:
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(number * step, 12) for number in range(first, last + 1)]
+
+
+def _with_ends(ticks: Sequence[float], low: float, high: float) -> list[float]:
+    """Return ticks and the ends of their axis, without those that have no room beside an end.
+
+    >>> _with_ends([0.0, 0.2, 0.4], -0.01, 0.5)
+    [-0.01, 0.2, 0.4, 0.5]
+    """
+    room = _ROOM * (high - low)
+    return [low, *(tick for tick in ticks if low + room < tick < high - room), high]
 
 
 def _log_ticks(low: float, high: float) -> list[float]:

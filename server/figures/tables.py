@@ -88,6 +88,7 @@ class ExperimentTable:
     spans: tuple[Span, ...] = ()
     now: float | None = None
     limits: tuple[Objective, ...] = ()
+    experiment_id: str = ""
 
     @classmethod
     def of(
@@ -103,12 +104,14 @@ class ExperimentTable:
         spans: Sequence[Span] = (),
         now: float | None = None,
         limits: Sequence[Objective] = (),
+        experiment_id: str = "",
     ) -> ExperimentTable:
         """Return a table whose dimensions cover the trials; without `dimensions` they come from the trials."""
         points = [trial.parameters for trial in trials]
         found = inferred(points) if not dimensions else [completed(one, points) for one in dimensions]
         return cls(
             name=name,
+            experiment_id=experiment_id,
             objectives=tuple(objectives) or (Objective(),),
             dimensions=tuple(found),
             trials=tuple(trials),

@@ -16,9 +16,10 @@ __all__ = ["notes_panel"]
 def notes_panel(annotations: Annotations, trial: int | None, found: Annotation) -> None:
     """Make the panel; `found` is what is noted on the trial, or on the experiment for None."""
     with panel("Notes and tags"):
-        tags = ui.input("Tags, separated by commas", value=", ".join(found.tags))
-        tags.props("outlined dense autocomplete=off").style("width: min(34rem, 100%)")
-        note = ui.textarea("Note", value=found.note).props("outlined dense autogrow").style("width: 100%")
+        with html.div().classes("pp-stack"):
+            tags = ui.input("Tags, separated by commas", value=", ".join(found.tags))
+            tags.props("outlined dense autocomplete=off").style("width: min(34rem, 100%)")
+            note = ui.textarea("Note", value=found.note).props("outlined dense autogrow").style("width: 100%")
 
         async def save() -> None:
             annotation = Annotation((note.value or "").strip(), tags_of(tags.value or ""))

@@ -127,7 +127,8 @@ def _show_row(row: _Row) -> None:
 
 
 def _result_rows(found: list[dict[str, Any]], directions: Mapping[str, str]) -> Iterator[_Row]:
-    for name in sorted({name for trial in found for name in trial["values"]}):
+    reported = (name for trial in found for name in trial["values"])
+    for name in dict.fromkeys((*directions, *reported)):
         values = [trial["values"].get(name) for trial in found]
         known = {place: value for place, value in enumerate(values) if isinstance(value, int | float)}
         direction = directions.get(name)

@@ -51,8 +51,9 @@ class Leaders:
 class BestPanel:
     """The best trial with its parameters; at the knee of a front."""
 
-    def __init__(self, where: Where, title: str) -> None:
+    def __init__(self, where: Where, title: str, metrics: Sequence[str]) -> None:
         self._where = where
+        self._metrics = [] if len(metrics) < 2 else metrics
         self._shown: Any = None
         with panel(title):
             self._body = html.div().classes("pp-stack")
@@ -83,7 +84,8 @@ class BestPanel:
         repeats = repeats_text(trial)
         with html.div().classes("pp-row"):
             html.a(_name(trial), href=_address(self._where, trial))
-            for name in trial["values"]:
+            in_order = dict.fromkeys((*self._metrics, *trial["values"]))
+            for name in (name for name in in_order if name in trial["values"]):
                 if name != "default":
                     html.span(name).classes("pp-dim")
                 html.strong(value_text(trial, name)).classes("pp-mono")

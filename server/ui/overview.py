@@ -190,7 +190,7 @@ class _Overview:
             self._build_progress("Best so far")
             self._leaders = LeadersPanel(self._where, f"Top {MOST} {several}", _metrics(summary))
         with right:
-            self._best = BestPanel(self._where, f"Best {one}")
+            self._best = BestPanel(self._where, f"Best {one}", _metrics(summary))
 
     def _build_front(self, summary: Mapping[str, Any], several: str, left: Any, right: Any) -> None:
         with left:
@@ -200,7 +200,7 @@ class _Overview:
         with right:
             title = f"Best {several}: the Pareto front"
             self._leaders = LeadersPanel(self._where, title, _metrics(summary), is_front=True)
-            self._best = BestPanel(self._where, "A balanced choice")
+            self._best = BestPanel(self._where, "A balanced choice", _metrics(summary))
 
     def _build_progress(self, title: str) -> None:
         with panel("") as made:
@@ -322,7 +322,7 @@ def _quoted(text: str) -> str:
 
 
 def _metrics(summary: Mapping[str, Any]) -> list[str]:
-    return [one["name"] for one in summary["objectives"]] + list(summary["outcome_limits"])
+    return list(dict.fromkeys([*(one["name"] for one in summary["objectives"]), *summary["outcome_limits"]]))
 
 
 def _best_text(summary: dict[str, Any]) -> str:

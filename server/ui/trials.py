@@ -103,9 +103,9 @@ class _Table:
         self._grid.run_grid_method("refreshInfiniteCache")
 
     async def selected(self) -> list[int]:
-        """Return the numbers of the selected trials."""
+        """Return the numbers of the selected trials, in the order in which they were selected."""
         rows = await self._grid.get_selected_rows()
-        return sorted(row["number"] for row in rows or () if row)
+        return [row["number"] for row in rows or () if row]
 
     def _show_count(self, found: Any) -> None:
         total, is_filtered = found

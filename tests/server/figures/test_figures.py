@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -362,6 +363,14 @@ def test_pareto_of_three_objectives_has_a_panel_for_each_pair() -> None:
     figure = figures.plot_pareto(ExperimentTable.of("one", objectives, trials))
     assert len(figure.data) == 6
     assert sorted(set(figure.data[1].x)) == [1.0, 2.0]
+
+
+def test_edf_tells_experiments_of_one_name_apart() -> None:
+    tables = [replace(figures.example_table(seed=seed), experiment_id=f"id{seed}") for seed in (1, 2)]
+    assert [trace.name for trace in figures.plot_edf(tables).data if trace.showlegend] == [
+        "example id1 (47)",
+        "example id2 (44)",
+    ]
 
 
 def test_edf_compares_experiments_by_how_often_and_how_soon_they_are_good() -> None:

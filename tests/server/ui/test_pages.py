@@ -200,7 +200,7 @@ def test_every_figure_is_drawn(gallery: str, open_page: Callable[..., Any]) -> N
     page.get_by_role("tab", name="Compare experiments").click()
     page.get_by_label("Compare with").click()
     page.get_by_role("option", name="lost").click()
-    page.locator(".legendtext").get_by_text("a name (1)").wait_for(state="attached")
+    page.locator(".legendtext").get_by_text("a name lost (1)").wait_for(state="attached")
 
 
 def test_table_is_searched_filtered_and_sorted_by_the_store(
@@ -400,8 +400,8 @@ def test_selected_trials_are_compared_and_copied(
     for number in (29, 28):
         page.locator(f".ag-pinned-left-cols-container [row-id='{number}']").get_by_role("checkbox").click()
     page.get_by_role("button", name="Copy").click()
-    page.get_by_text("The parameters of trials 28 and 29 are on the clipboard").wait_for()
-    assert [row["units"] for row in json.loads(page.evaluate("navigator.clipboard.readText()"))] == [32, 16]
+    page.get_by_text("The parameters of trials 29 and 28 are on the clipboard").wait_for()
+    assert [row["units"] for row in json.loads(page.evaluate("navigator.clipboard.readText()"))] == [16, 32]
     assert not page.get_by_role("button", name="Kill").is_visible()
     assert page.get_by_role("link", name="Run more trials").is_visible()
     page.get_by_role("button", name="Compare").click()
@@ -411,7 +411,7 @@ def test_selected_trials_are_compared_and_copied(
     heads = rows.get_by_role("rowheader").all_inner_texts()
     assert [head.split()[0] for head in heads] == ["Status", "Result", "seconds", "lr", "units"]
     assert rows.get_by_role("row").filter(has_text="Result").locator("strong").inner_text() == "0.966667"
-    assert rows.get_by_text("+3.57 %").is_visible()
+    assert rows.get_by_text("-3.45 %").is_visible()
     page.get_by_role("checkbox", name="Only differences").click()
     rows.get_by_role("rowheader", name="Why it ended").wait_for()
 
