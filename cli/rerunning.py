@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..config import ExperimentConfig, parse_source
+from ..config import ConfigError, ExperimentConfig, parse_source
 from ..manager import run_of
 from ..store import ExperimentFolder
 from ..store.reading import flat
@@ -49,20 +49,28 @@ class Rerun:
 
 
 def changed_parameters(parameters: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """Return parameters with other values, each given as NAME=VALUE; raise `Failure` for a name that they lack.
+    """Return parameters with other values, each given as NAME=VALUE; raise `Failure` if one cannot be changed.
 
     >>> changed_parameters({"lr": 0.5, "solver": {"_name": "sgd", "momentum": 0.9}}, ["lr=1e-2", "solver.momentum=0"])
     {'lr': 0.01, 'solver': {'_name': 'sgd', 'momentum': 0}}
     """
     changed = deepcopy(dict(parameters))
     for text in changes:
-        name, equals, written = text.partition("=")
-        value = parse_source(written, f"--set {text}")
-        if not equals or value.problems:
-            raise Failure(f"--set {text} is not NAME=VALUE, such as --set lr=0.1")
+        name, _, written = text.partition("=")
+        value = _value(text, written)
         holder, key = _holder(changed, name)
-        holder[key] = value.data
+        holder[key] = value
     return changed
+
+
+def _value(text: str, written: str) -> Any:
+    try:
+        source = parse_source(written, text)
+    except ConfigError:
+        source = None
+    if source is None or source.problems or source.data is None:
+        raise Failure(f"--set {text} is not NAME=VALUE, such as --set lr=0.1")
+    return source.data
 
 
 def _holder(parameters: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
@@ -72,8 +80,12 @@ def _holder(parameters: dict[str, Any], name: str) -> tuple[dict[str, Any], str]
     for step in steps[:-1]:
         holder = holder.get(step) if isinstance(holder, dict) else None
     if not isinstance(holder, dict) or steps[-1] not in holder:
-        known = ", ".join(key.removesuffix("._name") for key in flat(parameters))
+        known = ", ".join(key for key in flat(parameters) if not key.endswith("._name"))
         raise Failure(f"--set {name}: the trial has no such parameter; it has {known}")
+    if steps[-1] == "_name" or isinstance(holder[steps[-1]], dict):
+        raise Failure(
+            f"--set {name}: a choice with parameters of its own keeps its option; change these parameters"
+        )
     return holder, steps[-1]
 
 

@@ -282,7 +282,8 @@ _WORDS = (
         r"found character '(.)' that cannot start any token",
         r"'\1' cannot begin a value: put quotes around the value",
     ),
-    (r"expected <document start>, but found.*", "this does not belong to the lines before it"),
+    (r"found character '\\t' that cannot start any token", "a tab"),
+    (r"expected '?<document start>'?, but found.*", "this does not belong to the lines before it"),
     (
         r"expected alphabetic or numeric character, but found .*",
         "'*' and '&' have a meaning in YAML: put quotes around the value",

@@ -124,7 +124,8 @@ def test_tag_is_a_problem_and_makes_nothing(text: str) -> None:
     ("text", "name", "expected"),
     [
         ("a: b: c", "a.yml", "a.yml:1:5: is not valid YAML: a second ': ' on one line"),
-        ("a:\n\t- b", "a.yml", "use spaces"),
+        ("a:\n\t- b", "a.yml", "is not valid YAML: a tab (YAML does not allow tabs here: use spaces)"),
+        ('"""Doc."""\nimport os', "a.yml", "a.yml:1:3: is not valid YAML: this does not belong to the lines"),
         ("a: 1\n---\nb: 2", "a.yml", "a.yml:2:1: is not valid YAML"),
         ("a: [1, 2", "a.yml", "is not valid YAML"),
         ("a: \x01", "a.yml", "is not valid YAML"),
