@@ -28,10 +28,8 @@ _MEMORY = 100  # of these trials, the latest
 _FORETELLS = 0.3  # the least rank correlation, where final results are something else than the reports
 _EQUAL = 0.01  # of the range of a trial's results: so near to one of them, its final result is one of them
 _RUNG_SHARE = 0.5  # of the shortest finished trial: there is no rung later, where little is left to save
-_STAGE_SHARES = (
-    0.25,
-    0.8,
-)  # the same, where only hopeless trials are stopped; early stops would tell a model little
+# The same, where only hopeless trials are stopped: not before, since early stops would tell a model little.
+_STAGE_SHARES = (0.25, 0.8)
 _CAUTION = 1.3  # times the largest change seen
 _MARGIN = 0.1  # of the distance of the best to the median: how far behind the best a hopeless trial stays
 # Counts of results: 1, 2, 3, 4, 5, 7, 9, 12 ...; at the rungs (1, 3, 9, 27 ...) trials are compared with each other.
