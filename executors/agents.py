@@ -27,6 +27,7 @@ from ..runner import (
     CheckpointSaved,
     Event,
     Reported,
+    StartRefused,
 )
 from ..trial_agent import Event as AgentEvent
 from ..trial_agent import (
@@ -109,6 +110,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._confirmed: dict[AgentLink, int] = {}  # committed, and not yet acknowledged
         self._busy: Counter[str] = Counter()  # attempts by agent
         self._closing = False
+        self._is_starting_several = False
         self._losses_are_news = True
         self._told: set[str] = set()
 
@@ -140,7 +142,18 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         if link is not None:
             link.send(self._start_request(order))
             self._poll(link)
-            link.flush()
+            if not self._is_starting_several:
+                link.flush()
+
+    def start_together(self, orders: Sequence[AttemptOrder]) -> None:
+        """Start several attempts; what one agent gets leaves in one write."""
+        self._is_starting_several = True
+        try:
+            super().start_together(orders)
+        finally:
+            self._is_starting_several = False
+            for agent in {order.agent for order in orders} & self._links.keys():
+                self._links[agent].flush()
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:
         """Kill an attempt where it runs."""
@@ -174,9 +187,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
         for agent in [agent for agent, link in links.items() if link is None]:
             await self.end_orphans(agent)
-        for order in orders:
-            if links[order.agent] is None:
-                self._finalize_or_start(order)
+        for agent in [agent for agent, link in links.items() if link is None]:
+            self._take_over([order for order in orders if order.agent == agent])
         for agent, link in links.items():
             if link is not None:
                 self._take_up(agent, link)
@@ -264,8 +276,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         level = logging.WARNING if self._losses_are_news else logging.INFO
         _log.log(level, "agent %s is lost: %s", agent, _OF_AGENT.sub("", reason))
         orders = [order for order in self._orders.values() if order.agent == agent]
-        for order in orders:
-            self._finalize_lost(order, reason)
+        self._emit(self._finalized(orders, reason))
         if not orders and self._setup is not None:
             self._emit([AgentLost(self.setup.clock(), agent, cause=f"agent {agent} lost")])
 
@@ -291,13 +302,17 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         link.poll(0)
         return link
 
-    def _finalize_or_start(self, order: AttemptOrder) -> None:
-        """Start an attempt that left no trace, since its agent may never have been made; else deliver its end."""
-        if order.start_time is None and not self._left_by(order):
+    def _take_over(self, orders: Sequence[AttemptOrder]) -> None:
+        """Deliver the ends of the attempts of an agent that is gone; start them if none left a trace.
+
+        Their agent may never have been made.
+        """
+        if any(order.start_time is not None or self._left_by(order) for order in orders):
+            self._emit(self._finalized(orders, "its agent is gone"))
+            return
+        for order in orders:
             self._forget((order.trial_id, order.attempt))
             self.start_trial(order)
-        else:
-            self._finalize_lost(order, "its agent is gone")
 
     def _left_by(self, order: AttemptOrder) -> list[AgentEvent]:
         """Return the events that the spool of an attempt holds."""
@@ -309,15 +324,39 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         # On several nodes the first one's end says nothing about the others.
         return left if self.setup.run.nodes == 1 else [event for event in left if event.e != "ended"]
 
-    def _finalize_lost(self, order: AttemptOrder, reason: str) -> None:
-        """Deliver the spool of an attempt whose agent is gone; if it does not hold the end, the attempt is lost."""
-        key, left = (order.trial_id, order.attempt), self._left_by(order)
+    def _finalized(self, orders: Sequence[AttemptOrder], reason: str) -> list[Event]:
+        """Return what the attempts of an agent that is gone left in their spools, and their ends.
+
+        It carried them out in this order: the first one without an end is lost, and those after it never began. They
+        are given back before anything else happens, the last one first, so that they wait in their order.
+        """
+        events: list[Event] = []
+        given_back: list[Event] = []
+        is_over = False
+        for order in orders:
+            left = self._left_by(order)
+            if is_over and not left:
+                given_back.insert(0, self._given_back(order, reason))
+                continue
+            found = self._ended_at_last(order, left, reason)
+            is_over = is_over or any(isinstance(event, AttemptEnded) and event.lost for event in found)
+            events += found
+        return given_back + events
+
+    def _given_back(self, order: AttemptOrder, reason: str) -> Event:
+        key = order.trial_id, order.attempt
+        self._forget(key)
+        return StartRefused(self.setup.clock(), *key, reason=reason, cause=f"agent {order.agent} lost")
+
+    def _ended_at_last(self, order: AttemptOrder, left: Sequence[AgentEvent], reason: str) -> list[Event]:
+        """Return what an attempt left; if its end is not among it, the attempt is lost."""
+        key = order.trial_id, order.attempt
         events = list(self._translate(left, f"spool {spool_path(self.setup, order).name}", len(left)))
         if not any(isinstance(event, AttemptEnded) for event in events):
             cause = f"agent {order.agent} lost"
             events.append(AttemptEnded(self.setup.clock(), *key, error=reason, lost=True, cause=cause))
             self._forget(key)
-        self._emit(events)
+        return events
 
     def _poll(self, link: AgentLink) -> None:
         if (cursor := self._confirmed.pop(link, None)) is not None:

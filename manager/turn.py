@@ -278,8 +278,12 @@ class TurnLoop:
     def _act(self, turn: Turn) -> None:
         """Do what a turn decided, after it is committed."""
         self._executor.confirm(turn.cursors)
-        for effect in turn.effects:
-            self.perform(effect)
+        starts = [effect.order for effect in turn.effects if isinstance(effect, StartTrial)]
+        if len(starts) == len(turn.effects):
+            self._executor.start_together(starts)
+        else:
+            for effect in turn.effects:
+                self.perform(effect)
         if not self._dispatcher.session.is_full:
             self._executor.acknowledge()
         self._dispatcher.session.write(turn.commands)

@@ -52,7 +52,6 @@ class Course:
         self.failures: deque[Trial] = deque(maxlen=5)
         self.streak = FailureStreak(state.limits.max_identical_failures)
         self._final_status = ExperimentStatus.DONE
-        self._trials_are_short = False
 
     def restore(self) -> None:
         """Rank the restored trials."""
@@ -110,7 +109,7 @@ class Course:
     def _may_ask_ahead(self) -> bool:
         """Whether trials may wait for a slot: none of them would be another one if it was asked for later."""
         return (
-            self._trials_are_short
+            self.trials.last_took <= _SHORT
             and not self.state.tuner_learns
             and self.requests.has_more
             and not self.families.are_on
@@ -207,8 +206,6 @@ class Course:
         """End a trial for good; its result counts, and its failure may end the experiment."""
         self.trials.end(trial, verdict)
         self.requests.has_news = True
-        began, ended = trial.start_time, trial.end_time
-        self._trials_are_short = began is not None and ended is not None and ended - began <= _SHORT
         if trial.status is TrialStatus.SUCCEEDED and not self.families.are_on:
             self.best.add(trial)
         if trial.status is TrialStatus.FAILED:

@@ -52,17 +52,19 @@ class Request:
         return {name: amount for name, amount in amounts.items() if amount > 0}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """The resources of an executor; a name that is missing in `amounts` does not exist there.
 
-    `devices` are GPU indices; `anonymous_gpus` counts GPUs whose indices Ray chooses.
+    `devices` are GPU indices; `anonymous_gpus` counts GPUs whose indices Ray chooses. An agent takes up to
+    `orders_per_agent` orders and carries them out one after the other.
     """
 
     amounts: Mapping[str, float] = field(default_factory=dict)
     devices: tuple[int, ...] = ()
     trials_per_device: int = 1
     anonymous_gpus: float = 0.0
+    orders_per_agent: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,12 @@ class Reports:
     def refused(self, event: happened.StartRefused) -> None:
         """Handle a start that is not possible at present."""
         trial = self._trials.current(event)
-        if trial is not None and trial.status is TrialStatus.WAITING:
-            self._trials.refused(trial, event.devices)
+        if trial is None or trial.status is not TrialStatus.WAITING:
+            return
+        if trial.verdict is not None:
+            self._conclude(trial, trial.verdict)
+            return
+        self._trials.refused(trial, event.devices)
 
     def reported(self, event: happened.Reported) -> None:
         """Handle a result."""
@@ -133,7 +137,9 @@ class Reports:
             self._output.changes.exports.extend(exports)
         if event.lost:
             self._trials.lose_agent(trial.agent)
-        verdict = judge_end(trial, event)
+        self._conclude(trial, judge_end(trial, event))
+
+    def _conclude(self, trial: Trial, verdict: Verdict) -> None:
         if verdict.cause is Cause.PAUSED:
             self._trials.paused(trial, verdict)
         elif self._course.may_run_again(trial, verdict):

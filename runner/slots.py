@@ -1,10 +1,10 @@
-"""Where trials run: numbered slots, the lowest first, and the agent of each."""
+"""Where trials run: numbered slots, the lowest first, the agent of each, and the trials that queue there."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from .trial import Trial
 
@@ -12,14 +12,14 @@ __all__ = ["Slots"]
 
 
 class Slots:
-    """Slots 0, 1, 2 ... as they are needed, each held by one trial at a time.
+    """Slots 0, 1, 2 ... as they are needed, each held by one trial at a time; others may queue behind it.
 
     An agent's name consists of its slot and of how many agents that slot has lost: a lost agent may still live where it
     cannot be reached, so its name is never used again.
     """
 
     def __init__(self) -> None:
-        self._taken: dict[int, Trial] = {}
+        self._taken: dict[int, list[Trial]] = {}  # the first one runs, the others queue
         self._freed: list[int] = []
         self._lost: Counter[int] = Counter()
 
@@ -36,19 +36,55 @@ class Slots:
         slot = heapq.heappop(self._freed) if self._freed else len(self._taken) + len(avoided)
         for each in avoided:
             heapq.heappush(self._freed, each)
-        self._taken[slot] = trial
+        self._taken[slot] = [trial]
         trial.slot, trial.agent = slot, self._agent(slot)
+
+    def queue(self, trial: Trial, most: int, avoiding: Container[str] = ()) -> Trial | None:
+        """Queue `trial` where the fewest do, and return the one before it; None if `most` are everywhere.
+
+        Only new trials queue, the older ones first: so their order is known after a restart.
+        """
+        queues = [trials for trials in self._taken.values() if self._may_queue(trial, trials, avoiding)]
+        queue = min(queues, key=len, default=None)
+        if queue is None or len(queue) >= most:
+            return None
+        before = queue[-1]
+        queue.append(trial)
+        trial.slot, trial.agent = before.slot, before.agent
+        return before
+
+    def _may_queue(self, trial: Trial, trials: Sequence[Trial], avoiding: Container[str]) -> bool:
+        last = trials[-1]
+        slot, agent = last.slot, last.agent
+        if slot is None or agent is None or agent in avoiding or agent != self._agent(slot):
+            return False
+        return last.attempt > 1 or last.sequence_id < trial.sequence_id
+
+    def before(self, trial: Trial) -> Trial | None:
+        """Return the trial that holds the slot where `trial` queues; None if that is itself."""
+        first = trial if trial.slot is None else self._taken[trial.slot][0]
+        return None if first is trial else first
+
+    def trials(self) -> list[Trial]:
+        """Return all trials that hold a slot or queue, slot by slot in the order in which they run."""
+        return [trial for slot in sorted(self._taken) for trial in self._taken[slot]]
 
     def first_agents(self, count: int) -> list[str]:
         """Return the first agents of the lowest slots."""
         return [f"{slot}-0" for slot in range(count)]
 
-    def free(self, trial: Trial) -> None:
-        """Free the slot of `trial`, if it has one."""
-        if trial.slot is not None:
-            del self._taken[trial.slot]
-            heapq.heappush(self._freed, trial.slot)
-            trial.slot = None
+    def free(self, trial: Trial) -> Trial | None:
+        """Free the place of `trial`, if it has one; return the trial that holds the slot from now on."""
+        if trial.slot is None:
+            return None
+        queue, slot = self._taken[trial.slot], trial.slot
+        is_first = queue[0] is trial
+        queue.remove(trial)
+        trial.slot = None
+        if not queue:
+            del self._taken[slot]
+            heapq.heappush(self._freed, slot)
+        return queue[0] if queue and is_first else None
 
     def lose(self, agent: str) -> None:
         """Give the slot of a lost agent another one next time."""
@@ -59,12 +95,16 @@ class Slots:
     def _agent(self, slot: int) -> str:
         return f"{slot}-{self._lost[slot]}"
 
-    def restore(self, trials: Mapping[int, Trial], lost: Mapping[str, int]) -> None:
-        """Restore the slots of running trials; `lost` is from `snapshot`."""
-        self._taken = dict(trials)
-        highest = max(trials, default=-1)
-        self._freed = [slot for slot in range(highest) if slot not in trials]
+    def restore(self, trials: Iterable[Trial], lost: Mapping[str, int]) -> list[Trial]:
+        """Restore the slots of trials, and return those that hold them; `lost` is from `snapshot`."""
+        self._taken = {}
+        for trial in sorted(trials, key=lambda trial: (trial.attempt == 1, trial.sequence_id)):
+            if trial.slot is not None:
+                self._taken.setdefault(trial.slot, []).append(trial)
+        highest = max(self._taken, default=-1)
+        self._freed = [slot for slot in range(highest) if slot not in self._taken]
         self._lost = Counter({int(slot): count for slot, count in lost.items()})
+        return [queue[0] for queue in self._taken.values()]
 
     def snapshot(self) -> dict[str, int]:
         """Return how many agents each slot has lost, as plain JSON values."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
@@ -33,6 +34,9 @@ from .verdicts import is_checkpoint_gone
 
 __all__ = ["Trials"]
 
+# Trials queue in the agents while the last one took at most so many seconds: one that takes longer delays them.
+_VERY_SHORT = 0.01
+
 
 class Trials:
     """All trials of one experiment, and what they hold.
@@ -54,6 +58,7 @@ class Trials:
         self.slots = Slots()
         self.deadlines = Deadlines()
         self.silent_agents: set[str] = set()  # no trial starts on them
+        self.last_took = math.inf  # seconds that the trial ran that ended last
         self.stall_was_reported = False  # the tuner was asked to resume trials, and none was since
 
     # ------------------------------------------------------------------ lookups
@@ -64,8 +69,8 @@ class Trials:
         return trial if trial is not None and trial.attempt == event.attempt and trial.is_assigned else None
 
     def assigned(self) -> list[Trial]:
-        """Return the trials that an executor was asked to run and that have not ended."""
-        return [trial for trial in self.live.values() if trial.is_assigned]
+        """Return the trials that an executor was asked to run and that have not ended, in the order of each agent."""
+        return self.slots.trials()
 
     @property
     def paused_count(self) -> int:
@@ -97,6 +102,8 @@ class Trials:
 
     def why_waiting(self, trial: Trial) -> str:
         """Say why a WAITING trial does not run yet."""
+        if (first := self.slots.before(trial)) is not None:
+            return f"its agent {trial.agent} runs trial {first.sequence_id} first"
         if trial.is_assigned:
             return f"its agent {trial.agent} is starting"
         if len(self.slots) >= self.state.limits.trial_concurrency:
@@ -135,18 +142,36 @@ class Trials:
         return trial
 
     def start_waiting(self) -> None:
-        """Start waiting trials, in order, until slots or resources run out."""
+        """Start waiting trials, in order, until slots or resources run out; short ones then queue in the agents."""
         limits = self.state.limits
         while self.waiting and len(self.slots) < limits.trial_concurrency and self.state.may_start:
             assignment = self.ledger.take(self.waiting[0].trial_id, self.request)
             if assignment is None:
                 return
-            self._assign(self.waiting.popleft(), assignment)
+            trial = self.waiting.popleft()
+            trial.gpus = assignment.gpus
+            self.slots.take(trial, avoiding=self.silent_agents)
+            self._assign(trial)
+        if self.last_took <= _VERY_SHORT and not self.state.tuner_learns and not self.request.gpus:
+            self._queue_waiting()
 
-    def _assign(self, trial: Trial, assignment: Assignment) -> None:
+    def _queue_waiting(self) -> None:
+        """Queue waiting trials in the agents, which then begin the next one at once; those that ran before wait."""
+        most = self.ledger.totals.orders_per_agent
+        while most > 1 and self.waiting and not self.waiting[0].attempt and self._may_queue:
+            before = self.slots.queue(self.waiting[0], most, avoiding=self.silent_agents)
+            if before is None:
+                return
+            trial = self.waiting.popleft()
+            trial.gpus = before.gpus
+            self._assign(trial)
+
+    @property
+    def _may_queue(self) -> bool:
+        return self.state.may_start and len(self.slots) == self.state.limits.trial_concurrency
+
+    def _assign(self, trial: Trial) -> None:
         trial.attempt += 1
-        trial.gpus = assignment.gpus
-        self.slots.take(trial, avoiding=self.silent_agents)
         self.output.note(trial)
         self.output.effects.append(StartTrial(self.order(trial)))
 
@@ -246,6 +271,7 @@ class Trials:
         """End a trial for good and notify the dispatcher."""
         count_failure(trial, verdict)
         trial.end_time, trial.reason, trial.kind = self.output.now, verdict.reason, verdict.kind
+        self.last_took = math.inf if trial.start_time is None else trial.end_time - trial.start_time
         self._free_slot(trial)
         self._move(trial, verdict.cause)
         del self.live[trial.trial_id]
@@ -279,9 +305,9 @@ class Trials:
         }
         first = [waiting.pop(sequence_id) for sequence_id in requeued if sequence_id in waiting]
         self.waiting.extend([*first, *waiting.values()])
-        running = {trial.slot: trial for trial in self.live.values() if trial.slot is not None}
-        self.slots.restore(running, lost_agents)
-        for trial in sorted(running.values(), key=lambda trial: trial.start_time or 0.0):
+        for trial in self.slots.restore(self.live.values(), lost_agents):
+            self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
+        for trial in sorted(self.assigned(), key=lambda trial: trial.start_time or 0.0):
             self.deadlines.watch(trial)
 
     def _restore_trial(self, trial: Trial) -> None:
@@ -291,9 +317,7 @@ class Trials:
         if trial.status.is_final:
             return
         self.live[trial.trial_id] = trial
-        if trial.slot is not None:
-            self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
-        elif trial.resume is not None:
+        if trial.slot is None and trial.resume is not None:
             self._heirs[trial.trial_id] = trial
 
     # ------------------------------------------------------------------ small things
@@ -306,8 +330,10 @@ class Trials:
 
     def _free_slot(self, trial: Trial) -> None:
         if trial.is_assigned:
-            self.slots.free(trial)
+            next_one = self.slots.free(trial)
             self.ledger.release(trial.trial_id)
+            if next_one is not None:
+                self.ledger.claim(next_one.trial_id, self.request, Assignment(next_one.gpus))
             self._resume_heirs()
 
     def _resume_heirs(self) -> None:

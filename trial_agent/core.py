@@ -245,7 +245,8 @@ class Agent:
         with self._lock:
             self._current = None
             self._look_idle()
-        self.outbox.put(ended)
+            is_last = not self._waiting or self._stopping
+        self.outbox.put(ended, urgent=is_last)
 
     def _failed(self, job: Job, why: str) -> Ended:
         return Ended(**job.who, error=why, time=self._tools.clock())
@@ -257,7 +258,9 @@ class Agent:
             if self._waiting.pop(job.key, None) is None:
                 return None
             self._current = attempt
-            return attempt
+        if self._waiting:
+            self.outbox.hold_on(HOLD)
+        return attempt
 
     def _attempt(self, job: Job) -> Attempt:
         if job.run.kind == "command":

@@ -53,6 +53,11 @@ class Outbox:
         """Hold events that are not urgent for up to `seconds`, so that they leave together."""
         self._held_until = time.monotonic() + seconds
 
+    def hold_on(self, seconds: float) -> None:
+        """Hold events for up to `seconds` from now, if any hold is left."""
+        if self.is_holding:
+            self.hold(seconds)
+
     def put(self, event: Event, *, urgent: bool = True) -> None:
         """Add one event; an urgent one releases what was held."""
         self.put_all((event,), urgent=urgent)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ...runner import AttemptOrder, ResourcesChanged, StartRefused, Totals
@@ -27,6 +28,8 @@ __all__ = ["LocalTrialExecutor"]
 _AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
 # How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
 _LOOK_EVERY = 5.0
+# How many short function trials an agent takes at once; their events come back together.
+_ORDERS = 4
 
 
 class LocalTrialExecutor(AgentTrialExecutor):
@@ -56,6 +59,8 @@ class LocalTrialExecutor(AgentTrialExecutor):
         totals = sufficient_totals(
             setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom
         )
+        if setup.run.is_function:
+            totals = replace(totals, orders_per_agent=_ORDERS)
         self._setup, self._deliver = setup, deliver
         self._sockets = agent_sockets(setup.folder)
         self._sockets.mkdir(mode=0o700, exist_ok=True)

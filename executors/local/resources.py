@@ -29,10 +29,10 @@ def local_totals(
     memory = float(psutil.virtual_memory().total)
     amounts = {"CPU": float(os.cpu_count() or 1), "memory": memory, **(custom or {})}
     if not request.gpus:
-        return Totals(amounts)
+        return Totals(amounts=amounts)
     found = [index for index, is_active in _gpus() if use_active_gpus or not is_active]
     chosen = tuple(index for index in found if gpu_indices is None or index in gpu_indices)
-    return Totals(amounts, chosen, trials_per_gpu)
+    return Totals(amounts=amounts, devices=chosen, trials_per_device=trials_per_gpu)
 
 
 def sufficient_totals(

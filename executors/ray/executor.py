@@ -65,7 +65,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         super().__init__()
         self._runtime_env = runtime_env
         self._is_open = False
-        self._totals = Totals({})
+        self._totals = Totals(amounts={})
         self._retiring: dict[str, asyncio.Task[None]] = {}
         self._waiting_for_ray: set[str] = set()
         self._ending_idle: asyncio.TimerHandle | None = None

@@ -65,7 +65,7 @@ def totals_of(nodes: Iterable[Node]) -> Totals:
     for node in nodes:
         amounts.update({name: amount for name, amount in node.amounts.items() if not is_internal(name)})  # type: ignore[arg-type]
     gpus = float(amounts.pop("GPU", 0.0))
-    return Totals({name: float(amount) for name, amount in amounts.items()}, anonymous_gpus=gpus)
+    return Totals(amounts={name: float(amount) for name, amount in amounts.items()}, anonymous_gpus=gpus)
 
 
 def is_internal(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pitchpipe.executors import RunSetup
 from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor
 from pitchpipe.executors.base import Deliver
 from pitchpipe.runner import AttemptEnded, AttemptOrder, BadReport, CheckpointSaved, Event, Reported, Totals
-from pitchpipe.trial_agent import Keeping, Report, Request, RunSpec, Started
+from pitchpipe.trial_agent import Keeping, Report, Request, RunSpec, Start, Started
 
 ORDER = AttemptOrder(
     trial_id="AbCdE", attempt=1, sequence_id=0, record="{}", slot=0, agent="0-0", start_time=100.0, mark="5f"
@@ -23,10 +24,16 @@ REPORT = Report("AbCdE", 1, "final", 0, "1", 100.0, "5f")
 
 
 class Link(AgentLink):
-    """A connection that takes everything and returns nothing."""
+    """A connection that returns nothing; `sent` has what was sent, with None for each write."""
+
+    def __init__(self) -> None:
+        self.sent: list[Request | None] = []
 
     def send(self, request: Request) -> None:
-        return
+        self.sent.append(request)
+
+    def flush(self) -> None:
+        self.sent.append(None)
 
     def poll(self, after: int) -> None:
         return
@@ -44,11 +51,12 @@ class Link(AgentLink):
 class Executor(AgentTrialExecutor):
     """An executor that always has an agent; `found` are the events that it delivered."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: str = "command") -> None:
         super().__init__()
         self.found: list[Event] = []
+        self.agents_live = True
         run = RunSpec(
-            kind="command",
+            kind=kind,
             experiment="exp",
             folder=str(folder),
             command="true",
@@ -62,8 +70,8 @@ class Executor(AgentTrialExecutor):
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         raise NotImplementedError
 
-    def _connect(self, agent: str, *, spawn: bool) -> AgentLink:
-        return Link()
+    def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
+        return Link() if self.agents_live or spawn else None
 
     @property
     def causes(self) -> Sequence[str]:
@@ -167,3 +175,76 @@ def test_agent_that_cannot_be_ended_leaves_no_other_one_behind(tmp_path: Path) -
         assert slow.has_ended
 
     asyncio.run(close())
+
+
+QUEUE = [replace(ORDER, trial_id=name, start_time=None) for name in ("First", "Secon", "Third", "Fourt")]
+
+
+def spool(tmp_path: Path, *lines: str) -> None:
+    """Write what function trials of the agent 0-0 left: their names, and the end of those with a dot."""
+    (tmp_path / "agents").mkdir()
+    rows = [
+        f'{{"trial": "{name.rstrip(".")}", "attempt": 1, "mark": "5f", '
+        + ('"ended": {"exit_code": 0, "time": 100}}' if name.endswith(".") else '"final": 1, "time": 100}')
+        for name in lines
+    ]
+    (tmp_path / "agents" / "0-0.jsonl").write_text("".join(f"{row}\n" for row in rows))
+
+
+def summary(events: Sequence[Any]) -> list[tuple[str, str, bool]]:
+    return [(type(event).__name__, event.trial_id, getattr(event, "lost", False)) for event in events]
+
+
+LEFT = [
+    ("StartRefused", "Fourt", False),
+    ("StartRefused", "Third", False),
+    ("Reported", "First", False),
+    ("AttemptEnded", "First", False),
+]
+
+
+@pytest.mark.parametrize("lines", [("First", "First.", "Secon"), ("First", "First.")])
+def test_orders_of_a_lost_agent_that_never_began_are_given_back_in_their_order(
+    lines: Sequence[str], tmp_path: Path
+) -> None:
+    executor = Executor(tmp_path, "function")
+    executor.start_together(QUEUE)
+    spool(tmp_path, *lines)
+    executor.on_lost("0-0", "its agent is gone")
+    reports = [("Reported", "Secon", False)] if "Secon" in lines else []
+    assert summary(executor.found) == [*LEFT, *reports, ("AttemptEnded", "Secon", True)]
+    executor.start_together(QUEUE[2:])
+    assert [request.trial for request in executor._links["0-0"].sent if isinstance(request, Start)] == [
+        "Third",
+        "Fourt",
+    ]
+
+
+def test_orders_that_an_agent_left_are_given_back_to_the_next_manager(tmp_path: Path) -> None:
+    executor = Executor(tmp_path, "function")
+    executor.agents_live = False
+    spool(tmp_path, "First", "First.")
+    asyncio.run(executor.attach(QUEUE))
+    assert summary(executor.found) == [*LEFT, ("AttemptEnded", "Secon", True)]
+
+
+def test_orders_that_left_no_trace_are_sent_again(tmp_path: Path) -> None:
+    executor = Executor(tmp_path, "function")
+    executor.agents_live = False
+    asyncio.run(executor.attach(QUEUE))
+    assert executor.found == []
+    sent = executor._links["0-0"].sent
+    assert [request.trial for request in sent if isinstance(request, Start)] == [
+        order.trial_id for order in QUEUE
+    ]
+
+
+def test_orders_that_are_started_together_leave_in_one_write(executor: Executor) -> None:
+    link = executor._links["0-0"]
+    link.sent.clear()
+    executor.start_together([replace(ORDER, trial_id=name) for name in ("BcDeF", "CdEfG")])
+    assert [request if request is None else request.trial for request in link.sent] == [
+        "BcDeF",
+        "CdEfG",
+        None,
+    ]

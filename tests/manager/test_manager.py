@@ -219,7 +219,7 @@ def test_max_experiment_duration_stops_everything(tmp_path: Path) -> None:
     assert max(trial.end_time or 0 for trial in trials) <= 1101
 
 
-MACHINE = Totals({"CPU": 4.0, "memory": 8.0 * 2**30, "licence": 3.0}, devices=(0, 1))
+MACHINE = Totals(amounts={"CPU": 4.0, "memory": 8.0 * 2**30, "licence": 3.0}, devices=(0, 1))
 
 
 @pytest.mark.parametrize(

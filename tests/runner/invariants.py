@@ -24,9 +24,13 @@ def broken_invariants(runner: TrialRunner) -> list[str]:
         wrong.append("the taken slots are not those of the live trials, one for each")
     if len(slots) > max(runner.limits.trial_concurrency, len(runner.orders())):
         wrong.append("more slots taken than trial_concurrency allows")
+    if set(runner._trials.ledger._held) != {
+        trial.trial_id for trial in assigned if slots.before(trial) is None
+    }:
+        wrong.append("resources are not held by those that hold a slot")
     if any(trial.is_assigned for trial in runner.waiting):
         wrong.append("a trial that waits has a slot")
-    if len(runner.waiting) + len(slots) + runner.counts[TrialStatus.PAUSED] != len(live):
+    if len(runner.waiting) + len(assigned) + runner.counts[TrialStatus.PAUSED] != len(live):
         wrong.append("a live trial neither waits, nor runs, nor is paused")
     if ran_before != sorted(ran_before, reverse=True):
         wrong.append("a trial that ran before waits after one that never did")

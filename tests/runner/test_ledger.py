@@ -65,7 +65,7 @@ def test_gpus_that_ray_numbers_are_counted() -> None:
 
 
 def test_cpus_memory_and_custom_resources_are_counted() -> None:
-    ledger = Ledger(Totals({"CPU": 4.0, "memory": 2.0**33, "licence": 1.0}))
+    ledger = Ledger(Totals(amounts={"CPU": 4.0, "memory": 2.0**33, "licence": 1.0}))
     request = Request(cpus=1.0, memory=2**32, custom={"licence": 1.0})
     assert ledger.take("a", request) is not None
     assert ledger.take("b", request) is None
@@ -77,11 +77,15 @@ def test_cpus_memory_and_custom_resources_are_counted() -> None:
 @pytest.mark.parametrize(
     ("totals", "request_", "why"),
     [
-        (Totals({"CPU": 2.0}), Request(cpus=3), "a trial needs 3 CPUs, and there are only 2"),
+        (Totals(amounts={"CPU": 2.0}), Request(cpus=3), "a trial needs 3 CPUs, and there are only 2"),
         (Totals(), Request(custom={"tpu": 1}), "a trial needs 1 tpu, and there is none"),
         (Totals(), Request(gpus=0.5), "a trial needs 0.5 GPU, and there is none"),
         (Totals(devices=(0,)), Request(gpus=2), "a trial needs 2 GPUs, and there is only 1"),
-        (Totals({"memory": 2.0**30}), Request(memory=2**31), "2 GiB of memory, and there is only 1 GiB"),
+        (
+            Totals(amounts={"memory": 2.0**30}),
+            Request(memory=2**31),
+            "2 GiB of memory, and there is only 1 GiB",
+        ),
     ],
 )
 def test_infeasible_request_is_explained(totals: Totals, request_: Request, why: str) -> None:
@@ -98,7 +102,7 @@ _REQUESTS = st.builds(
 
 @given(st.lists(st.tuples(st.integers(0, 5), _REQUESTS), max_size=60))
 def test_never_more_is_out_than_there_is(moves: list[tuple[int, Request]]) -> None:
-    totals = Totals({"CPU": 3.0, "x": 2.0}, devices=(0, 1, 2))
+    totals = Totals(amounts={"CPU": 3.0, "x": 2.0}, devices=(0, 1, 2))
     ledger = Ledger(totals)
     held: dict[int, tuple[Request, Assignment]] = {}
     for holder, request in moves:
@@ -121,7 +125,7 @@ def test_never_more_is_out_than_there_is(moves: list[tuple[int, Request]]) -> No
 
 
 def test_resources_are_there_until_a_trial_takes_them() -> None:
-    totals = Totals({"CPU": 4.0}, devices=(0, 1))
+    totals = Totals(amounts={"CPU": 4.0}, devices=(0, 1))
     assert Ledger(totals).take("a", Request(cpus=4.0, gpus=2)) is not None
     assert Ledger(totals).take("a", Request(cpus=5.0)) is None
     assert Ledger(totals).take("a", Request(gpus=3)) is None

@@ -35,7 +35,7 @@ EVENTS = [
     happened.AgentSilent(1.0, "0-0", is_over=True),
     happened.AgentLost(1.0, "0-0"),
     happened.ResourcesChanged(1.0, (0, 1)),
-    happened.TotalsChanged(1.0, Totals({"CPU": 4.0}, devices=(0, 1))),
+    happened.TotalsChanged(1.0, Totals(amounts={"CPU": 4.0}, devices=(0, 1))),
     happened.ExecutorFailed(1.0, "gone"),
     happened.TrialKillRequested(1.0, "AbCdE"),
     happened.TrialAddRequested(1.0, "{}"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +13,10 @@ from hypothesis import strategies as st
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.description import warnings_of
 from pitchpipe.runner.effects import StartTrial
+from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.slots import Slots
-from pitchpipe.runner.trial import Trial
+from pitchpipe.runner.trial import Trial, TrialStatus
 
 from .driver import Driver, of_type
 from .invariants import broken_invariants
@@ -82,4 +85,96 @@ def test_lowest_free_slot_is_taken_also_after_a_restart(moves: list[int]) -> Non
         assert len(slots) == len(taken)
         if number % 5 == 4:
             lost, slots = slots.snapshot(), Slots()
-            slots.restore(taken, lost)
+            slots.restore(taken.values(), lost)
+
+
+def queued(most: int = 3, **limits: Any) -> tuple[Driver, list[Trial]]:
+    """Return a driver with one slot, where short trials queue, and its assigned trials."""
+    driver = Driver(
+        totals=Totals(amounts={"CPU": 1.0}, orders_per_agent=most), request=Request(cpus=1.0), **limits
+    )
+    driver.succeed(driver.running_trial(learns=False))
+    for number in range(driver.runner.requested):
+        driver.propose(x=number)
+    return driver, driver.runner._trials.assigned()
+
+
+def test_short_trials_queue_in_the_agent_that_runs_the_one_before() -> None:
+    driver, trials = queued(trial_concurrency=1)
+    assert [(trial.sequence_id, trial.slot, trial.agent) for trial in trials] == [
+        (1, 0, "0-0"),
+        (2, 0, "0-0"),
+        (3, 0, "0-0"),
+    ]
+    assert driver.runner.why_waiting(trials[1]) == "its agent 0-0 runs trial 1 first"
+    driver.start(trials[0])
+    (start,) = of_type(driver.succeed(trials[0]), StartTrial)
+    assert (start.order.sequence_id, start.order.agent) == (4, "0-0")
+
+
+def test_trials_queue_where_the_fewest_do() -> None:
+    driver, trials = queued(trial_concurrency=2)
+    driver.handle(happened.TotalsChanged(driver.now, Totals(amounts={"CPU": 2.0}, orders_per_agent=3)))
+    assert Counter(trial.slot for trial in driver.runner._trials.assigned()) == {0: 3, 1: 3}
+    assert trials == driver.runner._trials.assigned()[:1]
+
+
+def test_nothing_queues_after_a_trial_that_took_longer() -> None:
+    driver, trials = queued(trial_concurrency=1)
+    driver.start(trials[0])
+    driver.now += 0.02
+    assert of_type(driver.succeed(trials[0]), StartTrial) == []
+
+
+def test_nothing_queues_on_a_silent_agent() -> None:
+    driver, trials = queued(trial_concurrency=1)
+    driver.handle(happened.AgentSilent(driver.now, "0-0"))
+    driver.start(trials[0])
+    assert of_type(driver.succeed(trials[0]), StartTrial) == []
+
+
+def test_nothing_queues_while_more_slots_are_taken_than_may_be() -> None:
+    driver, _ = queued(trial_concurrency=2)
+    driver.handle(happened.TotalsChanged(driver.now, Totals(amounts={"CPU": 2.0}, orders_per_agent=3)))
+    driver.handle(happened.LimitsChanged(driver.now, 1))
+    first = driver.runner._trials.assigned()[0]
+    driver.start(first)
+    assert of_type(driver.succeed(first), StartTrial) == []
+
+
+def test_trial_that_never_began_is_given_back_without_a_failure_and_before_all_others() -> None:
+    driver, trials = queued(trial_concurrency=1)
+    driver.start(trials[0])
+    for trial in reversed(trials[1:]):
+        driver.handle(happened.StartRefused(driver.now, trial.trial_id, 1, reason="its agent is gone"))
+    (start,) = of_type(driver.end(trials[0], lost=True, exit_code=None), StartTrial)
+    assert start.order.agent == "0-1"
+    waiting = [start.order.sequence_id, *(trial.sequence_id for trial in driver.runner.waiting)]
+    assert waiting[:4] == [2, 3, 1, 4]
+    assert [trial.failed for trial in trials] == [{"INFRA": 1}, {}, {}]
+
+
+def test_queued_trial_that_was_killed_ends_although_its_agent_is_gone() -> None:
+    driver, trials = queued(trial_concurrency=1)
+    driver.handle(happened.TrialKillRequested(driver.now, trials[1].trial_id))
+    driver.handle(happened.StartRefused(driver.now, trials[1].trial_id, 1, reason="its agent is gone"))
+    assert trials[1].status is TrialStatus.USER_CANCELED
+
+
+def test_trial_that_ran_before_starts_in_a_slot_of_its_own() -> None:
+    driver, trials = queued(trial_concurrency=1, retries=Retries(2))
+    driver.start(trials[0])
+    assert of_type(driver.end(trials[0], exit_code=1), StartTrial) == []
+    for trial in trials[1:]:
+        driver.start(trial)
+        started = of_type(driver.succeed(trial), StartTrial)
+    assert started[0].order.trial_id == trials[0].trial_id
+
+
+def test_queue_is_the_same_after_a_restart() -> None:
+    driver, trials = queued(trial_concurrency=1)
+    driver.start(trials[0])
+    old = driver.runner.orders()
+    driver.restart()
+    assert driver.runner.orders() == old
+    assert len(old) == 3

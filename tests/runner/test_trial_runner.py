@@ -23,6 +23,7 @@ from pitchpipe.runner.trial_runner import TrialRunner
 from .driver import EVENT_KINDS, Driver, of_type
 from .invariants import broken_invariants
 
+TOTALS = Totals(amounts={"CPU": 2.0}, orders_per_agent=2)
 _VALUES = st.sampled_from(["0.5", "1", "NaN", '"text"', '{"default": 2}', '{"other": 2}', "null"])
 
 
@@ -44,7 +45,7 @@ class RunnerMachine(RuleBasedStateMachine):
             max_identical_failures=3,
             retries=retries,
         )
-        self.begin_recording(TrialRunner("m", limits, Ledger(Totals({"CPU": 2.0})), Request(cpus=1.0)))
+        self.begin_recording(TrialRunner("m", limits, Ledger(TOTALS), Request(cpus=1.0)))
         self.now = 0.0
         self.asked = self.answered = 0
         self.started: dict[tuple[str, int], str] = {}
@@ -177,7 +178,7 @@ class RunnerMachine(RuleBasedStateMachine):
     def restart(self) -> None:
         """Kill the manager; the next one restores what it committed."""
         old = self.runner
-        new = TrialRunner("m", old.limits, Ledger(Totals({"CPU": 2.0})), Request(cpus=1.0))
+        new = TrialRunner("m", old.limits, Ledger(TOTALS), Request(cpus=1.0))
         new.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), old.elapsed(self.now))
         assert [t.trial_id for t in new.waiting] == [t.trial_id for t in old.waiting]
         assert (new.orders(), new.copies(), +new.counts) == (old.orders(), old.copies(), +old.counts)

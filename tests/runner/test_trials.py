@@ -62,7 +62,7 @@ def test_dispatcher_learns_how_a_trial_failed() -> None:
 
 
 def test_retried_trial_starts_before_new_ones() -> None:
-    driver = Driver(Request(cpus=1.0), Totals({"CPU": 1.0}))
+    driver = Driver(Request(cpus=1.0), Totals(amounts={"CPU": 1.0}))
     trial = driver.running_trial()
     driver.propose(x=2)
     (start,) = of_type(driver.end(trial, lost=True), StartTrial)

@@ -49,7 +49,7 @@ def retried(driver: Driver, from_checkpoint: bool) -> Trial:
 
 
 def test_user_kills_a_running_and_a_waiting_trial() -> None:
-    driver = Driver(Request(cpus=1.0), Totals({"CPU": 1.0}), trial_concurrency=2)
+    driver = Driver(Request(cpus=1.0), Totals(amounts={"CPU": 1.0}), trial_concurrency=2)
     trial = driver.running_trial()
     driver.propose(x=2)
     waiting = driver.runner.waiting[0]

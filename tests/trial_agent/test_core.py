@@ -11,7 +11,7 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.trial_agent import Agent, Guard, command_trial, environ, following
+from pitchpipe.trial_agent import Agent, Guard, command_trial, core, environ, following
 from pitchpipe.trial_agent.core import SEEN_LIMIT
 from pitchpipe.trial_agent.events import Event
 from pitchpipe.trial_agent.outbox import Outbox
@@ -328,3 +328,52 @@ def test_fault_of_the_agent_ends_the_attempt_with_its_traceback(
     actor.configure(kind="command", command=report, code_directory=str(actor.folder))
     actor.agent.handle(start(trial="after"))
     assert actor.until_ended("after")[-1]["exit_code"] == 0
+
+
+def queue_of_functions(tmp_path: Path, *calls: str) -> Agent:
+    """Return an agent that has got an order for each call of a function, and runs none yet."""
+
+    def train(parameters: dict[str, Any]) -> float:
+        with (tmp_path / "calls").open("a") as file:
+            file.write(parameters["call"])
+        return 1.0
+
+    (tmp_path / "function.pkl").write_bytes(cloudpickle.dumps(train))
+    agent = Agent("agent-1", tmp_path)
+    run = {"kind": "function", "path": "function.pkl"}
+    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
+    for number, call in enumerate(calls, 1):
+        agent.handle(start(attempt=number, parameters={"call": call}))
+    return agent
+
+
+def test_events_of_queued_functions_leave_with_the_end_of_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core, "HOLD", 60.0)  # no end of time releases them
+    agent = queue_of_functions(tmp_path, "a", "b", "c")
+    batches: list[list[Any]] = []
+    agent.outbox.on_events = lambda: batches.append(agent.next_events(0, 0.0)["events"])
+    thread = threading.Thread(target=agent.run, daemon=True)
+    thread.start()
+    while not batches:
+        thread.join(0.01)
+    agent.shutdown()
+    thread.join(30)
+    agent.close()
+    ended = [event["attempt"] for event in batches[0] if event["e"] == "ended"]
+    assert (len(batches), ended) == (1, [1, 2, 3])
+
+
+def test_queued_function_that_is_killed_never_begins(tmp_path: Path) -> None:
+    agent = queue_of_functions(tmp_path, "a", "b", "c")
+    agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 2})
+    thread = threading.Thread(target=agent.run, daemon=True)
+    thread.start()
+    wait_until(lambda: (tmp_path / "calls").exists() and (tmp_path / "calls").read_text().endswith("c"))
+    agent.shutdown()
+    thread.join(30)
+    agent.close()
+    killed = [e["attempt"] for e in agent.next_events(0, 0)["events"] if e["e"] == "ended" and e["killed"]]
+    assert (tmp_path / "calls").read_text() == "ac"
+    assert killed[0] == 2

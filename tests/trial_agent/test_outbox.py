@@ -152,3 +152,12 @@ def test_closed_outbox_takes_no_more_than_it_has_room_for() -> None:
     for number in range(10):
         box.put(event(number))
     assert len(box) == 3
+
+
+def test_hold_can_be_extended_but_not_begun_again() -> None:
+    box = Outbox()
+    box.hold_on(60.0)
+    assert not box.is_holding
+    box.hold(0.0)
+    box.hold_on(60.0)
+    assert box.held_for() > 1.0

@@ -101,3 +101,15 @@ def test_trial_sees_the_gpus_it_was_given(
             assert session.outcome(order)[0] == ("final", 0, {"default": 0, "devices": seen})
 
     asyncio.run(check())
+
+
+@pytest.mark.parametrize(("run", "most"), [({}, 4), ({"kind": "command", "command": "true"}, 1)])
+def test_only_function_trials_queue_in_agents(run: dict[str, Any], most: int, tmp_path: Path) -> None:
+    async def check() -> None:
+        bench = Bench("local", tmp_path)
+        executor = bench.executor()
+        totals = await executor.open(bench.setup(**run), lambda events: None)
+        assert totals.orders_per_agent == most
+        await executor.close()
+
+    asyncio.run(check())
