@@ -39,12 +39,15 @@ class Slots:
         self._taken[slot] = [trial]
         trial.slot, trial.agent = slot, self._agent(slot)
 
-    def queue(self, trial: Trial, most: int, avoiding: Container[str] = ()) -> Trial | None:
+    def queue(self, trial: Trial, most: int, *, since: float, avoiding: Container[str] = ()) -> Trial | None:
         """Queue `trial` where the fewest do, and return the one before it; None if `most` are everywhere.
 
-        Only new trials queue, the older ones first: so their order is known after a restart.
+        None queues behind a trial that began before `since`. Only new trials queue, the older ones first: so their
+        order is known after a restart.
         """
-        queues = [trials for trials in self._taken.values() if self._may_queue(trial, trials, avoiding)]
+        queues = [
+            trials for trials in self._taken.values() if self._may_queue(trial, trials, since, avoiding)
+        ]
         queue = min(queues, key=len, default=None)
         if queue is None or len(queue) >= most:
             return None
@@ -53,8 +56,12 @@ class Slots:
         trial.slot, trial.agent = before.slot, before.agent
         return before
 
-    def _may_queue(self, trial: Trial, trials: Sequence[Trial], avoiding: Container[str]) -> bool:
-        last = trials[-1]
+    def _may_queue(
+        self, trial: Trial, trials: Sequence[Trial], since: float, avoiding: Container[str]
+    ) -> bool:
+        first, last = trials[0], trials[-1]
+        if first.start_time is not None and first.start_time < since:
+            return False
         slot, agent = last.slot, last.agent
         if slot is None or agent is None or agent in avoiding or agent != self._agent(slot):
             return False

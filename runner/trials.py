@@ -34,8 +34,11 @@ from .verdicts import is_checkpoint_gone
 
 __all__ = ["Trials"]
 
-# Trials queue in the agents while the last one took at most so many seconds: one that takes longer delays them.
+# Trials queue in the agents while so many of the last ones took at most so many seconds each. One that takes longer
+# delays those behind it, so none queues behind one that runs for longer than it should.
+_ALIKE = 8
 _VERY_SHORT = 0.01
+_OVERDUE = 0.1
 
 
 class Trials:
@@ -58,7 +61,7 @@ class Trials:
         self.slots = Slots()
         self.deadlines = Deadlines()
         self.silent_agents: set[str] = set()  # no trial starts on them
-        self.last_took = math.inf  # seconds that the trial ran that ended last
+        self._took = deque([math.inf], maxlen=_ALIKE)  # seconds that the trials ran that ended last
         self.stall_was_reported = False  # the tuner was asked to resume trials, and none was since
 
     # ------------------------------------------------------------------ lookups
@@ -152,14 +155,24 @@ class Trials:
             trial.gpus = assignment.gpus
             self.slots.take(trial, avoiding=self.silent_agents)
             self._assign(trial)
-        if self.last_took <= _VERY_SHORT and not self.state.tuner_learns and not self.request.gpus:
+        if self._are_very_short and not self.state.tuner_learns and not self.request.gpus:
             self._queue_waiting()
+
+    @property
+    def last_took(self) -> float:
+        """How many seconds the trial ran that ended last; infinite where none did."""
+        return self._took[-1]
+
+    @property
+    def _are_very_short(self) -> bool:
+        return len(self._took) == _ALIKE and max(self._took) <= _VERY_SHORT
 
     def _queue_waiting(self) -> None:
         """Queue waiting trials in the agents, which then begin the next one at once; those that ran before wait."""
         most = self.ledger.totals.orders_per_agent
         while most > 1 and self.waiting and not self.waiting[0].attempt and self._may_queue:
-            before = self.slots.queue(self.waiting[0], most, avoiding=self.silent_agents)
+            since = self.output.now - _OVERDUE
+            before = self.slots.queue(self.waiting[0], most, since=since, avoiding=self.silent_agents)
             if before is None:
                 return
             trial = self.waiting.popleft()
@@ -271,7 +284,7 @@ class Trials:
         """End a trial for good and notify the dispatcher."""
         count_failure(trial, verdict)
         trial.end_time, trial.reason, trial.kind = self.output.now, verdict.reason, verdict.kind
-        self.last_took = math.inf if trial.start_time is None else trial.end_time - trial.start_time
+        self._took.append(math.inf if trial.start_time is None else trial.end_time - trial.start_time)
         self._free_slot(trial)
         self._move(trial, verdict.cause)
         del self.live[trial.trial_id]

@@ -93,7 +93,8 @@ def queued(most: int = 3, **limits: Any) -> tuple[Driver, list[Trial]]:
     driver = Driver(
         totals=Totals(amounts={"CPU": 1.0}, orders_per_agent=most), request=Request(cpus=1.0), **limits
     )
-    driver.succeed(driver.running_trial(learns=False))
+    for _ in range(8):
+        driver.succeed(driver.running_trial(learns=False))
     for number in range(driver.runner.requested):
         driver.propose(x=number)
     return driver, driver.runner._trials.assigned()
@@ -102,14 +103,14 @@ def queued(most: int = 3, **limits: Any) -> tuple[Driver, list[Trial]]:
 def test_short_trials_queue_in_the_agent_that_runs_the_one_before() -> None:
     driver, trials = queued(trial_concurrency=1)
     assert [(trial.sequence_id, trial.slot, trial.agent) for trial in trials] == [
-        (1, 0, "0-0"),
-        (2, 0, "0-0"),
-        (3, 0, "0-0"),
+        (8, 0, "0-0"),
+        (9, 0, "0-0"),
+        (10, 0, "0-0"),
     ]
-    assert driver.runner.why_waiting(trials[1]) == "its agent 0-0 runs trial 1 first"
+    assert driver.runner.why_waiting(trials[1]) == "its agent 0-0 runs trial 8 first"
     driver.start(trials[0])
     (start,) = of_type(driver.succeed(trials[0]), StartTrial)
-    assert (start.order.sequence_id, start.order.agent) == (4, "0-0")
+    assert (start.order.sequence_id, start.order.agent) == (11, "0-0")
 
 
 def test_trials_queue_where_the_fewest_do() -> None:
@@ -124,6 +125,37 @@ def test_nothing_queues_after_a_trial_that_took_longer() -> None:
     driver.start(trials[0])
     driver.now += 0.02
     assert of_type(driver.succeed(trials[0]), StartTrial) == []
+
+
+def test_nothing_queues_until_eight_trials_in_a_row_were_short() -> None:
+    driver, trials = queued(trial_concurrency=1)
+    driver.start(trials[0])
+    driver.now += 0.02
+    driver.succeed(trials[0])
+    assigned = driver.runner._trials.assigned
+    for _ in range(8):
+        assert len(assigned()) <= 2  # those that were queued before
+        for _ in range(driver.runner.requested):
+            driver.propose(x=0)
+        driver.start(assigned()[0])
+        driver.succeed(assigned()[0])
+    assert len(assigned()) == 3
+
+
+def test_nothing_queues_behind_a_trial_that_takes_long() -> None:
+    driver, _ = queued(most=1, trial_concurrency=2)
+    driver.handle(happened.TotalsChanged(driver.now, Totals(amounts={"CPU": 2.0})))
+    long, short = driver.runner._trials.assigned()
+    short_slot = short.slot
+    driver.start(long)
+    driver.now += 0.2
+    driver.start(short)
+    driver.handle(happened.TotalsChanged(driver.now, Totals(amounts={"CPU": 2.0}, orders_per_agent=3)))
+    driver.succeed(short)
+    assert Counter(trial.slot for trial in driver.runner._trials.assigned()) == {
+        long.slot: 1,
+        short_slot: 3,
+    }
 
 
 def test_nothing_queues_on_a_silent_agent() -> None:
@@ -150,7 +182,7 @@ def test_trial_that_never_began_is_given_back_without_a_failure_and_before_all_o
     (start,) = of_type(driver.end(trials[0], lost=True, exit_code=None), StartTrial)
     assert start.order.agent == "0-1"
     waiting = [start.order.sequence_id, *(trial.sequence_id for trial in driver.runner.waiting)]
-    assert waiting[:4] == [2, 3, 1, 4]
+    assert waiting[:4] == [9, 10, 8, 11]
     assert [trial.failed for trial in trials] == [{"INFRA": 1}, {}, {}]
 
 
