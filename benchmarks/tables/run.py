@@ -89,7 +89,9 @@ def _print(options: argparse.Namespace, runs: Runs, plan: Plan) -> None:
     scale = Scale({}, {})
     if runs.table.needs_scale:
         scale = shipped_scale(options.baseline) if options.baseline else own_scale(list(runs.all()))
-    rows = runs.of(plan)
+    rows = [row for row in runs.of(plan) if not runs.table.needs_scale or row["task"] in scale.worst]
+    for optimiser, count in runs.outdated().items():
+        print(f"left out, because another version ran them: {count} of {optimiser}", file=sys.stderr)
     scores = scores_of(rows, plan.optimisers, runs.table, scale, _SHARES)
     if not scores:
         print("there is no task that all of these optimisers have run", file=sys.stderr)
@@ -99,8 +101,6 @@ def _print(options: argparse.Namespace, runs: Runs, plan: Plan) -> None:
     searches = sum(map(len, scores[0].tasks.values()))
     all_searches = len(plan.tasks) * len(plan.seeds)
     print(f"{len(tasks)} of {len(plan.tasks)} tasks, {searches} of {all_searches} searches of each optimiser")
-    for optimiser, count in runs.outdated().items():
-        print(f"left out, because another version ran them: {count} of {optimiser}", file=sys.stderr)
     print("\n" + "\n".join(summary(scores, _SHARES)))
     print("\n" + "\n".join(differences(scores)))
     if runs.name == "bbob" and not options.quick:

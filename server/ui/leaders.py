@@ -85,9 +85,10 @@ class BestPanel:
         with html.div().classes("pp-row"):
             html.a(_name(trial), href=_address(self._where, trial))
             in_order = dict.fromkeys((*self._metrics, *trial["values"]))
-            for name in (name for name in in_order if name in trial["values"]):
-                if name != "default":
-                    html.span(name).classes("pp-dim")
+            names = [name for name in in_order if name in trial["values"]]
+            for name in names:
+                if len(names) > 1 or name != "default":
+                    html.span("result" if name == "default" else name).classes("pp-dim")
                 html.strong(value_text(trial, name)).classes("pp-mono")
             for text in filter(None, (repeats, "the knee" if is_knee else "")):
                 html.span(text).classes("pp-dim")

@@ -38,12 +38,13 @@ document.addEventListener("keydown", (event) => {
   else if (!isMoving && (event.key === "ArrowRight" || event.key === "j")) go("next");
 });
 
-// NiceGUI keeps events until its connection is made, but not their order: a click could come before what was typed.
+// NiceGUI keeps events until its connection is made, but not their order: a click could come before what was typed. Each
+// kept event looks for the connection every 10 ms, so 50 ms after it all that was typed has been sent.
 document.addEventListener(
   "click",
   (event) => {
     const button = event.target.closest("button");
-    if (window.did_handshake || !button || button.closest("dialog")) return;
+    if (window.did_handshake !== false || !button || button.closest("dialog")) return;
     event.stopImmediatePropagation();
     event.preventDefault();
     const again = () => (window.did_handshake ? setTimeout(() => button.click(), 50) : setTimeout(again, 20));
