@@ -98,9 +98,11 @@ class Course:
         # A tuner that had nothing to propose is asked again after each end: some need results first.
         fewest = self.families.fewest
         missing = -(-(self._free_slots() - self.requests.total * fewest) // fewest)
+        left = self._trials_left()
         if self._may_ask_ahead and missing + _AHEAD // 2 >= 0:
-            missing += _AHEAD
-        missing = min(missing, self._trials_left())
+            # The last ones are left to those who add trials by hand.
+            missing = max(missing, min(missing + _AHEAD, left - _AHEAD))
+        missing = min(missing, left)
         if missing > 0:
             self.requests.ask(missing)
             self.output.send(CommandType.RequestTrialJobs, str(missing))

@@ -15,13 +15,13 @@ def shortened(text: str, limit: int = _CHARACTERS) -> str:
     The user's own lines are the first ones of a traceback that ends deep in a library.
 
     >>> shortened("one\\ntwo\\nthree", 10)
-    'three'
+    'two\\nthree'
     >>> shortened(f"{TRACEBACK}:\\n" + "  line\\n" * 99 + "ValueError: x", 120).splitlines()[:3]
     ['Traceback (most recent call last):', '  ...', '  line']
     """
     if len(text) <= limit:
         return text
     first = text[: limit // 3].rpartition("\n")[0] if text.startswith(TRACEBACK) else ""
-    last = text[len(first) + len(_GAP) - limit :]
-    last = last.partition("\n")[2] or last
-    return f"{first}{_GAP}{last}" if first else last
+    head = f"{first}{_GAP}" if first else ""
+    last = text[len(head) - limit :]
+    return head + (last.partition("\n")[2] or last)

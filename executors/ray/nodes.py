@@ -59,7 +59,7 @@ def totals_of(nodes: Iterable[Node]) -> Totals:
     """Return the sum of the nodes' resources; Ray itself assigns GPUs to workers.
 
     >>> totals_of([Node("a", "host", {"CPU": 2.0, "GPU": 1.0}), Node("b", "host", {"CPU": 1.0, "node:b": 1.0})])
-    Totals(amounts={'CPU': 3.0}, devices=(), trials_per_device=1, anonymous_gpus=1.0)
+    Totals(amounts={'CPU': 3.0}, devices=(), trials_per_device=1, anonymous_gpus=1.0, orders_per_agent=1)
     """
     amounts: Counter[str] = Counter()
     for node in nodes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, StartTrial, StopTrial
@@ -187,9 +189,12 @@ def test_nothing_is_asked_ahead_of_long_trials() -> None:
     assert sent(driver.succeed(trial), CommandType.RequestTrialJobs) == [1]
 
 
-def test_nothing_is_asked_ahead_of_max_trial_number() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=5)
-    assert sent(driver.succeed(driver.running_trial(learns=False)), CommandType.RequestTrialJobs) == [4]
+@pytest.mark.parametrize(("most", "asked"), [(5, 1), (17, 1), (30, 13), (100, 17)])
+def test_last_sixteen_trials_are_not_asked_for_ahead(most: int, asked: int) -> None:
+    """They are left to those who add trials by hand."""
+    driver = Driver(trial_concurrency=1, max_trial_number=most)
+    effects = driver.succeed(driver.running_trial(learns=False))
+    assert sent(effects, CommandType.RequestTrialJobs) == [asked]
 
 
 def test_tuner_that_had_nothing_more_is_asked_for_what_can_run() -> None:
