@@ -29,7 +29,7 @@ _AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
 # How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
 _LOOK_EVERY = 5.0
 # How many short function trials an agent takes at once; their events come back together.
-_ORDERS = 4
+_ORDERS = 8
 
 
 class LocalTrialExecutor(AgentTrialExecutor):

@@ -103,7 +103,7 @@ def test_trial_sees_the_gpus_it_was_given(
     asyncio.run(check())
 
 
-@pytest.mark.parametrize(("run", "most"), [({}, 4), ({"kind": "command", "command": "true"}, 1)])
+@pytest.mark.parametrize(("run", "most"), [({}, 8), ({"kind": "command", "command": "true"}, 1)])
 def test_only_function_trials_queue_in_agents(run: dict[str, Any], most: int, tmp_path: Path) -> None:
     async def check() -> None:
         bench = Bench("local", tmp_path)
