@@ -100,7 +100,7 @@ class Connection:
 class UnixServer:
     """Serves one agent on a listening socket; `serve` runs in a thread of its own until `close`.
 
-    Without `ends_orphans`, whoever made it ends an agent that has no manager for too long.
+    With `ends_orphans` false, the caller must end an agent that has been without a manager for too long.
     """
 
     def __init__(

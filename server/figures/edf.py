@@ -35,7 +35,6 @@ def plot_edf(
     >>> [trace.name for trace in figure.data if trace.showlegend]
     ['example (47)', 'example (44)']
     """
-
     given = [tables] if isinstance(tables, ExperimentTable) else list(tables)
     found = [(table, table.finished(table.objective(objective).name)[1]) for table in given]
     found = [(table, values) for table, values in found if values.size]

@@ -202,7 +202,7 @@ def excerpt(error: str | None, most: int) -> list[str]:
 
 
 def _is_users(line: str) -> bool:
-    """Return whether a line of a traceback begins a frame in a file of the user's."""
+    """Return whether a line of a traceback names one of the user's own files."""
     frame = _FRAME.match(line)
     return frame is not None and not _LIBRARY.search(frame[1])
 

@@ -57,10 +57,10 @@ class Ladder(MsgDispatcherBase):
             send(CommandType.KillTrialJob, json.dumps(data["trial_job_id"]))
 """
 WAITING = """
-import time, nni
+import signal, nni
 x = nni.get_next_parameter()["x"]
 nni.report_intermediate_result(x)
-if x == 2: time.sleep(600)
+if x == 2: signal.pause()
 nni.report_final_result(x)
 """
 
