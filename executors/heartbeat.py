@@ -14,8 +14,8 @@ _BEATS = 4
 class Heartbeat:
     """Calls `beat` after a while without a sign of life, and `on_silence` once after `timeout` seconds without one.
 
-    `on_suspect` is called with True after `suspect_after` seconds of silence, and with False when that ends. If this
-    process itself was stopped meanwhile, the time starts again: nothing could have been received.
+    `on_suspect` is called with True after `suspect_after` seconds of silence, and with False when that ends. Time in
+    which this process itself was stopped, or too busy to look, is not silence: nothing could have been received.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class Heartbeat:
 
     def _look(self) -> None:
         now = self._loop.time()
-        if now - self._looked > 2 * self._interval:
-            self._heard = now
+        late = now - self._looked - self._interval
+        self._heard = min(now, self._heard + late)
         if now - self._heard >= self._timeout:
             self._timer = None
             self._on_silence()

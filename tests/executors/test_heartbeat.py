@@ -111,6 +111,23 @@ def test_own_sleep_does_not_count_as_silence(clock: Clock) -> None:
     assert "suspect" in patient.said
 
 
+def test_silent_peer_is_given_up_by_a_process_that_is_always_late(clock: Clock) -> None:
+    patient = Patient(clock, suspect_after=3.0)
+    for _ in range(20):
+        clock.now += 2.0
+        clock.elapse(0.0)
+    assert patient.said[-1] == "dead"
+    assert clock.now > 20.0
+
+
+def test_what_is_heard_while_this_process_is_late_counts_from_then(clock: Clock) -> None:
+    patient = Patient(clock, suspect_after=3.0)
+    clock.now += 3600.0
+    patient.heart.heard()
+    clock.elapse(3.5)
+    assert "suspect" in patient.said
+
+
 def test_no_peer_is_suspected_before_the_end_unless_it_is_asked_for(clock: Clock) -> None:
     patient = Patient(clock)
     clock.elapse(9.9)
