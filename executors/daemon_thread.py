@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["in_daemon_thread"]
+__all__ = ["in_daemon_thread", "settle_later"]
 
 _Result = TypeVar("_Result")
 
@@ -19,22 +19,27 @@ async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -
 
     With `stay` the thread outlives the work: the kernel kills Ray's processes with the thread that started them.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[_Result] = loop.create_future()
-
-    def settle(finish: Callable[[], None]) -> None:
-        if not done.done():
-            finish()
+    done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
 
     def run() -> None:
         try:
             finish = functools.partial(done.set_result, work())
         except BaseException as error:  # noqa: BLE001  (the awaiting task receives any error)
             finish = functools.partial(done.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: no task waits any more
-            loop.call_soon_threadsafe(settle, finish)
+        settle_later(done, finish)
         if stay:
             threading.Event().wait()
 
     threading.Thread(target=run, daemon=True).start()
     return await done
+
+
+def settle_later(future: asyncio.Future[_Result], finish: Callable[[], None]) -> None:
+    """Have the loop of a future call `finish`, which settles it, unless it is cancelled; any thread may call this."""
+
+    def settle() -> None:
+        if not future.done():
+            finish()
+
+    with contextlib.suppress(RuntimeError):  # the loop is closed: no task waits any more
+        future.get_loop().call_soon_threadsafe(settle)

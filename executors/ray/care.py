@@ -18,6 +18,7 @@ from ...trial_agent import Ended, Event, Request, RunSpec, Saved, Start
 from ..agents import spool_path
 from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread
+from .calls import result_of
 from .files import forget_checkpoints, pack, trial_files, unpack
 from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
 from .nodes import Node
@@ -92,10 +93,10 @@ class AgentCare:
             if isinstance(event, Saved):
                 await self._fetch(actor, f"{folder}/checkpoints/{event.name}", forget=False)
             elif isinstance(event, Ended) and self._number:
-                await _result(actor.forget.remote(f"{folder}/checkpoints"))  # brought at the start
+                await result_of(actor.forget.remote(f"{folder}/checkpoints"))  # brought at the start
                 await self._fetch(actor, folder, forget=True)
             elif isinstance(event, Ended):
-                kept = await _result(actor.checkpoints.remote(folder))
+                kept = await result_of(actor.checkpoints.remote(folder))
                 await self._fetch(actor, folder, forget=True)
                 # None: an earlier manager has fetched everything, but ended before it committed the event.
                 if kept is not None:
@@ -148,18 +149,14 @@ class AgentCare:
 
     async def _bring(self, actor: Any, names: Sequence[str]) -> None:
         data = await asyncio.to_thread(pack, str(self._setup.folder), names)
-        await _result(actor.bring.remote(data))
+        await result_of(actor.bring.remote(data))
 
     async def _fetch(self, actor: Any, name: str, *, forget: bool) -> None:
-        await self._take(await _result(actor.fetch.remote(name, forget)))
+        await self._take(await result_of(actor.fetch.remote(name, forget)))
 
     async def _take(self, data: bytes) -> None:
         if data:
             await asyncio.to_thread(unpack, data, self._setup.folder)
-
-
-async def _result(call: Any) -> Any:
-    return await asyncio.wrap_future(call.future())
 
 
 async def _there(leftovers: Leftovers, where: AgentLocation | None, node: str) -> bytes:

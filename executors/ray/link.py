@@ -1,15 +1,13 @@
 """A connection to an agent that is a Ray actor.
 
 Messages travel through a socket if the agent is on the node of this process, and otherwise, or when the socket breaks,
-as calls of the actor. Calls are made on the event loop; their results come back from Ray's threads by
-`call_soon_threadsafe`. What is flushed together leaves in one call, with the poll if one is due: a trial costs one
+as calls of the actor. What is flushed together leaves in one call, with the poll if one is due: a trial costs one
 call. Files always travel by calls.
 """
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
 import logging
 import secrets
@@ -36,6 +34,7 @@ from ..agents import AgentLink, Listener
 from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
 from ..socket_link import SUSPECT_AFTER
+from .calls import result_of
 from .care import AgentCare
 from .leftovers import AgentLocation
 from .near import NearLink
@@ -129,7 +128,7 @@ class RayLink(AgentLink, Listener):
         if self._gone.is_set():
             raise ConnectionError("the agent is gone")
         try:
-            return await asyncio.wrap_future(self._actor.ask.remote(encode_request(request)).future())
+            return await result_of(self._actor.ask.remote(encode_request(request)))
         except ray_error() as error:
             raise ConnectionError(reason_of(error)) from error
 
@@ -284,15 +283,10 @@ class RayLink(AgentLink, Listener):
             self._expect(self._actor.exchange.remote(orjson.dumps(packet)), self._take_batch)
 
     def _expect(self, call: Any, then: Callable[[Any], None]) -> None:
-        """Pass the result of a call to `then` on the loop; if the call fails, the agent is lost."""
+        """Pass the result of a call to `then`; if the call fails, the agent is lost."""
+        result_of(call).add_done_callback(lambda result: self._settle(result, then))
 
-        def done(result: concurrent.futures.Future[Any]) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._settle, result, then)
-
-        call.future().add_done_callback(done)
-
-    def _settle(self, result: concurrent.futures.Future[Any], then: Callable[[Any], None]) -> None:
+    def _settle(self, result: asyncio.Future[Any], then: Callable[[Any], None]) -> None:
         error = result.exception()
         if error is not None:
             if isinstance(error, task_error()):
