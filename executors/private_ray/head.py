@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import secrets
 import shutil
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,12 @@ _INIT_ARGUMENTS = {
 }
 # Ray is dead without these two processes.
 _VITAL = ("gcs_server", "raylet")
+# What else Ray's node would start: for a dashboard, for autoscaling, for drivers that print the output of workers. The
+# private Ray has none of these. Each is half a second of CPU and 50 MB, and Ray waits for the first one to reply.
+_UNUSED = ("start_api_server", "start_monitor", "start_log_monitor")
+# How long (s) the node may take to start, and between two looks.
+_NODE_TIMEOUT = 30.0
+_LOOK_EVERY = 0.01
 
 
 class RayHead:
@@ -49,6 +58,7 @@ class RayHead:
         os.environ.pop("RAY_AUTH_TOKEN", None)
         import ray
 
+        _start_quickly()
         context = ray.init(
             address="local",
             include_dashboard=False,
@@ -77,6 +87,34 @@ class RayHead:
             process.kill()
         psutil.wait_procs(alive, timeout=5.0)
         shutil.rmtree(self._temp_dir, ignore_errors=True)
+
+
+def _start_quickly() -> None:
+    """Have `ray.init` in this process start only what trials need, and wait no longer than necessary."""
+    node: Any = importlib.import_module("ray._private.node").Node
+    for name in _UNUSED:
+        setattr(node, name, _start_nothing)
+    services: Any = importlib.import_module("ray._private.services")
+    services.get_node = _when_registered(services.get_node)
+
+
+def _start_nothing(*_arguments: Any, **_options: Any) -> None:
+    pass
+
+
+def _when_registered(get_node: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
+    """Return Ray's `get_node` with a wait before it: Ray itself looks for its node once a second."""
+
+    def get(address: str, node_id: str) -> Any:
+        raylet: Any = importlib.import_module("ray._raylet")
+        client, deadline = raylet.GcsClient(address=address), time.monotonic() + _NODE_TIMEOUT
+        while time.monotonic() < deadline:
+            if node_id in [known.hex() for known in client.get_all_node_info(timeout=_NODE_TIMEOUT)]:
+                break
+            time.sleep(_LOOK_EVERY)  # Ray has no event for this
+        return get_node(address, node_id)
+
+    return get
 
 
 def _init_arguments(resources: dict[str, float]) -> dict[str, Any]:

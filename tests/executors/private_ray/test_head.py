@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from pitchpipe.executors.private_ray.head import RayHead
 
 ADDRESS = "10.0.0.1:6379"
+NODE = b"the node"
 VARIABLES = (
     "RAY_AUTH_MODE",
     "RAY_AUTH_TOKEN_PATH",
@@ -31,24 +33,54 @@ class FakeRay:
         self.options: dict[str, Any] = {}
         self.environment: dict[str, str | None] = {}
         self.is_shut_down = False
+        self.started: list[str] = []
+        self.looks = 0
         self.util = SimpleNamespace(
             list_named_actors=lambda all_namespaces: [{"namespace": "exp", "name": "0-0"}]
         )
 
     def init(self, **options: Any) -> SimpleNamespace:
         self.options = options
+        node = sys.modules["ray._private.node"].Node()
+        node.start_gcs_server()
+        node.start_api_server(include_dashboard=False)
+        node.start_monitor()
+        node.start_log_monitor()
+        assert sys.modules["ray._private.services"].get_node(ADDRESS, NODE.hex()) == {"looks": 3}
         self.environment = {name: os.environ.get(name) for name in VARIABLES}
         return SimpleNamespace(address_info={"gcs_address": ADDRESS})
 
     def shutdown(self) -> None:
         self.is_shut_down = True
 
+    def get_all_node_info(self, timeout: float) -> list[bytes]:
+        """Return the nodes that have registered: ours has at the third look."""
+        self.looks += 1
+        return [b"another", NODE] if self.looks == 3 else [b"another"]
+
+    def modules(self) -> dict[str, Any]:
+        """Return the modules of this Ray that start its processes, by name."""
+
+        def starting(process: str) -> Callable[..., None]:
+            return lambda _node, **_options: self.started.append(process)
+
+        names = ("gcs_server", "api_server", "monitor", "log_monitor")
+        return {
+            "ray": self,
+            "ray.util": self.util,
+            "ray._raylet": SimpleNamespace(GcsClient=lambda address: self),
+            "ray._private.node": SimpleNamespace(
+                Node=type("Node", (), {f"start_{each}": starting(each) for each in names})
+            ),
+            "ray._private.services": SimpleNamespace(get_node=lambda *_: {"looks": self.looks}),
+        }
+
 
 @pytest.fixture
 def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     fake = FakeRay()
-    monkeypatch.setitem(sys.modules, "ray", fake)  # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "ray.util", fake.util)  # type: ignore[arg-type]
+    for name, module in fake.modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
     for name in VARIABLES:
         monkeypatch.setenv(name, "of the user's cluster")
     return fake
@@ -75,6 +107,14 @@ def test_ray_starts_apart_from_the_users_cluster_with_a_private_token(ray: FakeR
     }
     assert (ray.options["address"], ray.options["_temp_dir"]) == ("local", str(folder))
     assert (ray.options["num_cpus"], ray.options["resources"]) == (2.0, {"widget": 3.0})
+
+
+def test_ray_starts_only_what_trials_need_and_is_there_as_soon_as_its_node(
+    ray: FakeRay, folder: Path
+) -> None:
+    RayHead(folder, {}).start()
+    assert ray.started == ["gcs_server"]
+    assert ray.looks == 3
 
 
 def test_agents_are_the_named_actors(ray: FakeRay, folder: Path) -> None:

@@ -44,6 +44,8 @@ def test_supervisor_is_shared_apart_from_the_terminal_and_leaves_no_trace():
         assert first.supervisor_pid == second.supervisor_pid
         traces = Traces(first)
         assert len(traces.processes) > 4
+        scripts = {Path(word).name for each in traces.processes for word in each.cmdline()}
+        assert scripts.isdisjoint({"dashboard.py", "monitor.py", "log_monitor.py"})  # no trial needs these
         # Ctrl-C in the terminal goes to its own session only.
         assert os.getsid(0) not in {os.getsid(process.pid) for process in traces.processes}
         status = ray_status()
