@@ -102,14 +102,30 @@ def make_experiment(
     directory: Path | None,
     interrupts: Interrupts,
     overrides: Sequence[str] = (),
+    *,
+    runs_here: bool = False,
 ) -> Manager:
-    """Check a config and this machine, and make the experiment's folder and store; if that fails, nothing remains."""
-    config = checked_config(path, overrides, meanwhile=_import_ahead)
-    check_startable(config)
-    interrupts.hold()
-    from ..manager import create_experiment
+    """Check a config and this machine, and make the experiment's folder and store; if that fails, nothing remains.
 
-    manager = create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
+    With `runs_here` the dispatcher of a local experiment starts to import libraries meanwhile.
+    """
+    config = checked_config(path, overrides, meanwhile=_import_ahead)
+    from ..manager import StandbyDispatcher
+
+    # On Ray the first trial waits for Ray, which needs the cores.
+    is_local = config.training_service.platform == "local"
+    standby = StandbyDispatcher() if runs_here and is_local else None
+    try:
+        check_startable(config)
+        interrupts.hold()
+        from ..manager import create_experiment
+
+        manager = create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
+    except BaseException:
+        if standby is not None:
+            standby.close()
+        raise
+    manager.standby = standby
     if overrides:  # the copy of the file in the folder gets them, too; JSON is YAML
         from ..config import read_overridden
 

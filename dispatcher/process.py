@@ -3,6 +3,7 @@
     python -m pitchpipe.dispatcher --exp_params BASE64            serve an experiment
     python -m pitchpipe.dispatcher --check --exp_params BASE64    print what is wrong with its plug-ins
     python -m pitchpipe.dispatcher --check --exp_params -         the same, of what comes by the standard input
+    python -m pitchpipe.dispatcher --standby                      import, then serve what comes by the standard input
 
 Pitchpipe's manager gives the configuration in the environment instead, where other users of the machine cannot read it.
 Exit codes: 0 terminated by the manager, or the manager is gone; 1 a plug-in or the dispatcher failed; 2 bad usage;
@@ -20,7 +21,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..protocol import PARAMETERS_ENVIRONMENT, CommandType, dumps
 from .base import Ending, MsgDispatcherBase
@@ -44,6 +45,8 @@ _log = logging.getLogger(__name__)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the process and return its exit code."""
+    if (sys.argv[1:] if argv is None else list(argv)) == ["--standby"]:
+        return main([]) if _is_called() else 0
     parser = argparse.ArgumentParser(prog="python -m pitchpipe.dispatcher", description=__doc__)
     given = os.environ.pop(PARAMETERS_ENVIRONMENT, None)  # processes started by plug-ins must not inherit it
     parser.add_argument(
@@ -60,11 +63,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         config = decode_exp_params(_awaited() if arguments.exp_params == "-" else arguments.exp_params)
         if arguments.check:
-            return _check(config)
+            _check(config)
         return _serve(Settings.read(config, os.environ), arguments.restore)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def _is_called() -> bool:
+    """Import what most plug-ins need, and wait for a manager's word; return False if the manager is gone."""
+    import_module("numpy")
+    text = sys.stdin.read()
+    if not text:
+        return False
+    word = json.loads(text)
+    os.environ.clear()
+    os.environ.update(word["environment"])
+    output = os.open(word["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for descriptor, stream in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (output, 2)):
+        os.dup2(descriptor, stream)
+    return True
 
 
 def _awaited() -> str:
@@ -76,7 +94,7 @@ def _awaited() -> str:
     return text
 
 
-def _check(config: dict[str, Any]) -> int:
+def _check(config: dict[str, Any]) -> NoReturn:
     from .check import check, directions, warnings
 
     output = os.dup(1)  # what plug-ins print must not get into it
@@ -88,7 +106,7 @@ def _check(config: dict[str, Any]) -> int:
     with os.fdopen(output, "w") as stream:
         reply = {"problems": problems, "directions": directions(config), "warnings": warnings(config)}
         stream.write(json.dumps(reply) + "\n")
-    return 0
+    _leave_at_once(0)  # an orderly end takes 10 to 30 ms, for which a start would wait
 
 
 def _serve(settings: Settings, restored: Path | None) -> int:
@@ -172,7 +190,7 @@ def _clean_up(dispatcher: MsgDispatcherBase, hook: str) -> None:
                 _log.error("%s", error, exc_info=error)
 
 
-def _leave_at_once(code: int) -> None:
+def _leave_at_once(code: int) -> NoReturn:
     """Exit without waiting for threads that do not end, as a normal exit might."""
     logging.shutdown()
     sys.stdout.flush()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         UnknownTrialError,
     )
     from .settings import check_resources, run_of
+    from .standby import StandbyDispatcher
     from .trace import Trace
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     ".nni_import": "import_nni_experiment",
     ".search_session": "OtherSearchError PausesError SearchSession TrialOverError UnknownTrialError",
     ".settings": "check_resources run_of",
+    ".standby": "StandbyDispatcher",
     ".trace": "Trace",
 }
 
@@ -39,6 +41,7 @@ __all__ = [
     "OtherSearchError",
     "PausesError",
     "SearchSession",
+    "StandbyDispatcher",
     "Trace",
     "TrialOverError",
     "UnknownTrialError",

@@ -31,6 +31,7 @@ from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
 from .event_log import EventLog
 from .hooks import Hooks, experiment_row
 from .settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
+from .standby import StandbyDispatcher
 from .timers import Timers
 from .trace import Trace, TracedTurnLoop
 from .turn import TurnLoop
@@ -52,6 +53,7 @@ class Manager:
     It is open while its `async with` block runs, or from `open` to `close`. After `close` no process that it started
     is left. `clock` returns seconds since the epoch; `runner` has the state of the experiment. `notes` are sentences
     about the configuration that users should read at the start. A `trace`, if there is one, is complete after `close`.
+    A `standby`, if there is one, becomes the first dispatcher.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Manager:
         self.hooks = hooks or Hooks()
         self.now = clock
         self.trace: Trace | None = None
+        self.standby: StandbyDispatcher | None = None
         self.notes = [config.goal, *filter(None, [config.repeats_note, config.assessor_note]), *notes]
         self._first_events = first_events
         self._dispatcher_command = dispatcher_command
@@ -309,6 +312,7 @@ class Manager:
             log_level=self.config.log_level,
             command=self._dispatcher_command,
             timeout=self.config.dispatcher_timeout,
+            standby=self.standby,
         )
 
     def _run_setup(self) -> RunSetup:

@@ -60,7 +60,7 @@ def run(
     if trace is not None and not os.access(trace if trace.exists() else trace.parent, os.W_OK):
         raise Failure(f"--trace: {trace} cannot be written")
     with Interrupts() as interrupts:
-        manager = make_experiment(config, experiment_id, directory, interrupts, overrides)
+        manager = make_experiment(config, experiment_id, directory, interrupts, overrides, runs_here=True)
         if trace is not None:
             from ...manager import Trace
 

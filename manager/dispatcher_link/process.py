@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import fcntl
 import json
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,15 +22,12 @@ from ...protocol import (
     ProtocolError,
     encode_frame,
 )
+from ..standby import StandbyDispatcher, inherited_environment, spawn
 
-__all__ = ["DISPATCHER_COMMAND", "DispatcherProcess", "dispatcher_environment"]
+__all__ = ["DispatcherProcess", "dispatcher_environment"]
 
-# The child finds its pipes as file descriptors 3 and 4; ours are kept above, so that neither is overwritten.
-_FIRST_FD = 10
 _PIPE_GRACE = 1.0
 
-# The command line of our dispatcher; its configuration is in its environment.
-DISPATCHER_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher")
 # The search space comes by a command, points become trials, and the environment may hold secrets.
 _LEFT_OUT = frozenset(("searchSpace", "initialPoints", "warmStart", "trialEnvironment"))
 
@@ -43,9 +38,7 @@ def dispatcher_environment(
     """Return the environment that NNI gives its dispatcher, with our protocol and the canonical `config`."""
     needed = {key: value for key, value in config.items() if key not in _LEFT_OUT}
     return {
-        # Suggestions are small sums: threads that wait for each other on a busy machine cost more than they save.
-        "OPENBLAS_NUM_THREADS": "1",
-        **os.environ,
+        **inherited_environment(),
         PROTOCOL_ENVIRONMENT: str(PROTOCOL_VERSION),
         PARAMETERS_ENVIRONMENT: base64.b64encode(json.dumps(needed).encode()).decode(),
         "SDK_PROCESS": "dispatcher",
@@ -83,24 +76,21 @@ class DispatcherProcess(asyncio.Protocol):
         self._reader: asyncio.ReadTransport | None = None
         self._read_all: asyncio.Future[None] = self._loop.create_future()
 
-    async def start(self, command: Sequence[str], environment: Mapping[str, str], output: Path) -> None:
-        """Spawn the process; what it prints goes to the file `output`."""
-        child_reads, we_write = _pipe()
-        we_read, child_writes = _pipe()
+    async def start(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        output: Path,
+        standby: StandbyDispatcher | None = None,
+    ) -> None:
+        """Take the one that stands by, or spawn the process; what it prints goes to the file `output`."""
         actions = [
-            (os.POSIX_SPAWN_DUP2, child_reads, 3),
-            (os.POSIX_SPAWN_DUP2, child_writes, 4),
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(output), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        try:
-            self.pid = os.posix_spawnp(
-                command[0], list(command), environment, file_actions=actions, setsid=True
-            )
-        finally:
-            os.close(child_reads)
-            os.close(child_writes)
+        taken = None if standby is None else standby.take(environment, output)
+        self.pid, we_read, we_write = taken or spawn(command, environment, actions)
         threading.Thread(target=self._reap, args=(self.pid,), name="dispatcher-end", daemon=True).start()
         self._reader, _ = await self._loop.connect_read_pipe(lambda: self, os.fdopen(we_read, "rb", 0))
         self._writer, _ = await self._loop.connect_write_pipe(
@@ -189,15 +179,6 @@ class _Backpressure(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._process.is_full = False
         self._process.on_drained()
-
-
-def _pipe() -> tuple[int, int]:
-    """Return a pipe whose ends have higher numbers than those the child expects."""
-    ends = os.pipe()
-    lifted = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FD) for end in ends]
-    for end in ends:
-        os.close(end)
-    return lifted[0], lifted[1]
 
 
 def _exit_text(code: int) -> str:

@@ -20,8 +20,9 @@ from ...executors import Heartbeat
 from ...protocol import CommandType, Frame, encode_frame, loads
 from ...runner import DispatcherFailed, DispatcherReady, Event, SendCommand
 from ...store import QUEUES, Conversation, Record, SavedState
+from ..standby import DISPATCHER_COMMAND, StandbyDispatcher
 from .command import Command
-from .process import DISPATCHER_COMMAND, DispatcherProcess, dispatcher_environment
+from .process import DispatcherProcess, dispatcher_environment
 from .replay import Divergence, Replay
 from .replies import failure_of, is_reply, meaning_of
 
@@ -46,6 +47,7 @@ class DispatcherSetup:
     """What a dispatcher is started with; `config` is the canonical configuration with its search space.
 
     A dispatcher that gives no sign of life for `timeout` seconds is replaced; a plug-in may compute longer.
+    The first one may be a `standby`.
     """
 
     config: Mapping[str, Any]
@@ -54,6 +56,7 @@ class DispatcherSetup:
     log_level: str = "info"
     command: Sequence[str] | None = None
     timeout: float = 600.0
+    standby: StandbyDispatcher | None = None
 
 
 class SessionListener(Protocol):
@@ -139,7 +142,8 @@ class DispatcherSession:
         if saved is not None:
             command += ["--restore", str(setup.folder / "checkpoint" / saved.path)]
         self._process = process  # before it starts: it may end at once
-        await process.start(command, environment, setup.folder / "logs" / "dispatcher.out")
+        standby = setup.standby if saved is None else None
+        await process.start(command, environment, setup.folder / "logs" / "dispatcher.out", standby)
         if self._process is not process:
             return  # it is being replaced already
         self._restoring = saved
@@ -185,6 +189,8 @@ class DispatcherSession:
         """Let the dispatcher finish its work, and end it."""
         if self._heartbeat is not None:
             self._heartbeat.stop()
+        if self._setup.standby is not None:
+            self._setup.standby.close()
         if self._replaced is not None:
             await self._replaced.kill()
         if self._process is not None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 
@@ -27,6 +28,27 @@ def test_run_to_the_end_tells_the_best_and_where_everything_is(
     assert (directory / "mine" / "experiment.yml").read_text() == config.read_text()
     assert "experiment mine is DONE" in (directory / "mine" / "logs" / "manager.log").read_text()
     assert started.left() == []
+
+
+def test_dispatcher_of_a_run_has_stood_by(
+    start: Callable[..., Any], config: Path, directory: Path, call: Callable[..., Any]
+) -> None:
+    tuner = "import sys\nfrom pitchpipe.tuners import RandomTuner\nprint(sys.argv[1:])\nclass Mine(RandomTuner): ..."
+    (config.parent / "mine.py").write_text(tuner)
+    config.write_text(
+        config.read_text().replace("{name: Random}", "{class_name: mine.Mine, code_directory: .}")
+    )
+    assert start("run", config, "--experiment-id", "mine").finish().code == 0
+    printed = directory / "mine" / "logs" / "dispatcher.log"
+    assert "['--standby']" in printed.read_text().splitlines()
+
+
+def test_dispatcher_that_stands_by_ends_if_there_is_no_experiment_for_it(
+    call: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    (directory / "mine").mkdir(parents=True)
+    assert call("run", config, "--experiment-id", "mine").code == 2
+    assert not [child for child in psutil.Process().children() if "--standby" in child.cmdline()]
 
 
 def test_direction_that_is_a_default_is_said(

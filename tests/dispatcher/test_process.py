@@ -300,6 +300,12 @@ def test_bad_usage_ends_it_with_2_and_a_sentence(text):
     assert result.stderr.count("\n") == 1
 
 
+def test_standby_whose_manager_is_gone_ends_with_0():
+    command = [sys.executable, "-m", "pitchpipe.dispatcher", "--standby"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_check_prints_one_line_of_json_whatever_plug_ins_print(odd):
     config = {
         **odd(),
