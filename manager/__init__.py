@@ -9,6 +9,7 @@ from ..protocol import lazy_names
 if TYPE_CHECKING:
     from .experiments import (
         create_experiment,
+        directory_of,
         experiment_config,
         resume_experiment,
         warm_start_notes,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 _HOMES = {
-    ".experiments": "create_experiment experiment_config resume_experiment warm_start_notes",
+    ".experiments": "create_experiment directory_of experiment_config resume_experiment warm_start_notes",
     ".manager": "Manager",
     ".nni_import": "import_nni_experiment",
     ".search_session": "OtherSearchError PausesError SearchSession TrialOverError UnknownTrialError",
@@ -47,6 +48,7 @@ __all__ = [
     "UnknownTrialError",
     "check_resources",
     "create_experiment",
+    "directory_of",
     "experiment_config",
     "import_nni_experiment",
     "resume_experiment",

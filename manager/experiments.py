@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BY_USER",
     "create_experiment",
+    "directory_of",
     "executor_for",
     "experiment_config",
     "resume_experiment",
@@ -68,7 +69,7 @@ def create_experiment(
     """
     clock = clock or steady_clock()
     callbacks = [*callbacks, *_trackers_of(config)]
-    directory = directory or _directory_of(config)
+    directory = directory or directory_of(config)
     warm_start = _warm_start_of(config, directory)
     folder = ExperimentFolder.create(directory, experiment_id)
     try:
@@ -218,7 +219,7 @@ def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
 
 def warm_start_notes(config: ExperimentConfig, directory: Path | None = None) -> Sequence[str]:
     """Return what the warm start of a configuration would use and leave out; raise `ConfigError`."""
-    found = _warm_start_of(config, directory or _directory_of(config))
+    found = _warm_start_of(config, directory or directory_of(config))
     return () if found is None else found.notes
 
 
@@ -243,7 +244,7 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
     )
 
 
-def _directory_of(config: ExperimentConfig) -> Path:
+def directory_of(config: ExperimentConfig) -> Path:
     """Return where experiments are kept: the directory that the config names, else the default."""
     if "experiment_working_directory" in config.model_fields_set:
         return config.experiment_working_directory

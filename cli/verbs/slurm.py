@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ...config import ExperimentConfig
 
 __all__ = ["slurm", "submit"]
+
+_OPTION = re.compile(r"[a-z][a-z0-9-]+(=.+)?")
 
 
 class _SlurmGroup(LazyGroup):
@@ -72,6 +75,7 @@ def submit(
     """
     from ...executors.clusters import SlurmError, SlurmJob, batch_script
     from ...executors.clusters import submit as submitted
+    from ...manager import directory_of
     from ...store import new_experiment_id
     from ..making import checked_config
 
@@ -80,9 +84,9 @@ def submit(
     job = SlurmJob(
         experiment_id=experiment_id or new_experiment_id(),
         config=config.absolute(),
-        directory=(directory or checked.experiment_working_directory).absolute(),
+        directory=(directory or directory_of(checked)).expanduser().absolute(),
         nodes=nodes,
-        options=[option.lstrip("-") for option in options],
+        options=[_option(option) for option in options],
         overrides=overrides,
     )
     if is_printed:
@@ -97,6 +101,14 @@ def submit(
     say(as_json, {"id": job.experiment_id, "job": number, "log": str(job.log)}, line)
     for note in filter(None, [warning, _note(checked)]):
         click.echo(f"note: {note}", err=True)
+
+
+def _option(text: str) -> str:
+    """Return an option of `sbatch` without dashes; raise `Failure` if it is not one."""
+    option = text.lstrip("-")
+    if not _OPTION.fullmatch(option):
+        raise Failure(f"-o {text}: write it as NAME=VALUE, such as -o time=8:00:00, with the long name")
+    return option
 
 
 def _require_auto(config: ExperimentConfig) -> None:

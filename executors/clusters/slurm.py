@@ -15,6 +15,16 @@ __all__ = ["SlurmError", "SlurmJob", "batch_script", "submit"]
 
 _WARNING = 120  # seconds before the end of the job's time in which it asks to be requeued
 
+_NOT_A_LOGIN_NODE = (
+    "this machine belongs to no cluster, or its controller does not answer; submit on a login node,"
+    " or see the script by --print"
+)
+# What Slurm's programs say -> what to do.
+_ADVICE = {
+    "Could not establish a configuration source": _NOT_A_LOGIN_NODE,
+    "Unable to contact slurm controller": _NOT_A_LOGIN_NODE,
+}
+
 
 class SlurmError(Exception):
     """Slurm is missing, or refuses; the message says what to do."""
@@ -41,7 +51,7 @@ class SlurmJob:
 
 
 def batch_script(job: SlurmJob) -> str:
-    """Return the script of a job; users' options come last, so they win.
+    """Return the script of a job; an option of the user takes the place of ours.
 
     >>> job = SlurmJob(experiment_id="e", config=Path("/w/e.yml"), directory=Path("/w"), nodes=2, options=["time=60"])
     >>> print(*batch_script(job).splitlines()[:4], sep="\\n")
@@ -50,7 +60,7 @@ def batch_script(job: SlurmJob) -> str:
     #SBATCH --nodes=2
     #SBATCH --ntasks-per-node=1
     """
-    options = [
+    ours = [
         f"job-name=pitchpipe-{job.experiment_id}",
         f"nodes={job.nodes}",
         "ntasks-per-node=1",
@@ -58,8 +68,9 @@ def batch_script(job: SlurmJob) -> str:
         "open-mode=append",
         f"signal=B:TERM@{_WARNING}",
         f"output={job.log}",
-        *job.options,
     ]
+    given = {option.partition("=")[0] for option in job.options}
+    options = [*(option for option in ours if option.partition("=")[0] not in given), *job.options]
     command = [sys.executable, "-P", "-m", f"{__package__}.allocation"]
     command += [str(job.config), job.experiment_id, str(job.directory), *job.overrides]
     return "\n".join(
@@ -114,5 +125,6 @@ def _slurm(command: Sequence[str], text: str = "") -> str:
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-        raise SlurmError(f"{command[0]} failed: {why}")
+        advice = next((f": {what}" for said, what in _ADVICE.items() if said in done.stderr), "")
+        raise SlurmError(f"{command[0]} failed: {why}{advice}")
     return done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -48,11 +49,11 @@ def job(folder: Path, *options: str) -> SlurmJob:
     )
 
 
-def test_script_can_be_requeued_and_users_options_win(tmp_path: Path) -> None:
+def test_script_can_be_requeued_and_users_options_replace_ours(tmp_path: Path) -> None:
     lines = batch_script(job(tmp_path, "gpus-per-node=4", "job-name=mine")).splitlines()
     options = [line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH ")]
     assert {"nodes=3", "requeue", "open-mode=append", "signal=B:TERM@120", "gpus-per-node=4"} <= set(options)
-    assert options[-1] == "job-name=mine"
+    assert [option for option in options if option.startswith("job-name=")] == ["job-name=mine"]
     assert lines[-1].startswith(f"exec {sys.executable} -P -m pitchpipe.executors.clusters.allocation ")
 
 
@@ -103,6 +104,12 @@ def test_what_slurm_refuses_is_said(programs: Callable[..., Path], tmp_path: Pat
         submit(job(tmp_path))
 
 
+def test_machine_of_no_cluster_is_told_where_to_submit(programs: Callable[..., Path], tmp_path: Path) -> None:
+    programs(sbatch="cat > /dev/null; echo 'fatal: Could not establish a configuration source' >&2; exit 1")
+    with pytest.raises(SlurmError, match="submit on a login node, or see the script by --print"):
+        submit(job(tmp_path))
+
+
 def test_machine_without_slurm_is_told_where_to_submit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +150,25 @@ def test_script_is_shown_without_slurm_and_other_platforms_are_refused(tmp_path:
     refused = called(tmp_path, "slurm", "submit", "e.yml")
     assert refused.returncode == 2
     assert "write training_service: {platform: ray, address: auto}" in refused.stderr
+
+
+def test_output_is_where_the_config_or_the_environment_says(tmp_path: Path) -> None:
+    (tmp_path / "e.yml").write_text(CONFIG)
+    words = ("slurm", "submit", "e.yml", "--print", "--experiment-id", "e")
+    environment = {**os.environ, "PITCHPIPE_DIR": str(tmp_path / "runs")}
+    shown = called(tmp_path, *words, env=environment)
+    assert f"#SBATCH --output={tmp_path}/runs/slurm-e.log\n" in shown.stdout
+    assert shown.stdout.endswith(f" {tmp_path}/e.yml e {tmp_path}/runs\n")
+    shown = called(tmp_path, *words, "--set", "experiment_working_directory=own", env=environment)
+    assert f"#SBATCH --output={tmp_path}/own/slurm-e.log\n" in shown.stdout
+
+
+@pytest.mark.parametrize("option", ["=3", "t=60", "time 60", "time=", ""])
+def test_option_that_sbatch_cannot_have_is_refused(option: str, tmp_path: Path) -> None:
+    (tmp_path / "e.yml").write_text(CONFIG)
+    refused = called(tmp_path, "slurm", "submit", "e.yml", "--print", "-o", option)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"-o {option}: write it as NAME=VALUE, such as -o time=8:00:00" in refused.stderr
 
 
 @pytest.fixture
