@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import TextContent
+from pydantic import ValidationError
 
 from ..store import ExperimentFolder
 from ..store.reading import ExperimentView, to_json
+from .mcp_words import in_words_of_tools
 
 __all__ = ["mcp_server"]
 
@@ -37,7 +43,7 @@ class Tools:
         parameters: list[str] | None = None,
         fix: list[str] | None = None,
         without: list[str] | None = None,
-        maximize: bool = False,
+        maximize: bool | None = None,
         trials: int = 100,
         concurrency: int = 2,
         overwrite: bool = False,
@@ -45,8 +51,9 @@ class Tools:
         """Write a config for a Python script: parameters with ranges around their defaults. The script is not run.
 
         `parameters` replace or add proposals, such as lr=loguniform:1e-5:1e-1, units=randint:16:257 or
-        act=choice:relu,tanh. `fix` has NAME or NAME=VALUE of what is not tuned, `without` names to leave out. Returns
-        the text of the file, notes, and calls that the script still needs.
+        act=choice:relu,tanh. `fix` has NAME or NAME=VALUE of what is not tuned, `without` names to leave out.
+        `maximize` says that higher results are better; without it the script is asked, else lower ones are. Returns the
+        text of the file, notes, and calls that the script still needs.
         """
         words = [
             "init",
@@ -61,8 +68,11 @@ class Tools:
         ]
         options = {"--param": parameters, "--fix": fix, "--without": without}
         words += [f"{option}={value}" for option, values in options.items() for value in values or ()]
-        words += ["--maximize" if maximize else "--minimize", *(["--force"] if overwrite else [])]
-        return {**_run(*words), "text": Path(output).read_text(encoding="utf-8")}
+        words += [] if maximize is None else ["--maximize" if maximize else "--minimize"]
+        words += ["--force"] if overwrite else []
+        found = _run(*words)
+        notes = [in_words_of_tools(note) for note in found["notes"]]
+        return {**found, "notes": notes, "text": Path(output).read_text(encoding="utf-8")}
 
     def validate_config(
         self, config: str, changes: list[str] | None = None, try_seconds: float | None = None
@@ -119,12 +129,12 @@ class Tools:
         condition = [] if where is None else ["--where", where]
         return self._verb("trials", experiment, *condition, "--sort", sort, "--limit", limit)
 
-    def explain_trial(self, experiment: str, trial: str) -> dict[str, Any]:
+    def explain_trial(self, experiment: str, trial: str | int) -> dict[str, Any]:
         """Show everything about a trial (its number or id), and in `why` why it ended as it did."""
         why = _text("trial", "show", experiment, trial, "--why", *self._where())
         return {**self._verb("trial", "show", experiment, trial), "why": why}
 
-    def read_trial_log(self, experiment: str, trial: str) -> str:
+    def read_trial_log(self, experiment: str, trial: str | int) -> str:
         """Return the end of what a trial printed."""
         return _text("trial", "log", experiment, trial, *self._where())[-_LONGEST_LOG:]
 
@@ -143,7 +153,7 @@ class Tools:
         """Run a trial with these parameters in a running experiment."""
         return self._verb("trial", "add", experiment, "--parameters", json.dumps(parameters))
 
-    def kill_trial(self, experiment: str, trial: str) -> dict[str, Any]:
+    def kill_trial(self, experiment: str, trial: str | int) -> dict[str, Any]:
         """Kill a running trial; the experiment continues."""
         return self._verb("trial", "kill", experiment, trial)
 
@@ -171,12 +181,43 @@ class Tools:
 
 def mcp_server(directory: Path | None) -> MCPServer:
     """Return the server with all tools, for experiments in one directory."""
-    server = MCPServer("pitchpipe", instructions=_INSTRUCTIONS)
     tools = Tools(directory)
-    for name in vars(Tools):
-        if not name.startswith("_"):
-            server.add_tool(getattr(tools, name))
-    return server
+    named = [getattr(tools, name) for name in vars(Tools) if not name.startswith("_")]
+    return MCPServer(
+        "pitchpipe",
+        instructions=_INSTRUCTIONS,
+        version=version("pitchpipe"),
+        tools=[_StrictTool.from_function(tool) for tool in named],
+    )
+
+
+class _StrictTool(Tool):
+    """A tool that refuses arguments it does not know: one that is dropped changes what the tool does."""
+
+    def model_post_init(self, _context: Any, /) -> None:
+        """State in the schema that there are no other arguments."""
+        self.parameters["additionalProperties"] = False
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        """Check the arguments and run the tool; raise `ToolError`."""
+        if problems := [*_problems(self, arguments)]:
+            raise ToolError("; ".join(problems))
+        result = await super().run(arguments, context, convert_result)
+        if convert_result and not result.content:  # an empty list; some clients read only the text
+            result.content = [TextContent(type="text", text="[]")]
+        return result
+
+
+def _problems(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with the arguments of a call."""
+    known = tool.parameters["properties"]
+    if unknown := [name for name in arguments if name not in known]:
+        yield f"unknown arguments of {tool.name}: {', '.join(unknown)}; it takes {', '.join(known)}"
+    try:
+        tool.fn_metadata.validate_arguments(dict(arguments))
+    except ValidationError as error:
+        found = {str(item["loc"][0]): item["msg"] for item in error.errors(include_url=False)}
+        yield from (f"{name}: {message}" for name, message in found.items())
 
 
 def _run(*words: object) -> Any:
@@ -189,7 +230,7 @@ def _text(*words: object) -> str:
     command = [sys.executable, "-P", "-m", package, *map(str, words)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0 and not done.stdout:  # a verb may fail and still report, as after a failed trial
-        raise ToolError(done.stderr.strip())
+        raise ToolError(in_words_of_tools(done.stderr).strip())
     return done.stdout
 
 

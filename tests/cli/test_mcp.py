@@ -6,6 +6,7 @@ import asyncio
 import builtins
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,10 @@ def test_agent_tunes_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             assert "other" in texts(unknown)
             refused = await client.call_tool("add_trial", {"experiment": "mine", "parameters": {"x": 0.1}})
             assert refused.is_error
-            assert "it is DONE, and pitchpipe resume mine --max-trial-number N extends it" in texts(refused)
+            assert "it is DONE, and resume_experiment mine max_trial_number N extends it" in texts(refused)
+            for trial in (0, "0", first["id"]):
+                found = await told(client, "explain_trial", experiment="mine", trial=trial)
+                assert found["sequence_id"] == 0
 
     asyncio.run(tune())
 
@@ -79,6 +83,65 @@ def test_problems_of_a_config_reach_the_agent(tmp_path: Path) -> None:
             return texts(result)
 
     assert f"{config}:1:1: trial_comand: unknown field (did you mean trial_command?)" in asyncio.run(check())
+
+
+def called(tool: str, **arguments: Any) -> Any:
+    """Call a tool of a server for the default directory."""
+
+    async def call() -> Any:
+        async with Client(mcp_server(None)) as client:
+            return await client.call_tool(tool, arguments)
+
+    return asyncio.run(call())
+
+
+def test_unknown_arguments_are_refused_before_anything_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(SCRIPT)
+    refused = called("draft_config", script="train.py", maximise=True, trial=1, trials="many")
+    assert refused.is_error
+    assert texts(refused).startswith(
+        "unknown arguments of draft_config: maximise, trial; it takes script, output,"
+    )
+    assert texts(refused).endswith(
+        "; trials: Input should be a valid integer, unable to parse string as an integer"
+    )
+    assert not Path("experiment.yml").exists()
+    assert texts(called("validate_config")) == "config: Field required"
+
+
+def test_schema_allows_no_other_arguments_and_server_has_a_version() -> None:
+    async def ask() -> tuple[list[Any], str]:
+        async with Client(mcp_server(None)) as client:
+            return (await client.list_tools()).tools, client.server_info.version
+
+    tools, found = asyncio.run(ask())
+    assert all(tool.input_schema["additionalProperties"] is False for tool in tools)
+    assert found == version("pitchpipe")
+
+
+def test_empty_list_is_text_as_well(directory: Path) -> None:
+    listed = called("list_experiments")
+    assert (texts(listed), listed.structured_content) == ("[]", {"result": []})
+
+
+def test_errors_and_notes_have_the_names_of_tools_and_arguments(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(SCRIPT.replace('{"x": 0.5,', '{"x": 0.5, "epochs": 3,'))
+    drafted = called("draft_config", script="train.py")
+    assert "not tuned: epochs; to tune one: parameters NAME=..." in drafted.structured_content["notes"]
+    again = texts(called("draft_config", script="train.py"))
+    assert again.endswith(
+        ": experiment.yml exists already: choose another with output, or add overwrite=true"
+    )
+    unknown = texts(called("stop_experiment", experiment="other"))
+    assert unknown.endswith("see list_experiments")
+    wrong = texts(called("list_trials", experiment="other", sort="nicest"))
+    assert wrong.startswith("Error executing tool list_trials: Invalid value for 'sort'")
 
 
 def test_command_serves_its_tools_on_stdio(directory: Path) -> None:
