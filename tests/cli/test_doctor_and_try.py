@@ -4,13 +4,14 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pitchpipe.cli.diagnosis import Finding, findings
-from pitchpipe.cli.trying import Tried, forecast_lines
+from pitchpipe.cli.trying import Tried, forecast_lines, tried_lines
 from pitchpipe.config import ExperimentConfig
 
 
@@ -190,6 +191,23 @@ def test_command_that_names_no_missing_script_is_valid(
     config.write_text(f"{text}trial_code_directory: code\n")
     called = call("validate", config)
     assert called.code == 0, called.err
+
+
+@pytest.mark.parametrize("verb", ["validate", "run"])
+def test_impossible_constraint_is_named_with_its_place(
+    call: Callable[..., Any], config: Path, directory: Path, verb: str
+) -> None:
+    lines = config.read_text().splitlines()
+    config.write_text("\n".join([*lines, 'constraints: ["x >= 0", "x > 20"]', ""]))
+    called = call(verb, config)
+    assert called.code == 2
+    assert f"{config}:{len(lines) + 1}:25: constraints[1]: 10000 samples in a row violate" in called.err
+    assert not directory.exists()
+
+
+def test_try_in_which_no_trial_ran_does_not_speak_of_a_trial() -> None:
+    nothing = replace(tried("NONE"), failure="the tuner failed")
+    assert [*tried_lines(nothing, config_with())] == ["no trial ran: the tuner failed"]
 
 
 def test_run_refuses_a_script_that_does_not_exist(call: Callable[..., Any], config: Path) -> None:
