@@ -155,7 +155,7 @@ def run(arguments: list[str], command: click.Command | None = None) -> int:
             if command is None:
                 code = pitchpipe.main(translated(arguments), prog_name="pitchpipe", standalone_mode=False)
             else:
-                code = command.main(arguments, prog_name=command.name, standalone_mode=False)
+                code = command.main(arguments, prog_name=command.name, standalone_mode=False, **_SETTINGS)
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:

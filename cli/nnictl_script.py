@@ -16,7 +16,7 @@ from .app import main as run_main
 from .app import pitchpipe, run
 from .failures import FAILED, USAGE, Failure
 from .finding import chosen_experiment
-from .nnictl import REPLACED, WITHOUT_EQUIVALENT
+from .nnictl import REPLACED, WITHOUT_EQUIVALENT, translated
 from .nnictl_algo import ALGO
 
 __all__ = ["help_lines", "main", "of_nnictl"]
@@ -30,6 +30,7 @@ _SHORT: Mapping[tuple[str, ...], tuple[str, ...]] = {
 _GROUPS = frozenset({"experiment", "algo", "config", "log", "webui", "platform"})
 # nnictl's words that are Pitchpipe's as well.
 _KEPT = (("create",), ("resume",), ("stop",), ("top",), ("trial", "kill"))
+_TAKE_ALL = (("stop",), ("experiment", "list"))
 
 
 def main() -> None:
@@ -58,9 +59,17 @@ def _run(arguments: list[str]) -> int:
         click.echo("\n".join(lines))
         return 0
     if words and words[0] in _GROUPS and words not in (*REPLACED, *WITHOUT_EQUIVALENT, *_OWN):
-        click.echo(f"error: nnictl has no `{' '.join(words)}`: `nnictl {words[0]}` lists its verbs", err=True)
-        return USAGE
+        return _refused(f"nnictl has no `{' '.join(words)}`: `nnictl {words[0]}` lists its verbs")
+    if arguments[-1] == "all" and tuple(arguments[:-1]) in _TAKE_ALL:
+        return _refused(f"write it as `nnictl {' '.join(arguments[:-1])} --all`")
+    if words[:1] == ("create",) and len(translated(arguments)) == 1:
+        return _refused("nnictl create needs a config: nnictl create --config FILE")
     return run(of_nnictl(arguments))
+
+
+def _refused(why: str) -> int:
+    click.echo(f"error: {why}", err=True)
+    return USAGE
 
 
 def help_lines(group: str = "") -> Iterator[str]:
@@ -133,8 +142,12 @@ def export(name: str | None, directory: Path | None, filename: Path, kind: str, 
 @_DIRECTORY
 def config_show(name: str | None, directory: Path | None) -> None:
     """Print the config as JSON, as NNI does."""
-    with ExperimentView(chosen_experiment(name, None, directory)) as view:
-        click.echo(json.dumps(view.config(), indent=4))
+    folder = chosen_experiment(name, None, directory)
+    with ExperimentView(folder) as view:
+        where = {
+            "experimentWorkingDirectory": str(folder.path.parent)
+        }  # it may be elsewhere than the config says
+        click.echo(json.dumps({**view.config(), **where}, indent=4))
 
 
 @click.command("nnictl webui url")

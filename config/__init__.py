@@ -7,6 +7,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     source       text to plain data with positions
     overrides    values in place of those in the file
     draft        spelling of keys, aliases, NNI's forms
+    nni_arguments  arguments of algorithms in earlier versions of NNI
     models       fields: type, range, default, meaning
     objectives, start_fields, platforms, repeats, stopping   fields of these sections
     elsewhere    NNI's platforms on other machines, and what replaces them

@@ -7,12 +7,14 @@ Each renamed path keeps its origin, so that problems show the field where and as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .elsewhere import OTHER_PLATFORMS, instead_of, local_index, note_on_others
 from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
+from .nni_arguments import with_todays_arguments
 from .nni_v1 import NAMES as V1_NAMES
 from .nni_v1 import is_v1, nearest_v1, rewritten
 from .objectives import ObjectiveConfig
@@ -30,6 +32,7 @@ _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 _IN_V1 = ("training_service: {platform: ray, ", "trainingServicePlatform: ray and rayConfig: {")
 # NNI also accepts these in the training service, where they win over the root.
 _SHARED_WITH_ROOT = ("trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug")
+_OF_A_TRIAL = _SHARED_WITH_ROOT[:3]
 _ALGORITHMS = ("tuner", "assessor", "advisor")
 _SPACE_FIELDS = ("search_space", "shared_storage")
 _NOT_SET = "_none_"
@@ -95,9 +98,11 @@ def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
     old = rewritten(data)
     service = old.values.get("training_service")
     if isinstance(service, dict) and str(service.get("platform")).lower() in OTHER_PLATFORMS:
-        # The rest is in the terms of that platform.
-        old.values, old.findings = {"training_service": {"platform": service["platform"]}}, []
-        draft.stopped = True
+        # How a trial runs is in the terms of that platform.
+        old.values = {name: value for name, value in old.values.items() if name not in _OF_A_TRIAL}
+        old.values["training_service"] = {"platform": service["platform"]}
+        old.findings = [finding for finding in old.findings if fold(str(finding.path[0])) != "trial"]
+        old.meant.add(("trial_command",))
     new = make_draft(old.values)
     draft.values, draft.wrong, draft.meant, draft.notes = (
         _NNIS | new.values,
@@ -164,7 +169,10 @@ def _unknown_hint(key: object, known: Iterable[str], at: Path) -> str:
     names = {fold(name): camel_case(name) if camel else name for name in known}
     folded = fold(key)
     if not at and folded in V1_NAMES:
-        return f"NNI v1's name of {V1_NAMES[folded]}" if V1_NAMES[folded] else "of NNI v1: remove it"
+        today = re.sub(
+            r"[a-z_]{2,}", lambda word: camel_case(word[0]) if camel else word[0], V1_NAMES[folded]
+        )
+        return f"NNI v1's name of {today}" if today else "of NNI v1: remove it"
     elsewhere = [p for p, model in PLATFORMS.items() if folded in map(fold, model.model_fields)]
     if at == ("training_service",) and elsewhere:
         return f"a field of platform {elsewhere[0]}"
@@ -190,6 +198,8 @@ def _algorithm(draft: Draft, name: str) -> None:
     elif given == _NOT_SET:
         del draft.values[name]
     else:
+        if "class_args" in section:
+            section["class_args"] = with_todays_arguments(given, section["class_args"])
         draft.values[name] = section
 
 

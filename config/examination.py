@@ -17,13 +17,20 @@ from .checks import (
 from .draft import make_draft
 from .places import Places
 from .plugins import Checker, PluginCheck, ask_dispatcher
-from .problems import MISSING, ConfigError, ConfigProblem, Finding
+from .problems import MISSING, ConfigError, ConfigProblem, Finding, Path
 from .source import Source, read_source
 from .starting_points import check_starting_points
 from .trackers import check_trackers
 from .validation import Fields, validate_fields
 
-__all__ = ["Examination"]
+__all__ = ["IGNORED", "Examination"]
+
+IGNORED: tuple[Path, ...] = (
+    ("nni_manager_ip",),
+    ("shared_storage",),
+    ("training_service", "reuse_mode"),
+)
+"""The fields that are accepted and have no effect."""
 
 
 class Examination(Generic[Fields]):
@@ -59,6 +66,9 @@ class Examination(Generic[Fields]):
         if problems or self.config is None:
             raise ConfigError(problems)
         self.config._notes = tuple(self.draft.notes)
+        if self.main is not None:
+            given = [path for path in IGNORED if path in self.draft.origins]
+            self.config._written = {path: places.named(self.draft.origins[path]) for path in given}
         return self.config
 
     def check_plugins(self, checker: Checker | None = None) -> None:

@@ -13,7 +13,7 @@ from .command import warnings_about_command
 from .default_assessor import default_assessor
 from .directions import default_direction, objectives_text
 from .draft import fold
-from .examination import Examination
+from .examination import IGNORED, Examination
 from .models import ConfigFields
 from .objectives import ObjectiveConfig
 from .overrides import read_overridden
@@ -21,7 +21,7 @@ from .places import Places
 from .plain import plain
 from .platforms import LocalConfig
 from .plugins import Checker, PluginCheck, ask_dispatcher
-from .problems import ConfigError, ConfigProblem
+from .problems import ConfigError, ConfigProblem, dotted
 from .repeats import repeats_note, warnings_about_repeats
 from .starting_points import StartingPoint, starting_points, warnings_about_start
 from .trackers import check_trackers
@@ -78,14 +78,14 @@ class ExperimentConfig(ConfigFields):
         """What is allowed but probably a mistake: fields without an effect, no limit, objectives without a tuner."""
         local = self.training_service if isinstance(self.training_service, LocalConfig) else None
         ignored = {
-            "nni_manager_ip": self.nni_manager_ip is not None,
-            "shared_storage": self.shared_storage is not None,
-            "training_service.reuse_mode": local is not None and local.reuse_mode,
+            IGNORED[0]: self.nni_manager_ip is not None,
+            IGNORED[1]: self.shared_storage is not None,
+            IGNORED[2]: local is not None and local.reuse_mode,
         }
         endless = [] if self._has_end() else [_ENDLESS]
-        without_effect = [f"{name} has no effect" for name, is_set in ignored.items() if is_set]
+        names = [self._written.get(path, dotted(path)) for path, is_set in ignored.items() if is_set]
         return [
-            *without_effect,
+            *(f"{name} has no effect" for name in names),
             *self._notes,
             *warnings_about_command(self),
             *warnings_about_start(self),

@@ -93,6 +93,9 @@ class ConfigFields(Section):
     """The root of the config."""
 
     _notes: tuple[str, ...] = PrivateAttr(())  # what was given and has no effect
+    _written: dict[tuple[str | int, ...], str] = PrivateAttr(
+        {}
+    )  # how a file writes fields that have none, with their lines
 
     experiment_name: str | None = Field(default=None, description="A name for your own use.")
     experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(

@@ -33,11 +33,15 @@ class Places:
             dict.fromkeys(problems), key=lambda p: (p.file != main, p.file or "", p.line or 0, p.column or 0)
         )
 
+    def named(self, path: Path) -> str:
+        """Return a path of the user's with its line, for a sentence."""
+        line = self._position(path, True)[1]
+        return dotted(path) + (f" (line {line})" if line else "")
+
     def _locate(self, finding: Finding) -> ConfigProblem:
         message = finding.message
         if finding.also is not None:
-            other = self._position(finding.also, True)[1]
-            message += f" {dotted(finding.also)}" + (f" (line {other})" if other else "")
+            message += f" {self.named(finding.also)}"
         file, line, column = self._position(finding.path, finding.at_key)
         return ConfigProblem(
             file=file, line=line, column=column, path=finding.path, message=message, hint=finding.hint

@@ -100,8 +100,8 @@ def _schema() -> Any:
     return schema
 
 
-def merge_parameter(base_params: Given, override_params: Mapping[str, Any]) -> Given:
-    """Set the parameters of a trial in parsed arguments (or a dict) and return those.
+def merge_parameter(base_params: Given, override_params: Mapping[str, Any] | None) -> Given:
+    """Set the parameters of a trial, if there are any, in parsed arguments (or a dict) and return those.
 
     Raise ValueError for a name that `base_params` lacks, and for a value of another type than the one there; an
     integer may take the place of a float, and anything that of None.
@@ -110,7 +110,7 @@ def merge_parameter(base_params: Given, override_params: Mapping[str, Any]) -> G
     Namespace(lr=1.0, layers=2)
     """
     values = base_params if isinstance(base_params, dict) else vars(base_params)
-    for name, value in override_params.items():
+    for name, value in (override_params or {}).items():
         if name not in values:
             raise ValueError(f"there is no parameter {name!r} among {', '.join(map(repr, values))}")
         values[name] = _of_type(name, value, values[name])

@@ -190,6 +190,11 @@ def test_export_under_nnis_name_is_nnis(two: Any, directory: Path, tmp_path: Pat
         (["config", "show", "first"], 0, '"trialCommand": '),
         (["webui", "url"], 1, "no pages are served yet: `pitchpipe ui first` serves them until Ctrl-C"),
         (["trial", "ls", "--help"], 0, "Usage: nnictl trial ls"),
+        (["trial", "ls", "-h"], 0, "Usage: nnictl trial ls"),
+        (["create"], 2, "error: nnictl create needs a config: nnictl create --config FILE\n"),
+        (["create", "--debug", "-p", "8080"], 2, "nnictl create --config FILE"),
+        (["stop", "all"], 2, "write it as `nnictl stop --all`"),
+        (["experiment", "list", "all"], 2, "write it as `nnictl experiment list --all`"),
         ([], 0, "nnictl experiment list "),
         (["trial"], 0, "nnictl trial kill "),
         (["stop", "--help"], 0, "Usage: pitchpipe stop"),
@@ -200,6 +205,11 @@ def test_other_lines_under_nnis_name(
 ) -> None:
     done = nnictl(directory, *words)
     assert (done.returncode, text in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
+
+
+def test_config_names_the_directory_in_which_the_experiment_is(two: Any, directory: Path) -> None:
+    shown = json.loads(nnictl(directory, "config", "show", "first").stdout)
+    assert shown["experimentWorkingDirectory"] == str(directory)
 
 
 def test_help_has_every_verb_with_what_to_do() -> None:

@@ -55,7 +55,8 @@ def test_two_spellings_inside_a_section_are_a_problem() -> None:
     [
         ("max_trial_numbr", "did you mean max_trial_number?"),
         ("maxTrialNumbr", "did you mean maxTrialNumber?"),
-        ("maxExecDuration", "NNI v1's name of max_experiment_duration"),
+        ("maxExecDuration", "NNI v1's name of maxExperimentDuration"),
+        ("max_exec_duration", "NNI v1's name of max_experiment_duration"),
         ("authorName", "of NNI v1: remove it"),
         ("xyzzy", ""),
     ],

@@ -223,6 +223,11 @@ def test_ignored_fields_are_warnings() -> None:
     ]
 
 
+def test_ignored_field_is_named_as_it_is_written_with_its_line(tmp_path: Path) -> None:
+    main = write(tmp_path, "searchSpace: {}\ntrialCommand: x\nmaxTrialNumber: 3\nnniManagerIP: 10.0.0.1\n")
+    assert load_config(main, check_plugins=False).warnings == ["nniManagerIP (line 4) has no effect"]
+
+
 @pytest.mark.parametrize(
     ("more", "is_warned"),
     [

@@ -150,6 +150,31 @@ def test_platform_that_is_not_supported_is_one_problem_with_the_lines_to_write()
     assert problem.endswith("and write trainingServicePlatform: ray and rayConfig: {address: HOST:6379})")
 
 
+def test_platform_that_is_not_supported_hides_no_other_problem() -> None:
+    data = {
+        "trainingServicePlatform": "kubeflow",
+        "searchSpacePath": "/no/such/space.json",
+        "maxTrialNum": 0,
+        "tuner": {"builtinTunerName": "TPE", "classArg": {}},
+        "trial": {"codeDir": "/remote", "worker": {"command": "x"}, "ports": 3},
+    }
+    named = {problem.partition(":")[0] for problem in problems_of(data)}
+    assert named == {"trainingServicePlatform", "tuner.classArg", "maxTrialNum", "searchSpacePath"}
+
+
+def test_platform_that_is_not_supported_hides_no_unknown_tuner(tmp_path: Path) -> None:
+    path = tmp_path / "config.yml"
+    path.write_text(
+        "trainingServicePlatform: pai\nsearchSpace: {}\ntuner:\n  builtinTunerName: TPEE\n"
+        "trial: {command: python3 train.py, codeDir: /remote, cpuNum: 1}\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    first, second = map(str, caught.value.problems)
+    assert f'{path}:1:26: trainingServicePlatform: platform "pai" is not supported' in first
+    assert f"{path}:4:21: tuner.builtinTunerName: " in second
+
+
 def test_ray_can_be_named_in_this_form() -> None:
     data = {**SMALLEST, "trainingServicePlatform": "ray", "rayConfig": {"address": "head:6379"}}
     service = ExperimentConfig.from_dict(data).training_service

@@ -27,6 +27,7 @@ def test_parameters_are_merged_in_place() -> None:
     assert isinstance(arguments.lr, float)
     as_dict = {"a": 1}
     assert merge_parameter(as_dict, {"a": 2}) is as_dict
+    assert merge_parameter(as_dict, None) is as_dict
 
 
 @pytest.mark.parametrize(
