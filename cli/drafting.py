@@ -14,7 +14,7 @@ import click
 from ..config import PLATFORMS, ExperimentConfig, with_plugins_checked
 from ..search_space import SearchSpace
 from .failures import Failure
-from .proposing import EXAMPLE, is_budget, parameter_of
+from .proposing import is_budget, parameter_of
 
 __all__ = ["Draft", "asked"]
 
@@ -48,8 +48,6 @@ class Draft:
             raise Failure(
                 f"unknown ranges: {', '.join(unknown)}; add {' '.join(f'--param {n}=...' for n in unknown)}"
             )
-        if not self.parameters:
-            raise Failure(f"no parameters were found: add some, such as --param {EXAMPLE}")
         space = self._space()
         config = ExperimentConfig.from_dict(self._config(space), base)
         if self.tuner or self.assessor:

@@ -31,6 +31,7 @@ _ARGUMENTS = {
     "--fix": "fix",
     "--without": "without",
     "--maximize": "maximize",
+    "--minimize": "maximize=false",
     "--set": "changes",
     "--try": "try_seconds",
     "--where": "where",

@@ -44,6 +44,16 @@ _NEVER = [
     "n_jobs",
     "num_threads",
     "threads",
+    "nthread",
+    "nthreads",
+    "n_threads",
+    "num_classes",
+    "num_class",
+    "n_classes",
+    "objective",
+    "eval_metric",
+    "metric",
+    "device",
     "port",
     "log_interval",
     "log_every",
@@ -78,9 +88,16 @@ class Proposal:
 
 
 def proposed(
-    facts: ScriptFacts | None, specs: Sequence[str], fixed: Sequence[str] = (), without: Sequence[str] = ()
+    facts: ScriptFacts | None,
+    specs: Sequence[str],
+    fixed: Sequence[str] = (),
+    without: Sequence[str] = (),
+    command: str | None = None,
 ) -> Proposal:
-    """Return the parameters of a script, changed by `--param`, `--fix` and `--without`; raise `Failure` if invalid."""
+    """Return the parameters of a script, changed by `--param`, `--fix` and `--without`; raise `Failure` if invalid.
+
+    A `command` of the user's may pass parameters to something else than the script's parser.
+    """
     proposal = Proposal() if facts is None else _of_script(facts)
     for name in without:
         _take_out(proposal, "--without", name)
@@ -94,6 +111,9 @@ def proposed(
         name = proposal.spelled(name)
         proposal.kept.pop(name, None)
         proposal.parameters[name] = rest
+    if facts is not None and not command and (unknown := [n for n in proposal.parameters if facts.lacks(n)]):
+        names = ", ".join(facts.flags) or "none"
+        raise Failure(f"the script has no option for {', '.join(unknown)}; it has: {names}")
     return proposal
 
 
@@ -137,7 +157,7 @@ def _of_script(facts: ScriptFacts) -> Proposal:
             proposal.known[name] = default
         if default is not None and (is_budget(name) or _plain(name) in _NEVER):
             proposal.kept[name] = default
-        elif looked_up or _is_tunable(default, choices):
+        elif looked_up or (name not in facts.switches and _is_tunable(default, choices)):
             proposal.parameters[name] = guessed_spec(default, choices, name)
     return proposal
 

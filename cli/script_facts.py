@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ScriptFacts", "guessed_spec", "read_script"]
+__all__ = ["ScriptFacts", "guessed_spec", "higher_is_better", "read_script"]
 
 _ASKS = frozenset({"get_next_parameter", "get_next_parameters"})
 _FINAL = "report_final_result"
@@ -16,6 +16,36 @@ _INTERMEDIATE = "report_intermediate_result"
 _CALLBACK = "PitchpipeCallback"
 _WITHOUT_FINAL = ("lightgbm", "catboost")  # with their callbacks the script reports the final result
 _FLAG = "--"
+_SWITCHES = ("store_true", "store_false")
+_HIGHER = {
+    "acc",
+    "accuracy",
+    "auc",
+    "f1",
+    "precision",
+    "recall",
+    "r2",
+    "score",
+    "map",
+    "bleu",
+    "iou",
+    "dice",
+    "ndcg",
+}
+_LOWER = {
+    "loss",
+    "error",
+    "err",
+    "logloss",
+    "mse",
+    "rmse",
+    "mae",
+    "mape",
+    "perplexity",
+    "brier",
+    "wer",
+    "cer",
+}
 _SHARE = re.compile("momentum|dropout|beta")
 _FRACTION = re.compile(
     "subsample|colsample|max_(samples|features)|validation_split|(^|_)(frac|fraction|ratio)(_|$)"
@@ -27,12 +57,20 @@ _RATE = re.compile("learning_?rate|(^|_)(lr|eta)(_|$)")
 class ScriptFacts:
     """What a script uses: `parameters` maps the names it looks up to their defaults (None: no default).
 
-    `choices` contains the values that argparse allows; `flags` are its command-line options with their defaults.
+    `choices` contains the values that argparse allows; `flags` are its command-line options with their defaults,
+    `switches` those without a value, and `required` what the command line must have. `metric` is the name of the
+    result, if it has one.
     """
 
     parameters: dict[str, Any] = field(default_factory=dict)
     flags: dict[str, Any] = field(default_factory=dict)
     choices: dict[str, list[Any]] = field(default_factory=dict)
+    switches: list[str] = field(default_factory=list)
+    required: list[str] = field(default_factory=list)
+    metric: str = ""
+    imports_us: bool = False
+    makes_parser: bool = False
+    takes_unknown_options: bool = False
     asks: bool = False
     reports_final: bool = False
     reports_intermediate: bool = False
@@ -41,6 +79,11 @@ class ScriptFacts:
     def takes_options(self) -> bool:
         """Whether it gets its parameters from its command line, and by no call of ours."""
         return bool(self.flags) and not self.parameters and not self.asks
+
+    def lacks(self, name: str) -> bool:
+        """Return whether the script's parser would refuse a parameter; only if all of its options are known."""
+        is_known = self.makes_parser and not self.takes_unknown_options and not self.parameters
+        return is_known and name.replace("_", "-") not in {flag.replace("_", "-") for flag in self.flags}
 
 
 def read_script(text: str) -> ScriptFacts:
@@ -60,6 +103,10 @@ def read_script(text: str) -> ScriptFacts:
             facts.reports_intermediate = True
             facts.reports_final |= not (node.module or "").endswith(_WITHOUT_FINAL) and not _is_final_left(
                 tree
+            )
+        elif isinstance(node, ast.Import):
+            facts.imports_us |= any(
+                (one.asname or one.name.partition(".")[0]) == "pitchpipe" for one in node.names
             )
         elif isinstance(node, ast.Call):
             _note_call(facts, node, holders)
@@ -149,6 +196,13 @@ def _note_call(facts: ScriptFacts, node: ast.Call, holders: frozenset[str]) -> N
     facts.asks |= name in _ASKS or _is_our_parse_args(node)
     facts.reports_final |= name == _FINAL
     facts.reports_intermediate |= name == _INTERMEDIATE
+    if name in (_FINAL, _CALLBACK):
+        facts.metric = _metric(node) or facts.metric
+    elif name == "ArgumentParser":
+        facts.makes_parser = True
+        facts.takes_unknown_options |= any(keyword.arg == "parents" for keyword in node.keywords)
+    elif name == "parse_known_args":
+        facts.takes_unknown_options = True
     if name == "add_argument":
         _note_flag(facts, node)
     elif name == "get" and isinstance(node.func, ast.Attribute) and _is_holder(node.func.value, holders):
@@ -171,13 +225,44 @@ def _note_defaults(facts: ScriptFacts, found: ast.Dict, literals: Mapping[str, a
             _note_defaults(facts, literals[default.id], {})
 
 
+def _metric(node: ast.Call) -> str:
+    """Return the name of what a callback monitors or a report passes, empty if it has none."""
+    named = [keyword.value for keyword in node.keywords if keyword.arg in ("monitor", "metric")]
+    for value in (*named, *node.args[:1]):
+        if isinstance(value, ast.Name):
+            return value.id if _called(node) == _FINAL else ""
+        if _called(node) == _CALLBACK and isinstance(literal := _literal(value), str):
+            return literal
+    return ""
+
+
+def higher_is_better(metric: str) -> bool | None:
+    """Return whether a metric is to be maximized, by its name; None if that does not say it.
+
+    >>> higher_is_better("val_accuracy"), higher_is_better("validation-logloss"), higher_is_better("result")
+    (True, False, None)
+    """
+    words = set(re.split("[^a-z0-9]+", metric.lower()))
+    if words & _LOWER:
+        return False
+    return True if words & _HIGHER else None
+
+
 def _note_flag(facts: ScriptFacts, node: ast.Call) -> None:
-    long = [word for word in _constants(node.args) if isinstance(word, str) and word.startswith(_FLAG)]
+    words = [word for word in _constants(node.args) if isinstance(word, str)]
+    facts.takes_unknown_options |= len(words) < len(node.args)
+    given = {keyword.arg: _literal(keyword.value) for keyword in node.keywords if keyword.arg}
+    long = [word.removeprefix(_FLAG) for word in words if word.startswith(_FLAG)]
+    is_positional = bool(words) and not words[0].startswith("-")
+    if given.get("required") is True or (is_positional and given.get("nargs") not in ("?", "*")):
+        facts.required.append((long or words)[0])
     if not long:
         return
-    name = long[0].removeprefix(_FLAG)
-    given = {keyword.arg: _literal(keyword.value) for keyword in node.keywords if keyword.arg}
+    name = long[0]
     facts.flags[name] = given.get("default")
+    if given.get("action") in _SWITCHES:
+        facts.switches.append(name)
+        facts.flags[name] = False  # without the option, whatever the script makes of it
     if isinstance(given.get("choices"), list | tuple):
         facts.choices[name] = list(given["choices"])
 
@@ -202,8 +287,8 @@ def guessed_spec(default: Any, choices: Sequence[Any] = (), name: str = "") -> s
     ('loguniform:0.0001:1', 'randint:16:257', 'uniform:0:1', 'choice:true,false')
     >>> guessed_spec("adam", ["adam", "sgd"]), guessed_spec("relu"), guessed_spec(None)
     ('choice:adam,sgd', 'choice:relu', '')
-    >>> guessed_spec(0.9, name="momentum"), guessed_spec(0.999, name="beta2")
-    ('uniform:0:0.99', 'uniform:0:0.999')
+    >>> guessed_spec(0.9, name="momentum"), guessed_spec(0.0, name="momentum"), guessed_spec(0.999, name="beta2")
+    ('uniform:0:0.99', 'uniform:0:0.99', 'uniform:0:0.999')
     >>> guessed_spec(1.0, name="subsample"), guessed_spec(0.1, name="learning-rate")
     ('uniform:0.1:1', 'loguniform:0.001:1')
     """
@@ -217,7 +302,9 @@ def guessed_spec(default: Any, choices: Sequence[Any] = (), name: str = "") -> s
         return _range_around(default, name.replace("-", "_").lower())
     if isinstance(default, str) and default:
         return f"choice:{default}"
-    return "uniform:0:1" if isinstance(default, float) else ""
+    if isinstance(default, float):
+        return "uniform:0:0.99" if _SHARE.search(name.lower()) else "uniform:0:1"
+    return ""
 
 
 def _range_around(default: float, name: str) -> str:

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ def init(
     leave out. The file is checked before it is written.
     """
     from ..drafting import asked
-    from ..proposing import proposed
+    from ..proposing import EXAMPLE, proposed
     from ..script_facts import read_script
 
     if script is None and fields["command"] is None:
@@ -92,16 +93,24 @@ def init(
     if output.exists() and not force:
         raise Failure(f"{output} exists already: choose another with -o, or add --force")
     facts = read_script(text) if text is not None else None
-    draft = _draft(script, output, facts, proposed(facts, specs, fixed, without), fields)
+    proposal = proposed(facts, specs, fixed, without, fields["command"])
+    draft = _draft(script, output, facts, proposal, fields)
     if not (yes or as_json) and sys.stdin.isatty():
         draft = asked(draft)
+    draft, assumption = _with_direction(draft, facts)
+    missing = _missing_calls(facts, draft.command)
+    if not draft.parameters:
+        what = f"no parameters were found: add some, such as --param {EXAMPLE}"
+        raise Failure("\n".join([what, *_calls_to_add(script, facts, missing)]))
     output.write_text(draft.checked_text(output.parent), encoding="utf-8")
     notes = [
         *_choices_made(draft),
+        *assumption,
         *_left_alone(draft, facts, without),
         *_remarks(draft.parameters, facts, fixed),
+        *([] if fields["command"] else _required(draft, facts)),
     ]
-    _say_written(as_json, draft, notes, _missing_calls(facts, draft.command), script, output)
+    _say_written(as_json, draft, notes, missing, output, _calls_to_add(script, facts, missing))
 
 
 def _draft(
@@ -123,8 +132,22 @@ def _draft(
     )
 
 
+def _with_direction(draft: Draft, facts: ScriptFacts | None) -> tuple[Draft, list[str]]:
+    """Return the draft with a direction, and what is assumed if none was given."""
+    from ..script_facts import higher_is_better
+
+    if draft.maximize is not None:
+        return draft, []
+    metric = "" if facts is None else facts.metric
+    by_name = higher_is_better(metric)
+    better, option, other = ("higher", "minimize", "lower") if by_name else ("lower", "maximize", "higher")
+    why = "" if by_name is None else f", since the script reports {metric}"
+    assumption = f"assuming that {better} results are better{why}; use --{option} if {other} is better"
+    return replace(draft, maximize=by_name is True), [assumption]
+
+
 def _say_written(
-    as_json: bool, draft: Draft, notes: list[str], missing: list[str], script: Path | None, output: Path
+    as_json: bool, draft: Draft, notes: list[str], missing: list[str], output: Path, calls: Sequence[str]
 ) -> None:
     found = {
         "file": str(output),
@@ -138,8 +161,7 @@ def _say_written(
         found,
         f"{output} written, with the parameters {', '.join(draft.parameters)}",
         *notes,
-        *([f"add to {script} (import pitchpipe):"] if missing else []),
-        *(f"    {line}" for line in missing),
+        *calls,
         f"next: pitchpipe validate {shlex.quote(str(output))} --try",
     )
 
@@ -149,8 +171,6 @@ def _choices_made(draft: Draft) -> Iterator[str]:
         yield f"not tuned: {', '.join(draft.kept)}; to tune one: --param NAME=..."
     if why := draft.why_no_defaults():
         yield f"the script's defaults are not trial 0: {why}"
-    if draft.maximize is None:
-        yield "assuming that lower results are better; use --maximize if higher is better"
 
 
 def _left_alone(draft: Draft, facts: ScriptFacts | None, without: Sequence[str]) -> Iterator[str]:
@@ -158,8 +178,17 @@ def _left_alone(draft: Draft, facts: ScriptFacts | None, without: Sequence[str])
     if facts is None or facts.parameters:
         return
     known = {*draft.parameters, *draft.kept, *without}
-    if alone := [name for name in facts.flags if name not in known]:
+    rest = [name for name in facts.flags if name not in known]
+    if alone := [name for name in rest if name not in facts.switches]:
         yield f"left alone, since their defaults suggest no range: {', '.join(alone)}"
+    if switches := [name for name in rest if name in facts.switches]:
+        yield f"left alone: {', '.join(switches)}; to tune one: --param NAME=choice:true,false"
+
+
+def _required(draft: Draft, facts: ScriptFacts | None) -> Iterator[str]:
+    """Name what the script's command line must have and the command lacks."""
+    if facts and (needed := [name for name in facts.required if name not in draft.parameters]):
+        yield f"the script requires {', '.join(needed)}: add to trial_command in the file"
 
 
 def _name(script: Path | None, output: Path) -> str:
@@ -199,6 +228,12 @@ def _remarks(parameters: Mapping[str, str], facts: ScriptFacts | None, fixed: Se
     for name, value in ({} if facts is None else facts.parameters).items():
         if isinstance(value, dict | list | tuple):
             yield f"left out, because it is nested: {name} (docs/search_space.md)"
+
+
+def _calls_to_add(script: Path | None, facts: ScriptFacts | None, missing: Sequence[str]) -> list[str]:
+    """Return the lines that name the calls that a script lacks."""
+    first = "" if facts is not None and facts.imports_us else " (import pitchpipe)"
+    return [f"add to {script}{first}:", *(f"    {line}" for line in missing)] if missing else []
 
 
 def _missing_calls(facts: ScriptFacts | None, command: str) -> list[str]:

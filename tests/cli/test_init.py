@@ -67,6 +67,7 @@ def test_parameters_of_a_script(text: str, found: dict[str, Any]) -> None:
         ("theta", 0.1, "loguniform:0.001:10"),
         ("C", 1.0, "loguniform:0.01:100"),
         ("momentum", 0.9, "uniform:0:0.99"),
+        ("momentum", 0.0, "uniform:0:0.99"),
     ],
 )
 def test_a_name_that_says_so_limits_the_range_to_one(name: str, default: Any, spec: str) -> None:
@@ -180,6 +181,114 @@ def test_init_says_why_the_defaults_do_not_run(call: Callable[..., Any], script:
     called = call("init", script, "--yes", "--param", "lr=uniform:1:2")
     assert "the script's defaults are not trial 0: lr: 0.01 is outside [1, 2]" in called.out
     assert load_config("experiment.yml").defaults is None
+
+
+PARSER = """\
+import argparse, pitchpipe
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.05)
+parser.add_argument("--early-stopping", action="store_true")
+arguments = parser.parse_args()
+pitchpipe.report_final_result(arguments.lr)
+"""
+
+
+def test_switch_of_a_parser_is_off_by_default_and_left_alone(call: Callable[..., Any], script: Path) -> None:
+    script.write_text(PARSER)
+    called = call("init", script, "--yes")
+    assert "left alone: early-stopping; to tune one: --param NAME=choice:true,false" in called.out
+    assert load_config("experiment.yml").defaults == {"lr": 0.05}
+    called = call("init", script, "--yes", "--force", "--param", "early_stopping=choice:true,false")
+    assert load_config("experiment.yml").defaults == {"lr": 0.05, "early-stopping": False}
+    assert "not trial 0" not in called.out
+
+
+@pytest.mark.parametrize("words", [("--fix", "nothing=1"), ("--param", "nothing=uniform:0:1")])
+def test_parameter_that_the_parser_would_refuse_is_refused(
+    call: Callable[..., Any], script: Path, words: tuple[str, str]
+) -> None:
+    script.write_text(PARSER)
+    called = call("init", script, "--yes", *words)
+    assert called.code == 2
+    assert "the script has no option for nothing; it has: lr, early-stopping" in called.err
+    assert not Path("experiment.yml").exists()
+    assert call("init", script, "--yes", *words, "--command", "sh run.sh {args}").code == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("parse_args()", "parse_known_args()[0]"),
+        ("ArgumentParser()", "ArgumentParser(parents=[base])"),
+        ('"--early-stopping"', "*names"),
+        ("argparse.ArgumentParser()", "made()"),
+    ],
+)
+def test_parser_with_options_that_cannot_be_read_refuses_nothing(
+    call: Callable[..., Any], script: Path, old: str, new: str
+) -> None:
+    script.write_text(PARSER.replace(old, new))
+    called = call("init", script, "--yes", "--fix", "nothing=1")
+    assert (called.code, "the script does not look up nothing" in called.out) == (0, True)
+
+
+def test_init_names_what_the_command_line_must_have(call: Callable[..., Any], script: Path) -> None:
+    more = "parser.add_argument('folder')\nparser.add_argument('extra', nargs='?')\n"
+    more += "parser.add_argument('--data', required=True)\n"
+    script.write_text(PARSER.replace("arguments =", f"{more}arguments ="))
+    said = "the script requires folder, data: add to trial_command in the file"
+    assert said in call("init", script, "--yes").out
+    assert said not in call("init", script, "--yes", "--force", "--command", "python train.py . {args}").out
+
+
+@pytest.mark.parametrize(
+    ("line", "direction", "words"),
+    [
+        (
+            "fit(PitchpipeCallback('val_accuracy'))",
+            "maximize",
+            "higher results are better, since the script reports ",
+        ),
+        (
+            "fit(PitchpipeCallback(monitor='eval_loss'))",
+            "minimize",
+            "lower results are better, since the script",
+        ),
+        ("pitchpipe.report_final_result(auc)", "maximize", "reports auc; use --minimize if lower is better"),
+        ("pitchpipe.report_final_result(value)", "minimize", "lower results are better; use --maximize if"),
+    ],
+)
+def test_direction_is_that_of_the_metric(
+    call: Callable[..., Any], script: Path, line: str, direction: str, words: str
+) -> None:
+    script.write_text(f"lr = {{'lr': 0.1, **pitchpipe.get_next_parameter()}}['lr']\n{line}\n")
+    called = call("init", script, "--yes")
+    assert words in called.out
+    assert load_config("experiment.yml").objectives[0].direction == direction
+    given = call("init", script, "--yes", "--force", "--minimize")
+    assert "assuming" not in given.out
+    assert load_config("experiment.yml").objectives[0].direction == "minimize"
+
+
+def test_what_belongs_to_the_task_or_the_machine_is_not_tuned(call: Callable[..., Any], script: Path) -> None:
+    found = {"eta": 0.3, "num_classes": 10, "nthread": 4, "objective": "multi:softmax"}
+    script.write_text(f"p = {found}\np.update(pitchpipe.get_next_parameter())\n")
+    called = call("init", script, "--yes")
+    assert list(load_config("experiment.yml").search_space or {}) == ["eta"]
+    assert "not tuned: num_classes, nthread, objective" in called.out
+
+
+def test_script_that_reads_nothing_is_told_which_calls_it_needs(
+    call: Callable[..., Any], script: Path
+) -> None:
+    script.write_text("import pitchpipe\n")
+    called = call("init", script, "--yes")
+    assert called.code == 2
+    assert (
+        "add some, such as --param lr=loguniform:1e-5:1e-1\nadd to train.py:\n    parameters = " in called.err
+    )
+    script.write_text("import numpy\n")
+    assert "add to train.py (import pitchpipe):\n" in call("init", script, "--yes").err
 
 
 def test_init_by_options_alone(call: Callable[..., Any], tmp_path: Path) -> None:
