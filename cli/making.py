@@ -7,7 +7,8 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +19,10 @@ from .failures import FAILED, Failure
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
-    from ..config import ExperimentConfig
+    from ..config import ExperimentConfig, Finding
     from ..manager import Manager
 
-__all__ = ["check_startable", "checked_config", "make_experiment"]
+__all__ = ["check_startable", "checked_config", "make_experiment", "placed"]
 
 _PYTHON = re.compile(r"python[\d.]*")
 _SHELL = re.compile("(ba|da|z|k)?sh")
@@ -53,35 +54,54 @@ def checked_config(
     return config
 
 
-def check_startable(config: ExperimentConfig) -> None:
+def check_startable(config: ExperimentConfig, path: Path, overrides: Sequence[str] = ()) -> None:
     """Check, as the executor and the agent do, that this machine can start a trial; raise `Failure` if not.
 
-    Nothing is checked for a Ray cluster, whose nodes may differ from this machine.
+    Nothing is checked for a Ray cluster, whose nodes may differ from this machine. `path` and `overrides` are those of
+    the config.
     """
-    from ..executors import ExecutorError
-    from ..manager import check_resources
-    from ..trial_agent import StartError, arguments_of, base_environment, filled
-
     if config.training_service.platform != "local":
         return
-    problems = []
-    try:
-        check_resources(config)
-    except ExecutorError as error:
-        problems.append(str(error))
+    findings = [*_shortages(config), *_faults_of_command(config)]
+    if findings:
+        from ..config import located
+
+        raise Failure("\n".join(map(str, located(findings, path, overrides))), FAILED)
+
+
+def _shortages(config: ExperimentConfig) -> Iterator[Finding]:
+    from ..config import Finding
+    from ..manager import shortages_of
+
+    fields = {
+        "CPU": ("trial_cpu_number",) if config.resources is None else ("resources", "processes"),
+        "GPU": ("trial_gpu_number",) if config.resources is None else ("resources", "gpus_per_process"),
+        "memory": ("trial_memory_size",),
+    }
+    for name, why in shortages_of(config).items():
+        hint = "pitchpipe doctor lists the GPUs" if name == "GPU" else ""
+        place = fields.get(name, ("trial_resources", name))
+        yield Finding(path=place, message=f"{why} on this machine", hint=hint)
+
+
+def _faults_of_command(config: ExperimentConfig) -> Iterator[Finding]:
+    from ..config import Finding
+    from ..trial_agent import StartError, arguments_of, base_environment, filled
+
+    place = ("trial_command",)
     try:
         environment = base_environment(os.environ) | config.trial_environment
         command = filled(config.trial_command or "", dict.fromkeys(config.search_space or (), 0))
         arguments = arguments_of(command, str(config.trial_code_directory), environment)
-        script = _script(arguments, environment)
-        missing = config.trial_code_directory / script
-        # One that is written with a placeholder differs from trial to trial.
-        if script in (config.trial_command or "").split() and not missing.exists():
-            problems.append(f"there is no file {missing}: correct trial_command or trial_code_directory")
     except StartError as error:
-        problems.append(str(error))
-    if problems:
-        raise Failure("; ".join(problems), FAILED)
+        yield Finding(path=place, message=str(error))
+        return
+    script = _script(arguments, environment)
+    missing = config.trial_code_directory / script
+    # One that is written with a placeholder differs from trial to trial.
+    if script in (config.trial_command or "").split() and not missing.exists():
+        what = f"there is no file {missing}: correct trial_command or trial_code_directory"
+        yield Finding(path=place, message=what)
 
 
 def _script(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
@@ -94,6 +114,20 @@ def _script(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
     script = next((word for word in rest if not option.fullmatch(word)), "-")
     on_path = is_shell and "/" not in script and shutil.which(script, os.F_OK, environment.get("PATH"))
     return "" if script.startswith("-") or on_path else script
+
+
+@contextmanager
+def placed(path: Path, overrides: Sequence[str] = ()) -> Iterator[None]:
+    """Give the problems of a `ConfigError` that name no file their places in the file of the config."""
+    from ..config import ConfigError, Finding, located
+
+    try:
+        yield
+    except ConfigError as error:
+        here = [one for one in error.problems if one.file is None]
+        findings = [Finding(path=one.path, message=one.message, hint=one.hint) for one in here]
+        others = [one for one in error.problems if one.file is not None]
+        raise ConfigError([*others, *located(findings, path, overrides)]) from error
 
 
 def make_experiment(
@@ -116,11 +150,12 @@ def make_experiment(
     is_local = config.training_service.platform == "local"
     standby = StandbyDispatcher() if runs_here and is_local else None
     try:
-        check_startable(config)
+        check_startable(config, path, overrides)
         interrupts.hold()
         from ..manager import create_experiment
 
-        manager = create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
+        with placed(path, overrides):
+            manager = create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
     except BaseException:
         if standby is not None:
             standby.close()

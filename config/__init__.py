@@ -33,22 +33,28 @@ from typing import TYPE_CHECKING
 from ..protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
+    from .experiment_config import (
+        ExperimentConfig,
+        check_plugins,
+        load_config,
+        located,
+        with_plugins_checked,
+    )
     from .overrides import read_overridden
     from .platforms import PLATFORMS, LocalConfig, RayConfig
     from .plugins import Checker, check_parameters
-    from .problems import ConfigError, ConfigProblem
+    from .problems import ConfigError, ConfigProblem, Finding
     from .source import parse_source, read_source
     from .trackers import tracker_classes
     from .units import UnitError, parse_duration
 
 # Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
 _HOMES = {
-    ".experiment_config": "ExperimentConfig check_plugins load_config with_plugins_checked",
+    ".experiment_config": "ExperimentConfig check_plugins load_config located with_plugins_checked",
     ".overrides": "read_overridden",
     ".platforms": "PLATFORMS LocalConfig RayConfig",
     ".plugins": "Checker check_parameters",
-    ".problems": "ConfigError ConfigProblem",
+    ".problems": "ConfigError ConfigProblem Finding",
     ".source": "parse_source read_source",
     ".trackers": "tracker_classes",
     ".units": "UnitError parse_duration",
@@ -60,12 +66,14 @@ __all__ = [
     "ConfigError",
     "ConfigProblem",
     "ExperimentConfig",
+    "Finding",
     "LocalConfig",
     "RayConfig",
     "UnitError",
     "check_parameters",
     "check_plugins",
     "load_config",
+    "located",
     "parse_duration",
     "parse_source",
     "read_overridden",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import PrivateAttr
@@ -12,7 +13,7 @@ from .checks import FINITE_TUNERS
 from .command import warnings_about_command
 from .default_assessor import default_assessor
 from .directions import default_direction, objectives_text
-from .draft import fold
+from .draft import fold, make_draft
 from .examination import IGNORED, Examination
 from .models import ConfigFields
 from .objectives import ObjectiveConfig
@@ -21,14 +22,14 @@ from .places import Places
 from .plain import plain
 from .platforms import LocalConfig
 from .plugins import Checker, PluginCheck, ask_dispatcher
-from .problems import ConfigError, ConfigProblem, dotted
+from .problems import ConfigError, ConfigProblem, Finding, dotted
 from .repeats import repeats_note, warnings_about_repeats
 from .starting_points import StartingPoint, starting_points, warnings_about_start
 from .trackers import check_trackers
 
 _ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"
 
-__all__ = ["ExperimentConfig", "check_plugins", "load_config", "with_plugins_checked"]
+__all__ = ["ExperimentConfig", "check_plugins", "load_config", "located", "with_plugins_checked"]
 
 
 class ExperimentConfig(ConfigFields):
@@ -174,6 +175,15 @@ def load_config(
         examination.check_plugins(checker)
         return examination.result().with_plugins(examination.checked)
     return examination.result()
+
+
+def located(
+    findings: Iterable[Finding], path: str | os.PathLike[str], overrides: Sequence[str] = ()
+) -> list[ConfigProblem]:
+    """Return what was found later in the config of a file, at the places of the file."""
+    main = read_overridden(path, overrides)
+    draft = make_draft(main.data)
+    return Places(main).problems(replace(each, path=draft.origin(each.path)) for each in findings)
 
 
 def with_plugins_checked(config: ExperimentConfig) -> ExperimentConfig:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         TrialOverError,
         UnknownTrialError,
     )
-    from .settings import check_resources, run_of
+    from .settings import most_at_once, run_of, shortages_of
     from .standby import StandbyDispatcher
     from .trace import Trace
 
@@ -32,7 +32,7 @@ _HOMES = {
     ".manager": "Manager",
     ".nni_import": "import_nni_experiment",
     ".search_session": "OtherSearchError PausesError SearchSession TrialOverError UnknownTrialError",
-    ".settings": "check_resources run_of",
+    ".settings": "most_at_once run_of shortages_of",
     ".standby": "StandbyDispatcher",
     ".trace": "Trace",
 }
@@ -46,13 +46,14 @@ __all__ = [
     "Trace",
     "TrialOverError",
     "UnknownTrialError",
-    "check_resources",
     "create_experiment",
     "directory_of",
     "experiment_config",
     "import_nni_experiment",
+    "most_at_once",
     "resume_experiment",
     "run_of",
+    "shortages_of",
     "warm_start_notes",
 ]
 

@@ -82,7 +82,7 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             rows = csv.DictReader(file)
             column = next((name for name in names if name in (rows.fieldnames or ())), None)
             if column is None:
-                raise UnreadableSource(f"it has no column for the result: {', '.join(names)}")
+                raise UnreadableSource(f"no column has the result: name it {', '.join(names[:-1])} or value")
             has_repeats = {"sequence_id", *_OF_REPEATS} <= set(rows.fieldnames or ())
             others = _OTHER_COLUMNS | _OF_REPEATS if has_repeats else _OTHER_COLUMNS
             families = dict[Any, list[EarlierResult]]()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..config import ExperimentConfig, LocalConfig, RayConfig
 from ..protocol import Objective, main_objective
-from ..runner import FailureKind, Limits, Repeats, Request, Retries
+from ..runner import FailureKind, Ledger, Limits, Repeats, Request, Retries
 from ..trial_agent import Keeping, RunSpec
 
 if TYPE_CHECKING:
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "agent_timeout_of",
-    "check_resources",
     "limits_of",
+    "most_at_once",
     "objectives_of",
     "repeats_of",
     "request_of",
     "retries_of",
     "run_of",
+    "shortages_of",
 ]
 
 
@@ -94,20 +95,35 @@ def request_of(config: ExperimentConfig) -> Request:
     )
 
 
-def check_resources(config: ExperimentConfig) -> None:
-    """Raise `ExecutorError` if this machine has too little for any trial; a cluster is not asked."""
-    service = config.training_service
-    if not isinstance(service, LocalConfig):
-        return
-    from ..executors.local import sufficient_totals
+def shortages_of(config: ExperimentConfig) -> Mapping[str, str]:
+    """Return the resources of which a trial takes more than this machine has, each with a sentence.
 
-    sufficient_totals(
-        request_of(config),
+    A cluster is not asked.
+    """
+    ledger = _ledger_of(config)
+    return {} if ledger is None else ledger.shortages(request_of(config))
+
+
+def most_at_once(config: ExperimentConfig) -> int:
+    """Return how many trials can run at a time: `trial_concurrency`, or fewer if this machine is too small."""
+    ledger, most = _ledger_of(config), config.trial_concurrency
+    return most if ledger is None else ledger.fitting(request_of(config), most)
+
+
+def _ledger_of(config: ExperimentConfig) -> Ledger | None:
+    service, request = config.training_service, request_of(config)
+    if not isinstance(service, LocalConfig):
+        return None
+    from ..executors.local import local_totals
+
+    totals = local_totals(
+        request,
         service.gpu_indices,
         service.max_trial_number_per_gpu,
         service.use_active_gpu,
         service.resources,
     )
+    return Ledger(totals)
 
 
 def agent_timeout_of(config: ExperimentConfig) -> float:

@@ -130,15 +130,27 @@ class Ledger:
 
     def infeasible(self, request: Request) -> str | None:
         """Return why `request` can never be met here, as a sentence; None if it can."""
-        for name, amount in request.amounts.items():
-            there = self.totals.amounts.get(name, 0.0)
-            if amount > there + _ROUNDING:
-                return f"a trial needs {_show(name, amount)}, and there {_only(name, there)}"
-        gpus = request.gpus or 0
-        there = len(self.totals.devices) or self.totals.anonymous_gpus
-        if gpus > there:
-            return f"a trial needs {_show('GPU', gpus)}, and there {_only('GPU', there)}"
-        return None
+        return next(iter(self.shortages(request).values()), None)
+
+    def shortages(self, request: Request) -> dict[str, str]:
+        """Return the resources of which `request` takes more than there are here, each with a sentence."""
+        asked = {**request.amounts, "GPU": request.gpus or 0.0}
+        gpus = len(self.totals.devices) or self.totals.anonymous_gpus
+        there = {**self.totals.amounts, "GPU": float(gpus)}
+        return {
+            name: f"a trial needs {_show(name, amount)}, and there {_only(name, there.get(name, 0.0))}"
+            for name, amount in asked.items()
+            if amount > there.get(name, 0.0) + _ROUNDING
+        }
+
+    def fitting(self, request: Request, most: int) -> int:
+        """Return how many of `most` such requests fit beside each other, when nothing is taken.
+
+        >>> Ledger(Totals(amounts={"CPU": 5.0})).fitting(Request(cpus=2), 8)
+        2
+        """
+        empty = Ledger(self.totals)
+        return next((count for count in range(most) if empty.take(str(count), request) is None), most)
 
     def why_not(self, request: Request) -> str:
         """Return why `request` does not fit now, and who holds what it waits for."""

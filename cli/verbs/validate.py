@@ -43,12 +43,16 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
     config says (also on a Ray cluster), with the tuner's first parameters; nothing of them is kept. Exit code 1
     if one fails.
     """
-    from ..making import check_startable, checked_config
+    from ..making import check_startable, checked_config, placed
 
     with Interrupts() as interrupts:
         checked = checked_config(config, overrides)
-        check_startable(checked)
-        found, lines = _facts(config, checked)
+        check_startable(checked, config, overrides)
+        with placed(config, overrides):
+            found, lines = _facts(config, checked)
+        checked = checked.model_copy(
+            update={"trial_concurrency": found["at_a_time"]}
+        )  # the forecast counts on it
         if not as_json:
             say(as_json, found, *lines)
         tried = _tried(checked, seconds, interrupts) if is_tried else None
@@ -65,7 +69,9 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
 
 def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[str]]:
     """Return what a valid config says, for scripts and as lines."""
-    tuner, assessor = checked.tuner, checked.assessor
+    from ...manager import most_at_once
+
+    tuner, assessor, at_once = checked.tuner, checked.assessor, most_at_once(checked)
     found = {
         "config": str(path),
         "parameters": list(checked.search_space or {}),
@@ -74,6 +80,7 @@ def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[
         "objective": checked.goal,
         "notes": [*filter(None, [checked.repeats_note, checked.assessor_note, *_warm_start_notes(checked)])],
         "trial_concurrency": checked.trial_concurrency,
+        "at_a_time": at_once,
         "platform": checked.training_service.platform,
     }
     lines = [
@@ -83,8 +90,12 @@ def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[
         *([] if assessor is None else [f"  assessor      {found['assessor']}"]),
         f"  objective     {found['objective']}",
         *(f"  {note}" for note in found["notes"]),
-        f"  trials        {found['trial_concurrency']} at a time, on {found['platform']}{_machine(checked)}",
+        f"  trials        {at_once} at a time, on {found['platform']}{_machine(checked)}",
     ]
+    if at_once < checked.trial_concurrency:
+        lines.append(
+            f"  trial_concurrency is {checked.trial_concurrency}, and this machine has room for {at_once}"
+        )
     return found, lines
 
 

@@ -210,6 +210,55 @@ def test_try_in_which_no_trial_ran_does_not_speak_of_a_trial() -> None:
     assert [*tried_lines(nothing, config_with())] == ["no trial ran: the tuner failed"]
 
 
+def test_everything_that_this_machine_lacks_is_named_with_its_place(
+    call: Callable[..., Any], config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PITCHPIPE_GPUS", "")
+    text = config.read_text().replace("sh trial.sh", "sh gone.sh")
+    config.write_text(f"{text}trialCpuNumber: 10000\ntrial_memory_size: 400tb\ntrial_gpu_number: 1\n")
+    called = call("validate", config, "--set", "trial_resources.tpu=2")
+    command, cpu, memory, gpu, custom = called.err.removeprefix("error: ").splitlines()
+    assert command.startswith(f"{config}:3:16: trial_command: there is no file ")
+    assert cpu.startswith(f"{config}:10:17: trialCpuNumber: a trial needs 10000 CPUs, and there ")
+    assert memory.startswith(f"{config}:11:20: trial_memory_size: a trial needs ")
+    assert gpu.startswith(
+        f"{config}:12:19: trial_gpu_number: a trial needs 1 GPU, and there is none on this machine ("
+    )
+    assert "pitchpipe doctor" in gpu
+    assert (
+        custom
+        == "--set trial_resources.tpu: trial_resources.tpu: a trial needs 2 tpu, and there is none on this machine"
+    )
+    assert called.code == 1
+
+
+def test_fewer_trials_at_a_time_than_wanted_are_forecast(
+    call: Callable[..., Any], config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    config.write_text(config.read_text() + "resources: {processes: 2}\n")
+    called = call("validate", config, "--try")
+    assert "  trials        1 at a time, on local (2 CPUs" in called.out
+    assert "  trial_concurrency is 2, and this machine has room for 1\n" in called.out
+    assert " for 4 trials, 1 at a time\n" in called.out
+    found = json.loads(call("validate", config, "--json").out)
+    assert (found["trial_concurrency"], found["at_a_time"]) == (2, 1)
+
+
+@pytest.mark.parametrize("verb", ["validate", "run"])
+def test_warm_start_that_cannot_be_read_is_named_with_its_place(
+    call: Callable[..., Any], config: Path, verb: str
+) -> None:
+    (config.parent / "earlier.csv").write_text("x,loss\n1,2\n")
+    config.write_text(f"warmStart: [earlier.csv]\n{config.read_text()}")
+    called = call(verb, config)
+    assert called.code == 2
+    assert (
+        f"{config}:1:13: warmStart[0]: {config.parent}/earlier.csv cannot be used: no column has"
+        in called.err
+    )
+
+
 def test_run_refuses_a_script_that_does_not_exist(call: Callable[..., Any], config: Path) -> None:
     config.write_text(config.read_text().replace("sh trial.sh", "python tt.py"))
     called = call("run", config)

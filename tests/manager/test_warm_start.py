@@ -231,7 +231,7 @@ def test_all_sources_that_cannot_be_read_are_named_and_nothing_is_made(tmp_path:
     first, second = map(str, caught.value.problems)
     assert first.startswith("warm_start[0]: old cannot be used: there is no experiment 'old' in")
     assert second.startswith(
-        f"warm_start[1]: {empty} cannot be used: it has no column for the result: final.default"
+        f"warm_start[1]: {empty} cannot be used: no column has the result: name it final.default"
     )
     assert not (tmp_path / "runs").exists()
 
