@@ -13,8 +13,7 @@ from typing import Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import TextContent
-from pydantic import ValidationError
+from mcp.types import TextContent
 
 from ..store import ExperimentFolder
 from ..store.reading import ExperimentView, to_json
@@ -215,8 +214,9 @@ def _problems(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[str]:
         yield f"unknown arguments of {tool.name}: {', '.join(unknown)}; it takes {', '.join(known)}"
     try:
         tool.fn_metadata.validate_arguments(dict(arguments))
-    except ValidationError as error:
-        found = {str(item["loc"][0]): item["msg"] for item in error.errors(include_url=False)}
+    except ValueError as error:
+        details: Any = error  # pydantic's, which lists the arguments; its text has an address for each
+        found = {str(item["loc"][0]): item["msg"] for item in details.errors(include_url=False)}
         yield from (f"{name}: {message}" for name, message in found.items())
 
 

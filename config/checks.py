@@ -9,20 +9,11 @@ from ..protocol import main_objective
 from .draft import Draft
 from .models import AlgorithmConfig, ConfigFields
 from .platforms import LocalConfig
-from .problems import MISSING, Finding, Path, did_you_mean, dotted, fold, shown
+from .problems import MISSING, Finding, Path, did_you_mean, dotted, shown
 from .processes import check_resources
 
-__all__ = [
-    "FINITE_TUNERS",
-    "check_fields",
-    "check_space",
-    "check_stop",
-    "check_whether_possible",
-    "fill_defaults",
-    "free_form_note",
-]
+__all__ = ["check_fields", "check_space", "check_stop", "fill_defaults", "free_form_note"]
 
-FINITE_TUNERS = ("gridsearch", "batch", "batchtuner")  # their search ends by itself
 DIRECTIONS = ("minimize", "maximize")
 
 
@@ -173,24 +164,6 @@ def check_space(config: ConfigFields) -> list[Finding]:
         path = problem.path if of_constraint else ("search_space", *problem.path)
         findings.append(Finding(path=tuple(path), message=problem.message, hint=problem.hint))
     return findings
-
-
-def check_whether_possible(config: ConfigFields) -> list[Finding]:
-    """Return the constraint that no sample of a valid search space satisfies.
-
-    Tuners that draw samples would give up as well; a grid, and a class of the user's, may find what is rarer.
-    """
-    if not config.constraints or fold(config.tuner.name or "") in ("", *FINITE_TUNERS):
-        return []
-    import numpy as np  # most configs have no constraints
-
-    from ..search_space import SearchSpace, SearchSpaceError
-
-    try:
-        SearchSpace.parse(config.search_space, config.constraints).sample(np.random.default_rng(0))
-    except SearchSpaceError as error:
-        return [Finding(path=tuple(one.path), message=one.message, hint=one.hint) for one in error.problems]
-    return []
 
 
 def free_form_note(config: ConfigFields, findings: Sequence[Finding]) -> str:

@@ -6,14 +6,7 @@ import os
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
-from .checks import (
-    check_fields,
-    check_space,
-    check_stop,
-    check_whether_possible,
-    fill_defaults,
-    free_form_note,
-)
+from .checks import check_fields, check_space, check_stop, fill_defaults, free_form_note
 from .draft import make_draft
 from .places import Places
 from .plugins import Checker, PluginCheck, ask_dispatcher
@@ -104,7 +97,6 @@ class Examination(Generic[Fields]):
                 return config
             self._note(findings)
             if not self.stored and not self.draft.wrong & {"search_space", "constraints"}:
-                self._note(check_whether_possible(config))
                 self._note(check_starting_points(config))
         return config
 

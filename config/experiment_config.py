@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
-from .checks import FINITE_TUNERS
 from .command import warnings_about_command
 from .default_assessor import default_assessor
 from .directions import default_direction, objectives_text
@@ -27,6 +26,7 @@ from .repeats import repeats_note, warnings_about_repeats
 from .starting_points import StartingPoint, starting_points, warnings_about_start
 from .trackers import check_trackers
 
+_FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself
 _ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"
 
 __all__ = ["ExperimentConfig", "check_plugins", "load_config", "located", "with_plugins_checked"]
@@ -153,7 +153,7 @@ class ExperimentConfig(ConfigFields):
 
     def _has_end(self) -> bool:
         limits = (self.max_trial_number, self.max_experiment_duration, self.stop_when)
-        return any(limit is not None for limit in limits) or fold(self.tuner.name or "") in FINITE_TUNERS
+        return any(limit is not None for limit in limits) or fold(self.tuner.name or "") in _FINITE
 
 
 def load_config(

@@ -38,8 +38,8 @@ class ObjectiveConfig(Section):
     )
     constraint: Annotated[str, BeforeValidator(_outcome_constraint)] | None = Field(
         default=None,
-        description='The limits that a good trial keeps: `"<= 20"`, `">= 0.5"` or both with a comma. YAML needs the quotes'
-        " where it begins with `>` or has a comma in braces. There is no `<`, `>` or `==`.",
+        description='The limits that a good trial keeps: `"<= 20"`, `">= 0.5"` or both with a comma. YAML needs the'
+        " quotes where it begins with `>` or has a comma in braces. There is no `<`, `>` or `==`.",
     )
     reference: float | None = Field(
         default=None,

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import Objective, main_objective, objectives_of
-from ..search_space import Problem, SearchSpaceError
+from ..search_space import Problem, SearchSpace, SearchSpaceError
 from .base import MsgDispatcherBase
 from .errors import PluginNotLoaded
 from .plugins import find_class, load_plugin, own_direction
 from .settings import Settings
 
 __all__ = ["check", "directions", "warnings"]
+
+_WITHOUT_SAMPLES = ("gridsearch", "batch", "batchtuner")
 
 
 def check(config: Mapping[str, Any]) -> list[Problem]:
@@ -31,7 +33,8 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
     if tuner is not None and (config.get("repeats") or {}).get("count", 1) > 1:
         problems += _problems_of_repeats(tuner)
     if tuner is not None and "searchSpace" in config and hasattr(tuner, "update_search_space"):
-        problems += _space_problems(tuner, config["searchSpace"], settings.constraints)
+        found = _space_problems(tuner, config["searchSpace"], settings.constraints)
+        problems += found or _impossible(settings.tuner, config["searchSpace"], settings.constraints)
     return problems
 
 
@@ -129,4 +132,21 @@ def _space_problems(tuner: Any, space: Any, constraints: tuple[str, ...]) -> lis
         ]
     except Exception as error:  # noqa: BLE001 - a plug-in may refuse with any exception
         return [Problem(("searchSpace",), f"{type(tuner).__name__} refuses it: {error!r}")]
+    return []
+
+
+def _impossible(tuner: Mapping[str, Any], space: Any, constraints: tuple[str, ...]) -> list[Problem]:
+    """Return the constraint that no sample of a search space satisfies.
+
+    Tuners that draw samples would give up as well; a grid, and a class of the user's, may find what is rarer.
+    """
+    name = str(tuner.get("name") or "").replace("_", "").lower()
+    if not constraints or name in ("", *_WITHOUT_SAMPLES):
+        return []
+    import numpy as np  # most experiments have no constraints
+
+    try:
+        SearchSpace.parse(space, constraints).sample(np.random.default_rng(0))
+    except SearchSpaceError as error:
+        return list(error.problems)
     return []

@@ -8,17 +8,16 @@ from ...protocol import lazy_names
 
 if TYPE_CHECKING:
     from .executor import LocalTrialExecutor
-    from .resources import local_totals, sufficient_totals
+    from .resources import local_totals
 
 _HOMES = {
     ".executor": "LocalTrialExecutor",
-    ".resources": "local_totals sufficient_totals",
+    ".resources": "local_totals",
 }
 
 __all__ = [
     "LocalTrialExecutor",
     "local_totals",
-    "sufficient_totals",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

@@ -115,27 +115,6 @@ def test_parameter_named_constraints_is_not_mistaken_for_the_constraints() -> No
     assert problem.startswith("search_space.constraints._value")
 
 
-SPACE = {"layers": {"_type": "randint", "_value": [1, 9]}, "units": {"_type": "randint", "_value": [1, 9]}}
-
-
-def test_constraint_that_no_sample_satisfies_is_a_problem_of_new_configs() -> None:
-    data = {**SMALLEST, "search_space": SPACE, "constraints": ["units <= layers", "layers > 20"]}
-    (problem,) = problems_of(data)
-    assert problem.startswith("constraints[1]: 10000 samples in a row violate the constraints, most of them")
-    possible = ExperimentConfig.from_dict({**data, "constraints": ["units <= layers", "layers == 8"]})
-    stored = {**possible.canonical(), "constraints": ["layers > 20"]}
-    assert ExperimentConfig.from_canonical(stored).constraints == ("layers > 20",)
-
-
-@pytest.mark.parametrize(
-    "tuner", ["GridSearch", {"class_name": "mine.Tuner", "code_directory": "."}], ids=["grid", "class"]
-)
-def test_tuner_that_draws_no_samples_may_find_rare_parameters(tuner: Any) -> None:
-    space = {**SPACE, "seed": {"_type": "randint", "_value": [0, 10**6]}}
-    data = {**SMALLEST, "search_space": space, "constraints": ["seed == 7 and units == 3"], "tuner": tuner}
-    assert ExperimentConfig.from_dict(data).constraints == ("seed == 7 and units == 3",)
-
-
 def test_limit_that_users_lower_later_does_not_make_a_stop_rule_invalid() -> None:
     config = ExperimentConfig.from_dict({**SMALLEST, "stop_when": {"expected_gain_below": 0.1}})
     lowered = {**config.canonical(), "maxTrialNumber": 3}

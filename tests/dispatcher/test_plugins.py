@@ -291,3 +291,23 @@ def test_manager_is_a_peer_when_it_announced_itself():
 
 def test_advisor_stands_for_the_tuner():
     assert Settings.read({"advisor": {"name": "x"}}, {}).tuner == {"name": "x"}
+
+
+SMALL = {name: {"_type": "randint", "_value": [1, 9]} for name in ("layers", "units")}
+
+
+def test_constraint_that_no_sample_satisfies_is_a_problem() -> None:
+    config = {"tuner": {"name": "TPE"}, "searchSpace": SMALL}
+    (problem,) = check({**config, "constraints": ["units <= layers", "layers > 20"]})
+    assert tuple(problem.path) == ("constraints", 1)
+    assert problem.message.startswith("10000 samples in a row violate the constraints, most of them this one")
+    assert check({**config, "constraints": ["units <= layers", "layers == 8"]}) == []
+
+
+@pytest.mark.parametrize("name", ["GridSearch", "mine"])
+def test_tuner_that_draws_no_samples_may_find_rare_parameters(name: str, plugin_file: Any) -> None:
+    space = {**SMALL, "number": {"_type": "randint", "_value": [0, 2000]}}
+    config = {"searchSpace": space, "constraints": ["number == 7 and units == 3 and layers == 2"]}
+    tuner = plugin_file("mine.Mine", TUNER) if name == "mine" else {"name": name}
+    assert check({**config, "tuner": tuner}) == []
+    assert len(check({**config, "tuner": {"name": "TPE"}})) == 1
