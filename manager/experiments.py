@@ -132,11 +132,8 @@ def resume_experiment(
         store = Store.open(folder.database)
         stored = store.experiment().config
         config = ExperimentConfig.from_canonical(stored)
-        if executor is None and folder.is_search(stored) and not ending:
-            raise FolderError(
-                f"the trials of {folder.path} are run by a program that asks and tells: continue it with"
-                f" pitchpipe.Search(folder='{folder.path}') in Python"
-            )
+        if executor is None and not ending:
+            folder.refuse_search(stored)
         store.objectives = _names(config)
         if stopper is None and not ending:
             stopper = _stopper_of(folder)

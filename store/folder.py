@@ -114,6 +114,14 @@ class ExperimentFolder:
         """Return whether its caller runs the trials of this experiment (`pitchpipe.Search`), given its config."""
         return "trialCommand" not in config and not self.function_file.exists()
 
+    def refuse_search(self, config: Mapping[str, Any]) -> None:
+        """Raise `FolderError` if its caller runs the trials of this experiment, given its config."""
+        if self.is_search(config):
+            raise FolderError(
+                f"the trials of {self.path} are run by a program that asks and tells: continue it with"
+                f" pitchpipe.Search(folder='{self.path}') in Python"
+            )
+
     def trial(self, sequence_id: int) -> Path:
         """Return the folder of one trial; it exists only if the trial has something to keep."""
         return self.path / "trials" / str(sequence_id)

@@ -96,6 +96,7 @@ def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> No
 
     with ExperimentView(folder) as view:
         status = view.experiment()["status"]
+        folder.refuse_search(view.config())
     again = command_for(folder, "resume", "--max-trial-number N")
     if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):
         hint = f"; to extend it: {again}" if status == "DONE" else ""

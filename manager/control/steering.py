@@ -127,10 +127,12 @@ def _how_to_run(folder: ExperimentFolder) -> str:
     """Say how to continue an experiment that does not run."""
     store = Store.view(folder.database)
     try:
-        status = store.experiment().status
+        row = store.experiment()
     finally:
         store.close()
-    resume = f"pitchpipe resume {folder.experiment_id}"
+    if folder.is_search(row.config):
+        return "only the program that asks and tells continues it"
+    status, resume = row.status, f"pitchpipe resume {folder.experiment_id}"
     if status == ExperimentStatus.VIEWED:
         return "it is VIEWED, and nothing continues it"
     if status == ExperimentStatus.DONE:

@@ -11,6 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
+from pitchpipe import NoMoreTrialError, Search, uniform
+
 LONG = """\
 echo "{\\"intermediate\\": 1}" >> "$PITCHPIPE_REPORTS"
 echo started
@@ -155,6 +157,24 @@ def test_a_stopped_experiment_continues_to_its_end(
         2,
         f"error: experiment e is DONE: there is nothing to continue; {hint}\n",
     )
+
+
+@pytest.mark.parametrize("more", [[], ["--max-trial-number", 5], ["--extend", "--trial-concurrency", 2]])
+def test_resume_of_a_search_is_refused_and_changes_nothing(
+    more: list[object], directory: Path, call: Callable[..., Any]
+) -> None:
+    with Search({"x": uniform(0, 1)}, folder=directory / "own", tuner="Random", n_trials=1) as search:
+        search.tell(search.ask(), 1)
+        with pytest.raises(NoMoreTrialError):
+            search.ask()
+    before = call("status", "own").out
+    refused = call("resume", "own", *more)
+    assert refused.code == 2
+    assert f"continue it with pitchpipe.Search(folder='{directory / 'own'}') in Python" in refused.err
+    added = call("trial", "add", "own", "--parameters", '{"x": 0.5}')
+    assert added.err.endswith("does not run: only the program that asks and tells continues it\n")
+    assert "pitchpipe resume" not in refused.err
+    assert call("status", "own").out == before
 
 
 def test_experiment_that_is_done_is_extended(
