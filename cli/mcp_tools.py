@@ -130,8 +130,7 @@ class Tools:
 
     def explain_trial(self, experiment: str, trial: str | int) -> dict[str, Any]:
         """Show everything about a trial (its number or id), and in `why` why it ended as it did."""
-        why = _text("trial", "show", experiment, trial, "--why", *self._where())
-        return {**self._verb("trial", "show", experiment, trial), "why": why}
+        return self._verb("trial", "show", experiment, trial, "--why")
 
     def read_trial_log(self, experiment: str, trial: str | int) -> str:
         """Return the end of what a trial printed."""

@@ -74,16 +74,19 @@ def show(
     with ExperimentView(folder) as view:
         found = chosen_trial(view, word)
         number = found["sequence_id"]
+        reasons = ""
         if why:
             from ..why import why_lines
 
-            click.echo("\n".join(why_lines(view, number)))
-            return
+            reasons = "\n".join(why_lines(view, number))
+            if not as_json:
+                click.echo(reasons)
+                return
         intermediate = [*view.results(number).get(number, {}).values()]
         exported = view.exports(number)
     earlier = [{"sequence_id": number, **attempt} for attempt in found["earlier_attempts"]]
     if as_json:
-        more = {"exported": exported, "earlier_attempts": earlier}
+        more = {"exported": exported, "earlier_attempts": earlier, "why": reasons}
         shown = trial_object(found, intermediate) | {name: value for name, value in more.items() if value}
         click.echo(to_json(shown).decode())
         return

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...runner import Verdict, check_final, check_intermediate
 from ...store.reading import ExperimentView, ending_text, result_text
-from ..failures import FAILED
+from ..failures import FAILED, Failure
 from ..finding import chosen_trial, split_names
+from ..outcome import command_for
 from ..verb import json_option, say, trial_options, verb
 
 if TYPE_CHECKING:
@@ -56,8 +61,14 @@ def rerun(
 
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
+        if folder.is_search(view.config()):
+            raise Failure(
+                f"the trials of {folder.path} are run by a program that asks and tells: only that program can run"
+                f" one again, with the parameters that {command_for(folder, 'trial show', word)} prints"
+            )
         found = chosen_trial(view, word)
         record = view.record(found["sequence_id"])
+        metrics, main = view.metric_names(), view.main_objective()
     config = experiment_config(folder)
     if changes:
         found = {**found, "parameters": changed_parameters(found["parameters"], changes)}
@@ -65,25 +76,53 @@ def rerun(
     which = f"trial {found['sequence_id']} ({found['trial_id']})"
     click.echo(f"{which} of experiment {folder.experiment_id}", err=True)
     click.echo(f"parameters {json.dumps(found['parameters'])}", err=True)
-    with tempfile.TemporaryDirectory(prefix="pitchpipe-rerun-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="pitchpipe-rerun-") as scratch,
+        _printing_to_stderr() if as_json else nullcontext(),
+    ):
         again = run_again(job_of(folder, config, found, record, Path(scratch)), debug=debug)
-    for line in _outcome(found["final"], again):
+    problem = _problem(again, metrics, main)
+    for line in _outcome(found["final"], again, problem):
         click.echo(line, err=True)
     if as_json:
-        say(as_json, {"id": folder.experiment_id, "sequence_id": found["sequence_id"], **_reported(again)})
-    return FAILED if again.exit_code or again.final is None else 0
+        reported = _reported(again, problem)
+        say(as_json, {"id": folder.experiment_id, "sequence_id": found["sequence_id"], **reported})
+    return FAILED if again.exit_code or problem else 0
 
 
-def _reported(again: Rerun) -> dict[str, Any]:
+@contextmanager
+def _printing_to_stderr() -> Iterator[None]:
+    """Lead what this process and the trial write to stdout to stderr: stdout is for the JSON object."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _problem(again: Rerun, metrics: Sequence[str], main: str) -> str:
+    """Return why an experiment would not accept the results; empty if it would."""
+    found = [check_intermediate(value, main) for value in again.intermediate]
+    if again.final is not None:
+        found.append(verdict if isinstance(verdict := check_final(again.final, metrics), Verdict) else None)
+    reasons = [verdict.reason for verdict in found if verdict is not None]
+    return next(iter(reasons), "reported no final result" if again.final is None else "")
+
+
+def _reported(again: Rerun, problem: str) -> dict[str, Any]:
     return {
         "exit_code": again.exit_code,
-        "error": again.error,
+        "error": again.error or problem or None,
         "intermediate": [json.loads(value) for value in again.intermediate],
         "final": None if again.final is None else json.loads(again.final),
     }
 
 
-def _outcome(final: Any, again: Rerun) -> Iterator[str]:
+def _outcome(final: Any, again: Rerun, problem: str) -> Iterator[str]:
     if again.error:
         yield from again.error.rstrip().splitlines()
     if again.exit_code:
@@ -92,8 +131,8 @@ def _outcome(final: Any, again: Rerun) -> Iterator[str]:
     if values:
         counted = "1 intermediate result" if len(values) == 1 else f"{len(values)} intermediate results"
         yield f"{counted}: {'… ' if len(values) > _SHOWN else ''}{', '.join(values[-_SHOWN:])}"
-    if again.final is None:
-        yield "it reported no final result"
-        return
-    before = "none" if final is None else result_text(final)
-    yield f"final result: {result_text(json.loads(again.final))} (in the experiment: {before})"
+    if again.final is not None:
+        before = "none" if final is None else result_text(final)
+        yield f"final result: {result_text(json.loads(again.final))} (in the experiment: {before})"
+    if problem:
+        yield f"it {problem}" if again.exit_code else f"it failed: it {problem}"

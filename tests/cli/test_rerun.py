@@ -1,5 +1,6 @@
 """`pitchpipe trial rerun`: a trial again, in this terminal, without touching the experiment."""
 
+import json
 import re
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pitchpipe import Search, uniform
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.rerunning import changed_parameters
 
@@ -77,6 +79,41 @@ def test_rerun_of_a_trial_that_now_fails_shows_why_and_answers_1(folder: Path, t
     assert "it reported no final result" in done.stderr
 
 
+@pytest.mark.parametrize("value", ["float('nan')", "{'loss': 1}"])
+def test_rerun_with_a_result_that_an_experiment_does_not_accept_answers_1(
+    folder: Path, tmp_path: Path, value: str
+) -> None:
+    (tmp_path / "trial.py").write_text(SCRIPT.replace("final_result(x)", f"final_result({value})"))
+    done = again(folder, "--json")
+    said = json.loads(done.stdout)["error"]
+    assert done.returncode == 1
+    assert f"it failed: it {said}" in done.stderr
+    assert ("reported NaN as its final result" in said) == ("nan" in value)
+
+
+def test_rerun_with_json_prints_only_the_object_on_stdout(folder: Path, tmp_path: Path) -> None:
+    done = again(folder, "--json")
+    assert json.loads(done.stdout) == {
+        "id": "once",
+        "sequence_id": 0,
+        "exit_code": 0,
+        "error": None,
+        "intermediate": [0.125],
+        "final": 0.25,
+    }
+    assert f"mode fast in {tmp_path}" in done.stderr
+
+
+def test_rerun_of_a_trial_of_a_search_is_refused(directory: Path, call: Callable[..., Any]) -> None:
+    with Search({"x": uniform(0, 1)}, folder=directory / "own", tuner="Random") as search:
+        search.tell(search.ask(), 1)
+    refused = call("trial", "rerun", "own", "0")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.count("\n") == 1
+    assert "only that program can run one again, with the parameters that" in refused.err
+    assert "pitchpipe trial show own 0 prints" in refused.err
+
+
 def test_rerun_with_pdb_stops_where_it_raises(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "broken").touch()
     done = again(folder, "--pdb", said="p x * 4\nq\n")
@@ -104,6 +141,9 @@ def test_rerun_of_a_function_calls_it_here(tmp_path: Path) -> None:
     assert "called with {'x': 0}" in done.stdout
     assert "ZeroDivisionError" in done.stderr
     assert "(Pdb) {'x': 0}" in done.stdout
+    as_json = again(tmp_path / "calls", "--json")
+    assert json.loads(as_json.stdout)["intermediate"] == [1.5]
+    assert "called with {'x': 0}" in as_json.stderr
     assert "1 intermediate result: 1.5" in done.stderr
 
 

@@ -1,5 +1,6 @@
 """`pitchpipe trial show --why`: the reason of a trial's end, beside the others."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,15 @@ def test_why_of_a_failed_trial_has_the_error_and_who_failed_alike(call: Callable
     assert said[0] == "trial 4 (T0004): why it failed"
     assert "2 trials failed the same way; the first was trial 3." in said
     assert said[-2:] == ["error", "ValueError: 4"]
+
+
+@pytest.mark.usefixtures("experiment")
+def test_why_with_json_is_a_text_in_the_object_of_the_trial(call: Callable[..., Any]) -> None:
+    shown = json.loads(call("trial", "show", "explained", 4, "--why", "--json").out)
+    assert shown["why"] + "\n" == call("trial", "show", "explained", 4, "--why").out
+    assert {name: value for name, value in shown.items() if name != "why"} == json.loads(
+        call("trial", "show", "explained", 4, "--json").out
+    )
 
 
 @pytest.mark.usefixtures("experiment")
