@@ -40,10 +40,11 @@ def _failed_alike(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
 
 
 def _broken_limits(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
-    front = view.front()
-    if trial["sequence_id"] in front["infeasible"]:
+    front, family = view.front(), view.family(trial)
+    it, number = ("It", trial["sequence_id"]) if family is None else ("Its family", family["sequence_id"])
+    if number in front["infeasible"]:
         limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
-        yield f"It violates the limits {limits}, and is never the best."
+        yield f"{it} violates the limits {limits}, and is never the best."
 
 
 def _at_the_same_step(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:

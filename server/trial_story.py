@@ -15,6 +15,8 @@ from ..store.reading import (
     hint_text,
     moment_text,
     number_text,
+    repeat_text,
+    repeats_text,
     result_text,
     value_text,
 )
@@ -39,7 +41,7 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     if status == "FAILED":
         return _failed(trial)
     if status == "SUCCEEDED":
-        notes = [*([reason] if reason else []), *_place_of(trial, view)]
+        notes = [*([reason] if reason else []), *_family_of(trial, view), *_place_of(trial, view)]
         return Ending(title="It succeeded", sentence=_success(trial, view), notes=tuple(notes))
     if status == "EARLY_STOPPED":
         return Ending(
@@ -68,40 +70,60 @@ def _success(trial: dict[str, Any], view: ExperimentView) -> str:
     if len(names) > 1 and all(name in trial["values"] for name in names):
         return f"Its results are {', '.join(f'{name} {value_text(trial, name)}' for name in names)}."
     result = "" if trial["final"] is None else _result(trial["final"])
-    return f"Its result is {result}{_rank_text(trial, view)}."
+    rank = _rank_text(trial["sequence_id"], view, "") if trial["family"] is None and len(names) == 1 else ""
+    return f"Its result is {result}{rank}."
+
+
+def _family_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
+    """Say of which family a repeat is, and what its mean is worth: only means are compared."""
+    family = view.family(trial)
+    if family is None:
+        return
+    names = [name for name in view.metric_names() if name in family["values"]]
+    means = ", ".join(
+        value_text(family, name) if len(names) == 1 else f"{name} {value_text(family, name)}"
+        for name in names
+    )
+    number = family["sequence_id"]
+    rank = _rank_text(number, view, " families") if len(names) == 1 else ""
+    mean = f": {repeats_text(family)} {means}{rank}" if names else ", which has no mean yet"
+    yield f"It is repeat {trial['repeat']} of family {number}{mean}."
 
 
 def _place_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
-    """Say whether a trial is on the front of several objectives, or which trials of the front dominate it."""
+    """Say whether a trial is on the front of several objectives, or which of the front dominate it; so of a family."""
     signs = {one["name"]: -1.0 if one["direction"] == "maximize" else 1.0 for one in view.objectives()}
-    if len(signs) < 2 or view.repeats() > 1 or any(name not in trial["values"] for name in signs):
+    family = view.family(trial)
+    own = family or trial
+    if len(signs) < 2 or any(name not in own["values"] for name in signs):
         return
+    it, one_of, all_of = ("It", "trial", "trials") if family is None else ("Its family", "family", "families")
     front = view.best()
-    if any(one["sequence_id"] == trial["sequence_id"] for one in front):
-        yield f"It is on the Pareto front of {len(front)} trials: no other is as good in every objective."
+    if any(one["sequence_id"] == own["sequence_id"] for one in front):
+        yield f"{it} is on the Pareto front of {len(front)} {one_of if len(front) == 1 else all_of}: no other is as good in every objective."
         return
     better = [
         str(one["sequence_id"])
         for one in front
-        if all(sign * one["values"][name] <= sign * trial["values"][name] for name, sign in signs.items())
+        if all(sign * one["values"][name] <= sign * own["values"][name] for name, sign in signs.items())
     ]
     if better:
-        named = f"trial {better[0]} is" if len(better) == 1 else f"trials {', '.join(better)} are"
-        yield f"It is not on the Pareto front: {named} better in one objective and no worse in the others."
+        named = f"{one_of} {better[0]} is" if len(better) == 1 else f"{all_of} {', '.join(better)} are"
+        yield f"{it} is not on the Pareto front: {named} better in one objective and no worse in the others."
 
 
-def _rank_text(trial: dict[str, Any], view: ExperimentView) -> str:
-    """Return the rank among the results of a single objective without limits."""
-    objectives = view.objectives()
-    value = trial["values"].get(objectives[0]["name"])
-    if len(view.metric_names()) > 1 or value is None:
+def _rank_text(number: int, view: ExperimentView, noun: str) -> str:
+    """Return the rank of a trial or a family among the results of the only metric; empty if it does not count."""
+    results = {row["sequence_id"]: row["value"] for row in view.history()}
+    value = results.pop(number, None)
+    if value is None:
         return ""
-    others = [row["value"] for row in view.history() if row["sequence_id"] != trial["sequence_id"]]
-    is_max = objectives[0]["direction"] == "maximize"
-    better = sum(other > value if is_max else other < value for other in others)
-    ties = sum(other == value for other in others)
+    is_max = view.objectives()[0]["direction"] == "maximize"
+    better = sum(other > value if is_max else other < value for other in results.values())
+    ties = sum(other == value for other in results.values())
     rank = f"rank {better + 1}" if better else "the best"
-    return f": {rank} of {len(others) + 1}" + (f", tied with {ties}" if ties else "")
+    tied = f", tied with {ties} {'other' if ties == 1 else 'others'}" if ties else ""
+    return f": {rank} of {len(results) + 1}{noun}{tied}"
 
 
 def _result(final: object) -> str:
@@ -158,6 +180,8 @@ def facts_of(trial: dict[str, Any], folder: ExperimentFolder) -> Iterator[tuple[
     """Return names with values; missing values are None or empty."""
     began, ended = trial["start_time"], trial["end_time"]
     yield "Result", None if trial["final"] is None else _result(trial["final"])
+    yield "Repeat", repeat_text(trial)
+    yield "Seed", trial["seed"]
     yield "Intermediate results", trial["intermediate_results"]
     yield "Created", moment_text(trial["created"])
     yield "Began", None if began is None else moment_text(began)

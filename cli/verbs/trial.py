@@ -19,9 +19,12 @@ from ...store.reading import (
     hint_text,
     moment_text,
     number_text,
+    repeat_text,
+    repeats_text,
     result_text,
     to_json,
     trial_object,
+    value_text,
 )
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
@@ -82,6 +85,7 @@ def show(
             if not as_json:
                 click.echo(reasons)
                 return
+        family = view.family(found)
         intermediate = [*view.results(number).get(number, {}).values()]
         exported = view.exports(number)
     earlier = [{"sequence_id": number, **attempt} for attempt in found["earlier_attempts"]]
@@ -90,7 +94,7 @@ def show(
         shown = trial_object(found, intermediate) | {name: value for name, value in more.items() if value}
         click.echo(to_json(shown).decode())
         return
-    for line in _lines(folder, found, intermediate):
+    for line in _lines(folder, found, family, intermediate):
         click.echo(line)
     for form, path in exported.items():
         click.echo(f"{'exported':13} {form}: {folder.path / path}")
@@ -98,8 +102,13 @@ def show(
         click.echo(line)
 
 
-def _lines(folder: ExperimentFolder, found: dict[str, Any], intermediate: list[object]) -> Iterator[str]:
-    for name, value in _facts(folder, found, intermediate):
+def _lines(
+    folder: ExperimentFolder,
+    found: dict[str, Any],
+    family: dict[str, Any] | None,
+    intermediate: list[object],
+) -> Iterator[str]:
+    for name, value in _facts(folder, found, family, intermediate):
         if value not in (None, ""):
             yield f"{name:13} {value}"
     yield "parameters"
@@ -112,7 +121,10 @@ def _lines(folder: ExperimentFolder, found: dict[str, Any], intermediate: list[o
 
 
 def _facts(
-    folder: ExperimentFolder, found: dict[str, Any], intermediate: list[object]
+    folder: ExperimentFolder,
+    found: dict[str, Any],
+    family: dict[str, Any] | None,
+    intermediate: list[object],
 ) -> Iterator[tuple[str, object]]:
     status, begin = found["status"], found["start_time"]
     yield "trial", f"{found['sequence_id']} ({found['trial_id']}) of experiment {folder.experiment_id}"
@@ -122,6 +134,9 @@ def _facts(
     yield "waiting", _why_waiting(folder, found["trial_id"]) if status == "WAITING" else ""
     yield "hint", hint_text(found["error"] or found["reason"])
     yield "result", "" if found["final"] is None else result_text(found["final"])
+    yield "repeat", repeat_text(found)
+    yield "family", "" if family is None else _family_text(family)
+    yield "seed", found["seed"]
     yield "intermediate", _intermediate(intermediate)
     yield "started", _moment(begin)
     yield "ended", _moment(found["end_time"])
@@ -137,6 +152,13 @@ def _facts(
         yield "exit code", ending_beside(found["reason"], found["exit_code"]).removeprefix("exit code ")
     files = folder.trial(found["sequence_id"])
     yield "files", files if files.is_dir() else ""
+
+
+def _family_text(family: dict[str, Any]) -> str:
+    """Return the trials of a family, and their mean."""
+    means = ", ".join(f"{name} {value_text(family, name)}" for name in family["values"])
+    trials = ", ".join(map(str, family["repeats"]["trials"]))
+    return f"trials {trials}" + (f"; {repeats_text(family)}: {means}" if means else "")
 
 
 def _intermediate(results: list[object]) -> str:

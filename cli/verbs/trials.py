@@ -124,6 +124,12 @@ def trials(
         )
 
 
+def _end_text(family: dict[str, Any]) -> str:
+    if family["status"] == "SYS_CANCELED":
+        return "the experiment ended before its other repeats"
+    return _END_WORDS.get(family["family_end"], "")
+
+
 def _families(
     view: ExperimentView, sort: str, statuses: tuple[str, ...], objective: dict[str, str]
 ) -> list[dict[str, Any]]:
@@ -177,6 +183,6 @@ def _row(trial: dict[str, Any], names: list[str], head: Sequence[str]) -> tuple[
         "result": " ".join(value_text(trial, name) for name in names if name in trial["values"]),
         "took": "" if begin is None else duration_text(max(0.0, end - begin)),
         "parameters": parameters_text(trial["parameters"]),
-        "reason": _END_WORDS.get(trial["family_end"], "") if "repeats" in trial else trial["reason"],
+        "reason": _end_text(trial) if "repeats" in trial else trial["reason"],
     }
     return tuple(cells[name] for name in head)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         number_text,
         parameters_text,
         rate_text,
+        repeat_text,
         repeats_text,
         result_text,
         value_text,
@@ -62,8 +63,8 @@ _HOMES = {
     ".view": "ExperimentView Follow",
     ".words": (
         "STATUS_WORDS closest_text counts_text duration_text experiment_text flat front_lines "
-        "left_text length_text margin_text moment_text number_text parameters_text rate_text repeats_text "
-        "result_text value_text"
+        "left_text length_text margin_text moment_text number_text parameters_text rate_text repeat_text "
+        "repeats_text result_text value_text"
     ),
 }
 
@@ -111,6 +112,7 @@ __all__ = [
     "parameters_text",
     "plain",
     "rate_text",
+    "repeat_text",
     "repeats_text",
     "result_text",
     "to_json",

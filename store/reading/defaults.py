@@ -11,7 +11,7 @@ from .configuration import read_repeats
 from .database import Database
 from .families import read_families
 from .trial_rows import rows_by_number
-from .words import STATUS_WORDS, number_text
+from .words import STATUS_WORDS, number_text, repeats_text
 
 __all__ = ["gain_text", "gains_over_defaults", "read_defaults"]
 
@@ -83,15 +83,16 @@ def gain_text(summary: Summary) -> str:
     if defaults is None:
         return ""
     if defaults["status"] != TrialStatus.SUCCEEDED.value:
-        return _without_result(TrialStatus(defaults["status"]))
+        return _without_result(TrialStatus(defaults["status"]), _who(defaults))
     signs = _signs(summary["objectives"])
     values = [number_text(defaults["values"][name]) for name in signs]
     named = values[0] if len(signs) == 1 else ", ".join(map(" ".join, zip(signs, values, strict=True)))
+    those = f"the defaults ({named}, {_who(defaults)})"
     if broken := _broken_limits(summary):
         others = "the best trials keep all limits" if summary["best"] else "no trial keeps all limits"
-        return f"the defaults ({named}, trial 0) violate a limit: {', '.join(broken)}; {others}"
+        return f"{those} violate a limit: {', '.join(broken)}; {others}"
     if len(signs) == 1:
-        return _single(summary, f"the defaults ({named}, trial 0)", *signs)
+        return _single(summary, those, *signs)
     ahead = sum(
         all(gain >= 0 for gain in gains) and any(gain > 0 for gain in gains)
         for gains in zip(*_differences(summary).values(), strict=True)
@@ -99,21 +100,29 @@ def gain_text(summary: Summary) -> str:
     of_many = (
         f"{ahead} of the {len(summary['best'])} best trials" if len(summary["best"]) > 1 else "the best trial"
     )
-    those = of_many if ahead else "no trial"
     beat = "beat" if ahead > 1 else "beats"
-    return f"{those} {beat} the defaults ({named}, trial 0) in every objective"
+    return f"{of_many if ahead else 'no trial'} {beat} {those} in every objective"
 
 
-def _without_result(status: TrialStatus) -> str:
+def _who(defaults: Mapping[str, Any]) -> str:
+    """Return which trial the defaults are; where configurations run several times, of how many it is the mean."""
+    number, repeats = defaults["sequence_id"], repeats_text(defaults)
+    return f"{repeats}, family {number}" if repeats else f"trial {number}"
+
+
+def _without_result(status: TrialStatus, who: str) -> str:
     if not status.is_final:
-        return "the defaults (trial 0) have no result yet"
-    return f"the defaults (trial 0) have no result to compare with: {STATUS_WORDS[status.value]}"
+        return f"the defaults ({who}) have no result yet"
+    return f"the defaults ({who}) have no result to compare with: {STATUS_WORDS[status.value]}"
 
 
 def _single(summary: Summary, those: str, name: str) -> str:
     gain = max(_differences(summary)[name], default=0.0)
     if gain <= 0:
         return f"no trial is better than {those}"
-    base = abs(summary["defaults"]["values"][name])
-    share = f" ({100 * gain / base:.3g} %)" if base else ""
+    base = summary["defaults"]["values"][name]
+    best = base - _signs(summary["objectives"])[name] * gain
+    share = (
+        f" ({100 * gain / abs(base):.3g} %)" if base * best > 0 else ""
+    )  # of a change of sign it says nothing
     return f"{number_text(gain)}{share} better than {those}"

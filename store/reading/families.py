@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...runner import TrialStatus, interval, mean
+from ...runner import ExperimentStatus, TrialStatus, interval, mean
 from .configuration import main_name, read_repeats
 from .database import Database
 from .trial_rows import rows_by_number
 
-__all__ = ["outcomes_of", "read_families", "read_outcomes"]
+__all__ = ["outcomes_of", "read_families", "read_family", "read_outcomes"]
 
 _RESULTS = (
     "SELECT {number} AS sequence_id, {time} AS end_time, o.name AS name, {value} AS value"
@@ -57,6 +57,12 @@ def read_families(db: Database, numbers: Sequence[int] | None = None) -> list[di
     return [_family(db, first, members.get(first["sequence_id"], []), values) for first in firsts]
 
 
+def read_family(db: Database, trial: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the family of a trial; None if its configuration runs once."""
+    number = trial["family"]
+    return None if number is None else next(iter(read_families(db, [number])), None)
+
+
 class _Repeat(NamedTuple):
     """A trial of a family."""
 
@@ -95,7 +101,7 @@ def _family(
     ended = [one.end_time for one in members if one.end_time is not None]
     return {
         **first,
-        "status": _status(first["family_end"], members),
+        "status": _status(db, first["family_end"], members),
         "values": means,
         "value": means.get(main_name(db)),
         "end_time": max(ended, default=None),
@@ -109,12 +115,15 @@ def _family(
     }
 
 
-def _status(end: str | None, members: Iterable[_Repeat]) -> str:
-    """Return the status of a family in the words for trials."""
+def _status(db: Database, end: str | None, members: Iterable[_Repeat]) -> str:
+    """Return the status of a family in the words for trials: the end of the experiment cancels an open one."""
     if end in _STATUSES:
         return _STATUSES[end].value
-    is_live = any(not TrialStatus(one.status).is_final for one in members)
-    return (TrialStatus.RUNNING if is_live else TrialStatus.WAITING).value
+    if any(not TrialStatus(one.status).is_final for one in members):
+        return TrialStatus.RUNNING.value
+    row = db.row("SELECT status FROM experiment")
+    is_over = row is not None and ExperimentStatus(row[0]).is_final
+    return (TrialStatus.SYS_CANCELED if is_over else TrialStatus.WAITING).value
 
 
 _STATUSES = {

@@ -9,7 +9,7 @@ Times are seconds since the epoch. Numbers are as reported, NaN and infinities i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -32,7 +32,7 @@ from .curves import (
 from .database import Database
 from .failure_regions import read_failure_regions
 from .failures import FailureGroup, read_failures, read_retries
-from .families import read_families
+from .families import read_families, read_family
 from .feed import EventPage, Feed
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .overview import read_everything, read_experiment, read_summary
@@ -142,6 +142,10 @@ class ExperimentView:
         `interval` of each mean (half of the 95 % confidence interval, None if unknown) and how the family ended.
         """
         return read_families(self.database)
+
+    def family(self, trial: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the family of a trial, as in `families`; None if its configuration runs once."""
+        return read_family(self.database, trial)
 
     def closest_to_defaults(self) -> dict[str, Any] | None:
         """Return the trial that changes the defaults least of the nearly equal ones, for `keep_close`; else None."""

@@ -23,6 +23,7 @@ __all__ = [
     "number_text",
     "parameters_text",
     "rate_text",
+    "repeat_text",
     "repeats_text",
     "result_text",
     "value_text",
@@ -99,6 +100,15 @@ def repeats_text(trial: Mapping[str, Any]) -> str:
     if count < 2:
         return f"{count} of {of} repeats"
     return f"mean of {count} repeats" if count == of else f"mean of {count} of {of} repeats"
+
+
+def repeat_text(trial: Mapping[str, Any]) -> str:
+    """Return which repeat of which family a trial is; empty if its configuration runs once.
+
+    >>> repeat_text({"family": 3, "repeat": 1}), repeat_text({"family": None})
+    ('1 of family 3', '')
+    """
+    return "" if trial["family"] is None else f"{trial['repeat']} of family {trial['family']}"
 
 
 def result_text(value: object) -> str:

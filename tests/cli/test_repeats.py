@@ -48,6 +48,51 @@ def test_trials_are_shown_with_their_family_or_as_families(repeating: None, call
     assert [line.split()[0] for line in lines[1:]] == ["2"]
 
 
+def test_single_repeat_names_its_family_and_is_never_ranked_among_means(
+    repeating: None, call: Callable[..., Any]
+) -> None:
+    shown = call("trial", "show", "e", 3).out.splitlines()
+    assert "repeat        1 of family 2" in shown
+    assert "family        trials 2, 3, 4; mean of 2 of 3 repeats: default 0.65 ± 0.64" in shown
+    assert "seed          41" in shown
+    why = "It is repeat {} of family {}: mean of 2 of 3 repeats {}: {} of 2 families."
+    said = call("trial", "show", "e", 0, "--why").out.splitlines()
+    assert said[1:] == ["  Its result is 0.9.", "  " + why.format(0, 0, "0.5 ± 5.1", "rank 2")]
+    assert why.format(1, 2, "0.65 ± 0.64", "the best") in call("trial", "show", "e", 3, "--why").out
+
+
+def test_family_that_the_end_of_the_experiment_cut_short_is_cancelled(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    alone = trial_of(0, "SUCCEEDED", None, 0.5)
+    alone.record = repeated(alone.record, 0, 0, 40)
+    stored(more={"trialCommand": "true", "repeats": {"count": 3}}).write("e", [alone])
+    (_, family) = call("trials", "e", "--families").out.splitlines()
+    assert "SYS_CANCELED" in family
+    assert family.endswith("the experiment ended before its other repeats")
+
+
+def test_why_of_a_repeat_with_several_objectives_places_its_family(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    trials = []
+    for number, values in enumerate([(0.9, 9.0), (0.7, 7.0), (0.6, 8.0), (0.6, 8.0)]):
+        family = number // 2 * 2
+        trial = trial_of(number, "SUCCEEDED", None, dict(zip(("a", "ms"), values, strict=True)))
+        trial.record = with_family_end(repeated(trial.record, family, number % 2, 40), "complete")
+        trials.append(trial)
+    objectives = [{"name": "a", "direction": "maximize"}, {"name": "ms", "direction": "minimize"}]
+    stored(objectives=objectives, more={"trialCommand": "true", "repeats": {"count": 2}}).write("e", trials)
+    said = [line.strip() for line in call("trial", "show", "e", 0, "--why").out.splitlines()]
+    assert said[1:] == [
+        "Its results are a 0.9, ms 9.",
+        "It is repeat 0 of family 0: mean of 2 repeats a 0.8 ± 1.3, ms 8 ± 13.",
+        "Its family is on the Pareto front of 1 family: no other is as good in every objective.",
+    ]
+    place = "Its family is not on the Pareto front: family 0 is better in one objective and no worse in the others."
+    assert place in call("trial", "show", "e", 2, "--why").out
+
+
 def test_families_of_an_experiment_without_repeats_are_an_error(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:

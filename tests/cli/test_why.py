@@ -72,6 +72,15 @@ def test_why_of_a_trial_that_succeeded_has_its_rank(call: Callable[..., Any]) ->
     assert lines(call, 1)[1:] == ["Its result is 0.5: rank 2 of 2."]
 
 
+def test_why_of_equal_results_says_with_how_many_others(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    stored().write(
+        "explained", [trial_of(n, "SUCCEEDED", final=value) for n, value in enumerate((0.5, 0.5, 0.9, 0.5))]
+    )
+    assert lines(call, 0)[1:] == ["Its result is 0.5: rank 2 of 4, tied with 2 others."]
+
+
 def test_why_with_several_objectives_names_each_and_the_place_by_the_front(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:

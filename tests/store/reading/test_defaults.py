@@ -30,6 +30,11 @@ def test_defaults_of_zero_have_no_percentage() -> None:
     assert gain_text(summary(row(0, default=0.0), [row(4, default=2.0)])).startswith("2 better than")
 
 
+def test_change_of_sign_has_no_percentage() -> None:
+    found = summary(row(0, default=-1.0), [row(4, default=0.35)])
+    assert gain_text(found) == "1.35 better than the defaults (-1, trial 0)"
+
+
 def test_defaults_may_be_the_best() -> None:
     found = summary(row(0, default=0.8), [row(0, default=0.8)])
     assert gains_over_defaults(found) == {"default": 0.0}

@@ -12,6 +12,7 @@ from pitchpipe.experiment import BestTrial
 from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.results import result_of
 from pitchpipe.runner.trial import Trial
+from pitchpipe.store.reading import gain_text
 from pitchpipe.store.reading.view import ExperimentView
 
 from ...server.made_stores import MadeExperiment, a_config, a_trial
@@ -128,7 +129,9 @@ def test_defaults_are_compared_by_their_mean(tmp_path: Path) -> None:
     made.commit(first, a_repeat(1, 0, 1, 0.6))
     with ExperimentView(made.folder) as view:
         defaults = view.summary()["defaults"]
+        said = gain_text(view.summary())
     assert (defaults["value"], defaults["status"]) == (0.5, "SUCCEEDED")
+    assert said == "no trial is better than the defaults (0.5, mean of 2 of 3 repeats, family 0)"
 
 
 def test_results_in_python_are_those_of_families(tmp_path: Path) -> None:
