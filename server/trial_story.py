@@ -100,7 +100,8 @@ def _place_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
     it, one_of, all_of = ("It", "trial", "trials") if family is None else ("Its family", "family", "families")
     front = view.best()
     if any(one["sequence_id"] == own["sequence_id"] for one in front):
-        yield f"{it} is on the Pareto front of {len(front)} {one_of if len(front) == 1 else all_of}: no other is as good in every objective."
+        counted = f"{len(front)} {one_of if len(front) == 1 else all_of}"
+        yield f"{it} is on the Pareto front of {counted}: no other is as good in every objective."
         return
     better = [
         str(one["sequence_id"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,8 +39,6 @@ _STATUSES = (
     "SYS_CANCELED",
 )
 _ORDERS = ("number", "best", "highest", "lowest", "longest", "latest")
-_HEAD = ("#", "id", "status", "result", "took", "parameters", "reason")
-_HEAD_OF_REPEATS = ("#", "id", "family", "status", "result", "took", "parameters", "reason")
 _END_WORDS = {
     "raced": "clearly worse than the best: it got no further repeats",
     "stopped": "a repeat was stopped early",
@@ -59,7 +56,8 @@ _END_WORDS = {
 @experiment_options
 @click.option(
     "--sort", type=click.Choice(_ORDERS), default="number", show_default=True,
-    help="Sort by number, result (best, highest or lowest first), duration (longest first) or end (latest first).",
+    help="Sort by number, result (best, the front of several objectives, highest or lowest first), duration (longest"
+    " first) or end (latest first).",
 )  # fmt: skip
 @click.option(
     "--limit",
@@ -116,8 +114,10 @@ def trials(
         listed = [trial_object(trial, [*results.get(trial["sequence_id"], {}).values()]) for trial in shown]
         click.echo(to_json(listed).decode())
         return
-    head = _HEAD_OF_REPEATS if any(trial["family"] is not None for trial in shown) else _HEAD
-    print_table(head, [_row(trial, names, head) for trial in shown], head.index("parameters"))
+    is_repeated = any(trial["family"] is not None for trial in shown)
+    columns = names if len(names) > 1 else ("result",)
+    head = ("#", "id", *["family"] * is_repeated, "status", *columns, "took", "parameters", "reason")
+    print_table(head, [_row(trial, names, is_repeated) for trial in shown], len(head) - 2)
     if len(shown) < total:
         click.echo(
             f"{len(shown)} of {total} {'families' if families else 'trials'}; --limit 0 shows all", err=True
@@ -139,7 +139,7 @@ def _families(
         raise Failure("the configurations of this experiment run once: it has no repeats")
     field, descending = _order(sort, objective)
     if field == "best":
-        field, descending = f"value.{objective['name']}", objective["direction"] == "maximize"
+        return _best_first(view, found, objective, statuses)
     chosen = [one for one in found if not statuses or one["status"] in statuses]
     values = [
         one["values"].get(objective["name"]) if field.startswith("value.") else one[field] for one in chosen
@@ -149,6 +149,20 @@ def _families(
     return [one for _, one in ordered] + [
         one for value, one in zip(values, chosen, strict=True) if value is None
     ]
+
+
+def _best_first(
+    view: ExperimentView, found: list[dict[str, Any]], objective: dict[str, str], statuses: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Return the families that keep the limits first, among them the front, by the first objective."""
+    front, sign = view.front(), -1.0 if objective["direction"] == "maximize" else 1.0
+
+    def place(family: dict[str, Any]) -> tuple[bool, bool, bool, float]:
+        number, value = family["sequence_id"], family["values"].get(objective["name"])
+        is_behind = number not in front["trials"]
+        return value is None, number in front["infeasible"], is_behind, 0.0 if value is None else sign * value
+
+    return sorted((one for one in found if not statuses or one["status"] in statuses), key=place)
 
 
 def _portion(found: list[dict[str, Any]], sort: str, limit: int) -> list[dict[str, Any]]:
@@ -173,16 +187,16 @@ def _order(sort: str, objective: dict[str, str]) -> tuple[str, bool]:
     }[sort]
 
 
-def _row(trial: dict[str, Any], names: list[str], head: Sequence[str]) -> tuple[str, ...]:
+def _row(trial: dict[str, Any], names: list[str], is_repeated: bool) -> tuple[str, ...]:
     begin, end = trial["start_time"], trial["end_time"] or time.time()
-    cells = {
-        "#": str(trial["sequence_id"]),
-        "id": trial["trial_id"],
-        "family": repeats_text(trial) or f"{trial['family']}, repeat {trial['repeat']}",
-        "status": trial["status"],
-        "result": " ".join(value_text(trial, name) for name in names if name in trial["values"]),
-        "took": "" if begin is None else duration_text(max(0.0, end - begin)),
-        "parameters": parameters_text(trial["parameters"]),
-        "reason": _end_text(trial) if "repeats" in trial else trial["reason"],
-    }
-    return tuple(cells[name] for name in head)
+    family = repeats_text(trial) or f"{trial['family']}, repeat {trial['repeat']}"
+    return (
+        str(trial["sequence_id"]),
+        trial["trial_id"],
+        *[family] * is_repeated,
+        trial["status"],
+        *(value_text(trial, name) if name in trial["values"] else "" for name in names),
+        "" if begin is None else duration_text(max(0.0, end - begin)),
+        parameters_text(trial["parameters"]),
+        _end_text(trial) if "repeats" in trial else trial["reason"],
+    )

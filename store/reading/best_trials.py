@@ -7,13 +7,20 @@ from typing import Any
 
 from ...protocol import Objective
 from ..errors import understood
-from .configuration import read_objectives
+from .configuration import read_objectives, read_repeats
 from .database import Database
-from .families import outcomes_of, read_outcomes
+from .families import outcomes_of, read_families, read_outcomes
 from .front import Point, added, front_of, hypervolume, knee_of, reference_of
 from .trial_query import QueryError, limit_broken
 
-__all__ = ["closest_to_limits", "limits_of", "read_best", "read_front", "read_history"]
+__all__ = [
+    "closest_to_limits",
+    "limits_of",
+    "read_best",
+    "read_front",
+    "read_front_trials",
+    "read_history",
+]
 
 # Of so many moments the hypervolume is computed: with more objectives each one takes longer.
 _MOMENTS = {2: 200, 3: 50}
@@ -83,6 +90,14 @@ def read_front(db: Database) -> dict[str, Any]:
         },
         "history": list(_volumes(db, points, reference)),
     }
+
+
+def read_front_trials(db: Database) -> list[int]:
+    """Return the numbers of the trials on the front of several objectives, with repeats all of a family on it."""
+    front = list(front_of(_points(db))) if len(_goals(db)) > 1 else []
+    if read_repeats(db) < 2:
+        return front
+    return [number for family in read_families(db, front) for number in family["repeats"]["trials"]]
 
 
 def limits_of(db: Database) -> dict[str, str]:

@@ -107,8 +107,8 @@ class TrialQuery:
     """Which trials, in which order, which page of them; by default the first 100 trials.
 
     `search` is text to find in the parameters, reason, error or id, or the number; None as `limit` means all. `sort` is
-    a field, or `best`: the trials that keep the limits first, by the first objective. Conditions on tags and notes look
-    into `noted`, by the number of the trial.
+    a field, or `best`: the trials that keep the limits first, among them those in `front`, by the first
+    objective. Conditions on tags and notes look into `noted`, by the number of the trial.
     """
 
     statuses: Sequence[str] = ()
@@ -120,6 +120,7 @@ class TrialQuery:
     offset: int = 0
     limit: int | None = 100
     noted: Mapping[int | None, Annotation] = field(default_factory=dict)
+    front: Sequence[int] = ()
 
     @property
     def asks_notes(self) -> bool:
@@ -164,8 +165,9 @@ class TrialQuery:
             broken, bound = limit_broken(objectives)
             is_infeasible = f"t.sequence_id IN (SELECT sequence_id FROM objective_values WHERE {broken})"
             direction = "DESC" if goal.direction == "maximize" else "ASC"
-            order = f"{value} IS NULL, {is_infeasible}, {value} {direction}, t.sequence_id"
-            return order, [*values, *bound, *values]
+            is_behind = "t.sequence_id NOT IN (SELECT value FROM json_each(?))"
+            order = f"{value} IS NULL, {is_infeasible}, {is_behind}, {value} {direction}, t.sequence_id"
+            return order, [*values, *bound, json.dumps(list(self.front)), *values]
         expression, values = field_expression(self.sort, main)
         direction = "DESC" if self.descending else "ASC"
         return f"{expression} {direction} NULLS LAST, t.sequence_id", values

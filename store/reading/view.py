@@ -17,7 +17,7 @@ from typing import Any
 
 from ..annotations import Annotations
 from ..folder import ExperimentFolder
-from .best_trials import read_best, read_front, read_history
+from .best_trials import read_best, read_front, read_front_trials, read_history
 from .closeness import read_closest_to_defaults
 from .configuration import main_name, read_config, read_objectives, read_repeats
 from .curves import (
@@ -182,6 +182,8 @@ class ExperimentView:
         query = query or TrialQuery()
         if query.asks_notes:
             query = replace(query, noted=Annotations(self.folder).all())
+        if query.sort == "best":
+            query = replace(query, front=read_front_trials(self.database))
         page = read_trials(self.database, query, whole=whole)
         if not page.total:
             self._check_parameters(query)

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from pitchpipe import Search, uniform
+from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind
 
@@ -202,13 +203,13 @@ def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
     assert json.loads(call("export", "front").out)["experiment"]["front"]["knee"] == 2
 
 
-def test_list_has_the_best_of_each_objective(front: None, call: Callable[..., Any]) -> None:
-    assert "loss 1, f1 0.9" in call("list").out
-    assert json.loads(call("list", "--json").out)[0]["best"] == {"loss": 1.0, "f1": 0.9}
+def test_list_has_the_results_of_one_trial_of_the_front(front: None, call: Callable[..., Any]) -> None:
+    assert "loss 2, f1 0.8 (one of 3 on the front)" in call("list").out
+    assert json.loads(call("list", "--json").out)[0]["best"] == {"loss": 2.0, "f1": 0.8}
 
 
 def test_table_of_trials_has_the_limited_metrics(front: None, call: Callable[..., Any]) -> None:
-    assert any("0 1 21" in line for line in call("trials", "front").out.splitlines())
+    assert any("0 1 21" in " ".join(line.split()) for line in call("trials", "front").out.splitlines())
 
 
 @pytest.mark.parametrize(("by", "number"), [("knee", 2), ("loss", 3), ("f1", 0)])
@@ -356,6 +357,35 @@ def test_best_trials_keep_the_limits(
     stored(objectives=limited).write("e", trials)
     lines = call("trials", "e", "--sort", "best").out.splitlines()[1:]
     assert [line.split()[0] for line in lines] == ["2", "0", "1", "3", "4"]
+
+
+def test_best_trials_of_several_objectives_are_the_front_and_have_named_columns(
+    front: None, call: Callable[..., Any], stored: Callable[..., Any], trial_of: Callable[..., Any]
+) -> None:
+    values = [(4.0, 0.9), (1.0, 0.5), (1.5, 0.4), (2.0, 0.8)]  # trial 2 is dominated by trial 1
+    finals = [dict(zip(("loss", "f1"), each, strict=True)) for each in values]
+    stored(objectives=FRONT[:2]).write("e", [trial_of(n, "SUCCEEDED", None, f) for n, f in enumerate(finals)])
+    head, *lines = call("trials", "e", "--sort", "best").out.splitlines()
+    assert head.split() == ["#", "id", "status", "loss", "f1", "took", "parameters", "reason"]
+    assert [line.split()[0] for line in lines] == ["1", "3", "0", "2"]
+    assert lines[0].split()[3:5] == ["1", "0.5"]
+
+
+def test_best_families_of_several_objectives_are_the_front(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    values = [(4.0, 0.9), (1.5, 0.4), (1.0, 0.5)]
+    trials = [
+        trial_of(n, "SUCCEEDED", None, dict(zip(("loss", "f1"), each, strict=True)))
+        for n, each in enumerate(values)
+    ]
+    for number, trial in enumerate(trials):
+        trial.record = with_family_end(repeated(trial.record, number, 0, 40), "complete")
+    repeats = {"trialCommand": "true", "repeats": {"count": 2}}
+    stored(objectives=FRONT[:2], more=repeats).write("e", trials)
+    for words in (["--families"], []):
+        lines = call("trials", "e", "--sort", "best", *words).out.splitlines()[1:]
+        assert [line.split()[0] for line in lines] == ["2", "0", "1"]
 
 
 def test_region_where_most_trials_fail_is_named(directory: Path, call: Callable[..., Any]) -> None:
