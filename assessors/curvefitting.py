@@ -34,7 +34,7 @@ class CurvefittingAssessor(Assessor):
     >>> rule.assess_trial("bad", bad[:4])
     <AssessResult.Bad: False>
     >>> rule.reason
-    'predicted 0.303 +- 0.003 at result 10, below 0.854165 (0.95 of the best, 0.899121), from 4 results'
+    'predicted 0.303 +- 0.003 after 10 results, below 0.854165 (0.95 of the best, 0.899121), from 4 results'
     """
 
     def __init__(
@@ -95,6 +95,6 @@ class CurvefittingAssessor(Assessor):
             return None
         side = "below" if sign > 0 else "above"
         return (
-            f"predicted {sign * prediction.mean:.3f} +- {prediction.deviation:.3f} at result {self._epoch_num}, "
-            f"{side} {shown_bound}, from {counted(count, 'result')}"
+            f"predicted {sign * prediction.mean:.3f} +- {prediction.deviation:.3f}"
+            f" after {counted(self._epoch_num, 'result')}, {side} {shown_bound}, from {counted(count, 'result')}"
         )

@@ -50,7 +50,7 @@ class MedianstopAssessor(Assessor):
     >>> rule.assess_trial("bad", [0.5, 0.6])
     <AssessResult.Bad: False>
     >>> rule.reason
-    '0.6 below the median 0.85 of 1 trial at step 2'
+    '0.6 is below the median 0.85 of 1 trial after 2 results'
     """
 
     def __init__(self, optimize_mode: str = "maximize", start_step: int = 0) -> None:
@@ -80,7 +80,7 @@ class MedianstopAssessor(Assessor):
         # The lower of the two middle values: if in doubt, the trial continues.
         if 2 * self._rule.better(averages, curve.best) <= len(averages):
             return AssessResult.Good
-        self.reason = f"{self._rule.explained(averages, curve.best)} at step {step}"
+        self.reason = f"{self._rule.explained(averages, curve.best)} after {counted(step, 'result')}"
         return AssessResult.Bad
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
@@ -127,4 +127,4 @@ class _Medians:
         if math.isinf(best):
             shown[0] = "no finite number"
         side = "below" if self._sign > 0 else "above"
-        return f"{shown[0]} {side} the median {shown[1]} of {counted(len(averages), 'trial')}"
+        return f"{shown[0]} is {side} the median {shown[1]} of {counted(len(averages), 'trial')}"

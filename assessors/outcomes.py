@@ -218,4 +218,4 @@ class MedianRanks:
     def explained(self, averages: Standing, best: Outcome) -> str:
         """Return why a trial is worse than the median."""
         ahead, count = averages.ahead(best), counted(len(averages), "trial")
-        return f"{self._reader.shown(best)} ranked behind {ahead} of {count}"
+        return f"{self._reader.shown(best)} is ranked behind {ahead} of {count}"

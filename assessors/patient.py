@@ -29,7 +29,7 @@ class PatientAssessor(Assessor):
     >>> [rule.assess_trial("bad", [0.1, 0.2, 0.2, 0.2][:n]).name for n in (1, 2, 3, 4)]
     ['Good', 'Good', 'Good', 'Bad']
     >>> rule.reason
-    '0.2 below the median 0.875 of 1 trial at step 4; no improvement for 2 results'
+    '0.2 is below the median 0.875 of 1 trial after 4 results; no improvement for 2 results'
     """
 
     def __init__(

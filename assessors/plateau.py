@@ -26,7 +26,7 @@ class PlateauAssessor(Assessor):
     >>> rule.assess_trial("t", [0.9, 0.5, 0.6]), rule.assess_trial("t", [0.9, 0.5, 0.6, 0.5])
     (<AssessResult.Good: True>, <AssessResult.Bad: False>)
     >>> rule.reason
-    'no better than 0.5 for 2 results (since result 2)'
+    'no better than 0.5 for the last 2 of 4 results'
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class PlateauAssessor(Assessor):
         if count < self._start_step or still < self._patience:
             return AssessResult.Good
         best = "NaN" if state.best == float("-inf") else f"{self._sign * state.best + 0.0:.6g}"
-        self.reason = f"no better than {best} for {counted(still, 'result')} (since result {state.since})"
+        self.reason = f"no better than {best} for the last {still} of {counted(count, 'result')}"
         return AssessResult.Bad
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:

@@ -120,7 +120,9 @@ def _end(rng: random.Random, trial: Trial, fate: float, best: float) -> None:
     elif fate < 0.94:
         step = trial.next_sequence - 1
         trial.status = TrialStatus.EARLY_STOPPED
-        trial.reason = f"{best - 0.05:.4g} below the median {best:.4g} of {50 + step} trials at step {step}"
+        trial.reason = (
+            f"{best - 0.05:.4g} is below the median {best:.4g} of {50 + step} trials after {step} results"
+        )
     else:
         kind, text = rng.choice(FAILURES)
         trial.status, trial.kind, trial.exit_code = TrialStatus.FAILED, kind, 1

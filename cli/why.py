@@ -59,7 +59,8 @@ def _at_the_same_step(view: ExperimentView, trial: dict[str, Any]) -> Iterator[s
     sign = 1.0 if view.objectives()[0]["direction"] == "minimize" else -1.0
     better = sum(sign * value < sign * own for value in others.values())
     best = min(others.values(), key=lambda value: sign * value)
+    after = "1 result" if step == 0 else f"{step + 1} results"
     yield (
-        f"At result {step} it had {number_text(own)}; of the {len(others)} other trials that got there,"
+        f"After {after} it had {number_text(own)}; of the {len(others)} other trials that got there,"
         f" {better} had a better one, the best {number_text(best)}."
     )

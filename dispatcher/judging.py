@@ -115,7 +115,9 @@ class Judging:
         if given:
             return str(given)
         verdict = "bad" if command is CommandType.KillTrialJob else "to be paused"
-        return f"{type(self.plugin.instance).__name__} found it {verdict} at step {len(history.values) - 1}"
+        count = len(history.values)
+        counted = "1 result" if count == 1 else f"{count} results"
+        return f"{type(self.plugin.instance).__name__} found it {verdict} after {counted}"
 
     def _forget_reason(self) -> None:
         """Unset `reason`: an earlier one is of another verdict."""

@@ -156,8 +156,12 @@ def _failed(trial: dict[str, Any]) -> Ending:
 def _last_result(trial: dict[str, Any]) -> tuple[str, ...]:
     if trial["last"] is None:
         return ()
-    step = trial["intermediate_results"] - 1
-    return (f"Its last intermediate result, number {step}, was {number_text(trial['last'])}.",)
+    count, last = trial["intermediate_results"], number_text(trial["last"])
+    return (
+        f"Its only intermediate result was {last}."
+        if count == 1
+        else f"The last of its {count} intermediate results was {last}.",
+    )
 
 
 def _counted(results: int) -> str:

@@ -113,7 +113,9 @@ def test_reason_has_the_numbers() -> None:
     assert rule.assess_trial("x", results(0.4, 10)) is BAD
     assert rule.reason is not None
     assert rule.reason.startswith("predicted 0.398 +- ")
-    assert rule.reason.endswith("at result 20, below 0.759394 (0.95 of the best, 0.799362), from 10 results")
+    assert rule.reason.endswith(
+        "after 20 results, below 0.759394 (0.95 of the best, 0.799362), from 10 results"
+    )
 
 
 def test_judged_from_the_start_step_on_in_gaps_and_not_at_the_end() -> None:

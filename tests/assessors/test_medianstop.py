@@ -58,19 +58,19 @@ def trained(mode: str, *curves: list[float]) -> MedianstopAssessor:
 def test_reason_when_maximising() -> None:
     rule = trained("maximize", *([0.86] * 5 for _ in range(12)))
     assert rule.assess_trial("x", [0.1, 0.2, 0.81, 0.4, 0.5]) is BAD
-    assert rule.reason == "0.81 below the median 0.86 of 12 trials at step 5"
+    assert rule.reason == "0.81 is below the median 0.86 of 12 trials after 5 results"
 
 
 def test_reason_when_minimising() -> None:
     rule = trained("minimize", [1.0], [2.0], [3.0])
     assert rule.assess_trial("x", [2.5]) is BAD
-    assert rule.reason == "2.5 above the median 2 of 3 trials at step 1"
+    assert rule.reason == "2.5 is above the median 2 of 3 trials after 1 result"
 
 
 def test_reason_shows_the_difference_of_close_values() -> None:
     rule = trained("maximize", [0.86])
     assert rule.assess_trial("x", [0.8599999999]) is BAD
-    assert rule.reason == "0.8599999999 below the median 0.86 of 1 trial at step 1"
+    assert rule.reason == "0.8599999999 is below the median 0.86 of 1 trial after 1 result"
 
 
 def test_reason_is_gone_after_a_good_verdict() -> None:
@@ -92,7 +92,7 @@ def test_even_counts_take_the_lenient_middle() -> None:
 def test_only_nan_is_worse_than_any_number() -> None:
     rule = trained("minimize", [1e9])
     assert rule.assess_trial("x", [math.nan]) is BAD
-    assert rule.reason == "no finite number above the median 1e+09 of 1 trial at step 1"
+    assert rule.reason == "no finite number is above the median 1e+09 of 1 trial after 1 result"
 
 
 def test_one_nan_does_not_hide_a_good_value() -> None:

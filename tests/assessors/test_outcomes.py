@@ -175,7 +175,7 @@ def test_medianstop_stops_what_more_than_half_outrank() -> None:
     assert rule.assess_trial("best", [report(0.95, 10.0)]) is GOOD
     assert rule.assess_trial("of the first front", [report(0.5, 10.0)]) is GOOD
     assert rule.assess_trial("of the second", [report(0.7, 50.0)]) is BAD
-    assert rule.reason == "accuracy 0.7, ms 50 ranked behind 2 of 3 trials at step 1"
+    assert rule.reason == "accuracy 0.7, ms 50 is ranked behind 2 of 3 trials after 1 result"
 
 
 def test_medianstop_compares_the_best_of_each_objective_with_averages() -> None:
@@ -189,7 +189,7 @@ def test_medianstop_compares_the_best_of_each_objective_with_averages() -> None:
 def test_medianstop_ranks_infeasible_trials_after_feasible_ones() -> None:
     rule = finished(made(MedianstopAssessor("maximize"), LIMITED), report(0.1, 10.0))
     assert rule.assess_trial("x", [report(0.9, 30.0)]) is BAD
-    assert rule.reason == "accuracy 0.9 (a limit is broken) ranked behind 1 of 1 trial at step 1"
+    assert rule.reason == "accuracy 0.9 (a limit is broken) is ranked behind 1 of 1 trial after 1 result"
     assert rule.assess_trial("y", [report(0.2, 20.0)]) is GOOD
 
 

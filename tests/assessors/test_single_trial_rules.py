@@ -45,14 +45,14 @@ def judged(rule: Any, results: list[float]) -> list[bool]:
 def test_plateau_is_as_long_as_the_patience() -> None:
     rule = PlateauAssessor("maximize", patience=3)
     assert judged(rule, [0.1, 0.5, 0.5, 0.4, 0.5]) == [True, True, True, True, False]
-    assert rule.reason == "no better than 0.5 for 3 results (since result 2)"
+    assert rule.reason == "no better than 0.5 for the last 3 of 5 results"
     assert judged(rule, [0.1, 0.5, 0.5, 0.4, 0.6, 0.1]) == [True] * 6
 
 
 def test_small_improvements_do_not_end_a_plateau() -> None:
     rule = PlateauAssessor("minimize", patience=2, min_delta=0.1)
     assert judged(rule, [1.0, 0.95, 0.85, 0.8, 0.8]) == [True, True, True, True, False]
-    assert rule.reason == "no better than 0.85 for 2 results (since result 3)"
+    assert rule.reason == "no better than 0.85 for the last 2 of 5 results"
 
 
 def test_plateau_before_the_start_step_is_let_be() -> None:
@@ -62,7 +62,7 @@ def test_plateau_before_the_start_step_is_let_be() -> None:
 def test_plateau_of_nan_is_a_plateau() -> None:
     rule = PlateauAssessor("minimize", patience=2)
     assert judged(rule, [math.nan] * 3) == [True, True, False]
-    assert rule.reason == "no better than NaN for 2 results (since result 1)"
+    assert rule.reason == "no better than NaN for the last 2 of 3 results"
     assert judged(rule, [math.nan, math.nan, 5.0]) == [True, True, True]
 
 
@@ -84,7 +84,9 @@ def test_patient_waits_for_improvements_to_end() -> None:
     rule = patient(patience=3)
     assert judged(rule, [0.1, 0.2, 0.3, 0.3, 0.3]) == [True] * 5
     assert rule.assess_trial("t", [0.1, 0.2, 0.3, 0.3, 0.3, 0.2]) is BAD
-    assert rule.reason == "0.3 below the median 0.8 of 1 trial at step 6; no improvement for 3 results"
+    assert (
+        rule.reason == "0.3 is below the median 0.8 of 1 trial after 6 results; no improvement for 3 results"
+    )
 
 
 def test_patient_lets_a_plateau_be_that_the_rule_likes() -> None:
@@ -109,7 +111,7 @@ def test_patient_passes_every_result_and_end_to_the_rule() -> None:
         judged(other, [0.1, 0.9, 0.3])
         other.trial_end("t", True)
         assert other.assess_trial("next", [0.2, 0.2]) is BAD
-    assert alone.reason == "0.2 below the median 0.5 of 2 trials at step 2"
+    assert alone.reason == "0.2 is below the median 0.5 of 2 trials after 2 results"
     assert rule.reason == f"{alone.reason}; no improvement for 1 result"
 
 

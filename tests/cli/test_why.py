@@ -16,7 +16,10 @@ def experiment(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None
         trial_of(0, "SUCCEEDED", final=0.9, next_sequence=2),
         trial_of(1, "SUCCEEDED", final=0.5, next_sequence=2),
         trial_of(
-            2, "EARLY_STOPPED", reason="0.3 below the median 0.7 of 2 trials at step 1", next_sequence=2
+            2,
+            "EARLY_STOPPED",
+            reason="0.3 is below the median 0.7 of 2 trials after 2 results",
+            next_sequence=2,
         ),
         trial_of(3, "FAILED", reason="exit code 3", exit_code=3, kind="USER_ERROR", error="ValueError: 3"),
         trial_of(4, "FAILED", reason="exit code 3", exit_code=3, kind="USER_ERROR", error="ValueError: 4"),
@@ -42,9 +45,10 @@ def lines(call: Callable[..., Any], trial: int) -> list[str]:
 def test_why_of_a_stopped_trial_compares_it_at_its_step(call: Callable[..., Any]) -> None:
     said = lines(call, 2)
     assert said[0] == "trial 2 (T0002): it was stopped early"
-    assert "0.3 below the median 0.7 of 2 trials at step 1" in said
+    assert "0.3 is below the median 0.7 of 2 trials after 2 results" in said
+    assert "The last of its 2 intermediate results was 0.3." in said
     assert (
-        "At result 1 it had 0.3; of the 2 other trials that got there, 1 had a better one, the best 0.8."
+        "After 2 results it had 0.3; of the 2 other trials that got there, 1 had a better one, the best 0.8."
         in said
     )
 

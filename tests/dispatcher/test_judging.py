@@ -113,7 +113,7 @@ def reasons(assessor: Any) -> list[str]:
 
 
 def test_assessor_without_an_attribute_for_the_reason_gets_the_usual_one():
-    assert reasons(Slotted()) == ["Slotted found it bad at step 0"]
+    assert reasons(Slotted()) == ["Slotted found it bad after 1 result"]
 
 
 def test_reason_may_be_computed():

@@ -434,7 +434,7 @@ def test_reason_is_made_up_when_the_assessor_gives_none(host):
 
     judge.assess_trial = silent  # type: ignore[method-assign]
     one.metric("b", 0, 0.9)
-    assert one.expect(CommandType.KillTrialJob)["reason"] == "Judge found it bad at step 0"
+    assert one.expect(CommandType.KillTrialJob)["reason"] == "Judge found it bad after 1 result"
 
 
 def test_kill_is_a_bare_id_for_another_manager(host):

@@ -76,7 +76,7 @@ def test_ends_of_trials_in_sentences(made: MadeExperiment) -> None:
     made.commit(
         a_trial(0, value=0.5),
         a_trial(1, "FAILED", reason="exit code 3: no data", error="no data", exit_code=3, attempt=2),
-        a_trial(2, "EARLY_STOPPED", reason="0.1 below the median 0.5 of 3 trials at step 2"),
+        a_trial(2, "EARLY_STOPPED", reason="0.1 is below the median 0.5 of 3 trials after 2 results"),
         a_trial(3, "WAITING", start_time=None),
         a_trial(4, "FAILED", reason="killed by SIGKILL", exit_code=-9),
     )
@@ -85,6 +85,6 @@ def test_ends_of_trials_in_sentences(made: MadeExperiment) -> None:
     assert found[0].sentence == "Its result is 0.5: the best of 1."
     assert (found[1].sentence, found[1].notes) == ("exit code 3: no data", ("USER_ERROR, 2 attempts",))
     assert found[2].title == "It was stopped early"
-    assert found[2].sentence == "0.1 below the median 0.5 of 3 trials at step 2"
+    assert found[2].sentence == "0.1 is below the median 0.5 of 3 trials after 2 results"
     assert found[3].sentence == "The experiment is not running."
     assert found[4].notes == ("USER_ERROR",)

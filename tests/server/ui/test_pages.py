@@ -147,7 +147,7 @@ def _trial(number: int, *, one: bool = False) -> Any:
             number, "FAILED", parameters=parameters, reason="KeyError: 'lr'", error="KeyError: 'lr'"
         )
     if number == 4:
-        reason = "0.4 below the median 0.6 of 12 trials at step 4"
+        reason = "0.4 is below the median 0.6 of 12 trials after 4 results"
         return a_trial(number, "EARLY_STOPPED", parameters=parameters, reason=reason)
     # The front: trials 20, 27 and 29. The second is the knee.
     value = {"default": number / 30, "seconds": 10.0 if number == 20 else float(30 - number % 7)}
