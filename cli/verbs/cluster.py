@@ -83,11 +83,12 @@ def status(as_json: bool) -> None:
 
     found = Cluster.current()
     if found is None:
-        say(as_json, {"address": None, "hosts": {}}, _NONE)
+        say(as_json, {"address": None, "hosts": [], "states": {}}, _NONE)
         return
     states = cluster_status(found)
     lines = (f"  {host}  {state}" for host, state in states.items())
-    say(as_json, {"address": found.address, "hosts": states}, f"a Ray cluster at {found.address}", *lines)
+    shown = {"address": found.address, "hosts": list(states), "states": states}
+    say(as_json, shown, f"a Ray cluster at {found.address}", *lines)
 
 
 @verb("down", "pitchpipe cluster down")

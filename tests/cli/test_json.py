@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from pitchpipe.cli.app import pitchpipe
 
 # They print text or bytes for people, until they are left; `export` writes JSON without it.
 WITHOUT = {"top", "ui", "mcp", "completion", "export", "trial log"}
+CLI = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
 def verbs(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -35,6 +37,31 @@ def test_every_verb_has_the_option() -> None:
         if not any("--json" in parameter.opts for parameter in command.params)
     }
     assert lacking == WITHOUT
+
+
+def documented() -> dict[str, str]:
+    """Return what docs/cli.md says that each verb prints."""
+    table = CLI.read_text().partition("\n### JSON\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", table, re.MULTILINE)
+    return {name: text for names, text in rows for name in re.findall(r"`(.*?)`", names)}
+
+
+def test_manual_says_what_every_verb_prints() -> None:
+    assert set(documented()) == {name for name, _ in verbs(pitchpipe)} - WITHOUT
+
+
+def test_manual_names_the_fields_of_the_list(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    objectives = [{"name": "a", "direction": "maximize"}, {"name": "ms", "direction": "minimize"}]
+    stored(objectives=objectives).write("e", [trial_of(0, "SUCCEEDED", None, {"a": 1.0, "ms": 2.0})])
+    (shown,) = json.loads(call("list", "--json").out)
+    assert {name for name in shown if f"`{name}`" not in documented()["list"]} == set()
+
+
+def test_cluster_verbs_name_the_hosts_alike(call: Callable[..., Any]) -> None:
+    found = [json.loads(call("cluster", verb, "--json").out) for verb in ("status", "down")]
+    assert [(one["address"], one["hosts"]) for one in found] == [(None, []), (None, [])]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_cluster_is_started_used_and_ended(server: SshServer, call: Call, tmp_pa
     assert Path(token_path_of(found.address) or "").stat().st_mode & 0o777 == 0o600
 
     status = call("cluster", "status", "--json")
-    assert json.loads(status.stdout)["hosts"] == {"ada": "running", "bob": "running"}
+    assert json.loads(status.stdout)["states"] == {"ada": "running", "bob": "running"}
     again = call("cluster", "up", "--hosts", "ada", "--ssh", server.command)
     assert (again.returncode, again.stdout) == (1, "")
     assert "there is a cluster already" in again.stderr
