@@ -18,6 +18,7 @@ from .failures import FAILED, USAGE, Failure
 from .finding import chosen_experiment
 from .nnictl import REPLACED, WITHOUT_EQUIVALENT, translated
 from .nnictl_algo import ALGO
+from .verb import WholeNumber
 
 __all__ = ["help_lines", "main", "of_nnictl"]
 
@@ -108,10 +109,8 @@ _DIRECTORY = click.option(
 @click.command("nnictl trial ls")
 @_NAME
 @_DIRECTORY
-@click.option(
-    "--head", type=click.IntRange(min=1), help="Only the succeeded trials with the highest results."
-)
-@click.option("--tail", type=click.IntRange(min=1), help="Only the succeeded trials with the lowest results.")
+@click.option("--head", type=WholeNumber(min=1), help="Only the succeeded trials with the highest results.")
+@click.option("--tail", type=WholeNumber(min=1), help="Only the succeeded trials with the lowest results.")
 def trial_ls(name: str | None, directory: Path | None, head: int | None, tail: int | None) -> None:
     """Print the trials as a JSON array, as NNI does."""
     folder = chosen_experiment(name, None, directory)

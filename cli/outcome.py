@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..runner import ExperimentStatus
+from ..runner import ExperimentStatus, fingerprint
 from ..server import read_health
 from ..store import ExperimentFolder, default_directory
 from ..store.reading import (
@@ -18,6 +18,7 @@ from ..store.reading import (
     closest_text,
     counts_text,
     duration_text,
+    ending_text,
     experiment_text,
     flat,
     front_lines,
@@ -197,7 +198,7 @@ def _named(trial: Mapping[str, Any]) -> str:
 
 def _why_none(summary: Summary) -> str:
     if summary["closest"] is not None:
-        return closest_text(summary["closest"])
+        return closest_text(summary["closest"], summary["status"])
     return "no trial has succeeded" if summary["trials"] else "there are no trials"
 
 
@@ -239,7 +240,7 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         verb = "trial log" if failure.has_output and prints else "trial show"
         example = command_for(view.folder, verb, str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
-        yield f"{times} failed{facts}: {failure} ({example})"
+        yield f"{times} failed{facts}{_such_as(group, failure)}: {failure} ({example})"
         if "\n".join(failure.lines) not in summary["error"]:  # which the experiment's own error may contain
             yield from (f"  {line}" for line in failure.lines)
         if hint := hint_text(str(failure)):
@@ -249,6 +250,12 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         example = command_for(view.folder, "trials", "--status FAILED")
         yield f"{more} more trials failed in {len(groups) - _MAX_KINDS} other ways ({example})"
     yield from view.failure_regions()
+
+
+def _such_as(group: FailureGroup, failure: FailedTrial) -> str:
+    """Return what to say before the reason of the first of several trials, if it has numbers of its own."""
+    text = str(failure).replace(ending_text(group.exit_code) or "\0", "")
+    return ", such as" if group.count > 1 and fingerprint(text) != text else ""
 
 
 def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:

@@ -114,7 +114,9 @@ class ProgressMeter:
             counts=counts,
             total=config.max_trial_number,
             best=tuple(Best.of(trial, names, _repeats(runner, trial)) for trial in runner.best.front[:5]),
-            closest="" if runner.best.closest is None else closest_text(runner.best.closest.sequence_id),
+            closest=""
+            if runner.best.closest is None
+            else closest_text(runner.best.closest.sequence_id, runner.status),
             failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
             waiting_for=_waiting_for(runner),
             warnings=tuple(self._manager.warnings()),

@@ -11,6 +11,7 @@ import click
 __all__ = [
     "FILE",
     "Verb",
+    "WholeNumber",
     "best_by_option",
     "complete_experiment",
     "config_options",
@@ -27,6 +28,19 @@ __all__ = [
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+class WholeNumber(click.IntRange):
+    """A whole number within bounds; a wrong one is said in a sentence."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            bounds = f"of at least {self.min}" if self.max is None else f"from {self.min} to {self.max}"
+            self.fail(f"'{value}' is not a whole number {bounds}", param, ctx)
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,7 +149,7 @@ def say(as_json: bool, found: Mapping[str, Any], *lines: str) -> None:
 
 def limit_options(function: Any) -> Any:
     """Add `--max-trial-number`, `--max-experiment-duration` and `--trial-concurrency`."""
-    count = click.IntRange(min=1)
+    count = WholeNumber(min=1)
     for option in (
         click.option("--trial-concurrency", type=count, metavar="N", help="New limit: N trials at a time."),
         click.option(

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..server import ending_of
-from ..store.reading import ExperimentView, number_text
+from ..store.reading import ExperimentView, Follow, number_text
+from .outcome import command_for
 
 __all__ = ["why_lines"]
+
+_PRINTED = ("stdout", "stderr")
+_LINES = 5
 
 
 def why_lines(view: ExperimentView, sequence_id: int) -> Iterator[str]:
@@ -22,6 +26,20 @@ def why_lines(view: ExperimentView, sequence_id: int) -> Iterator[str]:
     if ending.error:
         yield "error"
         yield from (f"  {line}" for line in ending.error.splitlines())
+    if trial["status"] == "FAILED":
+        yield from _output_lines(view, sequence_id, is_shown=not ending.error)
+
+
+def _output_lines(view: ExperimentView, number: int, *, is_shown: bool) -> Iterator[str]:
+    """Yield the end of what a trial printed, if it `is_shown`, and where all of it is."""
+    printed = [file.name for file in view.trial_logs(number) if file.name in _PRINTED and file.size]
+    for name in printed if is_shown else ():
+        yield f"the end of its {name}"
+        yield from (
+            f"  {line}" for line in view.trial_log(number, name, Follow(lines=_LINES)).text.splitlines()
+        )
+    if printed:
+        yield f"all that it printed: {command_for(view.folder, 'trial log', str(number))}"
 
 
 def _beside_others(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:

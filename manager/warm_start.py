@@ -119,7 +119,9 @@ class _Fitting:
     def _note(self, results: Sequence[EarlierResult], reasons: Counter[str]) -> str:
         """Return what was used and what was left out."""
         parts = [f"{len(results) - reasons.total()} of {len(results)} results fit this search space"]
-        parts += [f"{count} {reason}" for reason, count in reasons.most_common()]
+        parts += [
+            f"{count} {_of_one(reason) if count == 1 else reason}" for reason, count in reasons.most_common()
+        ]
         named = {name.removesuffix("._name") for result in results for name in result.parameters}
         if unknown := named - {parameter.path for parameter in self.space.parameters}:
             parts.append(f"ignored, because this space does not have them: {', '.join(sorted(unknown))}")
@@ -153,6 +155,16 @@ class _Fitting:
             return found
         options = {str(option): option for option in parameter.options}
         return found if not unit_map(parameter).fault(found) else options.get(str(found), found)
+
+
+def _of_one(reason: str) -> str:
+    """Return a reason in the singular.
+
+    >>> _of_one("have no value for lr"), _of_one("violate a < b")
+    ('has no value for lr', 'violates a < b')
+    """
+    verb, _, rest = reason.partition(" ")
+    return f"{'has' if verb == 'have' else f'{verb}s'} {rest}"
 
 
 def _put(point: dict[str, Any], parameter: Parameter, value: Any) -> None:

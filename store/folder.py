@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import socket
 import time
@@ -18,8 +19,11 @@ from typing import Any
 import psutil
 from filelock import FileLock, Timeout
 
+from ..runner import ExperimentStatus
 from ..trial_agent import sync, sync_tree
 from .clock import clock_jump, clock_mark
+from .errors import StoreError
+from .store import Store
 
 __all__ = ["ExperimentFolder", "FolderError", "ManagerInfo", "default_directory", "new_experiment_id"]
 
@@ -122,6 +126,20 @@ class ExperimentFolder:
                 f" pitchpipe.Search(folder='{self.path}') in Python"
             )
 
+    def _or_delete(self) -> str:
+        """Return how to delete this folder; empty while an experiment in it may run, for then `delete` refuses."""
+        if not self.database.is_file():
+            return ", or delete the folder"
+        try:
+            store = Store.view(self.database)
+        except StoreError:
+            return ""
+        try:
+            is_over = ExperimentStatus(store.experiment().status).is_final
+        finally:
+            store.close()
+        return f", or delete that one: pitchpipe delete {shlex.quote(str(self.path))}" if is_over else ""
+
     def trial(self, sequence_id: int) -> Path:
         """Return the folder of one trial; it exists only if the trial has something to keep."""
         return self.path / "trials" / str(sequence_id)
@@ -139,7 +157,7 @@ class ExperimentFolder:
             (folder.path / "checkpoint").mkdir()
         except FileExistsError:
             raise FolderError(
-                f"{folder.path} exists already: choose another --experiment-id, or delete the folder"
+                f"{folder.path} exists already: choose another --experiment-id{folder._or_delete()}"
             ) from None
         except OSError as error:
             raise FolderError(f"{folder.path} cannot be made: {error.strerror}") from error

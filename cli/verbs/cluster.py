@@ -9,7 +9,7 @@ import click
 
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
-from ..verb import json_option, say, verb
+from ..verb import WholeNumber, json_option, say, verb
 
 __all__ = ["cluster", "down", "status", "up"]
 
@@ -46,7 +46,7 @@ def cluster() -> None:
     "--hosts", required=True, metavar="A,B,...", help="The machines, as ssh knows them; the head first."
 )
 @click.option(
-    "--port", type=click.IntRange(1, 65535), default=6379, show_default=True, help="The port of the head."
+    "--port", type=WholeNumber(1, 65535), default=6379, show_default=True, help="The port of the head."
 )
 @click.option("--python", metavar="PATH", help="Python with Pitchpipe there.  [default: this path]")
 @click.option(

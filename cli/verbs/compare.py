@@ -58,9 +58,11 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
         return
     head = ("", *(side.summary["id"] for side in sides))
     print_table(head, [*_facts(sides), *_curve_rows(sides)])
+    if any(len(side.summary["objectives"]) > 1 for side in sides):
+        click.echo(f"compared by the first objective, {sides[0].objective['name']}, alone", err=True)
     if differing:
         click.echo("\nwhat differs")
-        print_table(head, [(name, *map(_shown, values)) for name, values in differing.items()])
+        print_table(head, [(name, *map(_setting, values)) for name, values in differing.items()])
 
 
 def _read(folder: ExperimentFolder) -> _Side:
@@ -82,12 +84,17 @@ def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
 
 
 def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
+    objective = sides[0].objective
+    best = "best" if objective["name"] == "default" else f"best {objective['name']}"
     return [
         ("status", *(experiment_text(side.summary["status"]) for side in sides)),
         ("trials", *(str(side.summary["trials"]) for side in sides)),
         ("succeeded", *(str(len(side.curve)) for side in sides)),
         ("ran for", *(duration_text(side.summary["run_time"]) for side in sides)),
-        (f"best ({sides[0].objective['direction']})", *(_shown(side.best) for side in sides)),
+        (
+            f"{best} ({objective['direction']})",
+            *(_shown(side.best) for side in sides),
+        ),
     ]
 
 
@@ -137,3 +144,19 @@ def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str
 
 def _shown(value: Any) -> str:
     return "-" if value is None else number_text(value)
+
+
+def _setting(value: Any) -> str:
+    """Return a setting as the config has it; one objective after the other.
+
+    >>> _setting([{"name": "ms", "direction": "minimize"}, {"name": "mb", "constraint": "<= 9"}]), _setting([1, 2])
+    ('ms minimize, mb <= 9', '1, 2')
+    """
+    if not isinstance(value, list):
+        return _shown(value)
+    return ", ".join(
+        " ".join(_shown(inner) for inner in one.values() if inner is not None)
+        if isinstance(one, dict)
+        else _shown(one)
+        for one in value
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -16,13 +17,14 @@ from ...store import ExperimentFolder
 from ...store.reading import ExperimentView
 from ..failures import FAILED, Failure
 from ..finding import chosen_trial, split_names
-from ..verb import trial_options, verb
+from ..verb import WholeNumber, trial_options, verb
 
 __all__ = ["log"]
 
 _CHUNK = 1 << 16
 # There is no notification when files on other nodes grow, so they are polled.
 _LOOK_EVERY = 0.2
+_OUTPUT = re.compile(r"std(out|err)(-rank\d+)?")
 
 
 @verb("log", "pitchpipe trial log 17", "pitchpipe trial log k3x9a2bq 17 --follow")
@@ -30,9 +32,7 @@ _LOOK_EVERY = 0.2
 @click.option("--follow", "-f", is_flag=True, help="Continue until the trial ends.")
 @click.option("--stderr", "only", flag_value="stderr", help="Only what it wrote to stderr.")
 @click.option("--stdout", "only", flag_value="stdout", help="Only what it wrote to stdout.")
-@click.option(
-    "--rank", type=click.IntRange(0), default=0, help="Of several processes, the one with this rank."
-)
+@click.option("--rank", type=WholeNumber(0), default=0, help="Of several processes, the one with this rank.")
 def log(
     names: tuple[str, ...],
     experiment_id: str | None,
@@ -51,6 +51,8 @@ def log(
     which = f"trial {found['sequence_id']} ({trial_id})"
     runs = found["status"] == "RUNNING" and folder.manager() is not None
     if not follow and not runs and not any((here / name).exists() for name in wanted):
+        if rank and (ranks := _ranks(here)):
+            raise Failure(f"{which} has no output of rank {rank}: it has {ranks}", FAILED)
         # Trials of NNI's experiments stay where they are.
         elsewhere = (
             f"this is {summary['reason']}"
@@ -67,6 +69,17 @@ def log(
         if not any(tail.copied for tail in tails):
             where = f" to {only}" if only else ""
             click.echo(f"{which} has printed nothing{where}", err=True)
+
+
+def _ranks(here: Path) -> str:
+    """Return the ranks whose output is in the folder of a trial, in words; empty if there is none."""
+    numbers = {name.partition("-rank")[2] or "0" for name in _names(here) if _OUTPUT.fullmatch(name)}
+    *others, last = sorted(numbers, key=int) or [""]
+    return f"ranks {', '.join(others)} and {last}" if others else last and f"rank {last}"
+
+
+def _names(here: Path) -> list[str]:
+    return [path.name for path in here.iterdir()] if here.is_dir() else []
 
 
 def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: bool) -> None:

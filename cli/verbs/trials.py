@@ -24,7 +24,7 @@ from ...store.reading import (
 from ..failures import Failure
 from ..finding import chosen_experiment
 from ..table import print_table
-from ..verb import experiment_options, verb
+from ..verb import WholeNumber, experiment_options, verb
 
 __all__ = ["trials"]
 
@@ -61,7 +61,7 @@ _END_WORDS = {
 )  # fmt: skip
 @click.option(
     "--limit",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     default=100,
     show_default=True,
     help="Show at most this many (0 = all).",
@@ -100,7 +100,7 @@ def trials(
         names, objective = view.metric_names(), view.objectives()[0]
         if families:
             found = _families(view, sort, statuses, objective)
-            shown, total = _portion(found, sort, limit), len(found)
+            shown, total, everything = _portion(found, sort, limit), len(found), len(view.families())
         else:
             try:
                 conditions = [] if where is None else Condition.parse_all(where)
@@ -109,10 +109,14 @@ def trials(
                 raise Failure(f"--where: {error}") from error
             # By number, the newest are the ones to see; in every other order, the first.
             shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
+            everything = total or view.trials(TrialQuery(limit=0)).total
         results = view.results() if as_json else {}
     if as_json:
         listed = [trial_object(trial, [*results.get(trial["sequence_id"], {}).values()]) for trial in shown]
         click.echo(to_json(listed).decode())
+        return
+    if not shown and everything:
+        click.echo(f"none of {everything} {'families' if families else 'trials'} matches")
         return
     is_repeated = any(trial["family"] is not None for trial in shown)
     columns = names if len(names) > 1 else ("result",)

@@ -59,10 +59,13 @@ def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:
 def _extend(store: Store, extension: Extension) -> None:
     row = store.experiment()
     config = ExperimentConfig.from_canonical(row.config).model_copy(update=extension.changes())
+    made, number = sum(store.counts().values()), extension.max_trial_number
+    if row.status != ExperimentStatus.DONE and number is not None and number < made:
+        raise ExtensionError(f"{made} trials are made already: max_trial_number must be at least {made}")
     if row.status != ExperimentStatus.DONE:
         store.set_config(config.canonical())
         return
-    if (why := _why_done(config, sum(store.counts().values()), row.run_time)) is not None:
+    if (why := _why_done(config, made, row.run_time)) is not None:
         raise ExtensionError(why)
     store.set_config(config.canonical())
     store.set_status(ExperimentStatus.STOPPED.value, "extended, and not yet resumed")

@@ -147,7 +147,7 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: Experimen
         )
     pairs += _front(view.front(), len(table.objectives))
     if summary["closest"] is not None:
-        pairs.append(("Best trial", closest_text(summary["closest"])))
+        pairs.append(("Best trial", closest_text(summary["closest"], summary["status"])))
     if gain := gain_text(summary):
         pairs.append(("Defaults", gain))
     for line in closeness_lines(view.closest_to_defaults()):

@@ -190,17 +190,19 @@ class ExperimentView:
         return page
 
     def _check_parameters(self, query: TrialQuery) -> None:
-        """Raise `QueryError` for a condition on a parameter that no trial has, but whose name is like that of one."""
+        """Raise `QueryError` for a condition on a parameter that neither the search space nor any trial has."""
         shown = read_trials(self.database, TrialQuery()).trials
         known = {name.partition(".")[0] for trial in shown for name in flat(trial["parameters"])}
+        known |= set(self.config().get("searchSpace") or ())
         for name in query.parameters:
             outer = name.partition(".")[0]
-            alike = get_close_matches(outer, known, n=1)
-            if outer in known or not alike:
+            if outer in known or not known:
                 continue
             exists = TrialQuery(conditions=[Condition(f"parameters.{outer}", "!=", None)], limit=0)
             if not read_trials(self.database, exists).total:
-                raise QueryError(f"no trial has a parameter '{outer}': did you mean {alike[0]}?")
+                alike = get_close_matches(outer, known, n=1)
+                hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(sorted(known))}"
+                raise QueryError(f"no trial has a parameter '{outer}': {hint}")
 
     def trial(self, name: int | str) -> dict[str, Any]:
         """Return all about one trial, by its number or id; raise `LookupError` if there is none."""

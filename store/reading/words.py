@@ -208,13 +208,14 @@ def flat(value: object, name: str = "") -> dict[str, Any]:
     return found
 
 
-def closest_text(sequence_id: int) -> str:
-    """Return a sentence for an experiment in which no trial keeps the limits of the objectives.
+def closest_text(sequence_id: int, status: str) -> str:
+    """Return a sentence for an experiment, with its status, in which no trial keeps the limits of the objectives.
 
-    >>> closest_text(7)
-    'no trial keeps the limits yet (closest: trial 7)'
+    >>> closest_text(7, "RUNNING"), closest_text(7, "DONE")
+    ('no trial keeps the limits yet (closest: trial 7)', 'no trial keeps the limits (closest: trial 7)')
     """
-    return f"no trial keeps the limits yet (closest: trial {sequence_id})"
+    yet = "" if status == "DONE" else " yet"
+    return f"no trial keeps the limits{yet} (closest: trial {sequence_id})"
 
 
 def front_lines(front: Mapping[str, Any]) -> Iterator[str]:

@@ -44,6 +44,19 @@ def test_compare_prints_one_column_an_experiment(call: Callable[..., Any]) -> No
     assert ["tuner.name", "TPE", "Random"] in [line.split() for line in lines]
 
 
+def test_compare_of_several_objectives_says_by_which(
+    call: Callable[..., Any], stored: Callable[..., Any], trial_of: Callable[..., Any]
+) -> None:
+    loss, size = {"name": "loss", "direction": "minimize"}, {"name": "mb", "direction": "minimize"}
+    stored(objectives=[loss, size]).write("a", [trial_of(0, "SUCCEEDED", None, {"loss": 0.5, "mb": 3.0})])
+    stored(objectives=[loss]).write("b", [])
+    called = call("compare", "a", "b")
+    lines = [line.split("  ") for line in called.out.splitlines()]
+    assert "compared by the first objective, loss, alone" in called.err
+    assert ["best loss (minimize)", "0.5"] in [line[:2] for line in lines]
+    assert ["objectives", "loss minimize, mb minimize", "loss minimize"] in lines
+
+
 def test_compare_minimizes_where_the_objective_does(
     call: Callable[..., Any], stored: Callable[..., Any], trial_of: Callable[..., Any]
 ) -> None:

@@ -262,7 +262,7 @@ def test_trial_closest_to_the_limits_is_not_called_best(
         "far", [trial_of(n, "SUCCEEDED", None, final) for n, final in enumerate(finals)]
     )
     lines = call("status", "far").out.splitlines()
-    assert "best: none, no trial keeps the limits yet (closest: trial 1)" in lines
+    assert "best: none, no trial keeps the limits (closest: trial 1)" in lines
     assert "limits: ms <= 20; 2 trials violate them" in lines
     found = json.loads(call("status", "far", "--json").out)
     assert (found["best"], found["front"]["closest"]) == (None, 1)
@@ -335,6 +335,9 @@ def test_trials_are_sorted_filtered_and_limited(
     [
         (["--where", "lr"], "--where: 'lr' is not a condition: write FIELD < VALUE"),
         (["--where", "lr < 1"], "--where: "),
+        (["--where", "parameters.width < 1"], "no trial has a parameter 'width': there are "),
+        (["--limit", "-1"], "'-1' is not a whole number of at least 0"),
+        (["--limit", "many"], "'many' is not a whole number of at least 0"),
         (["--families", "--json"], "--families lists configurations: give it without --where and --json"),
     ],
 )
@@ -342,6 +345,58 @@ def test_trials_are_sorted_filtered_and_limited(
 def test_trials_refuses_what_it_cannot_select(words: list[str], why: str, call: Callable[..., Any]) -> None:
     called = call("trials", "first", *words)
     assert (called.code, why in called.err) == (2, True), called.err
+
+
+@pytest.mark.usefixtures("three")
+def test_filter_without_a_hit_says_of_how_many(call: Callable[..., Any]) -> None:
+    assert call("trials", "first", "--where", "value > 1e9").out == "none of 3 trials matches\n"
+    assert json.loads(call("trials", "first", "--where", "value > 1e9", "--json").out) == []
+
+
+def test_list_of_a_folder_that_does_not_exist_is_refused(tmp_path: Path, call: Callable[..., Any]) -> None:
+    for words in ([], ["--json"]):
+        called = call("list", "--dir", tmp_path / "none", *words)
+        assert (called.code, called.out) == (2, "")
+        assert called.err == f"error: there is no folder {tmp_path / 'none'}\n"
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (
+            ["CUDA out of memory at width 55", "CUDA out of memory at width 302"],
+            ", such as: CUDA out of memory at width 55",
+        ),
+        (["exit code 3", "exit code 3"], ": exit code 3"),
+    ],
+)
+def test_reason_with_its_own_numbers_is_one_of_several(
+    reasons: list[str],
+    said: str,
+    stored: Callable[..., Any],
+    trial_of: Callable[..., Any],
+    call: Callable[..., Any],
+) -> None:
+    trials = [
+        trial_of(n, "FAILED", reason=reason, kind="OOM", exit_code=3) for n, reason in enumerate(reasons)
+    ]
+    stored().write("e", trials)
+    assert "2 trials failed (OOM" in (out := call("status", "e").out)
+    assert f"){said} (" in out
+
+
+def test_trial_log_names_the_ranks_that_there_are(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    folder = stored().write("e", [trial_of(0, "SUCCEEDED", final=0.5)])
+    folder.trial(0).mkdir(parents=True)
+    for name in ("stdout", "stderr", "stdout-rank1", "reports-1-ab.jsonl"):
+        (folder.trial(0) / name).touch()
+    refused = call("trial", "log", "e", 0, "--rank", 5)
+    assert (refused.code, refused.err) == (
+        1,
+        "error: trial 0 (T0000) has no output of rank 5: it has ranks 0 and 1\n",
+    )
 
 
 def test_best_trials_keep_the_limits(
@@ -435,7 +490,7 @@ def test_failures_that_differ_in_numbers_only_are_summed_up(
     assert [line for line in lines if "failed" in line or "again" in line] == [
         "trials: 3 of 10 (3 failed)",
         "run again: 3 INFRA attempts",
-        "2 trials failed (KILLED): killed by SIGSEGV: at 0x0 (pitchpipe trial log first 0)",
+        "2 trials failed (KILLED), such as: killed by SIGSEGV: at 0x0 (pitchpipe trial log first 0)",
         "trial 2 failed (INFRA, 4 attempts): its agent is gone (pitchpipe trial show first 2)",
     ]
 

@@ -169,8 +169,13 @@ def test_a_folder_that_is_taken_is_a_sentence(
     called = call("run", config, "--experiment-id", "mine")
     assert (called.code, called.out) == (2, "")
     assert called.err == (
-        f"error: {folder.path} exists already: choose another --experiment-id, or delete the folder\n"
+        f"error: {folder.path} exists already: choose another --experiment-id,"
+        f" or delete that one: pitchpipe delete {folder.path}\n"
     )
+    assert call("delete", folder.path, "--yes").code == 0
+    running = stored(status="RUNNING").write("mine", [])
+    called = call("run", config, "--experiment-id", "mine")
+    assert called.err == f"error: {running.path} exists already: choose another --experiment-id\n"
 
 
 @pytest.mark.parametrize("experiment_id", ["../out", "a b", "x" * 33])

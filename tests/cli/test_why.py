@@ -104,6 +104,20 @@ def test_why_with_several_objectives_names_each_and_the_place_by_the_front(
     assert lines(call, 3)[2] == place.format("trials 0, 1 are")
 
 
+def test_why_of_an_exit_code_shows_the_end_of_the_output(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    failed = trial_of(0, "FAILED", reason="exit code 3", exit_code=3, kind="USER_ERROR")
+    folder = stored().write("explained", [failed])
+    files = folder.trial(0)
+    files.mkdir(parents=True)
+    (files / "stdout").write_text("".join(f"line {number}\n" for number in range(9)))
+    (files / "stderr").touch()
+    said = lines(call, 0)
+    assert said[-7:-1] == ["the end of its stdout", *(f"line {number}" for number in range(4, 9))]
+    assert said[-1] == "all that it printed: pitchpipe trial log explained 0"
+
+
 def test_why_of_an_overdue_trial_names_the_field_to_raise(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:

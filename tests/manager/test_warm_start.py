@@ -134,17 +134,17 @@ def test_results_that_do_not_fit_are_counted_by_reason(tmp_path: Path) -> None:
     (note,) = found.notes
     assert note.startswith(f"warm start from {source}: 1 of 5 results fit this search space; ")
     assert set(note.partition("; ")[2].split("; ")) == {
-        "1 have a value of layer.kernel that this space does not have",
-        "1 have a value of lr that this space does not have",
-        "1 have no value for units",
-        "1 have a value of units that this space does not have",
+        "1 has a value of layer.kernel that this space does not have",
+        "1 has a value of lr that this space does not have",
+        "1 has no value for units",
+        "1 has a value of units that this space does not have",
         "ignored, because this space does not have them: momentum",
     }
 
 
 def test_defaults_fill_in_what_a_source_lacks(tmp_path: Path) -> None:
     source = table(tmp_path / "old.csv", {"lr": 0.3, "value": 1})
-    assert "1 have no value for units" in read(tmp_path, source).notes[0]
+    assert "1 has no value for units" in read(tmp_path, source).notes[0]
     (point,) = read(tmp_path, source, defaults=row_point(0.9)).points
     assert point == row_point(0.3)
 
@@ -153,7 +153,7 @@ def test_constraints_hold_for_earlier_points_too(tmp_path: Path) -> None:
     source = table(tmp_path / "old.csv", row(0.3, 1), row(0.7, 2))
     found = read(tmp_path, source, constraints=["lr > 0.5"])
     assert [point["lr"] for point in found.points] == [0.7]
-    assert "1 violate lr > 0.5" in found.notes[0]
+    assert "1 violates lr > 0.5" in found.notes[0]
 
 
 def test_only_a_tuner_that_models_sources_gets_their_results(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.store import NoRoomError, Store, StoreError
 
 from ...runner.invariants import broken_invariants
+from ...server.made_stores import MadeExperiment, a_trial
 from ..test_exact_resume import CopyingStore, manager_of, run, story
 
 # Proposes from the last search space, and how many results were imported.
@@ -529,8 +530,18 @@ def test_space_that_the_tuner_refuses_never_reaches_it(
     assert running(ask).kind == "invalid"
 
 
+def test_limit_below_the_trials_that_are_made_is_refused_without_a_manager(tmp_path: Path) -> None:
+    made = MadeExperiment(tmp_path / "e", status="STOPPED")
+    made.commit(a_trial(0, value=0.5), a_trial(1, value=0.5))
+    made.store.close()
+    with pytest.raises(ControlError, match="2 trials are made already: max_trial_number must be at least 2"):
+        change_experiment(made.folder, {"max_trial_number": 1})
+    assert change_experiment(made.folder, {"max_trial_number": 2})["max_trial_number"] == 2
+
+
 def test_experiment_without_a_manager_gets_new_limits_for_its_next_run(tmp_path: Path) -> None:
     manager = made_with_random(tmp_path)
+    manager.folder.function_file.touch()  # as of an experiment that runs its own trials
     run(manager)
     assert change_experiment(manager.folder, {"max_trial_number": 6})["max_trial_number"] == 6
     assert in_store(tmp_path)[1]["maxTrialNumber"] == 6
