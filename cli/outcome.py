@@ -29,6 +29,7 @@ from ..store.reading import (
     parameters_text,
     repeats_text,
     value_text,
+    values_text,
 )
 from .table import aligned
 
@@ -207,9 +208,7 @@ def _metrics(summary: Summary) -> list[str]:
 
 
 def _values(summary: Summary, trial: Mapping[str, Any]) -> str:
-    names = _metrics(summary)
-    texts = [value_text(trial, name) for name in names]
-    return texts[0] if len(names) == 1 else ", ".join(map(" ".join, zip(names, texts, strict=True)))
+    return values_text(trial, _metrics(summary))
 
 
 def _trials(summary: Summary) -> str:

@@ -18,7 +18,7 @@ from ..store.reading import (
     repeat_text,
     repeats_text,
     result_text,
-    value_text,
+    values_text,
 )
 
 __all__ = ["Ending", "ending_of", "facts_of"]
@@ -68,10 +68,10 @@ def _success(trial: dict[str, Any], view: ExperimentView) -> str:
     """Return a sentence with the result and its rank, or with the value of each of several metrics."""
     names = view.metric_names()
     if len(names) > 1 and all(name in trial["values"] for name in names):
-        return f"Its results are {', '.join(f'{name} {value_text(trial, name)}' for name in names)}."
+        return f"Its results are {values_text(trial, names)}."
     result = "" if trial["final"] is None else _result(trial["final"])
     rank = _rank_text(trial["sequence_id"], view, "") if trial["family"] is None and len(names) == 1 else ""
-    return f"Its result is {result}{rank}."
+    return f"Its result is {result}: {rank}." if rank else f"Its result is {result}."
 
 
 def _family_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
@@ -80,14 +80,11 @@ def _family_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
     if family is None:
         return
     names = [name for name in view.metric_names() if name in family["values"]]
-    means = ", ".join(
-        value_text(family, name) if len(names) == 1 else f"{name} {value_text(family, name)}"
-        for name in names
-    )
     number = family["sequence_id"]
     rank = _rank_text(number, view, " families") if len(names) == 1 else ""
-    mean = f": {repeats_text(family)} {means}{rank}" if names else ", which has no mean yet"
-    yield f"It is repeat {trial['repeat']} of family {number}{mean}."
+    means = f"{repeats_text(family)} {values_text(family, names)}" if names else "which has no mean yet"
+    placed = ", ".join(filter(None, (f"It is repeat {trial['repeat']} of family {number}", means, rank)))
+    yield f"{placed}."
 
 
 def _place_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
@@ -124,7 +121,7 @@ def _rank_text(number: int, view: ExperimentView, noun: str) -> str:
     ties = sum(other == value for other in results.values())
     rank = f"rank {better + 1}" if better else "the best"
     tied = f", tied with {ties} {'other' if ties == 1 else 'others'}" if ties else ""
-    return f": {rank} of {len(results) + 1}{noun}{tied}"
+    return f"{rank} of {len(results) + 1}{noun}{tied}"
 
 
 def _result(final: object) -> str:

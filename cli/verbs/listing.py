@@ -39,9 +39,9 @@ _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_experiments(directory: Path | None, running: bool, as_json: bool) -> None:
     """List the experiments of a directory, the newest first."""
-    if directory is not None and not directory.expanduser().is_dir():
-        raise Failure(f"there is no folder {directory}")
-    directory = experiments_directory(directory)
+    named, directory = directory, experiments_directory(directory)
+    if named is not None and not directory.is_dir():
+        click.echo(f"there is no folder {named}", err=True)
     folders = ExperimentFolder.all(directory)
     found = [_facts(folder) for folder in folders if not running or folder.manager() is not None]
     found.sort(key=lambda facts: facts.get("created") or 0.0, reverse=True)

@@ -95,7 +95,7 @@ def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> No
     from ..outcome import command_for
 
     with ExperimentView(folder) as view:
-        status = view.experiment()["status"]
+        status = view.summary()["status"]
         folder.refuse_search(view.config())
     again = command_for(folder, "resume", "--max-trial-number N")
     if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):

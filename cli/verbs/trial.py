@@ -24,7 +24,7 @@ from ...store.reading import (
     result_text,
     to_json,
     trial_object,
-    value_text,
+    values_text,
 )
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
@@ -156,9 +156,9 @@ def _facts(
 
 def _family_text(family: dict[str, Any]) -> str:
     """Return the trials of a family, and their mean."""
-    means = ", ".join(f"{name} {value_text(family, name)}" for name in family["values"])
+    means = values_text(family, list(family["values"])) if family["values"] else ""
     trials = ", ".join(map(str, family["repeats"]["trials"]))
-    return f"trials {trials}" + (f"; {repeats_text(family)}: {means}" if means else "")
+    return f"trials {trials}" + (f"; {repeats_text(family)} {means}" if means else "")
 
 
 def _intermediate(results: list[object]) -> str:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         repeats_text,
         result_text,
         value_text,
+        values_text,
     )
 
 _HOMES = {
@@ -64,7 +65,7 @@ _HOMES = {
     ".words": (
         "STATUS_WORDS closest_text counts_text duration_text experiment_text flat front_lines "
         "left_text length_text margin_text moment_text number_text parameters_text rate_text repeat_text "
-        "repeats_text result_text value_text"
+        "repeats_text result_text value_text values_text"
     ),
 }
 
@@ -118,6 +119,7 @@ __all__ = [
     "to_json",
     "trial_object",
     "value_text",
+    "values_text",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "repeats_text",
     "result_text",
     "value_text",
+    "values_text",
 ]
 
 STATUS_WORDS: Mapping[str, str] = MappingProxyType(
@@ -86,6 +87,16 @@ def value_text(trial: Mapping[str, Any], name: str) -> str:
     """
     interval = (trial.get("repeats") or {}).get("interval", {})
     return margin_text(trial["values"][name], interval.get(name))
+
+
+def values_text(trial: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the metrics of a trial or a family, each with its name if there are several.
+
+    >>> values_text({"values": {"ms": 2.5}}, ["ms"]), values_text({"values": {"ms": 2.5, "mb": 9.0}}, ["ms", "mb"])
+    ('2.5', 'ms 2.5, mb 9')
+    """
+    texts = [value_text(trial, name) for name in names]
+    return texts[0] if len(names) == 1 else ", ".join(map(" ".join, zip(names, texts, strict=True)))
 
 
 def repeats_text(trial: Mapping[str, Any]) -> str:

@@ -53,9 +53,9 @@ def test_single_repeat_names_its_family_and_is_never_ranked_among_means(
 ) -> None:
     shown = call("trial", "show", "e", 3).out.splitlines()
     assert "repeat        1 of family 2" in shown
-    assert "family        trials 2, 3, 4; mean of 2 of 3 repeats: default 0.65 ± 0.64" in shown
+    assert "family        trials 2, 3, 4; mean of 2 of 3 repeats 0.65 ± 0.64" in shown
     assert "seed          41" in shown
-    why = "It is repeat {} of family {}: mean of 2 of 3 repeats {}: {} of 2 families."
+    why = "It is repeat {} of family {}, mean of 2 of 3 repeats {}, {} of 2 families."
     said = call("trial", "show", "e", 0, "--why").out.splitlines()
     assert said[1:] == ["  Its result is 0.9.", "  " + why.format(0, 0, "0.5 ± 5.1", "rank 2")]
     assert why.format(1, 2, "0.65 ± 0.64", "the best") in call("trial", "show", "e", 3, "--why").out
@@ -86,7 +86,7 @@ def test_why_of_a_repeat_with_several_objectives_places_its_family(
     said = [line.strip() for line in call("trial", "show", "e", 0, "--why").out.splitlines()]
     assert said[1:] == [
         "Its results are a 0.9, ms 9.",
-        "It is repeat 0 of family 0: mean of 2 repeats a 0.8 ± 1.3, ms 8 ± 13.",
+        "It is repeat 0 of family 0, mean of 2 repeats a 0.8 ± 1.3, ms 8 ± 13.",
         "Its family is on the Pareto front of 1 family: no other is as good in every objective.",
     ]
     place = "Its family is not on the Pareto front: family 0 is better in one objective and no worse in the others."
