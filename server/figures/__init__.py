@@ -21,7 +21,7 @@ from .parallel import objectives_in_order, plot_parallel
 from .pareto import plot_pareto
 from .slices import plot_slice
 from .tables import Curve, ExperimentTable, Objective, Span, TrialRecord
-from .theme import BEST, SERIES, STATUS_LOOKS, ThemeName, template, theme_of
+from .theme import BEST, SERIES, STATUS_LOOKS, ThemeName, template, template_layout, theme_of
 from .timeline import plot_timeline
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "ranged",
     "short",
     "template",
+    "template_layout",
     "theme_of",
     "value_axis",
     "value_name",

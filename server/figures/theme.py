@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["SERIES", "STATUS_LOOKS", "Look", "Theme", "ThemeName", "template", "theme_of"]
+__all__ = ["SERIES", "STATUS_LOOKS", "Look", "Theme", "ThemeName", "template", "template_layout", "theme_of"]
 
 ThemeName = Literal["light", "dark"]
 
@@ -100,6 +100,15 @@ def template(name: ThemeName) -> go.layout.Template:
     """Return the plotly template of a theme; setting `figure.layout.template` to the other one switches the theme."""
     import plotly.graph_objects as go
 
+    return go.layout.Template(layout=template_layout(name))
+
+
+def template_layout(name: ThemeName) -> dict[str, Any]:
+    """Return the layout of a theme's template as JSON, for a browser that sets the theme itself.
+
+    >>> template_layout("dark")["font"]["color"]
+    '#e6e8eb'
+    """
     theme = theme_of(name)
     axis = {
         "gridcolor": theme.grid,
@@ -113,8 +122,7 @@ def template(name: ThemeName) -> go.layout.Template:
         "title": {"standoff": 8, "font": {"size": 13}},
         "exponentformat": "power",
     }
-    layout = {**_surface(theme), "xaxis": axis, "yaxis": axis, "scene": _scene(theme)}
-    return go.layout.Template(layout=layout)
+    return {**_surface(theme), "xaxis": axis, "yaxis": axis, "scene": _scene(theme)}
 
 
 def _surface(theme: Theme) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from .elements import badge, panel, table
 from .frame import Where, experiment_frame
 from .live import Event
 from .plotting import FigureView
-from .theme import theme_name
 from .wording import TRIAL_TONES, trial_word
 
 __all__ = ["compare_page"]
@@ -63,7 +62,7 @@ async def compare_page(experiments: Experiments, experiment_id: str, trials: str
         def show(found: list[dict[str, Any]], curves: list[Curve]) -> None:
             called = {trial["sequence_id"]: f"trial {trial['sequence_id']}" for trial in found}
             drawn.set_visibility(any(curve.total for curve in curves))
-            figure.show(curve_figure(curves, called, "default", theme_name()))
+            figure.show(curve_figure(curves, called, "default"))
             chosen.found = found
             show_table()
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...store.reading import Curve
-from ..figures import SERIES, ThemeName, base_figure, nothing, short
+from ..figures import SERIES, base_figure, nothing, short
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -17,9 +17,7 @@ _MARKERS_UP_TO = 60
 _FEW = 10
 
 
-def curve_figure(
-    curves: Sequence[Curve], names: Mapping[int, str], metric: str, theme: ThemeName = "light"
-) -> go.Figure:
+def curve_figure(curves: Sequence[Curve], names: Mapping[int, str], metric: str) -> go.Figure:
     """Draw curves by the number of the result; `names` maps trials to their labels.
 
     >>> figure = curve_figure([Curve(7, [0, 1], [0.5, 0.25], 2)], {7: "trial 7"}, "default")
@@ -30,9 +28,9 @@ def curve_figure(
 
     drawn = [curve for curve in curves if any(value is not None for value in curve.values)]
     if not drawn:
-        return nothing(theme, "", "No intermediate result has been reported.").update_layout(height=300)
+        return nothing("light", "", "No intermediate result has been reported.").update_layout(height=300)
     longest = max(curve.sequences[-1] for curve in drawn)
-    figure = base_figure(theme, "")
+    figure = base_figure("light", "")
     for number, curve in enumerate(drawn):
         color, dash = SERIES[number % len(SERIES)]
         trace = go.Scatter(

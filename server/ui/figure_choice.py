@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .. import figures
-from ..figures import ExperimentTable, ThemeName
+from ..figures import ExperimentTable
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -115,18 +115,16 @@ class Choice:
         return name in _TAKES.get(self.figure, ())
 
 
-def draw(
-    choice: Choice, table: ExperimentTable, others: Sequence[ExperimentTable], theme: ThemeName
-) -> go.Figure:
+def draw(choice: Choice, table: ExperimentTable, others: Sequence[ExperimentTable]) -> go.Figure:
     """Draw the chosen figure of an experiment; `others` are experiments to compare it with.
 
-    >>> draw(Choice(figure="pareto"), figures.example_table(), (), "light").data[1].name
+    >>> draw(Choice(figure="pareto"), figures.example_table(), ()).data[1].name
     'on the front'
     """
     if choice.figure == "contour":
-        return _contour(choice, table, theme)
+        return _contour(choice, table)
     if choice.figure == "edf":
-        return _edf(choice, [table, *others], theme)
+        return _edf(choice, [table, *others])
     given = {
         "objective": choice.objective,
         "parameters": choice.parameters or None,
@@ -136,17 +134,17 @@ def draw(
         "columns": choice.columns,
     }
     options = {name: value for name, value in given.items() if choice.takes(name)}
-    return getattr(figures, f"plot_{choice.figure}")(table, theme=theme, **options)
+    return getattr(figures, f"plot_{choice.figure}")(table, **options)
 
 
-def _contour(choice: Choice, table: ExperimentTable, theme: ThemeName) -> go.Figure:
+def _contour(choice: Choice, table: ExperimentTable) -> go.Figure:
     if not choice.x or choice.x == choice.y:
-        return figures.nothing(theme, "Contour", "Choose two different parameters.")
-    return figures.plot_contour(table, choice.x, choice.y, choice.objective, theme=theme)
+        return figures.nothing("light", "Contour", "Choose two different parameters.")
+    return figures.plot_contour(table, choice.x, choice.y, choice.objective)
 
 
-def _edf(choice: Choice, tables: Sequence[ExperimentTable], theme: ThemeName) -> go.Figure:
+def _edf(choice: Choice, tables: Sequence[ExperimentTable]) -> go.Figure:
     """Only experiments that have the objective can be compared."""
     name = tables[0].objective(choice.objective).name
     comparable = [table for table in tables if any(one.name == name for one in table.objectives)]
-    return figures.plot_edf(comparable, name, theme=theme)
+    return figures.plot_edf(comparable, name)

@@ -25,7 +25,7 @@ from ...store.reading import (
 )
 from ..experiment_table import read_table
 from ..experiments import Experiments, Shown
-from ..figures import Objective, ThemeName, importance, plot_pareto
+from ..figures import Objective, importance, plot_pareto
 from ..health import read_health
 from .activity import ImportancePanel, RunningPanel
 from .commands import resume_button
@@ -37,7 +37,6 @@ from .live import Event
 from .notices import Notice, notices_of
 from .plotting import FigureView
 from .progress_figure import BY, By, progress_figure
-from .theme import theme_name
 from .wording import STATUSES, TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
@@ -62,14 +61,14 @@ class _Details:
     importance: dict[str, Any] | None
 
     @classmethod
-    def of(cls, shown: Shown, summary: Mapping[str, Any], theme: ThemeName) -> _Details:
+    def of(cls, shown: Shown, summary: Mapping[str, Any]) -> _Details:
         view = shown.view
         is_over = ExperimentStatus(summary["status"]).is_final
         small = summary["trials"] <= _MOST_FOR_IMPORTANCE
         return cls(
             history=view.history(),
             health=_cached(shown, "health", lambda: {"notes": read_health(view)})["notes"],
-            pareto=plot_pareto(read_table(view, curves=0), theme=theme) if _has_front(summary) else None,
+            pareto=plot_pareto(read_table(view, curves=0)) if _has_front(summary) else None,
             importance=_cached(shown, "importance", lambda: _importance(shown))
             if is_over and small
             else None,
@@ -88,10 +87,10 @@ class _Snapshot:
     details: _Details | None
 
     @classmethod
-    def of(cls, shown: Shown, theme: ThemeName, *, is_first: bool = False) -> _Snapshot:
+    def of(cls, shown: Shown, *, is_first: bool = False) -> _Snapshot:
         """Read what is shown; what takes longer is left out `is_first`, so that the page is up soon."""
         view, summary = shown.view, shown.view.summary()
-        details = None if is_first else _Details.of(shown, summary, theme)
+        details = None if is_first else _Details.of(shown, summary)
         return cls(
             summary=summary,
             leaders=_leaders(shown, summary),
@@ -131,13 +130,13 @@ def _cached(shown: Shown, key: str, compute: Callable[[], Any]) -> Any:
 async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     """Show the status of the experiment, and keep it up to date."""
     async with experiment_frame(experiments, experiment_id, "Overview", "") as (view, where, live):
-        shown, theme = experiments.shown(experiment_id), theme_name()
-        first = await asyncio.to_thread(_Snapshot.of, shown, theme, is_first=True)
-        page = _Overview(where, view.folder, first.summary, is_repeated=view.repeats() > 1, theme=theme)
+        shown = experiments.shown(experiment_id)
+        first = await asyncio.to_thread(_Snapshot.of, shown, is_first=True)
+        page = _Overview(where, view.folder, first.summary, is_repeated=view.repeats() > 1)
         page.show(first)
 
         async def refresh(_events: list[Event]) -> None:
-            page.show(await asyncio.to_thread(_Snapshot.of, shown, theme))
+            page.show(await asyncio.to_thread(_Snapshot.of, shown))
 
         ui.timer(0.01, lambda: refresh([]), once=True)
         live.on_change(refresh)
@@ -154,14 +153,12 @@ class _Overview:
         summary: Mapping[str, Any],
         *,
         is_repeated: bool,
-        theme: ThemeName,
     ) -> None:
         self._where = where
         self._summary: dict[str, Any] = {}
         self._history: list[dict[str, Any]] = []
         self._front: Mapping[str, Any] | None = None
         self._by: By = "time"
-        self._theme: ThemeName = theme
         html.h1("Overview").classes("pp-hidden")
         self._notice = html.div().classes("pp-stack")
         with html.div().classes("pp-row") as self._resume:
@@ -238,7 +235,7 @@ class _Overview:
         self._by = by
         first = self._summary["objectives"][0]
         objective = Objective(name=first["name"], direction=first["direction"])
-        self._figure.show(progress_figure(self._history, objective, self._theme, self._front, by))
+        self._figure.show(progress_figure(self._history, objective, self._front, by))
 
     async def tick(self) -> None:
         """Advance the clocks between two changes."""

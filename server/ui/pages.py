@@ -26,7 +26,7 @@ from .overview import overview_page
 from .plots import plots_page
 from .settings import settings_page
 from .table_view import TableView
-from .theme import SYSTEM_THEME_SCRIPT
+from .theme import figure_themes_script
 from .trial import trial_page
 from .trials import trials_page
 
@@ -38,7 +38,7 @@ _JSON = "application/json"
 def add_pages(app: FastAPI, experiments: Experiments) -> None:
     """Serve the pages below `experiments.root`; once per process, because NiceGUI keeps its pages globally."""
     add_style()
-    ui.add_head_html(f"<script>{SYSTEM_THEME_SCRIPT}</script>", shared=True)
+    ui.add_head_html(f"<script>{figure_themes_script()}</script>", shared=True)
     _add_routes(experiments)
     _add_rows(experiments)
     _add_files(experiments)

@@ -16,14 +16,13 @@ from ...store import StoreError
 from ...store.reading import Condition, ExperimentView, TrialQuery
 from ..experiment_table import read_table
 from ..experiments import Experiments
-from ..figures import ExperimentTable, ThemeName
+from ..figures import ExperimentTable
 from .brushing import brushed
 from .changes import show_refusal
 from .figure_choice import FIGURES, MOST_COMPARED, SMOOTHINGS, Choice, draw
 from .frame import Where, experiment_frame
 from .live import Event
 from .plotting import FigureView
-from .theme import theme_name
 
 __all__ = ["plots_page"]
 
@@ -66,7 +65,6 @@ class _Plots:
         self._table: ExperimentTable | None = None
         self._others: list[ExperimentTable] = []
         self._due = time.monotonic()
-        self._theme: ThemeName = theme_name()
         self._controls: Any = None
         self._brush: Any = None
         self._figure: Any = None
@@ -127,7 +125,7 @@ class _Plots:
         began = time.monotonic()
         self._drawing.set_visibility(True)
         choice = replace(self._choice)
-        made = await asyncio.to_thread(draw, choice, self._table, self._others, self._theme)
+        made = await asyncio.to_thread(draw, choice, self._table, self._others)
         if choice == self._choice:  # the choice has not changed meanwhile
             made.update_layout(uirevision=json.dumps(choice.query()))
             self._figure.show(made)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from nicegui import ui
+from nicegui.elements.plotly import Plotly
 
 from .frame import Where
 
@@ -20,7 +20,6 @@ _AXIS = 90  # pixels for an axis of parallel coordinates
 _CLEAR = "rgba(0, 0, 0, 0)"
 _CONFIG = {
     "displaylogo": False,
-    "responsive": True,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
 
@@ -39,6 +38,10 @@ _RANGES = (
 )
 
 
+class _Plot(Plotly, component="figure.js"):
+    """NiceGUI's element, drawn in the theme of the page."""
+
+
 class FigureView:
     """A place for a figure; the user's zoom survives a redraw, and a click on a point opens its trial.
 
@@ -52,7 +55,7 @@ class FigureView:
         self._fill = fill
         hidden = {"visible": False}
         layout = {"xaxis": hidden, "yaxis": hidden, "paper_bgcolor": _CLEAR, "plot_bgcolor": _CLEAR}
-        self._plot = ui.plotly({"data": [], "layout": layout, "config": _CONFIG})
+        self._plot = _Plot({"data": [], "layout": layout, "config": _CONFIG})
         # Until it is shown, its place has the same height, so that the page does not jump.
         self._plot.classes("pp-plot pp-awaited").style(self._height_style(_USUAL_HEIGHT))
         self._plot.props(f'role=figure aria-label="{name}"')
@@ -73,6 +76,7 @@ class FigureView:
         figure.update_layout(paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR)  # show the colour of the panel
         made: dict[str, Any] = figure.to_plotly_json()
         layout = made["layout"]
+        layout.pop("template", None)  # the browser has it
         height = layout.pop("height", 420)
         axes = len(made["data"][0].get("dimensions") or ()) if made["data"] else 0
         self._plot.style(self._height_style(height)).classes(remove="pp-awaited")

@@ -14,7 +14,6 @@ from ..figures import (
     BEST,
     STATUS_LOOKS,
     Objective,
-    ThemeName,
     base_figure,
     downsampled,
     nothing,
@@ -39,7 +38,6 @@ _MOST_POINTS = 600
 def progress_figure(
     history: Sequence[dict[str, Any]],
     objective: Objective,
-    theme: ThemeName = "light",
     front: Mapping[str, Any] | None = None,
     by: By = "time",
 ) -> go.Figure:
@@ -60,7 +58,7 @@ def progress_figure(
         if row["time"] is not None and number_or_none(row["value"]) is not None
     ]
     if not known:
-        return nothing(theme, "", "No trial has succeeded yet.").update_layout(height=300)
+        return nothing("light", "", "No trial has succeeded yet.").update_layout(height=300)
     values = np.array([row["value"] for row in known])
     places, _ = downsampled(range(len(known)), values, _MOST_POINTS)
     numbers = frozenset(front["trials"] if front else ())
@@ -78,7 +76,7 @@ def progress_figure(
         hovertemplate="trial %{customdata}: %{y:.6g}<extra></extra>",
     )
     line = _best_line(known) if front is None else _volume_line(front["history"], known)
-    figure = base_figure(theme, "").add_traces([points, *line])
+    figure = base_figure("light", "").add_traces([points, *line])
     figure.update_yaxes(ranged(value_axis(objective, values, values[on_front].tolist()), values, 0.05))
     figure.update_xaxes(title_text="finished trials" if by == "trials" else None, nticks=6)
     if front is not None:

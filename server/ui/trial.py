@@ -14,7 +14,6 @@ from nicegui import html, ui
 from ...store import Annotation, Annotations
 from ...store.reading import Curve, ExperimentView, moment_text
 from ..experiments import Experiments
-from ..figures import ThemeName
 from ..trial_story import Ending, ending_of, facts_of
 from .annotating import notes_panel
 from .changes import say
@@ -24,7 +23,6 @@ from .files import FilesPanel
 from .frame import Where, experiment_frame
 from .live import Event
 from .plotting import FigureView
-from .theme import theme_name
 from .trial_actions import TrialActions
 from .trial_log import TrialLog
 from .wording import TRIAL_TONES, trial_word
@@ -91,7 +89,6 @@ class _TrialPage:
         self.metric = found.metrics[0]
         self._view = view
         self._where = where
-        self._theme: ThemeName = theme_name()
         self._trial = found.trial
         self._shown: Any = None
         self._actions = actions
@@ -121,7 +118,7 @@ class _TrialPage:
         self._actions.show_state(found.summary)
         self._kill.set_visibility(found.summary["is_running"] and not is_over)
         number = trial["sequence_id"]
-        self._figure.show(curve_figure([found.curve], {number: f"trial {number}"}, self.metric, self._theme))
+        self._figure.show(curve_figure([found.curve], {number: f"trial {number}"}, self.metric))
         self._files.show(found.outputs)
         if trial == self._shown:
             return
@@ -169,7 +166,7 @@ class _TrialPage:
             self.metric = event.value
             number = self._trial["sequence_id"]
             curve = await asyncio.to_thread(self._view.curve, number, self.metric, _POINTS)
-            self._figure.show(curve_figure([curve], {number: f"trial {number}"}, self.metric, self._theme))
+            self._figure.show(curve_figure([curve], {number: f"trial {number}"}, self.metric))
 
         ui.select(metrics, label="Metric", value=self.metric, on_change=choose).props("outlined dense")
 

@@ -455,7 +455,28 @@ def test_keyboard_reaches_the_content_first_and_colours_can_be_turned(
     assert page.evaluate("document.activeElement.innerText") == "Skip to the content"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.tagName") == "MAIN"
-    page.get_by_role("button", name="Show in dark colours").click()
-    page.locator("body.body--dark").wait_for()
-    page.get_by_role("button", name="Show in light colours").click()
-    page.locator("body.body--light").wait_for()
+    button = page.get_by_role("button", name="Switch between light and dark colours")
+    for colours in ("dark", "light"):
+        button.click()
+        page.locator(f"body.body--{colours}").wait_for()
+        page.wait_for_function(f"document.cookie.includes('pitchpipe-theme={colours}')")
+
+
+@pytest.mark.parametrize("path", ["single", "single/plots", "finished/trials/5"])
+def test_figures_follow_the_system_from_the_first_page_on(
+    path: str, gallery: str, context: Any, open_page: Callable[..., Any]
+) -> None:
+    context.clear_cookies()
+    context.pages[0].emulate_media(color_scheme="dark")
+    page = open_page(f"{gallery}/{path}")
+    for scheme, color in (("dark", "#e6e8eb"), ("light", "#1b1f24")):
+        page.emulate_media(color_scheme=scheme)
+        red, green, blue = bytes.fromhex(color[1:])
+        drawn = f"rgb({red}, {green}, {blue})"
+        page.wait_for_function(
+            f"[...document.querySelectorAll('.xtick text')].some(t => t.style.fill === '{drawn}')"
+        )
+        assert page.evaluate(
+            "[...new Set([...document.querySelectorAll('.xtick text')].map(t => t.style.fill))]"
+        ) == [drawn]
+    page.emulate_media(color_scheme="null")
