@@ -32,7 +32,7 @@ def early_stopping_note(config: Mapping[str, Any]) -> str:
         return ""
     return (
         "early stopping is off: trials report intermediate results, and no assessor is named"
-        " (such as assessor: Medianstop)"
+        " (such as assessor: Auto)"
     )
 
 

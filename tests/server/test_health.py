@@ -73,7 +73,7 @@ def test_early_stopping_that_is_off_is_said(
     with ExperimentView(experiment.folder) as view:
         said = (
             "early stopping is off: trials report intermediate results, and no assessor is named"
-            " (such as assessor: Medianstop)"
+            " (such as assessor: Auto)"
         )
         assert read_health(view) == [said] * is_said
 
