@@ -23,6 +23,8 @@ _CHANCE = 0.2  # a later half that is better than the first trials by chance has
 _EDGE, _CROWD = 0.05, 0.8  # of a range; of the best trials
 _LEAST_SHARE = 0.02  # of the variance, which a parameter that matters explains
 _HIGHEST_SHARE, _LEAST_FIT, _MOST_TOGETHER = 0.03, 0.5, 0.3
+_NEAR = 0.05  # of the way from the best loss to the worst tenth: no difference worth a parameter
+_SPAN = 0.5  # of a range, which nearly best trials span if it does not matter where they are
 _ROWS_PER_TERM = 4
 _DRAWS, _OUTLIERS, _SURE = 200, 0.9, 0.95
 _WIDER = 0.25  # of a range, on its own scale: what it is widened by
@@ -62,9 +64,10 @@ def _loss(table: ExperimentTable, trial: TrialRecord) -> float:
 def _is_like_random(trials: Sequence[TrialRecord], losses: Numbers) -> bool:
     """Return whether the later half of what the tuner suggested is no better than its first trials.
 
-    By the rank test of Mann and Whitney (1947), in the normal approximation.
+    By the rank test of Mann and Whitney (1947), in the normal approximation. Trials stopped early do not count: they
+    have no result, and a strict assessor stops more of them later.
     """
-    own = losses[[trial.source == "algorithm" for trial in trials]]
+    own = losses[[trial.source == "algorithm" and trial.status == "SUCCEEDED" for trial in trials]]
     if len(own) < 2 * _FIRST:
         return False
     first, later = own[:_FIRST], own[len(own) // 2 :]
@@ -115,18 +118,41 @@ def _useless(
 
     A forest alone cannot tell: a tuner that moves parameters together makes those that matter and others look alike. A
     regression of the losses on all parameters tells them apart, and the forest guards against shapes that it misses.
+    Both speak of the whole space, in which a parameter that decides between good and best may explain next to nothing:
+    it must not matter among the nearly best trials either.
     """
     if found.why_not or found.fit < _LEAST_FIT or found.interactions > _MOST_TOGETHER:
         return
     known = np.isfinite(losses)
     points = [trial.parameters for trial, is_known in zip(trials, known, strict=True) if is_known]
+    good = [points[place] for place in _nearly_best(losses[known])]
     varied = [one for one in dimensions if one.varies and _values(one.units(points)) > 1]
     highest = _highest_shares(varied, [one.units(points) for one in varied], losses[known])
     low = dict(zip(found.names, found.low, strict=True))
     for one, share in zip(varied, highest, strict=False):
-        if not one.conditions and not one.nested and share < _HIGHEST_SHARE and low[one.name] < _LEAST_SHARE:
+        is_low = share < _HIGHEST_SHARE and low[one.name] < _LEAST_SHARE
+        if not one.conditions and not one.nested and is_low and _is_anywhere(one, one.units(good)):
             explained = f"it explains at most {share:.1%} of the variance"
-            yield f"{one.name} does not matter: {explained}; fix it, and the search is smaller"
+            value = _exact(one.value(good[0]))
+            yield f"{one.name} does not matter: {explained}; fix it at {value}, and the search is smaller"
+
+
+def _nearly_best(losses: Numbers) -> NDArray[np.intp]:
+    """Return the places of losses that are nearly as good as the best, the best first."""
+    least = losses.min()
+    near = losses <= least + _NEAR * (np.quantile(losses, _OUTLIERS) - least)
+    return np.argsort(losses, kind="stable")[: near.sum()]
+
+
+def _is_anywhere(one: Dimension, units: Numbers) -> bool:
+    """Return whether values are all over a range: each option is among them, or they span half of the range."""
+    if one.categorical:
+        return len(np.unique(units)) == len(one.options)
+    return bool(np.ptp(units) >= _SPAN)
+
+
+def _exact(value: float | str | None) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _highest_shares(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,22 @@ def test_search_that_learns_nothing_is_like_random_search() -> None:
     assert sum(RANDOM in notes for notes in drawn) >= 4
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_strict_assessor_does_not_make_a_search_look_random(seed: int) -> None:
+    """Every trial worse than the median of those before it is stopped: more than half of the later ones."""
+    finished: list[float] = []
+    records = []
+    for trial in searched(bowl, count=150, seed=seed):
+        value = trial.values["default"]
+        if trial.number >= 10 and value > np.median(finished):
+            trial = replace(trial, status="EARLY_STOPPED", values={}, last=value)
+        else:
+            finished.append(value)
+        records.append(trial)
+    assert sum(trial.status == "EARLY_STOPPED" for trial in records) > 40
+    assert health_notes(table(records)) == []
+
+
 def test_random_search_is_not_blamed_for_being_random() -> None:
     assert health_notes(table(searched(bowl, random=True)), learns=False) == []
 
@@ -120,8 +137,26 @@ def test_integer_with_several_values_can_be_cut_off() -> None:
 
 def test_parameter_that_does_not_matter_is_named() -> None:
     space = {**SPACE, "z": UNIT}
-    (note,) = health_notes(table(searched(bowl, space, 200), space))
+    records = searched(bowl, space, 200)
+    (note,) = health_notes(table(records, space))
     assert note.startswith("z does not matter: it explains at most ")
+    best = min(records, key=lambda trial: trial.values["default"])
+    assert note.endswith(f" of the variance; fix it at {best.parameters['z']:.6g}, and the search is smaller")
+
+
+def test_parameter_that_matters_near_the_best_trials_only_is_not_useless() -> None:
+    """With relu the loss ends at 0.3 and with the others at 0.1, which explains next to nothing of all losses."""
+    space = {**SPACE, "act": {"_type": "choice", "_value": ["relu", "tanh", "gelu"]}}
+
+    def floored(floor: float) -> Function:
+        return lambda one: max(0.1 + 5 * bowl(one), floor if one["act"] == "relu" else 0.1)
+
+    def notes(floor: float) -> list[str]:
+        return health_notes(table(searched(floored(floor), space, 200, random=True), space), learns=False)
+
+    assert notes(0.3) == []
+    (note,) = notes(0.1)
+    assert note.startswith("act does not matter: it explains at most ")
 
 
 def test_parameter_that_matters_only_with_another_is_not_useless() -> None:
