@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -122,9 +123,6 @@ def _read(experiments: Experiments) -> list[dict[str, Any]]:
 
 def _row(shown: Shown) -> dict[str, Any]:
     summary, annotations = shown.view.summary(), Annotations(shown.view.folder)
-    best = summary["best"]
-    values = "" if not best else ", ".join(number_text(value) for value in best[0]["values"].values())
-    several = f" and {len(best) - 1} more" if len(best) > 1 else ""
     total = summary["limits"].get("max_trial_number")
     of = f" of {total}" if total is not None else ""
     return {
@@ -134,11 +132,28 @@ def _row(shown: Shown) -> dict[str, Any]:
         "shown_status": shown_status(summary),
         "tags": annotations.read(None).tags,
         "trials_text": ": ".join(filter(None, (f"{summary['trials']}{of}", counts_text(summary["counts"])))),
-        "best_text": f"{values}{several}",
+        "best_text": _best_text(summary),
         "sparkline": _sparkline(shown),
         "began": moment_text(summary["created"]),
         "ran": duration_text(summary["run_time"]),
     }
+
+
+def _best_text(summary: Mapping[str, Any]) -> str:
+    """Return the best result; of several objectives, the best of each.
+
+    >>> goals = [{"name": "acc", "direction": "maximize"}, {"name": "ms", "direction": "minimize"}]
+    >>> front = [{"values": {"acc": 0.9, "ms": 7.0}}, {"values": {"acc": 0.8, "ms": 5.0}}]
+    >>> _best_text({"objectives": goals, "best": front}), _best_text({"objectives": goals[:1], "best": front[:1]})
+    ('acc 0.9, ms 5', '0.9')
+    """
+    picks = {one["name"]: max if one["direction"] == "maximize" else min for one in summary["objectives"]}
+    if not summary["best"]:
+        return ""
+    values = {name: pick(row["values"][name] for row in summary["best"]) for name, pick in picks.items()}
+    if len(values) == 1:
+        return number_text(*values.values())
+    return ", ".join(f"{name} {number_text(value)}" for name, value in values.items())
 
 
 def _sparkline(shown: Shown) -> str:

@@ -22,6 +22,7 @@ from ...store.reading import (
     left_text,
     number_text,
     rate_text,
+    repeats_text,
 )
 from ..experiment_table import read_table
 from ..experiments import Experiments, Shown
@@ -328,7 +329,8 @@ def _best_text(summary: dict[str, Any]) -> str:
         return "–"
     if len(best) > 1:
         return f"{len(best)} trade-offs"
-    return f"{number_text(best[0]['value'])} (trial {best[0]['sequence_id']})"
+    number, repeats = best[0]["sequence_id"], repeats_text(best[0])
+    return f"{number_text(best[0]['value'])} ({f'{repeats}, family' if repeats else 'trial'} {number})"
 
 
 def _rate(summary: dict[str, Any], ended: int) -> float:
