@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...config import UnitError, parse_duration
+
 __all__ = ["LIMITS", "Limit", "changes_of"]
 
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60))
-_NUMBER = re.compile(r"\d+(\.\d*)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +39,25 @@ class Limit:
         return f"{value:g}s"
 
     def value(self, text: str) -> Any:
-        """Return the value of a text for the manager, which checks durations; raise `ValueError` if it is invalid."""
+        """Return the value of a text for the manager; raise `ValueError` with a sentence if it is invalid."""
         if not text:
             if not self.may_be_empty:
                 raise ValueError(f"{self.label} cannot be empty")
             return None
         if self.is_duration:
-            return float(text) if _NUMBER.fullmatch(text) else text
-        if not text.isdecimal():
-            raise ValueError(f"{self.label} must be a whole number, not '{text}'")
+            return self._seconds(text)
+        if not text.isdecimal() or not int(text):
+            raise ValueError(f"{self.label} must be a whole number from 1 on, not '{text}'")
         return int(text)
+
+    def _seconds(self, text: str) -> float:
+        try:
+            seconds = float(text) if text.replace(".", "", 1).isdecimal() else parse_duration(text)
+        except UnitError:
+            seconds = 0.0
+        if not seconds > 0:
+            raise ValueError(f"{self.label} must be a time such as 90m, 12h or 2d, not '{text}'")
+        return seconds
 
 
 LIMITS = (

@@ -57,12 +57,13 @@ class _Settings:
         self._stored: dict[str, str] = {}
         self._controls: list[Any] = []
         self._over: Any = None
+        self._grace: Any = None
         self._idle: list[Any] = []
 
     def build(self, summary: dict[str, Any], config: dict[str, Any]) -> None:
         """Make the forms."""
         with html.section().classes("pp-panel pp-notice pp-mild") as self._over:
-            self._resume_form(summary)
+            self._resume_form()
         with panel("Limits"):
             self._limit_form(summary)
         with panel("Search space"):
@@ -88,24 +89,21 @@ class _Settings:
         for control in self._controls:
             control.set_enabled(summary["is_running"])
         self._over.set_visibility(not summary["is_running"])
+        self._grace.set_visibility(summary["is_running"])
         for control in self._idle:
             control.set_enabled(not summary["is_running"])
 
-    def _resume_form(self, summary: dict[str, Any]) -> None:
-        html.p("Not running. Changes take effect when you resume.")
-        with html.div().classes("pp-row").style("margin-top: .5rem"):
-            total = ui.input("Trials in all", value="").props("outlined dense inputmode=numeric")
-            total.props(
-                f'hint="now {summary["limits"].get("max_trial_number") or "no limit"}; empty: as it is"'
-            )
+    def _resume_form(self) -> None:
+        html.p(
+            "Not running. Changes take effect when you resume. For more trials, raise the number of trials first."
+        )
+        with html.div().style("margin-top: .5rem"):
+            resume_button(self._view.folder, self._more_trials)
 
-            def number() -> int | None:
-                text = str(total.value or "").strip()
-                if text and not text.isdecimal():
-                    raise ValueError(f"the number of trials must be a whole number, not '{text}'")
-                return int(text) if text else None
-
-            resume_button(self._view.folder, number)
+    def _more_trials(self) -> int | None:
+        """Return the number of trials that was typed; None if it is the stored one. Raise `ValueError`."""
+        typed = str(self._fields["max_trial_number"].value or "").strip()
+        return changes_of({"max_trial_number": typed}, self._stored).get("max_trial_number")
 
     def _name_form(self, summary: dict[str, Any]) -> None:
         with html.div().classes("pp-row"):
@@ -159,9 +157,9 @@ class _Settings:
             await made(change_experiment, self._view.folder, {"search_space": space}, done=done)
 
     def _stop_form(self) -> None:
-        html.p("Running trials get the grace period. Results are kept, and you can resume later.").classes(
-            "pp-dim"
-        )
+        self._grace = html.p(
+            "Running trials get the grace period. Results are kept, and you can resume later."
+        ).classes("pp-dim")
         button = action("Stop the experiment", self._stop, icon="stop", kind="outline color=negative")
         self._controls.append(button.style("margin-top: .6rem"))
         delete = action("Delete the experiment", self._delete, icon="delete", kind="outline color=negative")

@@ -32,6 +32,8 @@ class TrialActions:
         self._changing: list[Any] = []
         self._resume: Any = None
         self._resume_link: Any = None
+        # What was typed into a form that was closed, by the trial that it was filled in from.
+        self._unfinished: dict[int | None, dict[str, Any]] = {}
 
     def toolbar(self, chosen: Chosen) -> None:
         """Make the buttons above the table; some need selected trials."""
@@ -103,16 +105,18 @@ class TrialActions:
             await made(rerun_trial, self._view.folder, trial["trial_id"], done=done)
 
     async def add(self, chosen: Chosen) -> None:
-        """Show the form of a new trial, filled in from the first selected trial, else from the best."""
+        """Show the form of a new trial, filled in as it was closed, or from the first selected trial, or the best."""
         numbers = await chosen()
         config = await asyncio.to_thread(self._view.config)
-        filled = await self._trials(numbers[:1]) or await asyncio.to_thread(self._view.best)
+        source = next(iter(numbers), None)
+        found = await self._trials(numbers[:1]) or await asyncio.to_thread(self._view.best)
+        filled = self._unfinished.get(source) or (found[0]["parameters"] if found else {})
         done = "The trial has been added: it starts as soon as resources are free"
 
         async def run(parameters: dict[str, Any]) -> bool:
             return await made(add_trial, self._view.folder, parameters, done=done)
 
-        await TrialForm(config, filled[0]["parameters"] if filled else {}, run).ask()
+        self._unfinished[source] = await TrialForm(config, filled, run).ask()
 
     async def _trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         return await asyncio.to_thread(lambda: [self._view.trial(number) for number in numbers])

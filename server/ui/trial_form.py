@@ -19,7 +19,8 @@ Value = Callable[[], Any]
 class TrialForm:
     """Asks for the parameters of a trial, filled in with those of another, and runs it.
 
-    It stays open, with what was typed, until `run` returns that the trial was taken, or the user cancels.
+    It stays open, with what was typed, until `run` returns that the trial was taken, or the user cancels or presses
+    Escape.
     """
 
     def __init__(
@@ -34,18 +35,22 @@ class TrialForm:
         self._run = run
         self._problems: Any = None
 
-    async def ask(self) -> None:
-        """Show the form until the trial is taken or the form cancelled."""
-        with ui.dialog().props("persistent") as dialog, ui.card().style("min-width: min(30rem, 92vw)"):
+    async def ask(self) -> dict[str, Any]:
+        """Show the form until the trial is taken or the form closed; return what Escape left unfinished."""
+        with (
+            ui.dialog().props("no-backdrop-dismiss") as dialog,
+            ui.card().style("min-width: min(30rem, 92vw)"),
+        ):
             html.h2("Add a trial")
             html.p("It runs with exactly these parameters, before those from the tuner.").classes("pp-dim")
             with html.div().classes("pp-stack").style("width: 100%; gap: .4rem"):
                 read = _Fields(self._space, self._filled).read
             self._problems = html.div().classes("pp-bad").props("role=alert")
             with html.div().classes("pp-row").style("align-self: flex-end"):
-                ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat no-caps")
+                ui.button("Cancel", on_click=lambda: dialog.submit({})).props("flat no-caps")
                 ui.button("Run it", on_click=lambda: self._send(dialog, read)).props("unelevated no-caps")
-        await result_of(dialog)
+        is_closed = await result_of(dialog) is None
+        return read() if is_closed else {}
 
     async def _send(self, dialog: Any, read: Value) -> None:
         parameters = read()
@@ -55,7 +60,7 @@ class TrialForm:
             for problem in problems:
                 html.p(problem)
         if not problems and await self._run(parameters):
-            dialog.submit(None)
+            dialog.submit({})
 
     def _problems_of(self, parameters: dict[str, Any]) -> list[str]:
         """Return the problems of the parameters, as sentences."""
@@ -98,7 +103,7 @@ def _field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
 
 def _number_field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
     arguments = ", ".join(map(str, parameter.get("_value", ())))
-    field = ui.input(name, value="" if filled is None else repr(filled)).props(
+    field = ui.input(name, value="" if filled is None else str(filled)).props(
         "outlined dense inputmode=decimal"
     )
     field.style("width: 100%").props(f'hint="{parameter.get("_type")} {arguments}" autocomplete=off')

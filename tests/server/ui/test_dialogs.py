@@ -17,7 +17,7 @@ async def _refuse(_parameters: dict[str, Any]) -> bool:
 
 
 DIALOGS: dict[str, tuple[Callable[[], Awaitable[Any]], Any]] = {
-    "form of a trial": (lambda: TrialForm(SPACE, {}, _refuse).ask(), None),
+    "form of a trial": (lambda: TrialForm(SPACE, {"x": 0.5}, _refuse).ask(), {"x": 0.5}),
     "confirmation": (lambda: confirmed("Kill it?", "It ends.", "Kill"), False),
 }
 

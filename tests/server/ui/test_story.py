@@ -90,6 +90,10 @@ def test_trials_are_killed_added_and_run_again_by_clicking(story: Any, open_page
     page.get_by_role("button", name="Add trial").click()
     form = page.get_by_role("dialog")
     form.get_by_label("x", exact=True).fill("2")
+    page.keyboard.press("Escape")
+    form.wait_for(state="detached")
+    page.get_by_role("button", name="Add trial").click()
+    assert form.get_by_label("x", exact=True).input_value() == "2"
     form.get_by_role("button", name="Run it").click()
     form.get_by_text("2 is outside").or_(form.get_by_text("x: ")).first.wait_for()
     form.get_by_label("x", exact=True).fill("0.4375")
@@ -115,7 +119,7 @@ def test_click_before_the_connection_comes_after_what_was_typed(
         assert page.evaluate("window.did_handshake") is False
         refusal = page.locator(".q-notification")
         refusal.wait_for()
-        assert "Number of trials must be a whole number, not 'some'" in refusal.inner_text()
+        assert "Number of trials must be a whole number from 1 on, not 'some'" in refusal.inner_text()
 
 
 def test_experiment_is_stopped(story: Any, open_page: Callable[..., Any]) -> None:
@@ -129,10 +133,10 @@ def test_experiment_is_stopped(story: Any, open_page: Callable[..., Any]) -> Non
 
 def test_stopped_experiment_is_extended_and_resumed(story: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(story.address("settings"))
-    page.get_by_label("Trials in all").fill("more")
+    page.get_by_label("Number of trials").fill("more")
     page.get_by_role("button", name="Resume").click()
-    page.get_by_text("The number of trials must be a whole number, not 'more'").wait_for()
-    page.get_by_label("Trials in all").fill("60")
+    page.get_by_text("Number of trials must be a whole number from 1 on, not 'more'").wait_for()
+    page.get_by_label("Number of trials").fill("60")
     page.get_by_role("button", name="Resume").click()
     page.get_by_text("The experiment runs again").wait_for()
     page.get_by_text("must be a whole number").wait_for(state="detached")
