@@ -38,10 +38,12 @@ class Column:
             "hide": self.hidden,
             **_FILTERS[self.kind],
             **(_TONE if self.field == "status" else {}),
+            **({"sortable": False} if self.field in _NOTED else {}),
             **({"sortingOrder": _ORDERS[self.direction]} if self.direction else {}),
         }
 
 
+_NOTED = ("tags", "note")  # the store has no order for what people noted
 _ORDERS: Mapping[str, list[str]] = {"maximize": ["desc", "asc"], "minimize": ["asc", "desc"]}
 _TONE = {":cellClass": "cell => cell.data?.tone ?? ''"}
 _ARROW = 25  # of the column that is sorted
@@ -101,6 +103,8 @@ def columns_of(
         Column(field="trial_id", head="Id", kind="text", width=100, hidden=True),
         Column(field="attempt", head="Attempt", kind="number", width=100, hidden=True),
         Column(field="agent", head="Agent", kind="text", width=140, hidden=True),
+        Column(field="tags", head="Tags", kind="text", width=140, hidden=True),
+        Column(field="note", head="Note", kind="text", width=260, hidden=True),
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...store import Annotation, Annotations
 from ...store.reading import (
     Condition,
     ExperimentView,
@@ -117,7 +118,12 @@ def read_rows(
     """Return the rows as texts by field, and their total number; each row has the address of its trial's page."""
     page = view.trials(request.query())
     best = {trial["sequence_id"] for trial in view.best()}
-    rows = [_row(trial, columns, trial_root, is_best=trial["sequence_id"] in best) for trial in page.trials]
+    noted = Annotations(view.folder).all()
+    rows = []
+    for trial in page.trials:
+        known = noted.get(trial["sequence_id"], Annotation())
+        with_notes = {**trial, "tags": ", ".join(known.tags), "note": known.note}
+        rows.append(_row(with_notes, columns, trial_root, is_best=trial["sequence_id"] in best))
     return {"rows": rows, "total": page.total}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from pitchpipe.protocol import repeated
 from pitchpipe.server.ui.grid_columns import columns_of
 from pitchpipe.server.ui.grid_rows import GridRequest, read_rows
+from pitchpipe.store import Annotation, Annotations
 from pitchpipe.store.reading import ExperimentView
 
 from ..made_stores import MadeExperiment, a_config, a_trial
@@ -27,6 +28,19 @@ def test_repeats_have_columns_that_can_be_sorted_and_filtered(tmp_path: Path) ->
     assert [(row["number"], row["family"], row["repeat"]) for row in found["rows"]] == [
         (3, "2", "1"),
         (2, "2", "0"),
+    ]
+
+
+def test_tags_and_notes_have_columns_that_can_be_filtered(tmp_path: Path) -> None:
+    made = MadeExperiment(tmp_path / "k3x9a2bq")
+    made.commit(*(a_trial(number, value=number / 10) for number in range(3)))
+    Annotations(made.folder).write(1, Annotation("look at this again", ("odd", "baseline")))
+    chosen = '{"tags": {"filterType": "text", "type": "notBlank"}}'
+    with ExperimentView(made.folder) as view:
+        columns = columns_of(view.config(), view.metric_names())
+        found = read_rows(view, columns, GridRequest.parse(0, 10, "", "", "", chosen), "/trials")["rows"]
+    assert [(row["number"], row["tags"], row["note"]) for row in found] == [
+        (1, "odd, baseline", "look at this again")
     ]
 
 
