@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...search_space import Parameter, SearchSpace, SearchSpaceError
 
-__all__ = ["Dimension", "completed", "dimensions_of", "inferred", "number_or_none"]
+__all__ = ["Dimension", "completed", "dimensions_of", "existing_together", "inferred", "number_or_none"]
 
 _LOG_SPAN = 1000.0  # numbers without a space that differ by this factor are drawn on a logarithmic axis
 _LARGEST = 1e100
@@ -210,6 +210,21 @@ def completed(dimension: Dimension, points: Points) -> Dimension:
         return dimension
     low = min(ends)
     return replace(dimension, low=low, high=max(ends), log=dimension.log and low > 0)
+
+
+def existing_together(dimensions: Sequence[Dimension]) -> list[Dimension]:
+    """Return the first two that exist in the same trials, else the first two.
+
+    >>> unit = {"_type": "uniform", "_value": [0, 1]}
+    >>> net = {"_type": "choice", "_value": [{"_name": "deep", "k": unit}, {"_name": "flat"}]}
+    >>> space = {"net": net, "lr": unit}
+    >>> [one.name for one in existing_together(dimensions_of(space))]
+    ['net', 'lr']
+    """
+    groups: dict[Any, list[Dimension]] = {}
+    for one in dimensions:
+        groups.setdefault(one.conditions, []).append(one)
+    return next((group for group in groups.values() if len(group) > 1), list(dimensions))[:2]
 
 
 def inferred(points: Points) -> list[Dimension]:

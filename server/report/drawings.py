@@ -20,6 +20,7 @@ __all__ = ["Drawing", "drawings_of", "packed", "packed_drawings", "packed_plotly
 
 
 _USUAL = "Usual"
+_AXIS, _PANEL = 90, 240  # pixels that an axis of parallel coordinates and a panel need; a narrow page scrolls
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,18 @@ class Drawing:
     def height(self) -> int:
         """The height in pixels."""
         return self.figure.to_plotly_json()["layout"].get("height", 420)
+
+    @property
+    def width(self) -> int:
+        """The width in pixels that it needs at least, 0 if it fits into any."""
+        made = self.figure.to_plotly_json()
+        axes = len(made["data"][0].get("dimensions") or ()) if made["data"] else 0
+        starts = {
+            axis["domain"][0]
+            for name, axis in made["layout"].items()
+            if name.startswith("xaxis") and "domain" in axis
+        }
+        return max(_AXIS * axes, _PANEL * len(starts) if len(starts) > 1 else 0)
 
 
 def drawings_of(table: ExperimentTable) -> list[Drawing]:
@@ -91,11 +104,13 @@ def _drawing(
 
 
 def _contour(table: ExperimentTable, found: Importance) -> Iterator[Drawing]:
-    """Draw the two parameters that matter most, or the first of the space if that is unknown."""
-    names = list(dict.fromkeys([*found.names, *(one.name for one in table.dimensions if one.varies)]))
-    if len(names) >= 2:
+    """Draw the two parameters that matter most and exist in the same trials, or the first of the space."""
+    known = {one.name: one for one in table.dimensions if one.varies}
+    in_order = [known[name] for name in dict.fromkeys([*found.names, *known]) if name in known]
+    if len(in_order) >= 2:
+        names = [one.name for one in figures.existing_together(in_order)]
         caption = f"The result over {names[0]} and {names[1]}, smoothed between the trials."
-        yield Drawing("contour", "Contour", caption, {_USUAL: figures.plot_contour(table, *names[:2])})
+        yield Drawing("contour", "Contour", caption, {_USUAL: figures.plot_contour(table, *names)})
 
 
 def packed(text: str) -> str:

@@ -85,6 +85,7 @@ class Facts:
     counts: list[tuple[str, str, int]]
     best: list[BestTrial]
     more_best: int
+    knee: int | None
     failures: list[Failures]
     trials: TrialsTable
     settings: Pairs
@@ -112,6 +113,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         ],
         best=[_best(row, table) for row in best[:_MOST_BEST]],
         more_best=max(len(best) - _MOST_BEST, 0),
+        knee=view.front()["knee"],
         failures=[_failures(group) for group in view.failures()],
         trials=_trials(table),
         settings=_settings(config, summary),
@@ -171,7 +173,8 @@ def _front(front: Mapping[str, Any], objectives: int) -> Pairs:
         pairs.append(("On the Pareto front", str(len(front["trials"]))))
     if front["hypervolume"] is not None:
         reference = ", ".join(f"{name} {written(value)}" for name, value in front["reference"].items())
-        pairs.append(("Hypervolume", f"{written(front['hypervolume'])}, measured from {reference}"))
+        pairs.append(("Hypervolume", written(front["hypervolume"])))
+        pairs.append(("Hypervolume is measured from", reference))
     if front["knee"] is not None:
         pairs.append(("Knee of the front", f"trial {front['knee']}"))
     if front["limits"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,30 @@ def steps_of(view: ExperimentView) -> list[Step]:
     config, folder = view.config(), view.folder
     name = f"{folder.experiment_id} --dir {shlex.quote(str(folder.path.parent))}"
     steps = [Step("View it in a browser, offline:", f"pitchpipe ui {name}")]
-    for row in view.best(1)[:1]:
+    for row, what in _chosen(view):
         number = row["sequence_id"]
         steps += [
             Step(
-                f"Rerun trial {number} with its parameters, environment and code directory:",
+                f"Rerun trial {number}{what} with its parameters, environment and code directory:",
                 f"pitchpipe trial rerun {folder.experiment_id} {number} --dir {shlex.quote(str(folder.path.parent))}",
             ),
-            Step("The best parameters, for your own script:", json.dumps(row["parameters"], indent=2)),
+            Step(
+                f"The parameters of trial {number}, for your own script:",
+                json.dumps(row["parameters"], indent=2),
+            ),
         ]
     return [*steps, _again(config, folder.path)]
+
+
+def _chosen(view: ExperimentView) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the best trial, if there is one, and what it is: of several objectives the knee of the front, if any."""
+    best = view.best()
+    if len(best) > 1:
+        knee = view.front()["knee"]
+        row = next((one for one in best if one["sequence_id"] == knee), best[0])
+        yield row, ", the knee of the front," if row["sequence_id"] == knee else ", one of the front,"
+    elif best:
+        yield best[0], ""
 
 
 def _again(config: Mapping[str, Any], folder: Path) -> Step:

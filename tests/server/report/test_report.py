@@ -230,8 +230,33 @@ def test_several_objectives_have_a_front(tmp_path: Path) -> None:
     experiment.commit(*trials)
     page = page_of(experiment)
     assert "On the Pareto front 2" in page.text
-    assert "Hypervolume 0.42, measured from default 1.1, size 3.2" in page.text
+    assert "Hypervolume 0.42 Hypervolume is measured from default 1.1, size 3.2" in page.text
     assert any(attrs.get("data-figure") == "pareto" for _, attrs in page.elements)
+
+
+def test_knee_of_the_front_is_marked_and_rerun(tmp_path: Path) -> None:
+    objectives = [{"name": "default", "direction": "minimize"}, {"name": "size", "direction": "minimize"}]
+    experiment = MadeExperiment(tmp_path / "exps" / "knee", a_config(objectives=objectives))
+    trials = [a_trial(n) for n in range(3)]
+    for trial, values in zip(trials, [(0.0, 3.0), (1.0, 1.0), (3.0, 0.0)], strict=True):
+        trial.values, trial.final = values, "{}"
+    experiment.commit(*trials)
+    text = page_of(experiment).text
+    for words in ("1 (knee) 1 1", "Rerun trial 1, the knee of the front,", "The parameters of trial 1,"):
+        assert words in text
+
+
+def test_figure_of_several_axes_is_as_wide_as_they_need(finished: MadeExperiment) -> None:
+    styles = {
+        attrs["data-figure"]: attrs["style"]
+        for _, attrs in page_of(finished).elements
+        if "data-figure" in attrs
+    }
+    assert {name: style.partition("min-width: ")[2] for name, style in styles.items()} | {
+        "parallel": "270px",
+        "slice": "480px",
+        "history": "0px",
+    } == {name: style.partition("min-width: ")[2] for name, style in styles.items()}
 
 
 def test_trial_that_is_closest_to_the_defaults_is_named(tmp_path: Path) -> None:
