@@ -75,7 +75,7 @@ def plot_edf(
             )
     axis = ranged(value_axis(first, every), every, 0.02, 0.02)
     share = {"title": {"text": "share of the trials"}, "tickformat": ".0%", "range": [0, 1.02]}
-    best = {**axis, "title": {"text": f"best so far: {axis['title']['text']}"}}
+    best = {**axis, "title": {"text": "best so far"}}
     most = max(values.size for _, values in found)
     count = {"title": {"text": "finished trials"}, "tickformat": ",d", "range": [0, 1.02 * most]}
     return figure.update_layout(xaxis=axis, yaxis=share, xaxis2=count, yaxis2=best, height=640)

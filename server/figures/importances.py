@@ -59,6 +59,11 @@ class Importance:
         grades = ((0.7, "high"), (0.4, "medium"), (0.1, "low"))
         return next((word for bound, word in grades if self.fit >= bound), "none")
 
+    @property
+    def warning(self) -> str:
+        """What a low confidence means; empty otherwise."""
+        return {"none": "the order is chance", "low": "the order may change"}.get(self.confidence, "")
+
 
 def importance(table: ExperimentTable, objective: str | None = None, *, seed: int = 0) -> Importance:
     """Return how much each parameter matters for an objective over the whole search space; deterministic by `seed`.
@@ -200,10 +205,8 @@ def plot_importance(
     if result.why_not:
         return nothing(theme, _TITLE, result.why_not)
     figure = base_figure(theme, f"{_TITLE} for {short(name)}" if name not in ("", "result") else _TITLE)
-    is_weak = result.confidence in ("none", "low")
-    _add_bars(figure, result, GREY if is_weak else BLUE)
-    if is_weak:
-        warning = f"confidence {result.confidence}: the order is close to chance"
+    _add_bars(figure, result, GREY if result.warning else BLUE)
+    if result.warning:
         place = {
             "x": 1.0,
             "y": 1.0,
@@ -212,7 +215,7 @@ def plot_importance(
             "xanchor": "right",
             "yanchor": "bottom",
         }
-        figure.add_annotation(text=f"<b>{warning}</b>", **place)
+        figure.add_annotation(text=f"<b>confidence {result.confidence}: {result.warning}</b>", **place)
     share = {"title": {"text": "share of the variance"}, "tickformat": ".0%", "rangemode": "tozero"}
     rows = len(result.names) + 1
     figure.update_layout(

@@ -74,11 +74,9 @@ class ImportancePanel:
         self.panel.set_visibility(is_known)
         if found is None or not is_known:
             return
-        weak = found["confidence"] in ("none", "low")
-        self._note.set_text(
-            f"Confidence {found['confidence']}: "
-            + ("the order is close to chance." if weak else "share of the results' variance.")
-        )
+        weak = bool(found["warning"])
+        says = found["warning"] or "share of the results' variance"
+        self._note.set_text(f"Confidence {found['confidence']}: {says}.")
         self._bars.clear()
         self._bars.classes(add="weak" if weak else "", remove="" if weak else "weak")
         with self._bars:

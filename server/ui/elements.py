@@ -45,13 +45,14 @@ def panel(title: str, *, classes: str = "", level: int = 2) -> Iterator[Element]
         yield section
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> None:
-    """Show names with values, one per line; leave out pairs without a value."""
-    with html.dl().classes("pp-facts"):
+def facts(pairs: Iterable[tuple[str, object]]) -> Element:
+    """Show names with values, one per line; leave out pairs without a value. Return the list."""
+    with html.dl().classes("pp-facts") as made:
         for name, value in pairs:
             if value not in (None, ""):
                 html.dt(name)
                 html.dd(str(value))
+    return made
 
 
 def parameter_facts(parameters: Any) -> None:

@@ -99,7 +99,7 @@ class _Listing:
             with html.td():
                 badge(experiment_text(row["shown_status"]), EXPERIMENT_TONES.get(row["shown_status"], ""))
             html.td(row["trials_text"])
-            html.td(row["best_text"]).classes("pp-mono")
+            html.td(row["best_text"]).classes("pp-mono pp-best" if row["best_text"] else "")
             with html.td():
                 ui.html(row["sparkline"], sanitize=False)
             html.td(row["began"])

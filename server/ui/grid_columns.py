@@ -47,6 +47,7 @@ _NOTED = ("tags", "note")  # the store has no order for what people noted
 _ORDERS: Mapping[str, list[str]] = {"maximize": ["desc", "asc"], "minimize": ["asc", "desc"]}
 _TONE = {":cellClass": "cell => cell.data?.tone ?? ''"}
 _ARROW = 25  # of the column that is sorted
+_NUMBER = 125  # six digits after 0.000
 _ONE_CONDITION = {"maxNumConditions": 1, "debounceMs": 150}
 _NUMBER_OPTIONS = [
     "lessThan",
@@ -97,7 +98,7 @@ def columns_of(
         *map(_parameter_column, dimensions_of(config.get("searchSpace"), config.get("constraints") or ())),
         Column(field="reason", head="Why it ended", kind="text", width=380, hidden=not has_reasons),
         Column(field="duration", head="Took", kind="number"),
-        Column(field="intermediate_results", head="Results", kind="number", width=100),
+        Column(field="intermediate_results", head="Results", kind="number", width=_width("Results")),
         Column(field="start_time", head="Began", kind="", width=170),
         Column(field="kind", head="Kind of failure", kind="text", width=140, hidden=True),
         Column(field="trial_id", head="Id", kind="text", width=100, hidden=True),
@@ -139,6 +140,6 @@ def _parameter_column(dimension: Dimension) -> Column:
         field=f"parameters.{'.'.join(path)}",
         head=dimension.name,
         kind=kind,
-        width=_width(dimension.name),
+        width=max(_width(dimension.name), 0 if dimension.categorical else _NUMBER),
         path=path,
     )

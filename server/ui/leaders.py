@@ -102,13 +102,15 @@ class BestPanel:
 class LeadersPanel:
     """The table of the best trials, and the way to the others."""
 
-    def __init__(self, where: Where, title: str, metrics: Sequence[str], *, is_front: bool = False) -> None:
+    def __init__(
+        self, where: Where, title: str, metrics: Sequence[str], noun: str = "trial", *, is_front: bool = False
+    ) -> None:
         self._where = where
         self._metrics = metrics
         self._is_front = is_front
         self._shown: Any = None
         results = ["Result" if name == "default" else name for name in metrics]
-        heads = ["Rank", "Trial", *results, "Parameters", "Took"]
+        heads = ["Rank", noun.capitalize(), *results, "Parameters", "Took"]
         with panel(title, classes="pp-leaders") as self.panel:
             self._body = table(heads, title, ["Rank", *results, "Took"])
             with html.a(href=where.path("trials")):

@@ -104,7 +104,7 @@ class _Snapshot:
 
 def _importance(shown: Shown) -> dict[str, Any]:
     found = importance(read_table(shown.view, curves=0))
-    return {**asdict(found), "confidence": found.confidence}
+    return {**asdict(found), "confidence": found.confidence, "warning": found.warning}
 
 
 def _leaders(shown: Shown, summary: Mapping[str, Any]) -> Leaders:
@@ -172,7 +172,7 @@ class _Overview:
             one, several = ("family", "families") if is_repeated else ("trial", "trials")
             left, right = (html.div().classes("pp-stack") for _ in range(2))
             if _has_front(summary):
-                self._build_front(summary, several, left, right)
+                self._build_front(summary, one, several, left, right)
             else:
                 self._build_best(summary, one, several, left, right)
             with right:
@@ -186,18 +186,18 @@ class _Overview:
         self._pareto = None
         with left:
             self._build_progress("Best so far")
-            self._leaders = LeadersPanel(self._where, f"Top {MOST} {several}", _metrics(summary))
+            self._leaders = LeadersPanel(self._where, f"Top {MOST} {several}", _metrics(summary), one)
         with right:
             self._best = BestPanel(self._where, f"Best {one}", _metrics(summary))
 
-    def _build_front(self, summary: Mapping[str, Any], several: str, left: Any, right: Any) -> None:
+    def _build_front(self, summary: Mapping[str, Any], one: str, several: str, left: Any, right: Any) -> None:
         with left:
             with panel("Pareto front"):
                 self._pareto = FigureView("Trials by two objectives", where=self._where, height=300)
             self._build_progress("Best so far: hypervolume of the front")
         with right:
             title = f"Best {several}: the Pareto front"
-            self._leaders = LeadersPanel(self._where, title, _metrics(summary), is_front=True)
+            self._leaders = LeadersPanel(self._where, title, _metrics(summary), one, is_front=True)
             self._best = BestPanel(self._where, "A balanced choice", _metrics(summary))
 
     def _build_progress(self, title: str) -> None:

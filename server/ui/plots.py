@@ -16,7 +16,7 @@ from ...store import StoreError
 from ...store.reading import Condition, ExperimentView, TrialQuery
 from ..experiment_table import read_table
 from ..experiments import Experiments
-from ..figures import ExperimentTable
+from ..figures import ExperimentTable, existing_together
 from .brushing import brushed
 from .changes import show_refusal
 from .figure_choice import FIGURES, MOST_COMPARED, SMOOTHINGS, Choice, draw
@@ -171,7 +171,9 @@ class _Plots:
                 self._choice.objective = self._choice.objective or table.objectives[0].name
                 self._select("objective", "Objective", [one.name for one in table.objectives])
             if self._choice.takes("x") and len(names) > 1:
-                self._choice.x, self._choice.y = self._choice.x or names[0], self._choice.y or names[1]
+                first, second = existing_together(table.dimensions)
+                self._choice.x = self._choice.x or first.name
+                self._choice.y = self._choice.y or second.name
                 self._select("x", "Across", names)
                 self._select("y", "Up", names)
             if self._choice.takes("parameters"):

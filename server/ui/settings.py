@@ -160,10 +160,10 @@ class _Settings:
         self._grace = html.p(
             "Running trials get the grace period. Results are kept, and you can resume later."
         ).classes("pp-dim")
-        button = action("Stop the experiment", self._stop, icon="stop", kind="outline color=negative")
-        self._controls.append(button.style("margin-top: .6rem"))
-        delete = action("Delete the experiment", self._delete, icon="delete", kind="outline color=negative")
-        self._idle.append(delete.style("margin: .6rem 0 0 .6rem"))
+        with html.div().classes("pp-row").style("margin-top: .6rem"):
+            look = "outline color=negative"
+            self._controls.append(action("Stop the experiment", self._stop, icon="stop", kind=look))
+            self._idle.append(action("Delete the experiment", self._delete, icon="delete", kind=look))
 
     async def _stop(self) -> None:
         question = f"Stop experiment {self._where.name or self._where.experiment_id}?"

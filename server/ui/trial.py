@@ -125,8 +125,7 @@ class _TrialPage:
         self._shown = trial
         self._show_ending(found.ending)
         self._facts.clear()
-        with self._facts:
-            facts(facts_of(trial, self._view.folder))
+        with self._facts, facts(facts_of(trial, self._view.folder)):
             self._copy_path_button(self._view.folder.trial(number))
         self._show_attempts(trial["earlier_attempts"])
 
@@ -136,7 +135,8 @@ class _TrialPage:
             say("The path of the trial's folder is on the clipboard")
 
         if files.is_dir():
-            button = action("Copy the path", copy, icon="content_copy")
+            with html.dd().style("grid-column: 2"):  # below the path
+                button = action("Copy the path", copy, icon="content_copy").style("margin-left: -10px")
             button.props('aria-label="Copy the path of the trial\'s folder"')
 
     async def tick(self) -> None:
@@ -154,10 +154,11 @@ class _TrialPage:
             html.span(found.trial["trial_id"]).classes("pp-dim pp-mono")
             self._badge = ui.label().classes("pp-status").mark("trial-status")
             html.span().style("flex: 1")
-            if number > 0:
-                html.a("Previous", href=self._where.path(f"trials/{number - 1}")).props("rel=prev")
-            if number + 1 < found.summary["trials"]:
-                html.a("Next", href=self._where.path(f"trials/{number + 1}")).props("rel=next")
+            with html.div().classes("pp-row"):
+                if number > 0:
+                    html.a("Previous", href=self._where.path(f"trials/{number - 1}")).props("rel=prev")
+                if number + 1 < found.summary["trials"]:
+                    html.a("Next", href=self._where.path(f"trials/{number + 1}")).props("rel=next")
             action("Copy parameters", lambda: actions.copy(this), icon="content_copy")
             _, self._kill = actions.changes(this)
 

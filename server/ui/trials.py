@@ -144,7 +144,7 @@ class _Table:
         )
         field.props("outlined dense clearable debounce=300 autocomplete=off spellcheck=false")
         field.props('placeholder="parameters.lr < 0.1 and status = FAILED" hide-bottom-space')
-        field.classes("pp-mono").style("width: min(24rem, 100%)")
+        field.classes("pp-mono").style("width: min(16rem, 100%)")
         field.tooltip("Conditions as pitchpipe trials --where takes them, joined by and")
         self._fields.append(field)
         field.validate()

@@ -10,6 +10,7 @@ import pytest
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.server.figures import (
     ExperimentTable,
+    Importance,
     Objective,
     TrialRecord,
     dimensions_of,
@@ -86,6 +87,8 @@ def test_noise_is_said_to_be_noise() -> None:
     found = importance(searched(CUBE, lambda _: float(noise.random())))
     assert found.confidence in ("none", "low")
     assert "confidence" in plot_importance(found).layout.annotations[0].text
+    warnings = [Importance(fit=fit).warning for fit in (0.0, 0.2, 0.5)]
+    assert warnings == ["the order is chance", "the order may change", ""]
 
 
 def test_one_absurd_result_changes_nothing() -> None:

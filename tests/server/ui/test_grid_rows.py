@@ -44,6 +44,12 @@ def test_tags_and_notes_have_columns_that_can_be_filtered(tmp_path: Path) -> Non
     ]
 
 
+def test_columns_are_as_wide_as_their_heads_and_numbers() -> None:
+    widths = {column.head: column.width for column in columns_of(a_config().canonical(), ["default"])}
+    assert widths["Results"] > 9 * len("Results") + 50  # the head, an arrow and a filter
+    assert widths["lr"] >= 120  # 0.000220123
+
+
 def test_table_without_repeats_has_no_column_of_families() -> None:
     heads = [column.head for column in columns_of(a_config().canonical(), ["default"])]
     assert "Family" not in heads

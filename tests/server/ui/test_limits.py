@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pitchpipe.server.ui.limits import changes_of
@@ -26,9 +28,8 @@ from pitchpipe.server.ui.limits import changes_of
     ],
 )
 def test_problem_of_a_limit_names_its_field(name: str, text: str, problem: str) -> None:
-    with pytest.raises(ValueError, match="^") as raised:
+    with pytest.raises(ValueError, match=re.escape(problem)):
         changes_of({name: text}, {name: "7"})
-    assert str(raised.value) == problem
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("2h", 7200.0), ("1.5h", 5400.0), ("90", 90.0)])

@@ -124,8 +124,15 @@ def test_no_page_is_wider_than_a_phone(gallery: str, open_page: Callable[..., An
         if path != "wide":
             page.goto(f"{gallery}/{path}")
         page.locator(shown).first.wait_for(state="attached")
+        if path == "wide/trials/2":
+            ways = [page.get_by_role("link", name=name).bounding_box()["y"] for name in ("Previous", "Next")]
+            assert ways[0] == ways[1]
         widths[path] = page.evaluate("document.scrollingElement.scrollWidth")
     assert widths == dict.fromkeys(ready, 390)
+    before = "cell => getComputedStyle(cell, '::before').content"
+    row = page.get_by_role("row")
+    assert row.filter(has_text="wide").locator("td:nth-child(5)").evaluate(before) == '"Best: "'
+    assert row.filter(has_text="empty").locator("td:nth-child(5)").evaluate(before) == "none"
 
 
 def test_experiment_without_trials_says_so(gallery: str, open_page: Callable[..., Any]) -> None:
