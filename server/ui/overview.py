@@ -324,6 +324,12 @@ def _metrics(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _best_text(summary: dict[str, Any]) -> str:
+    """Return the best result and whose it is.
+
+    >>> best = {"value": 0.5, "sequence_id": 6}
+    >>> _best_text({"best": [best]}), _best_text({"best": [{**best, "repeats": {"count": 3, "of": 3}}]})
+    ('0.5 (trial 6)', '0.5 (mean of 3 repeats, family 6)')
+    """
     best = summary["best"]
     if not best:
         return "–"
