@@ -162,7 +162,9 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
 
 
 def _threads_of(config: ExperimentConfig) -> int | None:
-    """Return how many threads a trial may use: its CPUs, or its share of this machine if trials run here."""
+    """Return how many threads a process may use: its CPUs, or its share of this machine if trials run here."""
+    if config.resources is not None:
+        return max(1, int(config.resources.cpus_per_process))
     if config.trial_cpu_number is not None:
         return max(1, int(config.trial_cpu_number))
     service = config.training_service

@@ -108,7 +108,6 @@ class _Launcher:
         self._asked_to_end = True
 
     def _start(self, rank: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        environment = {"OMP_NUM_THREADS": "1", **environment}  # as torchrun: otherwise each uses all cores
         if rank == 0:
             return _popen(self._arguments, environment)
         out, err = (self._team.log(name, rank) for name in ("stdout", "stderr"))

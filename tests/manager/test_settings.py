@@ -51,6 +51,8 @@ def test_seeds_of_repeats_follow_from_the_seed_of_the_experiment() -> None:
         ({"trial_cpu_number": 0.5}, 1),
         ({"trial_cpu_number": 3.5, "training_service": {"platform": "ray", "address": "host:6379"}}, 3),
         ({"training_service": {"platform": "ray", "address": "host:6379"}}, None),
+        ({"trial_command": "true", "resources": {"processes": 2}}, 1),
+        ({"trial_command": "true", "resources": {"processes": 2, "cpus_per_process": 2}}, 2),
     ],
 )
 def test_threads_of_a_trial_follow_its_cpus(
