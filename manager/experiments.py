@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-import cloudpickle
-
 from ..config import ConfigError, ExperimentConfig, LocalConfig, RayConfig, tracker_classes
 from ..executors import TrialExecutor
 from ..protocol import dumps
@@ -27,6 +25,7 @@ from ..runner import (
     recorded,
 )
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
+from ..trial_agent import pickled
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
 from .settings import objectives_of
@@ -76,9 +75,9 @@ def create_experiment(
         if source is not None:
             (folder.path / "experiment.yml").write_bytes(source.read_bytes())
         if function is not None:
-            folder.function_file.write_bytes(cloudpickle.dumps(function))
+            folder.function_file.write_bytes(pickled(function))
         if stopper is not None:
-            folder.stopper_file.write_bytes(cloudpickle.dumps(stopper))
+            folder.stopper_file.write_bytes(pickled(stopper))
         if config.seed is None:
             # A drawn seed is kept: a dispatcher that is brought back must propose the same again.
             config = config.model_copy(update={"seed": secrets.randbelow(2**31)})

@@ -171,9 +171,7 @@ class Experiment(Plots):
         `ExecutorError` or `StoreError` if nothing can run.
         """
         run = partial(self._run, progress=progress, ui=ui)
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
+        if not _is_in_event_loop():
             return run()
         with concurrent.futures.ThreadPoolExecutor(1) as aside:
             running = aside.submit(run)
@@ -226,9 +224,12 @@ class Experiment(Plots):
         try:
             with shown_pages(manager.folder, is_wanted=ui), shown_progress(manager, is_wanted=progress):
                 was_interrupted = asyncio.run(self._watched(manager))
+            result = result_of(folder)
             if was_interrupted:
-                raise _interrupted(result_of(folder))
-            return result_of(folder)
+                raise _interrupted(result)
+            if not result.counts.get("SUCCEEDED") and result.failures:
+                _log.warning("no trial has succeeded: %s", "; ".join(result.failures[:3]))
+            return result
         finally:
             with self._lock:
                 self._manager, self._stop_reason = None, None
@@ -269,6 +270,14 @@ class Experiment(Plots):
         with self._lock:
             added, self._added = self._added, []
         return events + [added_trial(parameters, now) for parameters in added]
+
+
+def _is_in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _interrupted(result: ExperimentResult) -> Interrupted:

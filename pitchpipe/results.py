@@ -99,6 +99,15 @@ class ExperimentResult(Plots):
         with ExperimentView(self.folder) as view:
             return [_family(one, list(self._directions)) for one in view.families()]
 
+    @cached_property
+    def failures(self) -> list[str]:
+        """The ways in which trials failed, the most frequent first, such as `4 trials failed: ValueError: no luck`."""
+        from .store.reading import ExperimentView, FailedTrial
+
+        with ExperimentView(self.folder) as view:
+            groups = view.failures()
+        return [f"{_trials_of(group)} failed: {FailedTrial.of(group)}" for group in groups]
+
     def trial(self, trial_id: str) -> Row:
         """Return the trial with this id; raise `KeyError`."""
         for row in self.trials:
@@ -207,10 +216,14 @@ class ExperimentResult(Plots):
             for one in front
         ]
         reason = f"<p>{escape(self.reason)}</p>" if self.reason else ""
-        table = (
-            _table(["trial", *self._directions, *names], rows) if rows else "<p>no trial has succeeded</p>"
-        )
+        table = _table(["trial", *self._directions, *names], rows) if rows else self._why_none()
         return f"<p>{head}, {escape(objectives)}</p>{reason}{table}"
+
+    def _why_none(self) -> str:
+        """Return, as HTML, why there is no best trial, and in which ways trials failed."""
+        has_results = self.counts.get("SUCCEEDED", 0) > 0
+        lines = ["no trial keeps the limits" if has_results else "no trial has succeeded", *self.failures]
+        return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
     def _folder_to_plot(self) -> Path:
         return self.folder
@@ -218,6 +231,10 @@ class ExperimentResult(Plots):
     @property
     def _directions(self) -> dict[str, str]:
         return self.directions or {"default": "minimize"}
+
+
+def _trials_of(group: Any) -> str:
+    return f"{group.count} trials" if group.count > 1 else f"trial {group.sequence_id}"
 
 
 def _numbers(value: float | dict[str, float]) -> list[float]:

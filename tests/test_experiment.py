@@ -274,6 +274,7 @@ def test_interrupt_stops_the_experiment_and_is_raised(tmp_path: Path) -> None:
     ) as caught:
         search.run()
     assert isinstance(caught.value, pitchpipe.Interrupted)
+    assert caught.value.__context__ is None  # its traceback tells of nothing else
     assert caught.value.result.status == "STOPPED"
     assert (search.results().status, search.results().reason) == ("STOPPED", "interrupted")
 
@@ -295,6 +296,23 @@ def test_interrupt_of_a_notebook_stops_the_experiment_and_is_raised(tmp_path: Pa
     finally:
         signal.signal(signal.SIGINT, before)
     assert search.results().status == "STOPPED"
+
+
+def unlucky(parameters: dict[str, Any]) -> None:
+    raise ValueError("no luck")
+
+
+def test_experiment_without_a_success_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    result = experiment(unlucky, tmp_path, max_trial_number=3).run()
+    assert result.failures == ["3 trials failed: ValueError: no luck"]
+    assert "no trial has succeeded: 3 trials failed: ValueError: no luck" in caplog.messages
+    assert "<p>no trial has succeeded</p><p>3 trials failed: ValueError: no luck</p>" in result._repr_html_()
+
+
+def test_traceback_of_a_function_names_its_file(tmp_path: Path) -> None:
+    result = experiment(unlucky, tmp_path, max_trial_number=1).run()
+    line = inspect.getsourcelines(unlucky)[1] + 1
+    assert f'File "{__file__}", line {line}, in unlucky' in result.trials[0]["error"]
 
 
 def test_experiment_stopped_before_it_runs_ends_at_once(tmp_path: Path) -> None:

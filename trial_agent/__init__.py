@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .line_file import LineFile
     from .messages import MessageDecoder, MessageError, encode_message
     from .outbox import Outbox
+    from .pickling import pickled
     from .requests import (
         Hello,
         Kill,
@@ -79,6 +80,7 @@ _HOMES = {
     ".line_file": "LineFile",
     ".messages": "MessageDecoder MessageError encode_message",
     ".outbox": "Outbox",
+    ".pickling": "pickled",
     ".requests": "Hello Kill Pause Ping Poll ReadFile Request RunSpec Shutdown Start encode_request",
     ".room": "no_room",
     ".sdk": (
@@ -156,6 +158,7 @@ __all__ = [
     "no_room",
     "parse_args",
     "peer_uid",
+    "pickled",
     "read_spool",
     "report_final_result",
     "report_intermediate_result",
