@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..store.reading import ExperimentView
+from ..store.reading import ExperimentView, TrialQuery
 
 __all__ = ["early_stopping_note", "read_health"]
 
 _FEWEST = 40  # trials that succeeded
 _MOST = 2_000  # reading more would delay `pitchpipe status`
 _FEWEST_TO_STOP = 5  # trials that reported intermediate results
+_FEWEST_EQUAL = 5  # results: of fewer, a tie is nothing special
 _SCHEDULERS = ("hyperband", "asha", "bohb", "dehb", "pbt", "pb2")  # they stop trials without an assessor
 # Tuners that do not learn from results where to search: that random search does as well is no news.
 _MODEL_FREE = ("random", "gridsearch", "batch", "qmc", "hyperband", "asha", "pbt", "pb2")
@@ -23,7 +24,10 @@ def read_health(view: ExperimentView) -> list[str]:
     trials, results = sum(summary["counts"].values()), summary["intermediate_results"]
     is_unused = trials >= _FEWEST_TO_STOP and results >= 2 * trials
     note = early_stopping_note(config) if is_unused else ""
-    return [*([note] if note else []), *_notes_on_the_search(view, summary, config)]
+    equal = _equality_note(view, summary)
+    return [one for one in (note, equal) if one] + (
+        [] if equal else _notes_on_the_search(view, summary, config)
+    )
 
 
 def early_stopping_note(config: Mapping[str, Any]) -> str:
@@ -34,6 +38,21 @@ def early_stopping_note(config: Mapping[str, Any]) -> str:
         "early stopping is off: trials report intermediate results, and no assessor is named"
         " (such as assessor: Auto)"
     )
+
+
+def _equality_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+    """Say that nothing that was tried made a difference; else nothing."""
+    count = summary["counts"].get("SUCCEEDED", 0)
+    if count < _FEWEST_EQUAL or len(summary["objectives"]) > 1:
+        return ""
+    ends = [
+        TrialQuery(statuses=["SUCCEEDED"], sort="value", descending=way, limit=1) for way in (False, True)
+    ]
+    lowest, highest = (view.trials(end).trials[0]["values"] for end in ends)
+    main = summary["objectives"][0]["name"]
+    if lowest.get(main) != highest.get(main):
+        return ""
+    return f"all {count} results are equal; check that the script reads its parameters, by their names in the search space"
 
 
 def _notes_on_the_search(

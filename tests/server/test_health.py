@@ -68,7 +68,9 @@ def test_early_stopping_that_is_off_is_said(
     fields: dict[str, Any], results: int, is_said: bool, tmp_path: Path
 ) -> None:
     experiment = MadeExperiment(tmp_path / "made0001", a_config(max_trial_number=9, **fields), "DONE")
-    experiment.commit(*(a_trial(n, next_sequence=results) for n in range(5)), end_time=300.0, run_time=200.0)
+    experiment.commit(
+        *(a_trial(n, value=0.1 * n, next_sequence=results) for n in range(5)), end_time=300.0, run_time=200.0
+    )
     experiment.store.close()
     with ExperimentView(experiment.folder) as view:
         said = (
@@ -76,6 +78,16 @@ def test_early_stopping_that_is_off_is_said(
             " (such as assessor: Auto)"
         )
         assert read_health(view) == [said] * is_said
+
+
+@pytest.mark.parametrize(
+    ("losses", "is_said"), [([0.1] * 6, True), ([0.1] * 4, False), ([0.1] * 5 + [0.2], False)]
+)
+def test_search_without_any_difference_is_noticed(losses: list[float], is_said: bool, tmp_path: Path) -> None:
+    same = made(tmp_path / "same0001", [0.1 * (n + 1) for n in range(len(losses))], losses)
+    note = "all 6 results are equal; check that the script reads its parameters, by their names in the search space"
+    with ExperimentView(same.folder) as view:
+        assert read_health(view) == [note] * is_said
 
 
 def test_note_has_the_same_words_everywhere(cut: MadeExperiment, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,11 @@ import psutil
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.dispatcher_link.process import (
-    DISPATCHER_COMMAND,
     DispatcherProcess,
     dispatcher_environment,
 )
 from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.standby import DISPATCHER_COMMAND
 from pitchpipe.protocol import CommandType, encode_frame
 
 SECRET = "hunter2"
