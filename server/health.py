@@ -52,7 +52,7 @@ def _equality_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
     main = summary["objectives"][0]["name"]
     if lowest.get(main) != highest.get(main):
         return ""
-    return f"all {count} results are equal; check that the script reads its parameters, by their names in the search space"
+    return f"all {count} results are equal; check that the script reads the parameters of the search space, by name"
 
 
 def _notes_on_the_search(

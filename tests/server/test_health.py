@@ -85,7 +85,7 @@ def test_early_stopping_that_is_off_is_said(
 )
 def test_search_without_any_difference_is_noticed(losses: list[float], is_said: bool, tmp_path: Path) -> None:
     same = made(tmp_path / "same0001", [0.1 * (n + 1) for n in range(len(losses))], losses)
-    note = "all 6 results are equal; check that the script reads its parameters, by their names in the search space"
+    note = "all 6 results are equal; check that the script reads the parameters of the search space, by name"
     with ExperimentView(same.folder) as view:
         assert read_health(view) == [note] * is_said
 
