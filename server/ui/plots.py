@@ -177,7 +177,7 @@ class _Plots:
                 self._select("x", "Across", names)
                 self._select("y", "Up", names)
             if self._choice.takes("parameters"):
-                self._select("parameters", "Parameters (all that vary)", names, multiple=True)
+                self._select("parameters", "All parameters", names, multiple=True)
             if self._choice.takes("log"):
                 self._scale_field()
             if self._choice.takes("smoothing"):

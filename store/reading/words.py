@@ -238,7 +238,7 @@ def front_lines(front: Mapping[str, Any]) -> Iterator[str]:
     """
     if front["hypervolume"] is not None:
         reference = ", ".join(f"{name} {number_text(value)}" for name, value in front["reference"].items())
-        volume = f"hypervolume {number_text(front['hypervolume'])} from {reference}"
+        volume = f"hypervolume {number_text(front['hypervolume'])} (from the reference point {reference})"
         knee = "" if front["knee"] is None else f"; the knee is trial {front['knee']}"
         yield f"front: {len(front['trials'])} trials, {volume}{knee}"
     if front["limits"]:
