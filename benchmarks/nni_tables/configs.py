@@ -82,12 +82,13 @@ def found_configs(folder: Path) -> Iterator[tuple[Path, str, dict[str, Any]]]:
 
 
 def _problem(path: Path) -> str:
-    """Return what is wrong with a config; nothing if it is accepted."""
+    """Return what is wrong with a config, its platform before all else; nothing if it is accepted."""
     try:
         with contextlib.chdir(path.parent):
             load_config(path)
     except ConfigError as error:
-        return error.problems[0].message
+        messages = [problem.message for problem in error.problems]
+        return next((message for message in messages if message.startswith('platform "')), messages[0])
     return ""
 
 
