@@ -183,7 +183,10 @@ def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
         ["2", "2", "0.8", "20"],
         ["0", "4", "0.9", "5"],
     ]
-    assert "front: 3 trials, hypervolume 2.6 (from the reference point loss 5, f1 0); the knee is trial 2" in lines
+    assert (
+        "front: 3 trials, hypervolume 2.6 (from the reference point loss 5, f1 0); the knee is trial 2"
+        in lines
+    )
     assert "limits: ms <= 20; 1 trial violates them" in lines
     found = json.loads(call("status", "front", "--json").out)
     assert found["front"] == {
