@@ -14,11 +14,11 @@ from ...store import ExperimentFolder, StoreError
 from ...store.reading import (
     ExperimentView,
     QueryError,
+    best_result_text,
     counts_text,
     duration_text,
     experiment_text,
     left_text,
-    number_text,
     rate_text,
     to_json,
 )
@@ -137,10 +137,7 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
     try:
         with ExperimentView(folder) as view:
             summary = view.summary()
-            names = [one["name"] for one in summary["objectives"]]
-            front = summary["best"]
-            shown = (view.best(1, "knee") if len(front) > 1 else []) or front[:1]
-            best = {name: trial["values"][name] for trial in shown for name in names}
+            best = view.best_result()
     except StoreError as error:
         return {**place, "status": "UNREADABLE", "reason": str(error)}
     return {
@@ -148,8 +145,8 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
         **{name: summary[name] for name in ("name", "status", "counts", "created", "run_time")},
         "running": folder.manager() is not None,
         "search": summary["is_search"],
-        "best": None if not best else best if len(names) > 1 else best[names[0]],
-        **({"front": len(front)} if len(names) > 1 else {}),
+        "best": best,
+        **({"front": len(summary["best"])} if len(summary["objectives"]) > 1 else {}),
     }
 
 
@@ -163,20 +160,8 @@ def _row(facts: dict[str, Any]) -> tuple[str, ...]:
         facts["id"],
         experiment_text(facts["status"]) + why,
         str(sum(facts["counts"].values())),
-        _best_text(facts["best"], facts.get("front", 1)),
+        best_result_text(facts["best"], facts.get("front", 1)),
         duration_text(facts["run_time"]),
         time.strftime("%Y-%m-%d %H:%M", time.localtime(facts["created"])),
         facts["name"] or "",
     )
-
-
-def _best_text(best: float | Mapping[str, float] | None, front: int) -> str:
-    """Return the best result; of several objectives, a trial of the front.
-
-    >>> _best_text({"accuracy": 0.98, "ms": 3.25}, 4), _best_text(0.5, 1), _best_text(None, 1)
-    ('accuracy 0.98, ms 3.25 (one of 4 on the front)', '0.5', '')
-    """
-    if isinstance(best, Mapping):
-        named = ", ".join(f"{name} {number_text(value)}" for name, value in best.items())
-        return f"{named} (one of {front} on the front)" if front > 1 else named
-    return "" if best is None else number_text(best)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .drawing import best_so_far, nothing, panels, ranged, short, value_axis
+from .drawing import best_so_far, note, nothing, panels, ranged, short, value_axis
 from .tables import ExperimentTable
 from .theme import SERIES, ThemeName
 
@@ -27,8 +28,9 @@ def plot_edf(
 ) -> go.Figure:
     """Draw, for each experiment, which share of its trials is at least as good as each result, and the best so far.
 
-    Only trials with a finite result count. The direction is that of the first experiment. Raise `KeyError` for an
-    objective that one of them does not have.
+    Only trials with a finite result count. Experiments without the objective of the first one, or with another
+    direction for it, are left out, and a line below the figure names them. Raise `KeyError` for an objective that the
+    first one does not have.
 
     >>> from pitchpipe.server.figures import example_table
     >>> figure = plot_edf([example_table(seed=1), example_table(seed=2)])
@@ -36,16 +38,17 @@ def plot_edf(
     ['example (47)', 'example (44)']
     """
     given = [tables] if isinstance(tables, ExperimentTable) else list(tables)
-    found = [(table, table.finished(table.objective(objective).name)[1]) for table in given]
-    found = [(table, values) for table, values in found if values.size]
+    first = given[0].objective(objective)
+    named = list(zip(_told_apart(given), given, strict=True))
+    is_alike = [(first.name, first.direction) in _goals(table) for table in given]
+    found = [(name, table.finished(first.name)[1]) for name, table in compress(named, is_alike)]
+    found = [(name, values) for name, values in found if values.size]
     if not found:
         return nothing(theme, _TITLE, "No trial has a finite result yet.")
-    names = _told_apart([table for table, _ in found])
-    first = found[0][0].objective(objective)
     every = np.concatenate([values for _, values in found])
     worst = every.max() if first.direction == "minimize" else every.min()
     figure = panels(theme, _TITLE, 2, 1)
-    for number, (_, values) in enumerate(found):
+    for number, (name, values) in enumerate(found):
         color, dash = SERIES[number % len(SERIES)]
         ordered = np.sort(values) if first.direction == "minimize" else np.sort(values)[::-1]
         curves = (
@@ -65,7 +68,7 @@ def plot_edf(
                 x=x,
                 y=y,
                 mode="lines",
-                name=f"{names[number]} ({values.size:,})",
+                name=f"{name} ({values.size:,})",
                 legendgroup=str(number),
                 showlegend=row == 1,
                 line={"shape": "hv", "color": color, "dash": dash, "width": 2},
@@ -78,7 +81,14 @@ def plot_edf(
     best = {**axis, "title": {"text": "best so far"}}
     most = max(values.size for _, values in found)
     count = {"title": {"text": "finished trials"}, "tickformat": ",d", "range": [0, 1.02 * most]}
-    return figure.update_layout(xaxis=axis, yaxis=share, xaxis2=count, yaxis2=best, height=640)
+    figure.update_layout(xaxis=axis, yaxis=share, xaxis2=count, yaxis2=best, height=640)
+    if others := [name for (name, _), alike in zip(named, is_alike, strict=True) if not alike]:
+        note(figure, f"left out, since not to {first.direction} {first.name}: {', '.join(others)}")
+    return figure
+
+
+def _goals(table: ExperimentTable) -> set[tuple[str, str | None]]:
+    return {(one.name, one.direction) for one in table.objectives}
 
 
 def _told_apart(tables: Sequence[ExperimentTable]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,9 +12,11 @@ from nicegui import html, ui
 from ...manager.control import ControlError
 from ...store import StoreError
 
-__all__ = ["confirmed", "done", "made", "result_of", "say", "show_refusal"]
+__all__ = ["confirmed", "copied", "done", "made", "result_of", "say", "show_refusal"]
 
 _REFUSAL = "pp-refusal"
+_PATIENCE = 10.0  # seconds for a busy browser
+_NO_CLIPBOARD = "this browser gives pages no clipboard: open them on localhost or by https"
 
 
 async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
@@ -37,6 +40,21 @@ async def done(change: Awaitable[None], text: str) -> bool:
         return False
     say(text)
     return True
+
+
+async def copied(text: str, done: str) -> None:
+    """Put a text on the clipboard; report that it is `done`, or why nothing was copied."""
+    write = f"navigator.clipboard.writeText({json.dumps(text)}).then(() => '', error => error.message)"
+    try:
+        why = await ui.run_javascript(
+            f"navigator.clipboard ? {write} : {json.dumps(_NO_CLIPBOARD)}", timeout=_PATIENCE
+        )
+    except TimeoutError:
+        why = "the browser did not reply"
+    if why:
+        show_refusal(f"nothing was copied: {why}")
+    else:
+        say(done)
 
 
 def say(text: str) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from nicegui import html, ui
 
 from ...store import Annotations, StoreError
-from ...store.reading import counts_text, duration_text, experiment_text, moment_text, number_text
+from ...store.reading import best_result_text, counts_text, duration_text, experiment_text, moment_text
 from ..experiments import Experiments, Shown
 from .elements import action, badge, table
 from .frame import ROOT, page_frame, shown_status
@@ -132,28 +131,11 @@ def _row(shown: Shown) -> dict[str, Any]:
         "shown_status": shown_status(summary),
         "tags": annotations.read(None).tags,
         "trials_text": ": ".join(filter(None, (f"{summary['trials']}{of}", counts_text(summary["counts"])))),
-        "best_text": _best_text(summary),
+        "best_text": best_result_text(shown.view.best_result(), len(summary["best"])),
         "sparkline": _sparkline(shown),
         "began": moment_text(summary["created"]),
         "ran": duration_text(summary["run_time"]),
     }
-
-
-def _best_text(summary: Mapping[str, Any]) -> str:
-    """Return the best result; of several objectives, the best of each.
-
-    >>> goals = [{"name": "acc", "direction": "maximize"}, {"name": "ms", "direction": "minimize"}]
-    >>> front = [{"values": {"acc": 0.9, "ms": 7.0}}, {"values": {"acc": 0.8, "ms": 5.0}}]
-    >>> _best_text({"objectives": goals, "best": front}), _best_text({"objectives": goals[:1], "best": front[:1]})
-    ('acc 0.9, ms 5', '0.9')
-    """
-    picks = {one["name"]: max if one["direction"] == "maximize" else min for one in summary["objectives"]}
-    if not summary["best"]:
-        return ""
-    values = {name: pick(row["values"][name] for row in summary["best"]) for name, pick in picks.items()}
-    if len(values) == 1:
-        return number_text(*values.values())
-    return ", ".join(f"{name} {number_text(value)}" for name, value in values.items())
 
 
 def _sparkline(shown: Shown) -> str:

@@ -124,7 +124,7 @@ def draw(choice: Choice, table: ExperimentTable, others: Sequence[ExperimentTabl
     if choice.figure == "contour":
         return _contour(choice, table)
     if choice.figure == "edf":
-        return _edf(choice, [table, *others])
+        return figures.plot_edf([table, *others], choice.objective)
     given = {
         "objective": choice.objective,
         "parameters": choice.parameters or None,
@@ -141,10 +141,3 @@ def _contour(choice: Choice, table: ExperimentTable) -> go.Figure:
     if not choice.x or choice.x == choice.y:
         return figures.nothing("light", "Contour", "Choose two different parameters.")
     return figures.plot_contour(table, choice.x, choice.y, choice.objective)
-
-
-def _edf(choice: Choice, tables: Sequence[ExperimentTable]) -> go.Figure:
-    """Only experiments that have the objective can be compared."""
-    name = tables[0].objective(choice.objective).name
-    comparable = [table for table in tables if any(one.name == name for one in table.objectives)]
-    return figures.plot_edf(comparable, name)

@@ -17,7 +17,7 @@ from ...store.reading import ExperimentView, experiment_text
 from ..experiments import Experiments
 from .elements import facts, set_badge
 from .live import Live
-from .theme import theme_button, use_theme
+from .theme import theme_button
 from .wording import EXPERIMENT_TONES
 
 __all__ = [
@@ -98,7 +98,6 @@ def add_style() -> None:
 def page_frame(title: str, where: Where | None = None, here: str | None = None) -> Iterator[None]:
     """Make the frame of a page around the `with` block; `here` is its path below the experiment."""
     ui.page_title(f"{title} · Pitchpipe")
-    use_theme()
     with ui.header().classes("pp-header"):
         html.a("Pitchpipe", href=f"{ROOT}/").classes("pp-brand").props(
             'aria-label="Pitchpipe: all experiments"'

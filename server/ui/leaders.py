@@ -18,7 +18,7 @@ from ...store.reading import (
     repeats_text,
     value_text,
 )
-from .changes import say
+from .changes import copied
 from .elements import action, pairs, panel, parameter_pairs, table
 from .frame import Where
 
@@ -154,6 +154,6 @@ def _address(where: Where, trial: Mapping[str, Any]) -> str:
     return where.path(f"trials/{trial['sequence_id']}")
 
 
-def _copy(trial: Mapping[str, Any]) -> None:
-    ui.clipboard.write(json.dumps(trial["parameters"]))
-    say(f"The parameters of trial {trial['sequence_id']} are on the clipboard")
+async def _copy(trial: Mapping[str, Any]) -> None:
+    done = f"The parameters of trial {trial['sequence_id']} are on the clipboard"
+    await copied(json.dumps(trial["parameters"]), done)

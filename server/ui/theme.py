@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from nicegui import ui
 
 from ..figures import template_layout
 
-__all__ = ["figure_themes_script", "theme_button", "use_theme"]
+__all__ = ["figure_themes_script", "theme_button"]
 
 _CHOSEN = "pitchpipe-theme"
-# Takes effect at once; the page is not loaded again, so nothing that was typed is lost.
+# The page is not loaded again, so nothing that was typed is lost.
 _TURN = f"""() => {{
   const theme = document.body.classList.contains("body--dark") ? "light" : "dark";
   document.cookie = `{_CHOSEN}=${{theme}}; path=/; max-age=31536000; SameSite=Strict`;
-  setDark(theme === "dark");
+  emit(theme);
 }}"""
+_IS_DARK: Mapping[str, bool] = MappingProxyType({"light": False, "dark": True})
 _WHAT = "Switch between light and dark colours"
-
-
-def use_theme() -> None:
-    """Show the page in the chosen theme, else in that of the system."""
-    request = ui.context.client.request
-    chosen = "" if request is None else request.cookies.get(_CHOSEN, "")
-    ui.dark_mode({"light": False, "dark": True}.get(chosen))
 
 
 def figure_themes_script() -> str:
@@ -34,6 +30,11 @@ def figure_themes_script() -> str:
 
 
 def theme_button() -> None:
-    """Make a button that switches the page's theme and remembers it."""
-    button = ui.button(icon="contrast").on("click", js_handler=_TURN).props("flat round dense color=grey")
+    """Show the page in the chosen theme, else in that of the system; make a button that switches and remembers it."""
+    request = ui.context.client.request
+    chosen = "" if request is None else request.cookies.get(_CHOSEN, "")
+    theme = ui.dark_mode(_IS_DARK.get(chosen))
+    button = ui.button(icon="contrast").props("flat round dense color=grey")
     button.props(f'aria-label="{_WHAT}"').tooltip(_WHAT)
+    # Each update of the page applies the element's value again: what only the browser knew would be lost.
+    button.on("click", lambda event: theme.set_value(_IS_DARK[event.args]), js_handler=_TURN)

@@ -6,6 +6,7 @@ import asyncio
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ...store.reading import Curve, ExperimentView, moment_text
 from ..experiments import Experiments
 from ..trial_story import Ending, ending_of, facts_of
 from .annotating import notes_panel
-from .changes import say
+from .changes import copied
 from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
 from .files import FilesPanel
@@ -130,9 +131,8 @@ class _TrialPage:
         self._show_attempts(trial["earlier_attempts"])
 
     def _copy_path_button(self, files: Path) -> None:
-        def copy() -> None:
-            ui.clipboard.write(str(files))
-            say("The path of the trial's folder is on the clipboard")
+        async def copy() -> None:
+            await copied(str(files), "The path of the trial's folder is on the clipboard")
 
         if files.is_dir():
             with html.dd().style("grid-column: 2"):  # below the path
@@ -212,9 +212,8 @@ def _environment(view: ExperimentView, found: _Snapshot) -> None:
     with html.div().classes("pp-row").style("margin-top: .7rem"):
         html.span("To rerun it in a terminal:").classes("pp-dim")
         html.code(command).classes("pp-box").mark("rerun-command")
-        action("Copy", lambda: ui.clipboard.write(command), icon="content_copy").props(
-            'aria-label="Copy the command"'
-        )
+        copy = partial(copied, command, "The command is on the clipboard")
+        action("Copy", copy, icon="content_copy").props('aria-label="Copy the command"')
 
 
 def _rerun_command(view: ExperimentView, number: int) -> str:

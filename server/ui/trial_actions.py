@@ -11,7 +11,7 @@ from nicegui import html, ui
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
 from ...store.reading import ExperimentView
-from .changes import confirmed, made, say, show_refusal
+from .changes import confirmed, copied, made, show_refusal
 from .elements import action
 from .frame import ROOT, Where
 from .trial_form import TrialForm
@@ -84,8 +84,8 @@ class TrialActions:
         """Copy the parameters of the trials to the clipboard: an object, or a list of objects."""
         numbers = await chosen()
         found = [trial["parameters"] for trial in await self._trials(numbers)]
-        ui.clipboard.write(json.dumps(found[0] if len(found) == 1 else found))
-        say(f"The parameters of {_named(numbers)} are on the clipboard")
+        done = f"The parameters of {_named(numbers)} are on the clipboard"
+        await copied(json.dumps(found[0] if len(found) == 1 else found), done)
 
     async def kill(self, chosen: Chosen) -> None:
         """Kill the trials after a confirmation."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .view import ExperimentView, Follow
     from .words import (
         STATUS_WORDS,
+        best_result_text,
         closest_text,
         counts_text,
         duration_text,
@@ -63,7 +64,7 @@ _HOMES = {
     ".trial_query": "Condition QueryError TrialQuery",
     ".view": "ExperimentView Follow",
     ".words": (
-        "STATUS_WORDS closest_text counts_text duration_text experiment_text flat front_lines "
+        "STATUS_WORDS best_result_text closest_text counts_text duration_text experiment_text flat front_lines "
         "left_text length_text margin_text moment_text number_text parameters_text rate_text repeat_text "
         "repeats_text result_text value_text values_text"
     ),
@@ -81,6 +82,7 @@ __all__ = [
     "Follow",
     "QueryError",
     "TrialQuery",
+    "best_result_text",
     "closeness_lines",
     "closest_text",
     "counts_text",

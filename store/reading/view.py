@@ -131,6 +131,17 @@ class ExperimentView:
         """
         return read_best(self.database, count, by)
 
+    def best_result(self) -> float | dict[str, float] | None:
+        """Return the best result, None without one; of several objectives those of one trial, by name.
+
+        It is the knee of the front, or else its best trial in the first objective.
+        """
+        names, front = [one["name"] for one in self.objectives()], self.best()
+        trial = next(iter((self.best(1, "knee") if len(front) > 1 else []) or front), None)
+        if trial is None or len(names) == 1:
+            return None if trial is None else trial["values"][names[0]]
+        return {name: trial["values"][name] for name in names}
+
     def repeats(self) -> int:
         """Return how often each configuration is run."""
         return read_repeats(self.database)

@@ -10,6 +10,7 @@ from typing import Any
 
 __all__ = [
     "STATUS_WORDS",
+    "best_result_text",
     "closest_text",
     "counts_text",
     "duration_text",
@@ -97,6 +98,18 @@ def values_text(trial: Mapping[str, Any], names: Sequence[str]) -> str:
     """
     texts = [value_text(trial, name) for name in names]
     return texts[0] if len(names) == 1 else ", ".join(map(" ".join, zip(names, texts, strict=True)))
+
+
+def best_result_text(best: float | Mapping[str, float] | None, front: int) -> str:
+    """Return the best result, or the results of one trial among the `front` ones on the front of several objectives.
+
+    >>> best_result_text({"accuracy": 0.98, "ms": 3.25}, 4), best_result_text(0.5, 1), best_result_text(None, 0)
+    ('accuracy 0.98, ms 3.25 (one of 4 on the front)', '0.5', '')
+    """
+    if isinstance(best, Mapping):
+        named = ", ".join(f"{name} {number_text(value)}" for name, value in best.items())
+        return f"{named} (one of {front} on the front)" if front > 1 else named
+    return "" if best is None else number_text(best)
 
 
 def repeats_text(trial: Mapping[str, Any]) -> str:

@@ -384,6 +384,18 @@ def test_edf_compares_experiments_by_how_often_and_how_soon_they_are_good() -> N
     assert (first.line.color, first.line.dash) != (second.line.color, second.line.dash)
 
 
+def test_edf_leaves_out_experiments_that_go_for_something_else_and_names_them() -> None:
+    trials = [trial(n, values={"default": float(n)}) for n in range(4)]
+    here = table(trials)
+    there = ExperimentTable.of("elsewhere", [Objective(direction="maximize")], trials)
+    figure = figures.plot_edf([here, there])
+    assert len(figure.data) == len(figures.plot_edf(here).data)
+    assert "left out, since not to minimize default: elsewhere" in [
+        one.text for one in figure.layout.annotations
+    ]
+    assert not figures.plot_edf(here).layout.annotations
+
+
 def test_drawing_is_what_imports_plotly() -> None:
     code = "import sys, pitchpipe.server.figures as f; f.example_table(3); print('plotly' in sys.modules)"
     shown = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)

@@ -47,6 +47,13 @@ def test_no_page_has_a_serious_fault(
         page.evaluate(axe)
         if found := page.evaluate(SERIOUS):
             faults[path] = found
+    page.goto(f"{gallery}/finished/settings")
+    page.get_by_label("Number of trials").fill("many")
+    page.get_by_role("button", name="Save limits").click()
+    page.get_by_role("button", name="Close").wait_for()
+    page.evaluate(axe)
+    if found := page.evaluate(SERIOUS):
+        faults["a refusal"] = found
     page.context.clear_cookies(name="pitchpipe-theme")
     assert faults == {}
 
