@@ -234,20 +234,20 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     prints = "trialCommand" in view.config()
     for group in groups[:_MAX_KINDS]:
         failure = FailedTrial.of(group)
-        times = f"{group.count} trials" if group.count > 1 else f"trial {failure.sequence_id}"
         # The log holds only what the process of a command wrote; all other errors are in the database.
         verb = "trial log" if failure.has_output and prints else "trial show"
         example = command_for(view.folder, verb, str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
-        yield f"{times} failed{facts}{_such_as(group, failure)}: {failure} ({example})"
+        yield f"{group.trials_text} failed{facts}{_such_as(group, failure)}: {failure} ({example})"
         if "\n".join(failure.lines) not in summary["error"]:  # which the experiment's own error may contain
             yield from (f"  {line}" for line in failure.lines)
         if hint := hint_text(str(failure)):
             yield f"  hint: {hint}"
     if len(groups) > _MAX_KINDS:
-        more = sum(group.count for group in groups[_MAX_KINDS:])
+        more, kinds = sum(group.count for group in groups[_MAX_KINDS:]), len(groups) - _MAX_KINDS
         example = command_for(view.folder, "trials", "--status FAILED")
-        yield f"{more} more trials failed in {len(groups) - _MAX_KINDS} other ways ({example})"
+        counted = "1 more trial" if more == 1 else f"{more} more trials"
+        yield f"{counted} failed in {'another way' if kinds == 1 else f'{kinds} other ways'} ({example})"
     yield from view.failure_regions()
 
 

@@ -111,7 +111,8 @@ def tried_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
     """Yield what the trial did, as lines."""
     ran = duration_text(tried.seconds)
     if tried.has_failed:
-        yield f"{'no trial ran' if tried.status == 'NONE' else 'the trial failed'}: {tried.failure}"
+        who = "no trial ran" if tried.status == "NONE" else f"a trial with {tried.parameters} failed"
+        yield f"{who}: {tried.failure}"
         yield from (f"  {line}" for line in tried.last_lines.rstrip().splitlines())
         return
     ended = f"succeeded in {ran}" if tried.is_whole else f"still ran after {ran}, and was stopped"

@@ -61,7 +61,9 @@ class ConfigProblem:
         return ":".join(str(part) for part in parts if part is not None)
 
     def __str__(self) -> str:
-        parts = (self.location, dotted(self.path), self.message)
+        name = dotted(self.path)
+        # An option that sets a field names it already.
+        parts = (self.location, "" if self.location == f"--set {name}" else name, self.message)
         hint = f" ({self.hint})" if self.hint else ""
         return ": ".join(part for part in parts if part) + hint
 

@@ -106,7 +106,7 @@ class ExperimentResult(Plots):
 
         with ExperimentView(self.folder) as view:
             groups = view.failures()
-        return [f"{_trials_of(group)} failed: {FailedTrial.of(group)}" for group in groups]
+        return [f"{group.trials_text} failed: {FailedTrial.of(group)}" for group in groups]
 
     def trial(self, trial_id: str) -> Row:
         """Return the trial with this id; raise `KeyError`."""
@@ -231,10 +231,6 @@ class ExperimentResult(Plots):
     @property
     def _directions(self) -> dict[str, str]:
         return self.directions or {"default": "minimize"}
-
-
-def _trials_of(group: Any) -> str:
-    return f"{group.count} trials" if group.count > 1 else f"trial {group.sequence_id}"
 
 
 def _numbers(value: float | dict[str, float]) -> list[float]:

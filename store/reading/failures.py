@@ -75,6 +75,11 @@ class FailureGroup:
         """The number of the first trial."""
         return self.sequence_ids[0]
 
+    @property
+    def trials_text(self) -> str:
+        """How many trials these are, or which one."""
+        return f"{self.count} trials" if self.count > 1 else f"trial {self.sequence_id}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedTrial:
