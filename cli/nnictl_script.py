@@ -143,9 +143,8 @@ def config_show(name: str | None, directory: Path | None) -> None:
     """Print the config as JSON, as NNI does."""
     folder = chosen_experiment(name, None, directory)
     with ExperimentView(folder) as view:
-        where = {
-            "experimentWorkingDirectory": str(folder.path.parent)
-        }  # it may be elsewhere than the config says
+        # The folder may be elsewhere than the config says.
+        where = {"experimentWorkingDirectory": str(folder.path.parent)}
         click.echo(json.dumps({**view.config(), **where}, indent=4))
 
 

@@ -96,7 +96,7 @@ def proposed(
 ) -> Proposal:
     """Return the parameters of a script, changed by `--param`, `--fix` and `--without`; raise `Failure` if invalid.
 
-    A `command` of the user's may pass parameters to something else than the script's parser.
+    A given `command` may pass parameters to a program other than the script: its parser is not asked then.
     """
     proposal = Proposal() if facts is None else _of_script(facts)
     for name in without:

@@ -93,9 +93,8 @@ class ConfigFields(Section):
     """The root of the config."""
 
     _notes: tuple[str, ...] = PrivateAttr(())  # what was given and has no effect
-    _written: dict[tuple[str | int, ...], str] = PrivateAttr(
-        {}
-    )  # how a file writes fields that have none, with their lines
+    # How a file writes the fields without an effect, with their lines.
+    _written: dict[tuple[str | int, ...], str] = PrivateAttr({})
 
     experiment_name: str | None = Field(default=None, description="A name for your own use.")
     experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(

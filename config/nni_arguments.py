@@ -28,6 +28,6 @@ def with_todays_arguments(name: object, arguments: Any) -> Any:
     is_known = isinstance(parallel, bool | None) and (lie is None or _LIES.get(str(lie)) is not None)
     if not is_known or not isinstance(given, Mapping):
         return arguments  # they are refused by name
-    if parallel is False:  # there, running trials did not count then; the lie had no effect
+    if parallel is False:  # NNI then ignored running trials, and with them the lie
         return rest
     return {**rest, "tpe_args": {"constant_liar_type": _LIES[lie or "min"], **given}}

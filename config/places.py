@@ -34,7 +34,7 @@ class Places:
         )
 
     def named(self, path: Path) -> str:
-        """Return a path of the user's with its line, for a sentence."""
+        """Return a path as the file writes it, with its line, for a sentence."""
         line = self._position(path, True)[1]
         return dotted(path) + (f" (line {line})" if line else "")
 

@@ -138,7 +138,7 @@ def _space_problems(tuner: Any, space: Any, constraints: tuple[str, ...]) -> lis
 def _impossible(tuner: Mapping[str, Any], space: Any, constraints: tuple[str, ...]) -> list[Problem]:
     """Return the constraint that no sample of a search space satisfies.
 
-    Tuners that draw samples would give up as well; a grid, and a class of the user's, may find what is rarer.
+    A tuner that draws samples would give up, too. A grid search or the user's own class may find rarer points.
     """
     name = str(tuner.get("name") or "").replace("_", "").lower()
     if not constraints or name in ("", *_WITHOUT_SAMPLES):

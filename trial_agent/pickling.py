@@ -14,7 +14,7 @@ __all__ = ["pickled"]
 
 
 def pickled(value: object) -> bytes:
-    """Return a function, a class or an object of the user's as bytes for `pickle.loads`.
+    """Return the user's function, class or object as bytes for `pickle.loads`.
 
     >>> import pickle
     >>> double = eval(compile("lambda x: 2 * x", "/home/ada/train.py", "eval"))

@@ -50,9 +50,8 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
         check_startable(checked, config, overrides)
         with placed(config, overrides):
             found, lines = _facts(config, checked)
-        checked = checked.model_copy(
-            update={"trial_concurrency": found["at_a_time"]}
-        )  # the forecast counts on it
+        # A trial that fits alone has no other beside it, neither when it is tried nor in the forecast.
+        checked = checked.model_copy(update={"trial_concurrency": found["at_a_time"]})
         if not as_json:
             say(as_json, found, *lines)
         tried = _tried(checked, seconds, interrupts) if is_tried else None

@@ -51,7 +51,7 @@ class SlurmJob:
 
 
 def batch_script(job: SlurmJob) -> str:
-    """Return the script of a job; an option of the user takes the place of ours.
+    """Return the script of a job; an option that the user gives replaces ours.
 
     >>> job = SlurmJob(experiment_id="e", config=Path("/w/e.yml"), directory=Path("/w"), nodes=2, options=["time=60"])
     >>> print(*batch_script(job).splitlines()[:4], sep="\\n")

@@ -122,7 +122,6 @@ def _single(summary: Summary, those: str, name: str) -> str:
         return f"no trial is better than {those}"
     base = summary["defaults"]["values"][name]
     best = base - _signs(summary["objectives"])[name] * gain
-    share = (
-        f" ({100 * gain / abs(base):.3g} %)" if base * best > 0 else ""
-    )  # of a change of sign it says nothing
+    # Where the sign changes, a percentage says nothing.
+    share = f" ({100 * gain / abs(base):.3g} %)" if base * best > 0 else ""
     return f"{number_text(gain)}{share} better than {those}"
