@@ -52,12 +52,39 @@ class Verb(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line; for an option that is a field of CONFIG, suggest `--set`."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            field = self._field_meant(name)
+            if field is None or (error.possibilities and field != _as_field(name)):
+                raise
+            ctx.fail(f"No such option '{name}'. Did you mean '--set {field}=VALUE'?")
+
+    def _field_meant(self, option: str) -> str | None:
+        """Return the field of CONFIG that an unknown option means, if the verb takes `--set`."""
+        from ..config import ExperimentConfig, nearest
+
+        takes_fields = any(parameter.name == "overrides" for parameter in self.params)
+        return nearest(_as_field(option), ExperimentConfig.model_fields) if takes_fields else None
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples unchanged, whatever their width."""
         super().format_epilog(ctx, formatter)
         with formatter.section("Examples"):
             for example in self.examples:
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+def _as_field(option: str) -> str:
+    """Return an option in the spelling of a field.
+
+    >>> _as_field("--max-trial-number")
+    'max_trial_number'
+    """
+    return option.lstrip("-").replace("-", "_")
 
 
 def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:

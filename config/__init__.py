@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .overrides import read_overridden
     from .platforms import PLATFORMS, LocalConfig, RayConfig
     from .plugins import Checker, check_parameters
-    from .problems import ConfigError, ConfigProblem, Finding
+    from .problems import ConfigError, ConfigProblem, Finding, did_you_mean, nearest
     from .source import parse_source, read_source
     from .trackers import tracker_classes
     from .units import UnitError, parse_duration
@@ -54,7 +54,7 @@ _HOMES = {
     ".overrides": "read_overridden",
     ".platforms": "PLATFORMS LocalConfig RayConfig",
     ".plugins": "Checker check_parameters",
-    ".problems": "ConfigError ConfigProblem Finding",
+    ".problems": "ConfigError ConfigProblem Finding did_you_mean nearest",
     ".source": "parse_source read_source",
     ".trackers": "tracker_classes",
     ".units": "UnitError parse_duration",
@@ -72,8 +72,10 @@ __all__ = [
     "UnitError",
     "check_parameters",
     "check_plugins",
+    "did_you_mean",
     "load_config",
     "located",
+    "nearest",
     "parse_duration",
     "parse_source",
     "read_overridden",

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar, cast
 
 __all__ = ["Algorithm", "Direction", "ExperimentOptions", "SearchOptions", "completed", "objectives_of"]
 
@@ -88,10 +89,11 @@ class ExperimentOptions(TypedDict, total=False):
     shared_storage: Mapping[str, Any]
 
 
-def completed(options: type) -> Callable[[Made], Made]:
-    """Return a decorator that writes the `options` (a TypedDict) into a signature in place of `**options`.
+def completed(*options: type) -> Callable[[Made], Made]:
+    """Return a decorator that writes the `options` (TypedDicts) into a signature in place of `**options`.
 
-    Type checkers know them; this is for those who look at the signature of a running program.
+    Type checkers know them; this is for those who look at the signature of a running program, and for those who
+    mistype one of the function's own keywords: `TypeError` names the one that is probably meant.
 
     >>> @completed(SearchOptions)
     ... def search(space, **options): pass
@@ -101,15 +103,32 @@ def completed(options: type) -> Callable[[Made], Made]:
 
     def decorator(made: Made) -> Made:
         signature = inspect.signature(made)
-        *own, _ = signature.parameters.values()
+        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-            for name, annotation in options.__annotations__.items()
+            for one in options
+            for name, annotation in one.__annotations__.items()
         ]
-        made.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportFunctionMemberAccess]
-        return made
+        names, known = {one.name for one in own}, [one.name for one in (*own, *more)]
+
+        @functools.wraps(made)
+        def checked(*args: Any, **keywords: Any) -> Any:
+            _refuse_mistyped(keywords, names, known)
+            return made(*args, **keywords)
+
+        checked.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportAttributeAccessIssue]
+        return cast("Made", checked)
 
     return decorator
+
+
+def _refuse_mistyped(given: Iterable[str], own: Collection[str], known: Sequence[str]) -> None:
+    """Raise `TypeError` for a keyword that probably means one of a function's `own`; the options are checked later."""
+    from .config import did_you_mean, nearest
+
+    for name in given:
+        if name not in known and nearest(name, known) in own:
+            raise TypeError(f"there is no argument {name}: {did_you_mean(name, known)}")
 
 
 def objectives_of(

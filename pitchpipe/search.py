@@ -92,6 +92,7 @@ class Search(Plots):
     ('SUCCEEDED', True)
     """
 
+    @completed()
     def __init__(
         self,
         space: Mapping[str, Any] | None = None,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -536,3 +538,33 @@ def test_command_line_shows_a_search_and_does_not_run_it(tmp_path: Path) -> None
     refused = call("resume")
     assert refused.returncode != 0
     assert "continue it with pitchpipe.Search(folder=" in " ".join(refused.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda: minimize(len, SPACE, n_trails=5), "n_trails: did you mean n_trials?"),
+        (lambda: maximize(len, SPACE, 5, timout=5), "timout: did you mean timeout?"),
+        (lambda: minimize(len, SPACE, 5, tunner="TPE"), "tunner: did you mean tuner?"),
+        (lambda: Search(SPACE, objektives=[]), "objektives: did you mean objectives?"),
+        (
+            lambda: pitchpipe.Experiment(len, SPACE, direciton="minimize"),
+            "direciton: did you mean direction?",
+        ),
+    ],
+)
+def test_mistyped_argument_is_answered_with_the_one_that_is_meant(
+    call: Callable[[], Any], meant: str
+) -> None:
+    with pytest.raises(TypeError, match=re.escape(meant)):
+        call()
+
+
+def test_mistyped_field_of_an_experiment_is_answered_with_the_one_that_is_meant() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean trial_concurrency\?"):
+        pitchpipe.Experiment(len, SPACE, trial_concurency=2)
+
+
+def test_argument_that_is_like_nothing_is_refused_as_python_does() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'zzzzzz'"):
+        Search(SPACE, zzzzzz=1)
