@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -19,16 +16,10 @@ from .failures import FAILED, Failure
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
-    from ..config import ExperimentConfig, Finding
+    from ..config import ExperimentConfig
     from ..manager import Manager
 
 __all__ = ["check_startable", "checked_config", "make_experiment", "placed"]
-
-_PYTHON = re.compile(r"python[\d.]*")
-_SHELL = re.compile("(ba|da|z|k)?sh")
-# Options without a value; after any other, such as -m or -c, the next word need not be a script.
-_PYTHON_OPTION = re.compile("-[BEIOPSbuvx]+")
-_SHELL_OPTION = re.compile("-[euvx]+")
 
 
 def checked_config(
@@ -55,65 +46,14 @@ def checked_config(
 
 
 def check_startable(config: ExperimentConfig, path: Path, overrides: Sequence[str] = ()) -> None:
-    """Check, as the executor and the agent do, that this machine can start a trial; raise `Failure` if not.
+    """Raise `Failure` if this machine cannot start a trial; `path` and `overrides` are those of the config."""
+    from ..manager import faults_at_start
 
-    Nothing is checked for a Ray cluster, whose nodes may differ from this machine. `path` and `overrides` are those of
-    the config.
-    """
-    if config.training_service.platform != "local":
-        return
-    findings = [*_shortages(config), *_faults_of_command(config)]
+    findings = faults_at_start(config)
     if findings:
         from ..config import located
 
         raise Failure("\n".join(map(str, located(findings, path, overrides))), FAILED)
-
-
-def _shortages(config: ExperimentConfig) -> Iterator[Finding]:
-    from ..config import Finding
-    from ..manager import shortages_of
-
-    fields = {
-        "CPU": ("trial_cpu_number",) if config.resources is None else ("resources", "processes"),
-        "GPU": ("trial_gpu_number",) if config.resources is None else ("resources", "gpus_per_process"),
-        "memory": ("trial_memory_size",),
-    }
-    for name, why in shortages_of(config).items():
-        hint = "pitchpipe doctor lists the GPUs" if name == "GPU" else ""
-        place = fields.get(name, ("trial_resources", name))
-        yield Finding(path=place, message=f"{why} on this machine", hint=hint)
-
-
-def _faults_of_command(config: ExperimentConfig) -> Iterator[Finding]:
-    from ..config import Finding
-    from ..trial_agent import StartError, arguments_of, base_environment, filled
-
-    place = ("trial_command",)
-    try:
-        environment = base_environment(os.environ) | config.trial_environment
-        command = filled(config.trial_command or "", dict.fromkeys(config.search_space or (), 0))
-        arguments = arguments_of(command, str(config.trial_code_directory), environment)
-    except StartError as error:
-        yield Finding(path=place, message=str(error))
-        return
-    script = _script(arguments, environment)
-    missing = config.trial_code_directory / script
-    # One that is written with a placeholder differs from trial to trial.
-    if script in (config.trial_command or "").split() and not missing.exists():
-        what = f"there is no file {missing}: correct trial_command or trial_code_directory"
-        yield Finding(path=place, message=what)
-
-
-def _script(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return the script that Python or a shell is to run, as it is written; empty if there may be none."""
-    program, *rest = arguments
-    is_shell = _SHELL.fullmatch(os.path.basename(program)) is not None
-    if not is_shell and not _PYTHON.fullmatch(os.path.basename(program)):
-        return ""
-    option = _SHELL_OPTION if is_shell else _PYTHON_OPTION
-    script = next((word for word in rest if not option.fullmatch(word)), "-")
-    on_path = is_shell and "/" not in script and shutil.which(script, os.F_OK, environment.get("PATH"))
-    return "" if script.startswith("-") or on_path else script
 
 
 @contextmanager

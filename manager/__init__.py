@@ -23,8 +23,9 @@ if TYPE_CHECKING:
         TrialOverError,
         UnknownTrialError,
     )
-    from .settings import most_at_once, run_of, shortages_of
+    from .settings import most_at_once, run_of
     from .standby import StandbyDispatcher
+    from .startable import faults_at_start
     from .trace import Trace
 
 _HOMES = {
@@ -32,8 +33,9 @@ _HOMES = {
     ".manager": "Manager",
     ".nni_import": "import_nni_experiment",
     ".search_session": "OtherSearchError PausesError SearchSession TrialOverError UnknownTrialError",
-    ".settings": "most_at_once run_of shortages_of",
+    ".settings": "most_at_once run_of",
     ".standby": "StandbyDispatcher",
+    ".startable": "faults_at_start",
     ".trace": "Trace",
 }
 
@@ -49,11 +51,11 @@ __all__ = [
     "create_experiment",
     "directory_of",
     "experiment_config",
+    "faults_at_start",
     "import_nni_experiment",
     "most_at_once",
     "resume_experiment",
     "run_of",
-    "shortages_of",
     "warm_start_notes",
 ]
 

@@ -67,7 +67,6 @@ class Experiment(Plots):
         **config: Unpack[ExperimentOptions],
     ) -> None:
         from .config import ExperimentConfig, with_plugins_checked
-        from .manager import create_experiment
         from .manager.hooks import as_stopper
 
         function = _checked(trial)
@@ -84,7 +83,7 @@ class Experiment(Plots):
             if warning:
                 _log.warning("%s", warning)
         make = partial(
-            create_experiment,
+            _created,
             self.config,
             directory=None if directory is None else Path(directory),
             experiment_id=experiment_id,
@@ -168,7 +167,8 @@ class Experiment(Plots):
         With `progress`, a terminal or a notebook shows how far it is; with `ui`, web pages show it while it runs.
         Ctrl-C stops it, too, and raises `Interrupted`, a KeyboardInterrupt with the results so far as its `result`;
         `restore` continues it. May be called in a running event loop (a notebook). Raises `FolderError`,
-        `ExecutorError` or `StoreError` if nothing can run.
+        `ExecutorError` or `StoreError` if nothing can run, and `ConfigError` for an experiment whose trials this
+        machine cannot start, of which nothing is made.
         """
         run = partial(self._run, progress=progress, ui=ui)
         if not _is_in_event_loop():
@@ -283,6 +283,18 @@ def _is_in_event_loop() -> bool:
 def _interrupted(result: ExperimentResult) -> Interrupted:
     how = f'Experiment.restore("{result.folder}").run() continues it'
     return Interrupted(f"the experiment in {result.folder} was stopped: {how}", result)
+
+
+def _created(config: Any, **more: Any) -> Any:
+    """Return the manager of a new experiment; raise `ConfigError` if this machine cannot start its trials."""
+    from .config import ConfigError, ConfigProblem
+    from .manager import create_experiment, faults_at_start
+
+    if faults := faults_at_start(config):
+        raise ConfigError(
+            [ConfigProblem(path=one.path, message=one.message, hint=one.hint) for one in faults]
+        )
+    return create_experiment(config, **more)
 
 
 def _resumed(folder: Any, extension: Any, **more: Any) -> Any:

@@ -153,6 +153,22 @@ def test_wrong_config_and_stopper_are_refused_before_anything_is_made(tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("trial", "more", "message"),
+    [
+        (square, {"trial_cpu_number": 10_000}, "trial_cpu_number: a trial needs 10000 CPUs, and"),
+        ("python absent.py", {}, r"trial_command: there is no file .*absent\.py: correct trial_command"),
+    ],
+)
+def test_trial_that_this_machine_cannot_start_is_refused_before_anything_is_made(
+    trial: Any, more: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    refused = experiment(trial, tmp_path, **more)
+    with pytest.raises(ConfigError, match=message):
+        refused.run()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_experiment_runs_where_a_loop_runs_already(tmp_path: Path) -> None:
     async def notebook() -> ExperimentResult:
         return experiment(square, tmp_path).run()

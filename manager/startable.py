@@ -1,0 +1,72 @@
+"""Whether this machine can start a trial of a config, checked before anything is made."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..config import ExperimentConfig, Finding
+from ..trial_agent import StartError, arguments_of, base_environment, filled
+from .settings import shortages_of
+
+__all__ = ["faults_at_start"]
+
+_PYTHON = re.compile(r"python[\d.]*")
+_SHELL = re.compile("(ba|da|z|k)?sh")
+# Options without a value; after any other, such as -m or -c, the next word need not be a script.
+_PYTHON_OPTION = re.compile("-[BEIOPSbuvx]+")
+_SHELL_OPTION = re.compile("-[euvx]+")
+
+
+def faults_at_start(config: ExperimentConfig) -> list[Finding]:
+    """Return, as the executor and the agent check it, why this machine cannot start a trial.
+
+    Nothing is checked for a Ray cluster, whose nodes may differ from this machine, and no command of a function.
+    """
+    if config.training_service.platform != "local":
+        return []
+    command = config.trial_command
+    return [*_shortages(config), *(() if command is None else _faults_of_command(config, command))]
+
+
+def _shortages(config: ExperimentConfig) -> Iterator[Finding]:
+    fields = {
+        "CPU": ("trial_cpu_number",) if config.resources is None else ("resources", "processes"),
+        "GPU": ("trial_gpu_number",) if config.resources is None else ("resources", "gpus_per_process"),
+        "memory": ("trial_memory_size",),
+    }
+    for name, why in shortages_of(config).items():
+        hint = "pitchpipe doctor lists the GPUs" if name == "GPU" else ""
+        place = fields.get(name, ("trial_resources", name))
+        yield Finding(path=place, message=f"{why} on this machine", hint=hint)
+
+
+def _faults_of_command(config: ExperimentConfig, command: str) -> Iterator[Finding]:
+    place = ("trial_command",)
+    try:
+        environment = base_environment(os.environ) | config.trial_environment
+        example = filled(command, dict.fromkeys(config.search_space or (), 0))
+        arguments = arguments_of(example, str(config.trial_code_directory), environment)
+    except StartError as error:
+        yield Finding(path=place, message=str(error))
+        return
+    script = _script(arguments, environment)
+    missing = config.trial_code_directory / script
+    # One that is written with a placeholder differs from trial to trial.
+    if script in command.split() and not missing.exists():
+        what = f"there is no file {missing}: correct trial_command or trial_code_directory"
+        yield Finding(path=place, message=what)
+
+
+def _script(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return the script that Python or a shell is to run, as it is written; empty if there may be none."""
+    program, *rest = arguments
+    is_shell = _SHELL.fullmatch(os.path.basename(program)) is not None
+    if not is_shell and not _PYTHON.fullmatch(os.path.basename(program)):
+        return ""
+    option = _SHELL_OPTION if is_shell else _PYTHON_OPTION
+    script = next((word for word in rest if not option.fullmatch(word)), "-")
+    on_path = is_shell and "/" not in script and shutil.which(script, os.F_OK, environment.get("PATH"))
+    return "" if script.startswith("-") or on_path else script
