@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,18 +17,22 @@ from .failures import FAILED, Failure
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
-    from ..config import ExperimentConfig
+    from ..config import ExperimentConfig, Finding
     from ..manager import Manager
 
 __all__ = ["check_startable", "checked_config", "make_experiment", "placed"]
 
 
 def checked_config(
-    path: Path, overrides: Sequence[str] = (), *, meanwhile: Callable[[], None] = lambda: None
+    path: Path,
+    overrides: Sequence[str] = (),
+    directory: Path | None = None,
+    *,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> ExperimentConfig:
     """Return the checked config with `--set` and its plug-ins; print settings without effect on stderr.
 
-    `meanwhile` is called in a thread of its own.
+    `directory` has the earlier experiments of a warm start; `meanwhile` is called in a thread of its own.
     """
     from ..config import Checker
 
@@ -39,20 +44,33 @@ def checked_config(
         threading.Thread(target=meanwhile, daemon=True).start()
         from ..config import load_config
 
-        config = load_config(path, overrides=overrides, checker=checker)
+        config = load_config(
+            path,
+            overrides=overrides,
+            checker=checker,
+            check_warm_start=partial(_warm_start_faults, directory=directory),
+        )
     for warning in config.warnings:
         click.echo(f"{path}: warning: {warning}", err=True)
     return config
 
 
-def check_startable(config: ExperimentConfig, path: Path, overrides: Sequence[str] = ()) -> None:
+def _warm_start_faults(config: ExperimentConfig, directory: Path | None) -> list[Finding]:
+    from ..manager import warm_start_faults  # importing the manager takes longer than the check
+
+    return warm_start_faults(config, directory)
+
+
+def check_startable(
+    config: ExperimentConfig, path: Path, overrides: Sequence[str] = (), directory: Path | None = None
+) -> None:
     """Raise `Failure` if this machine cannot start a trial; `path` and `overrides` are those of the config."""
     from ..manager import faults_at_start
 
-    findings = faults_at_start(config)
-    if findings:
+    if findings := faults_at_start(config):
         from ..config import located
 
+        findings += _warm_start_faults(config, directory)
         raise Failure("\n".join(map(str, located(findings, path, overrides))), FAILED)
 
 
@@ -83,14 +101,14 @@ def make_experiment(
 
     With `runs_here` the dispatcher of a local experiment starts to import libraries meanwhile.
     """
-    config = checked_config(path, overrides, meanwhile=_import_ahead)
+    config = checked_config(path, overrides, directory, meanwhile=_import_ahead)
     from ..manager import StandbyDispatcher
 
     # On Ray the first trial waits for Ray, which needs the cores.
     is_local = config.training_service.platform == "local"
     standby = StandbyDispatcher() if runs_here and is_local else None
     try:
-        check_startable(config, path, overrides)
+        check_startable(config, path, overrides, directory)
         interrupts.hold()
         from ..manager import create_experiment
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
@@ -80,6 +81,15 @@ class Examination(Generic[Fields]):
         for finding in (*self.checked.findings, *check_trackers(self.config)):
             if self.draft.origin(finding.path) not in known:
                 self.draft.note(finding)
+
+    def check_also(self, check: Callable[[Fields], list[Finding]], *reads: str) -> None:
+        """If there are problems, add those that are otherwise found later, by a check that reads these fields."""
+        if (
+            (self.problems or self.draft.findings)
+            and self.config is not None
+            and not self.draft.wrong & {*reads}
+        ):
+            self._note(check(self.config))
 
     def _examine(self) -> Fields:
         fill_defaults(self.draft.values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -162,19 +162,22 @@ def load_config(
     overrides: Sequence[str] = (),
     check_plugins: bool = True,
     checker: Checker | None = None,
+    check_warm_start: Callable[[ExperimentConfig], list[Finding]] = lambda _: [],
 ) -> ExperimentConfig:
     """Read and check a config file, or raise `ConfigError` with all its problems.
 
     `overrides` are values in place of those in the file, as `KEY=VALUE` with dots in the keys. With `check_plugins`
     the tuner and the assessor are constructed once, in a separate process: the `checker`, if it was started before.
+    `check_warm_start` is called if there are problems: without any, who makes the experiment reads earlier searches.
     """
     main = read_overridden(path, overrides)
     base = os.path.dirname(os.path.abspath(path))
     examination = Examination(ExperimentConfig, main.data, base, main=main)
     if check_plugins:
         examination.check_plugins(checker)
-        return examination.result().with_plugins(examination.checked)
-    return examination.result()
+    examination.check_also(check_warm_start, "warm_start", "objectives", "experiment_working_directory")
+    config = examination.result()
+    return config.with_plugins(examination.checked) if check_plugins else config
 
 
 def located(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         directory_of,
         experiment_config,
         resume_experiment,
+        warm_start_faults,
         warm_start_notes,
     )
     from .manager import Manager
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 _HOMES = {
-    ".experiments": "create_experiment directory_of experiment_config resume_experiment warm_start_notes",
+    ".experiments": "create_experiment directory_of experiment_config resume_experiment"
+    " warm_start_faults warm_start_notes",
     ".manager": "Manager",
     ".nni_import": "import_nni_experiment",
     ".search_session": "OtherSearchError PausesError SearchSession TrialOverError UnknownTrialError",
@@ -56,6 +58,7 @@ __all__ = [
     "most_at_once",
     "resume_experiment",
     "run_of",
+    "warm_start_faults",
     "warm_start_notes",
 ]
 

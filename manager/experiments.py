@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from ..config import ConfigError, ExperimentConfig, LocalConfig, RayConfig, tracker_classes
+from ..config import ConfigError, ExperimentConfig, Finding, LocalConfig, RayConfig, tracker_classes
 from ..executors import TrialExecutor
 from ..protocol import dumps
 from ..runner import (
@@ -40,6 +40,7 @@ __all__ = [
     "executor_for",
     "experiment_config",
     "resume_experiment",
+    "warm_start_faults",
     "warm_start_notes",
 ]
 
@@ -211,6 +212,15 @@ def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
             f"the stopper in {folder.stopper_file} cannot be loaded ({type(error).__name__}: {error}): "
             "resume from Python with Experiment.restore(..., stop=...)"
         ) from error
+
+
+def warm_start_faults(config: ExperimentConfig, directory: Path | None = None) -> list[Finding]:
+    """Return what of the warm start of a configuration cannot be read; its other fields may be wrong."""
+    if not config.warm_start:
+        return []
+    from .warm_start import unreadable_sources
+
+    return unreadable_sources(config, directory or directory_of(config))
 
 
 def warm_start_notes(config: ExperimentConfig, directory: Path | None = None) -> Sequence[str]:

@@ -9,14 +9,14 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
-from ..config import ConfigError, ConfigProblem, ExperimentConfig
+from ..config import ConfigError, ConfigProblem, ExperimentConfig, Finding
 from ..protocol import main_objective
 from ..search_space import Parameter, SearchSpace, identity, unit_map
 from ..store.reading import flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
 from .settings import objectives_of
 
-__all__ = ["WarmStart", "warm_start_of"]
+__all__ = ["WarmStart", "unreadable_sources", "warm_start_of"]
 
 _MOST_OF_A_SOURCE = 3
 _BEST_MODELLED = _OTHERS_MODELLED = 75  # results of a source at most
@@ -40,19 +40,13 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
 
     Experiments that are named by their ids are in `directory`.
     """
-    objective = main_objective(objectives_of(config))
     fitting = _Fitting(
         SearchSpace.parse(config.search_space, config.constraints), flat(config.defaults or {})
     )
-    problems, sources = list[ConfigProblem](), list[_Fitted]()
-    for index, source in enumerate(config.warm_start):
-        try:
-            sources.append(fitting.of(read_earlier(source, objective, directory)))
-        except UnreadableSource as error:
-            message = f"{source} cannot be used: {error}"
-            problems.append(ConfigProblem(path=("warm_start", index), message=message))
-    if problems:
-        raise ConfigError(problems)
+    results, faults = _read(config, directory)
+    if faults:
+        raise ConfigError([ConfigProblem(path=one.path, message=one.message) for one in faults])
+    sources = [fitting.of(one) for one in results]
     named = zip(config.warm_start, sources, strict=True)
     known = [point.parameters for point in config.starting_points]
     return WarmStart(
@@ -60,6 +54,24 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
         notes=[f"warm start from {source}: {one.note}" for source, one in named],
         results=list(_modelled(sources)) if (config.tuner.name or "").lower() == "auto" else (),
     )
+
+
+def unreadable_sources(config: ExperimentConfig, directory: Path) -> list[Finding]:
+    """Return which earlier searches of a configuration cannot be read; its other fields may be wrong."""
+    return _read(config, directory)[1]
+
+
+def _read(config: ExperimentConfig, directory: Path) -> tuple[list[Sequence[EarlierResult]], list[Finding]]:
+    """Return the results of each earlier search, and what is wrong with those that cannot be read."""
+    objective = main_objective(objectives_of(config))
+    results, faults = list[Sequence[EarlierResult]](), list[Finding]()
+    for index, source in enumerate(config.warm_start):
+        try:
+            results.append(read_earlier(source, objective, directory))
+        except UnreadableSource as error:
+            message = f"{source} cannot be used: {error}"
+            faults.append(Finding(path=("warm_start", index), message=message))
+    return results, faults
 
 
 def _chosen(

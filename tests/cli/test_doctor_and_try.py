@@ -257,6 +257,33 @@ def test_warm_start_that_cannot_be_read_is_named_with_its_place(
     )
 
 
+@pytest.mark.parametrize("verb", ["validate", "run"])
+@pytest.mark.parametrize(
+    ("mistake", "place"),
+    [("max_trial_numbr: 3", "max_trial_numbr"), ("trial_cpu_number: 10000", "a trial needs")],
+)
+def test_warm_start_that_cannot_be_read_is_named_beside_other_problems(
+    call: Callable[..., Any], config: Path, directory: Path, verb: str, mistake: str, place: str
+) -> None:
+    (config.parent / "earlier.csv").write_text("x,loss\n1,2\n")
+    config.write_text(f"warmStart: [earlier.csv, unknown]\n{config.read_text()}{mistake}\n")
+    called = call(verb, config)
+    assert place in called.err
+    assert f"{config}:1:13: warmStart[0]: {config.parent}/earlier.csv cannot be used: " in called.err
+    assert f"{config}:1:26: warmStart[1]: unknown cannot be used: there is no experiment" in called.err
+    assert not directory.exists()
+
+
+def test_warm_start_is_sought_where_the_new_experiment_will_be(
+    call: Callable[..., Any], config: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    assert call("run", config, "--quiet", "--dir", elsewhere, "--experiment-id", "old").code == 0
+    config.write_text(f"warmStart: [old]\n{config.read_text()}max_trial_numbr: 3\n")
+    assert "warmStart" not in call("run", config, "--dir", elsewhere).err
+    assert "warmStart[0]: old cannot be used" in call("run", config).err
+
+
 def test_run_refuses_a_script_that_does_not_exist(call: Callable[..., Any], config: Path) -> None:
     config.write_text(config.read_text().replace("sh trial.sh", "python tt.py"))
     called = call("run", config)
