@@ -48,6 +48,21 @@ def test_trials_are_shown_with_their_family_or_as_families(repeating: None, call
     assert [line.split()[0] for line in lines[1:]] == ["2"]
 
 
+def test_family_that_was_cut_off_comes_after_whole_ones(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    trials = []
+    plan = [(0, 0.9, "complete"), (1, 0.8, "raced"), (2, 0.7, ""), (3, 0.1, "complete"), (4, 0.2, "complete")]
+    for number, value, end in plan:
+        trial = trial_of(number, "SUCCEEDED", None, value)
+        trial.record = repeated(trial.record, number, 0, 40)
+        trial.record = with_family_end(trial.record, end) if end else trial.record
+        trials.append(trial)
+    stored(more={"trialCommand": "true", "repeats": {"count": 3}}).write("e", trials)
+    lines = call("trials", "e", "--families", "--sort", "best").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["0", "4", "3", "1", "2"]
+
+
 def test_single_repeat_names_its_family_and_is_never_ranked_among_means(
     repeating: None, call: Callable[..., Any]
 ) -> None:
