@@ -35,6 +35,12 @@ __all__ = ["kill", "show", "trial"]
 
 
 _LAST = 10
+_ORIGINS = {
+    "defaults": "your defaults",
+    "initial": "your initial_points",
+    "warm_start": "the warm start: among the best of an earlier search",
+    "customized": "a user: added to the search",
+}
 
 
 class _TrialGroup(LazyGroup):
@@ -128,6 +134,7 @@ def _facts(
 ) -> Iterator[tuple[str, object]]:
     status, begin = found["status"], found["start_time"]
     yield "trial", f"{found['sequence_id']} ({found['trial_id']}) of experiment {folder.experiment_id}"
+    yield "from", _ORIGINS.get(found["parameter_source"], "")
     yield "status", status
     yield "reason", found["reason"]
     yield "kind", found["kind"]

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from pitchpipe import Search, uniform
-from pitchpipe.protocol import repeated, with_family_end
+from pitchpipe.protocol import added_record, repeated, with_family_end
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind
 
@@ -463,6 +463,29 @@ def test_trial_show_tells_a_trial_by_number_or_id(
     assert "reason        ValueError: too big" in lines
     assert "exit code     1" in lines
     assert "  ValueError: too big" in lines
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("defaults", ["from          your defaults"]),
+        ("initial", ["from          your initial_points"]),
+        ("warm_start", ["from          the warm start: among the best of an earlier search"]),
+        ("customized", ["from          a user: added to the search"]),
+    ],
+)
+def test_trial_show_tells_who_chose_the_parameters(
+    stored: Callable[..., Any],
+    trial_of: Callable[..., Any],
+    call: Callable[..., Any],
+    source: Any,
+    told: list[str],
+) -> None:
+    own, proposed = trial_of(0, "SUCCEEDED", None, 0.5), trial_of(1, "SUCCEEDED", None, 0.5)
+    own.record = added_record({"x": 0.5}, source)
+    stored().write("e", [own, proposed])
+    shown = [call("trial", "show", "e", number).out.splitlines() for number in (0, 1)]
+    assert [[line for line in lines if line.startswith("from ")] for lines in shown] == [told, []]
 
 
 def test_trial_show_as_json_is_as_in_the_export(three: list[Any], call: Callable[..., Any]) -> None:
