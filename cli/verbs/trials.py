@@ -110,6 +110,7 @@ def trials(
             # By number, the newest are the ones to see; in every other order, the first.
             shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
             everything = total or view.trials(TrialQuery(limit=0)).total
+        marks = {} if as_json else _marks(view)
         results = view.results() if as_json else {}
     if as_json:
         listed = [trial_object(trial, [*results.get(trial["sequence_id"], {}).values()]) for trial in shown]
@@ -120,12 +121,21 @@ def trials(
         return
     is_repeated = any(trial["family"] is not None for trial in shown)
     columns = names if len(names) > 1 else ("result",)
-    head = ("#", "id", *["family"] * is_repeated, "status", *columns, "took", "parameters", "reason")
-    print_table(head, [_row(trial, names, is_repeated) for trial in shown], len(head) - 2)
+    fronts = ["front"] * bool(marks)
+    head = ("#", "id", *["family"] * is_repeated, "status", *columns, *fronts, "took", "parameters", "reason")
+    print_table(head, [_row(trial, names, is_repeated, marks) for trial in shown], len(head) - 2)
     if len(shown) < total:
         click.echo(
             f"{len(shown)} of {total} {'families' if families else 'trials'}; --limit 0 shows all", err=True
         )
+
+
+def _marks(view: ExperimentView) -> dict[int, str]:
+    """Return for several objectives what to write beside the trials of the front, or its families; else nothing."""
+    if len(view.objectives()) < 2:
+        return {}
+    front = view.front()
+    return {number: "knee" if number == front["knee"] else "yes" for number in front["trials"]}
 
 
 def _end_text(family: dict[str, Any]) -> str:
@@ -195,7 +205,9 @@ def _order(sort: str, objective: dict[str, str]) -> tuple[str, bool]:
     }[sort]
 
 
-def _row(trial: dict[str, Any], names: list[str], is_repeated: bool) -> tuple[str, ...]:
+def _row(
+    trial: dict[str, Any], names: list[str], is_repeated: bool, marks: dict[int, str]
+) -> tuple[str, ...]:
     begin, end = trial["start_time"], trial["end_time"] or time.time()
     family = repeats_text(trial) or f"{trial['family']}, repeat {trial['repeat']}"
     return (
@@ -204,6 +216,7 @@ def _row(trial: dict[str, Any], names: list[str], is_repeated: bool) -> tuple[st
         *[family] * is_repeated,
         trial["status"],
         *(value_text(trial, name) if name in trial["values"] else "" for name in names),
+        *[marks.get(trial["sequence_id"] if trial["family"] is None else trial["family"], "")] * bool(marks),
         "" if begin is None else duration_text(max(0.0, end - begin)),
         parameters_text(trial["parameters"]),
         _end_text(trial) if "repeats" in trial else trial["reason"],

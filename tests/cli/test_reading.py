@@ -424,8 +424,10 @@ def test_best_trials_of_several_objectives_are_the_front_and_have_named_columns(
     finals = [dict(zip(("loss", "f1"), each, strict=True)) for each in values]
     stored(objectives=FRONT[:2]).write("e", [trial_of(n, "SUCCEEDED", None, f) for n, f in enumerate(finals)])
     head, *lines = call("trials", "e", "--sort", "best").out.splitlines()
-    assert head.split() == ["#", "id", "status", "loss", "f1", "took", "parameters", "reason"]
+    assert head.split() == ["#", "id", "status", "loss", "f1", "front", "took", "parameters", "reason"]
     assert [line.split()[0] for line in lines] == ["1", "3", "0", "2"]
+    assert [line.split()[5] for line in lines[:3]] == ["yes", "knee", "yes"]
+    assert lines[3].split()[5:7] == ["10", "s"]  # how long the one that is not on the front took
     assert lines[0].split()[3:5] == ["1", "0.5"]
 
 
