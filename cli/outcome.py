@@ -36,8 +36,10 @@ from .table import aligned
 __all__ = [
     "all_failed",
     "best_lines",
+    "can_resume",
     "chosen_best",
     "command_for",
+    "continue_line",
     "failure_lines",
     "is_abandoned",
     "outcome_lines",
@@ -62,6 +64,11 @@ def is_abandoned(summary: Summary) -> bool:
     """Return whether the experiment should run and has no manager, and needs one."""
     has_runner = summary["is_running"] or summary["is_search"]
     return not ExperimentStatus(summary["status"]).is_final and not has_runner
+
+
+def can_resume(folder: ExperimentFolder, summary: Summary) -> bool:
+    """Return whether the experiment has ended, its manager too, and `resume` continues it without a new limit."""
+    return summary["status"] in ("STOPPED", "ERROR") and not summary["is_search"] and folder.manager() is None
 
 
 def all_failed(summary: Summary) -> bool:
@@ -257,10 +264,15 @@ def _such_as(group: FailureGroup, failure: FailedTrial) -> str:
     return ", such as" if group.count > 1 and fingerprint(text) != text else ""
 
 
+def continue_line(folder: ExperimentFolder, summary: Summary) -> str:
+    """Return how to continue an experiment that is not DONE."""
+    when = " once that is mended" if summary["status"] == "ERROR" else ""
+    return f"to continue{when}: {command_for(folder, 'resume')}"
+
+
 def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
     if summary["status"] != "DONE":
-        when = " once that is mended" if summary["status"] == "ERROR" else ""
-        yield f"to continue{when}: {command_for(folder, 'resume')}"
+        yield continue_line(folder, summary)
     if summary["trials"]:
         yield f"to see the trials: {command_for(folder, 'trials')}"
         yield f"to export them: {command_for(folder, 'export', '--format csv')}"

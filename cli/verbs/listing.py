@@ -24,7 +24,16 @@ from ...store.reading import (
 )
 from ..failures import Failure
 from ..finding import chosen_experiment, experiments_directory
-from ..outcome import best_lines, chosen_best, command_for, failure_lines, is_abandoned, summary_object
+from ..outcome import (
+    best_lines,
+    can_resume,
+    chosen_best,
+    command_for,
+    continue_line,
+    failure_lines,
+    is_abandoned,
+    summary_object,
+)
 from ..table import print_table
 from ..verb import best_by_option, directory_option, experiment_options, verb
 
@@ -98,6 +107,8 @@ def _status_lines(view: ExperimentView, summary: Mapping[str, Any]) -> Iterator[
     yield from best_lines(view, summary)
     yield from failure_lines(view, summary)
     yield f"everything is in {summary['folder']}"
+    if can_resume(view.folder, summary):
+        yield continue_line(view.folder, summary)
 
 
 def _status_text(folder: ExperimentFolder, summary: Mapping[str, Any]) -> str:

@@ -296,6 +296,33 @@ def test_status_of_an_experiment_with_a_manager_is_running(
     assert (found["running"], found["pid"]) == (True, os.getpid())
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"status": "STOPPED"}, "to continue: pitchpipe resume e"),
+        ({"status": "ERROR"}, "to continue once that is mended: pitchpipe resume e"),
+        ({"status": "DONE"}, None),
+        ({"status": "VIEWED"}, None),
+        ({"status": "RUNNING"}, None),  # the manager is gone: the first line says it
+        ({"status": "STOPPED", "more": {}}, None),  # a search, which its own program continues
+    ],
+)
+def test_status_says_how_to_continue_what_can_be_continued(
+    stored: Callable[..., Any], call: Callable[..., Any], fields: dict[str, Any], told: str | None
+) -> None:
+    folder = stored(**fields).write("e", [])
+    assert call("status", "e").out.splitlines()[-1] == (told or f"everything is in {folder.path}")
+
+
+def test_status_of_a_stopped_experiment_whose_manager_still_ends_does_not_say_how_to_continue(
+    stored: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    folder = stored(status="STOPPED").write("e", [])
+    me = {"pid": os.getpid(), "host": socket.gethostname(), "create_time": psutil.Process().create_time()}
+    (folder.path / "manager.json").write_text(json.dumps(me))
+    assert "to continue" not in call("status", "e").out
+
+
 def test_status_of_a_failed_experiment_shows_reason_and_traceback(
     stored: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
