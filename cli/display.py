@@ -118,7 +118,7 @@ class PlainDisplay(SilentDisplay):
 
     def draw(self, progress: Progress) -> None:
         """Print a line if it contains something new, or if the last one was long ago."""
-        best = (*progress.best[:1], progress.closest)
+        best = (*progress.best[:1], progress.front, progress.closest)
         facts = (progress.status, progress.counts, best, progress.waiting_for, progress.warnings)
         # The result reports the end.
         is_due = facts != self._drawn or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
@@ -142,8 +142,7 @@ def plain_line(progress: Progress) -> str:
     if len(progress.best) == 1:
         best = progress.best[0]
         parts.append(f"best {best.text} ({best.where}: {parameters_text(best.parameters)})")
-    if progress.closest:
-        parts.append(progress.closest)
+    parts += [progress.front, progress.closest]
     if progress.waiting_for:
         parts.append(f"waiting: {progress.waiting_for}")
     parts += progress.warnings

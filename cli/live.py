@@ -83,6 +83,8 @@ def render(progress: Progress) -> RenderableType:
         parts.append(Text(f"  waiting: {progress.waiting_for}", style="yellow"))
     parts += [_cut(Text(f"  {warning}", style="yellow")) for warning in progress.warnings]
     parts += _best(progress.best)
+    if progress.front:
+        parts.append(_cut(Text(f"  {progress.front}")))
     if progress.closest:
         parts.append(_cut(Text(f"  {progress.closest}", style="yellow")))
     parts += _failures(progress)

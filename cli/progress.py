@@ -10,7 +10,7 @@ from ..manager import Manager
 from ..manager.control import RateMeter, forecast
 from ..protocol import parameters_of
 from ..runner import Trial, TrialRunner, TrialStatus, interval
-from ..store.reading import FailedTrial, closest_text, margin_text
+from ..store.reading import FailedTrial, closest_text, front_text, margin_text
 
 __all__ = ["Best", "Progress", "ProgressMeter"]
 
@@ -78,6 +78,7 @@ class Progress:
     remaining: float | None = None
     is_bound: bool = False
     best: tuple[Best, ...] = ()
+    front: str = ""  # of several objectives: how many trials are on it, and its knee
     closest: str = ""  # which trial is closest to the limits, while none keeps them
     failures: tuple[FailedTrial, ...] = ()
     waiting_for: str = ""
@@ -114,6 +115,7 @@ class ProgressMeter:
             counts=counts,
             total=config.max_trial_number,
             best=tuple(Best.of(trial, names, _repeats(runner, trial)) for trial in runner.best.front[:5]),
+            front=front_text(runner.best.points()),
             closest=""
             if runner.best.closest is None
             else closest_text(runner.best.closest.sequence_id, runner.status),

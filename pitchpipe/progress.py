@@ -23,7 +23,7 @@ Look = tuple[str, int, int | None]
 
 def line_of(runner: Any) -> Look:
     """Return what there is to show of a running experiment."""
-    from .store.reading import counts_text, number_text
+    from .store.reading import counts_text, front_text, number_text
 
     ended = len(runner.trials) - len(runner.live)
     total = runner.limits.max_trial_number
@@ -34,6 +34,7 @@ def line_of(runner: Any) -> Look:
         for objective, value in zip(runner.objectives, trial.values or (), strict=False)
     ]
     found = f"best of trial {runner.best.front[0].sequence_id}: {', '.join(best)}" if best else ""
+    found = front_text(runner.best.points()) or found
     of_total = f" of {total}" if total else ""
     return " | ".join(filter(None, [f"{ended}{of_total} trials", counts, found])), ended, total
 

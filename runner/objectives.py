@@ -43,6 +43,10 @@ class BestTrials:
         self.front = [*(self.front[place] for place in kept), trial]
         self._losses = [*(self._losses[place] for place in kept), losses]
 
+    def points(self) -> dict[int, tuple[float, ...]]:
+        """Return the losses of the trials on the front, by their sequence numbers."""
+        return {trial.sequence_id: losses for trial, losses in zip(self.front, self._losses, strict=True)}
+
     def _is_feasible(self, trial: Trial, values: Sequence[float]) -> bool:
         violation = sum([one.violation(values[place]) for place, one in self._limits])
         if violation > 0:

@@ -35,6 +35,7 @@ from pitchpipe import (
 )
 from pitchpipe.config import ConfigError
 from pitchpipe.dispatcher import PluginFailed, PluginNotLoaded
+from pitchpipe.progress import line_of
 from pitchpipe.results import BestTrial
 from pitchpipe.store import ExperimentFolder, FolderError
 from pitchpipe.store.reading import ExperimentView
@@ -471,6 +472,15 @@ def test_progress_is_shown_on_a_terminal(
     assert "3 of 3 trials" in capsys.readouterr().err
     minimize(lambda parameters: parameters["x"], {"x": uniform(0, 1)}, 3, tuner="Random", progress=False)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_of_several_objectives_is_the_front() -> None:
+    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "direction": "minimize"}]
+    with Search(SPACE, objectives=objectives, tuner="Random") as search:
+        for loss, ms in ((0.0, 1.0), (0.1, 0.2), (1.0, 0.0), (2.0, 2.0)):
+            search.tell(search.ask(), {"loss": loss, "ms": ms})
+        line, *_ = line_of(search._session.runner)
+    assert line == "4 trials | 4 succeeded | front: 3 trials, knee trial 1"
 
 
 def test_time_is_over_before_the_first_trial() -> None:

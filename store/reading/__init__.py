@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         experiment_text,
         flat,
         front_lines,
+        front_text,
         left_text,
         length_text,
         margin_text,
@@ -65,8 +66,8 @@ _HOMES = {
     ".view": "ExperimentView Follow",
     ".words": (
         "STATUS_WORDS best_result_text closest_text counts_text duration_text experiment_text flat front_lines "
-        "left_text length_text margin_text moment_text number_text parameters_text rate_text repeat_text "
-        "repeats_text result_text value_text values_text"
+        "front_text left_text length_text margin_text moment_text number_text parameters_text rate_text "
+        "repeat_text repeats_text result_text value_text values_text"
     ),
 }
 
@@ -95,6 +96,7 @@ __all__ = [
     "flat",
     "front_lines",
     "front_of",
+    "front_text",
     "gain_text",
     "gains_over_defaults",
     "hint_text",

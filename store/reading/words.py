@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from .front import knee_of
+
 __all__ = [
     "STATUS_WORDS",
     "best_result_text",
@@ -17,6 +19,7 @@ __all__ = [
     "experiment_text",
     "flat",
     "front_lines",
+    "front_text",
     "left_text",
     "length_text",
     "margin_text",
@@ -258,6 +261,17 @@ def front_lines(front: Mapping[str, Any]) -> Iterator[str]:
         limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
         count = len(front["infeasible"])
         yield f"limits: {limits}; {count or 'no'} {'trial violates' if count == 1 else 'trials violate'} them"
+
+
+def front_text(points: Mapping[int, tuple[float, ...]]) -> str:
+    """Return the size of a front and its knee; empty for one of a single trial.
+
+    >>> front_text({3: (0.0, 1.0), 4: (0.1, 0.2), 9: (1.0, 0.0)}), front_text({3: (0.5,)})
+    ('front: 3 trials, knee trial 4', '')
+    """
+    knee = knee_of(points)
+    found = f"front: {len(points)} trials" if len(points) > 1 else ""
+    return found if knee is None else f"{found}, knee trial {knee}"
 
 
 def parameters_text(parameters: object) -> str:

@@ -156,6 +156,14 @@ def test_several_objectives_are_shown_by_name() -> None:
     assert sum("default 0.9  size 3" in line for line in drawn(both)) == 2
 
 
+def test_front_is_shown_with_its_size_and_its_knee(manager: Any) -> None:
+    manager.runner.best.points = lambda: {3: (0.0, 1.0), 4: (0.1, 0.2), 9: (1.0, 0.0)}
+    progress = ProgressMeter(manager).read(1.0)
+    assert "front: 3 trials, knee trial 4" in plain_line(progress).split("; ")
+    assert "  front: 3 trials, knee trial 4" in drawn(progress)
+    assert "front" not in plain_line(HALF) + "".join(drawn(HALF))
+
+
 class Waits(io.StringIO):
     """A terminal that takes nothing until `close`d; it says when it was first written to."""
 
@@ -238,7 +246,7 @@ def manager(trial_of: Callable[..., Any]) -> Any:
         status=TrialStatus.RUNNING, reason="", counts={TrialStatus.RUNNING: 1, TrialStatus.FAILED: 0},
         failures=[],
         objectives=(Objective(name="default", direction="minimize"),), waiting=[],
-        best=SimpleNamespace(front=[best], closest=None),
+        best=SimpleNamespace(front=[best], points=lambda: {3: (0.5,)}, closest=None),
         elapsed=lambda now: now,
     )  # fmt: skip
     config = SimpleNamespace(
