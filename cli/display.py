@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
-from ..store.reading import counts_text, duration_text, experiment_text, left_text, parameters_text, rate_text
+from ..store.reading import counts_text, experiment_text, left_text, parameters_text, rate_text
 from .progress import Progress
 
 __all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "plain_line"]
@@ -131,7 +131,7 @@ def plain_line(progress: Progress) -> str:
     """Return the progress on one line."""
     of = f"/{progress.total}" if progress.total is not None else ""
     parts = [
-        f"{duration_text(progress.elapsed)}: {experiment_text(progress.status)}",
+        ": ".join(filter(None, (progress.clock, experiment_text(progress.status)))),
         f"{progress.finished}{of} trials",
     ]
     parts.append(counts_text(progress.counts))
@@ -143,7 +143,7 @@ def plain_line(progress: Progress) -> str:
         best = progress.best[0]
         parts.append(f"best {best.text} ({best.where}: {parameters_text(best.parameters)})")
     parts += [progress.front, progress.closest]
-    if progress.waiting_for:
-        parts.append(f"waiting: {progress.waiting_for}")
+    if progress.waiting:
+        parts.append(f"waiting: {progress.waiting}")
     parts += progress.warnings
     return "; ".join(part for part in parts if part)

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..store.reading import duration_text, experiment_text, flat, left_text, number_text, rate_text
+from ..store.reading import experiment_text, flat, left_text, number_text, rate_text
 from .display import ENDED, Display
 from .progress import Best, Progress
 
@@ -79,8 +79,8 @@ class LiveDisplay(Display):
 def render(progress: Progress) -> RenderableType:
     """Return the table; no line of it is wider than the terminal."""
     parts: list[RenderableType] = [_head(progress), _Bar(progress), _Counts(progress)]
-    if progress.waiting_for:
-        parts.append(Text(f"  waiting: {progress.waiting_for}", style="yellow"))
+    if progress.waiting:
+        parts.append(Text(f"  waiting: {progress.waiting}", style="yellow"))
     parts += [_cut(Text(f"  {warning}", style="yellow")) for warning in progress.warnings]
     parts += _best(progress.best)
     if progress.front:
@@ -105,7 +105,8 @@ def _head(progress: Progress) -> Text:
         text.append(f"{progress.name}  ", style="bold")
     text.append(progress.experiment_id, style="cyan")
     text.append(f"  {experiment_text(progress.status)}", style=_STATUS_STYLES.get(progress.status, "bold"))
-    text.append(f"  {duration_text(progress.elapsed)}")
+    if progress.clock:
+        text.append(f"  {progress.clock}")
     if progress.reason:
         text.append(f"  {progress.reason}", style="yellow")
     return _cut(text)

@@ -10,9 +10,11 @@ from ..manager import Manager
 from ..manager.control import RateMeter, forecast
 from ..protocol import parameters_of
 from ..runner import Trial, TrialRunner, TrialStatus, interval
-from ..store.reading import FailedTrial, closest_text, front_text, margin_text
+from ..store.reading import FailedTrial, closest_text, duration_text, front_text, margin_text
 
 __all__ = ["Best", "Progress", "ProgressMeter"]
+
+_STARTING = "STARTING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Best:
 class Progress:
     """The state of an experiment: `rate` in trials per second, durations in seconds; None where unknown.
 
+    `elapsed` is how long it has run, over all its managers; while it starts, how long this one has been starting.
+
     With `is_bound`, `remaining` is an upper bound and not a forecast: the experiment may end earlier.
     """
 
@@ -83,6 +87,17 @@ class Progress:
     failures: tuple[FailedTrial, ...] = ()
     waiting_for: str = ""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def clock(self) -> str:
+        """How long the experiment has run; empty while it starts: its time has not begun."""
+        return "" if self.status == _STARTING else duration_text(self.elapsed)
+
+    @property
+    def waiting(self) -> str:
+        """What the experiment waits for; while it starts, also for how long."""
+        is_starting = self.waiting_for and self.status == _STARTING
+        return f"{self.waiting_for}, for {duration_text(self.elapsed)}" if is_starting else self.waiting_for
 
     @property
     def finished(self) -> int:
@@ -140,7 +155,7 @@ class ProgressMeter:
         return Progress(
             experiment_id=self._manager.folder.experiment_id,
             name=config.experiment_name or "",
-            status="STARTING",
+            status=_STARTING,
             reason="",
             elapsed=now - self._began,
             counts={},

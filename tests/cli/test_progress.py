@@ -264,7 +264,11 @@ def test_meter_before_the_start(manager: Any) -> None:
         experiment_id="e", name="", status="STARTING", reason="", elapsed=0.0, counts={}, total=20
     )
     manager.config.training_service.platform = "ray"
-    assert plain_line(meter.read(7.0)) == "7.0 s: STARTING; 0/20 trials; waiting: Ray is starting"
+    starting = meter.read(7.0)
+    assert plain_line(starting) == "STARTING; 0/20 trials; waiting: Ray is starting, for 7.0 s"
+    # Its time begins when Ray has started: a time before that would be followed by a shorter one.
+    assert drawn(starting)[0] == "e  STARTING"
+    assert drawn(replace(starting, status="RUNNING"))[0] == "e  RUNNING  7.0 s"
 
 
 def test_meter_forecasts_from_the_throughput(manager: Any) -> None:
