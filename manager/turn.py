@@ -269,11 +269,11 @@ class TurnLoop:
         return sent, others
 
     def _log_end(self, event: AttemptEnded, runner: TrialRunner) -> None:
-        """Log the end of a trial that did not succeed, and what caused it."""
+        """Log the end of a trial that did not succeed."""
         trial = runner.get_trial(event.trial_id)
         if trial is not None and trial.status is not TrialStatus.SUCCEEDED:
             reason = f": {trial.reason}" if trial.reason else ""
-            _log.info("trial %d is %s%s%s", trial.sequence_id, trial.status, reason, _because(event))
+            _log.info("trial %d is %s%s", trial.sequence_id, trial.status, reason)
 
     def _act(self, turn: Turn) -> None:
         """Do what a turn decided, after it is committed."""

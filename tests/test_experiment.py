@@ -325,6 +325,12 @@ def test_experiment_without_a_success_says_why(tmp_path: Path, caplog: pytest.Lo
     assert "<p>no trial has succeeded</p><p>3 trials failed: ValueError: no luck</p>" in result._repr_html_()
 
 
+def test_log_says_why_a_trial_failed_in_words(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "pitchpipe"):
+        experiment(unlucky, tmp_path, max_trial_number=1).run()
+    assert "trial 0 is FAILED: ValueError: no luck" in caplog.messages
+
+
 def test_traceback_of_a_function_names_its_file(tmp_path: Path) -> None:
     result = experiment(unlucky, tmp_path, max_trial_number=1).run()
     line = inspect.getsourcelines(unlucky)[1] + 1
