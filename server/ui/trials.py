@@ -56,9 +56,16 @@ def _filled(summary: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _usual_order(summary: Mapping[str, Any]) -> str:
-    """Return the order that shows the best first; empty where limits decide as well, which the store knows."""
+    """Return the order that shows the best first; empty where a front or limits decide, which the store knows.
+
+    >>> both = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "direction": "minimize"}]
+    >>> _usual_order({"objectives": both[:1], "outcome_limits": {}})
+    'value.loss'
+    >>> _usual_order({"objectives": both, "outcome_limits": {}})
+    ''
+    """
     first = summary["objectives"][0]
-    if summary["outcome_limits"]:
+    if summary["outcome_limits"] or len(summary["objectives"]) > 1:
         return ""
     return f"{'-' if first['direction'] == 'maximize' else ''}value.{first['name']}"
 
