@@ -26,11 +26,11 @@ _POINTS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A row of texts, one for each trial; `best` is the place of the best one, `notes` follow the texts."""
+    """A row of texts, one for each trial; `best` are the places of the best ones, `notes` follow the texts."""
 
     name: str
     values: Sequence[str]
-    best: int | None = None
+    best: Sequence[int] = ()
     notes: Sequence[str] = ()
 
     @property
@@ -120,7 +120,7 @@ def _show_row(row: _Row) -> None:
                 html.span(" (differs)").classes("pp-hidden")
         for place, value in enumerate(row.values):
             with html.td():
-                (html.strong if place == row.best else html.span)(value or "–")
+                (html.strong if place in row.best else html.span)(value or "–")
                 if row.notes:
                     html.span(row.notes[place]).classes("pp-dim pp-note")
 
@@ -130,21 +130,27 @@ def _result_rows(found: list[dict[str, Any]], directions: Mapping[str, str]) -> 
     for name in dict.fromkeys((*directions, *reported)):
         values = [trial["values"].get(name) for trial in found]
         known = {place: value for place, value in enumerate(values) if isinstance(value, int | float)}
-        direction = directions.get(name)
-        best = (
-            None
-            if direction is None
-            else {"maximize": max, "minimize": min}[direction](known, key=known.__getitem__, default=None)
-        )
         yield _Row(
             name="Result" if name == "default" else name,
             values=["" if value is None else number_text(value) for value in values],
-            best=best if len(set(known.values())) > 1 else None,
+            best=_best_places(known, directions.get(name)),
             notes=[_change(value, values[0]) for value in values],
         )
     yield _Row(name="Why it ended", values=[trial["reason"] for trial in found])
     took = [trial["duration"] for trial in found]
     yield _Row(name="Took", values=["" if seconds is None else duration_text(seconds) for seconds in took])
+
+
+def _best_places(values: Mapping[int, float], direction: str | None) -> list[int]:
+    """Return the places of the best values; none without a direction, or if all are equal.
+
+    >>> _best_places({0: 0.5, 1: 0.9, 2: 0.9}, "maximize"), _best_places({0: 0.5, 1: 0.5}, "minimize")
+    ([1, 2], [])
+    """
+    if direction is None or len(set(values.values())) < 2:
+        return []
+    best = (max if direction == "maximize" else min)(values.values())
+    return [place for place, value in values.items() if value == best]
 
 
 def _change(value: Any, first: Any) -> str:
