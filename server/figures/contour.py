@@ -65,7 +65,7 @@ def plot_contour(
     figure.update_layout(coloraxis=colors, showlegend=False, height=480, hovermode="closest")
     figure.update_xaxes({**axis_of(across), "showgrid": False})
     figure.update_yaxes({**axis_of(up), "showgrid": False})
-    note(figure, "smoothed mean of nearby trials; other parameters vary")
+    note(figure, "smoothed mean of nearby trials;\nother parameters vary")
     return figure
 
 

@@ -49,16 +49,16 @@ Numbers = NDArray[np.float64]
 
 
 def written(value: Any) -> str:
-    """Return a value for people: numbers in at most four significant digits.
+    """Return a value for people: numbers in four significant digits, but all digits before the point.
 
-    >>> written(0.123456), written(64.0), written(1e-7), written("relu"), written(None)
-    ('0.1235', '64', '1e-07', 'relu', '–')
+    >>> written(0.123456), written(17273.41), written(1e-7), written("relu"), written(None)
+    ('0.1235', '17273', '1e-07', 'relu', '–')
     """
     if value is None:
         return "–"
     if isinstance(value, float):
-        is_long_integer = value.is_integer() and abs(value) < 1e9 if math.isfinite(value) else False
-        return str(int(value)) if is_long_integer else f"{value:.4g}"
+        is_whole = value.is_integer() or abs(value) >= 1e4
+        return f"{value:z.0f}" if is_whole and abs(value) < 1e9 else f"{value:.4g}"
     return str(value)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Drawing", "drawings_of", "packed", "packed_drawings", "packed_plotly"]
 
 
-_USUAL = "Usual"
+_USUAL = "Default"
 _AXIS, _PANEL = 90, 240  # pixels that an axis of parallel coordinates and a panel need; a narrow page scrolls
 
 

@@ -84,7 +84,7 @@ def test_other_views_of_a_figure_are_drawn(opened: Opened) -> None:
     before = page.evaluate(shown)
     scale = "kind => document.getElementById('figure-curves')._fullLayout.yaxis.type === kind"
     choice = page.locator("[data-views=curves]")
-    for view, kind in (("Logarithmic", "log"), ("Smoothing 0.6", "linear"), ("Usual", "linear")):
+    for view, kind in (("Logarithmic", "log"), ("Smoothing 0.6", "linear"), ("Default", "linear")):
         choice.select_option(view)
         page.wait_for_function(scale, arg=kind, timeout=PATIENCE)
         assert page.evaluate(shown) == before
