@@ -34,7 +34,6 @@ from ..store.reading import (
 from .table import aligned
 
 __all__ = [
-    "all_failed",
     "best_lines",
     "can_resume",
     "chosen_best",
@@ -42,6 +41,7 @@ __all__ = [
     "continue_line",
     "failure_lines",
     "is_abandoned",
+    "none_succeeded",
     "outcome_lines",
     "summary_object",
 ]
@@ -71,9 +71,10 @@ def can_resume(folder: ExperimentFolder, summary: Summary) -> bool:
     return summary["status"] in ("STOPPED", "ERROR") and not summary["is_search"] and folder.manager() is None
 
 
-def all_failed(summary: Summary) -> bool:
-    """Return whether trials failed, and none succeeded."""
-    return bool(summary["counts"].get("FAILED")) and not summary["counts"].get("SUCCEEDED")
+def none_succeeded(summary: Summary) -> bool:
+    """Return whether trials failed or were stopped early, and none succeeded."""
+    counts = summary["counts"]
+    return bool(counts.get("FAILED") or counts.get("EARLY_STOPPED")) and not counts.get("SUCCEEDED")
 
 
 def has_front(summary: Summary) -> bool:
@@ -207,6 +208,8 @@ def _named(trial: Mapping[str, Any]) -> str:
 def _why_none(summary: Summary) -> str:
     if summary["closest"] is not None:
         return closest_text(summary["closest"], summary["status"])
+    if summary["counts"].get("EARLY_STOPPED") == summary["trials"] > 0:
+        return f"all {summary['trials']} trials were stopped early: use a milder assessor, or more trials"
     return "no trial has succeeded" if summary["trials"] else "there are no trials"
 
 
@@ -266,7 +269,7 @@ def _such_as(group: FailureGroup, failure: FailedTrial) -> str:
 
 def continue_line(folder: ExperimentFolder, summary: Summary) -> str:
     """Return how to continue an experiment that is not DONE."""
-    when = " once that is mended" if summary["status"] == "ERROR" else ""
+    when = " after fixing this" if summary["status"] == "ERROR" else ""
     return f"to continue{when}: {command_for(folder, 'resume')}"
 
 

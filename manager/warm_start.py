@@ -20,6 +20,7 @@ __all__ = ["WarmStart", "unreadable_sources", "warm_start_of"]
 
 _MOST_OF_A_SOURCE = 3
 _BEST_MODELLED = _OTHERS_MODELLED = 75  # results of a source at most
+_NOTHING_SHARED = "share no parameter with it"
 _SHARE = 4  # of the trials, one in so many at most
 
 
@@ -120,7 +121,7 @@ class _Fitting:
         """Return the results of one source as points."""
         points, reasons = dict[Any, tuple[dict[str, Any], float]](), Counter[str]()
         for result in sorted(results, key=lambda result: result.loss):
-            point = self._point(result.parameters)
+            point = self._point(result.parameters) if self._shares(result.parameters) else _NOTHING_SHARED
             if isinstance(point, str):
                 reasons[point] += 1
             else:
@@ -134,10 +135,14 @@ class _Fitting:
         parts += [
             f"{count} {_of_one(reason) if count == 1 else reason}" for reason, count in reasons.most_common()
         ]
-        named = {name.removesuffix("._name") for result in results for name in result.parameters}
+        named = {name for result in results for name in _names(result.parameters)}
         if unknown := named - {parameter.path for parameter in self.space.parameters}:
             parts.append(f"ignored, because this space does not have them: {', '.join(sorted(unknown))}")
         return "; ".join(parts)
+
+    def _shares(self, values: Mapping[str, Any]) -> bool:
+        """Return whether a result has a parameter of the space; without one, the defaults alone would fit."""
+        return any(parameter.path in _names(values) for parameter in self.space.parameters)
 
     def _point(self, values: Mapping[str, Any]) -> dict[str, Any] | str:
         """Return a point of the space, or why there is none."""
@@ -167,6 +172,10 @@ class _Fitting:
             return found
         options = {str(option): option for option in parameter.options}
         return found if not unit_map(parameter).fault(found) else options.get(str(found), found)
+
+
+def _names(values: Mapping[str, Any]) -> set[str]:
+    return {name.removesuffix("._name") for name in values}
 
 
 def _of_one(reason: str) -> str:

@@ -31,12 +31,19 @@ def read_health(view: ExperimentView) -> list[str]:
 
 
 def early_stopping_note(config: Mapping[str, Any]) -> str:
-    """Say that intermediate results are not used, if nothing in a stored config stops trials; else nothing."""
+    """Say that intermediate results are not used, if nothing in a stored config stops trials; else nothing.
+
+    What is advised stops only hopeless trials, since the number of trials limits the search. With several objectives,
+    or limits on outcomes, Auto stops none.
+    """
     if config.get("assessor") or _tuner_of(config) in _SCHEDULERS:
         return ""
+    objectives = config.get("objectives") or ()
+    is_single = len(objectives) < 2 and not any(one.get("constraint") for one in objectives)
+    advised = "{name: Auto, class_args: {hopeless_only: true}}" if is_single else "Medianstop"
     return (
         "early stopping is off: trials report intermediate results, and no assessor is named"
-        " (such as assessor: Auto)"
+        f" (such as assessor: {advised})"
     )
 
 

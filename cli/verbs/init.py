@@ -92,6 +92,8 @@ def init(
     text = _text_of(script)
     if output.exists() and not force:
         raise Failure(f"{output} exists already: choose another with -o, or add --force")
+    if not output.absolute().parent.is_dir():
+        raise Failure(f"{output} cannot be written: there is no directory {output.parent}")
     facts = read_script(text) if text is not None else None
     proposal = proposed(facts, specs, fixed, without, fields["command"])
     draft = _draft(script, output, facts, proposal, fields)

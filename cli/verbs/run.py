@@ -127,7 +127,7 @@ def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool =
 def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: bool) -> int:
     """Print the outcome of a run, and return the exit code; `error` is why it could not continue."""
     from ...store.reading import ExperimentView, to_json
-    from ..outcome import all_failed, outcome_lines, summary_object
+    from ..outcome import none_succeeded, outcome_lines, summary_object
     from .ray import staying_line
 
     with ExperimentView(folder) as view:
@@ -145,5 +145,5 @@ def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: 
             if staying := staying_line(config):
                 click.echo(staying)
     if summary["status"] == "DONE":
-        return FAILED if all_failed(summary) else 0
+        return FAILED if none_succeeded(summary) else 0
     return INTERRUPTED if interrupted or summary["status"] == "STOPPED" else FAILED

@@ -100,7 +100,7 @@ class _TrialPage:
                 parameter_facts(found.trial["parameters"])
             with panel("Facts"):
                 self._facts = html.div()
-        with panel("Intermediate results"):
+        with panel("Intermediate results") as self._results:
             if len(found.metrics) > 1:
                 self._metric_field(found.metrics)
             self._figure = FigureView("Intermediate results of the trial")
@@ -119,6 +119,7 @@ class _TrialPage:
         self._actions.show_state(found.summary)
         self._kill.set_visibility(found.summary["is_running"] and not is_over)
         number = trial["sequence_id"]
+        self._results.set_visibility(not is_over or bool(trial["intermediate_results"]))
         self._figure.show(curve_figure([found.curve], {number: f"trial {number}"}, self.metric))
         self._files.show(found.outputs)
         if trial == self._shown:

@@ -103,7 +103,7 @@ class _Table:
         grid.on("selectionChanged", lambda: actions.show_selected(self.selected), args=[])
         self._grid = grid
         ui.on("rows_counted", lambda event: self._show_count(event.args))
-        ui.on("rows_refused", lambda event: ui.notify(str(event.args), type="negative", multi_line=True))
+        ui.on("rows_refused", lambda event: self._show_refusal(str(event.args)))
 
     def refresh(self) -> None:
         """Fetch the visible rows again; selection and scroll position stay."""
@@ -122,6 +122,13 @@ class _Table:
         self._clear_button.set_visibility(is_filtered)
         self._none.set_visibility(not total)
         self._place.set_visibility(bool(total))
+
+    def _show_refusal(self, why: str) -> None:
+        self._count.set_text("")
+        self._why_none.set_text(why)
+        self._clear_button.set_visibility(True)
+        self._none.set_visibility(True)
+        self._place.set_visibility(False)
 
     def _clear(self) -> None:
         self._grid.run_grid_method("setFilterModel", None)

@@ -86,7 +86,7 @@ class FailedTrial:
     """A failed trial, why it failed, and the last lines of its traceback or stderr.
 
     `ending` is its exit code in words, `lines` are those before `last_line`; `has_output` says
-    that the trial's process gave the reason itself.
+    that the trial's process ran, so that its output may say more.
     """
 
     sequence_id: int
@@ -110,7 +110,7 @@ class FailedTrial:
             ending=ending_beside(failed.reason, failed.exit_code),
             attempts=failed.attempt,
             lines=tuple(excerpt(failed.error, _MAX_LINES)),
-            has_output=bool(last) and failed.kind in _OWN_FAULT,
+            has_output=failed.kind in _OWN_FAULT,
         )
 
     def __str__(self) -> str:

@@ -253,6 +253,8 @@ def _inside(head: str, name: str) -> tuple[str, list[Any]]:
     paths = [json_path([*root, name])]
     if "." in name:
         paths.append(json_path([*root, *name.split(".")]))
+    if head == "parameters":  # a nested choice is written by its name
+        paths = [deeper for path in paths for deeper in (f'{path}."_name"', path)]
     found = ", ".join([f"json_extract({column}, ?)"] * len(paths))
     found = f"coalesce({found})" if len(paths) > 1 else found
     return f"(CASE WHEN json_valid({column}) THEN {found} END)", list(paths)

@@ -74,6 +74,15 @@ def test_a_name_that_says_so_limits_the_range_to_one(name: str, default: Any, sp
     assert guessed_spec(default, name=name) == spec
 
 
+def test_output_without_its_directory_is_refused(
+    call: Callable[..., Any], script: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "nowhere" / "e.yml"
+    called = call("init", script, "--yes", "-o", file)
+    assert called.code == 2
+    assert called.err == f"error: {file} cannot be written: there is no directory {file.parent}\n"
+
+
 def test_fraction_of_one_can_be_tried_right_after_init(call: Callable[..., Any], script: Path) -> None:
     script.write_text(
         "import argparse, pitchpipe\n"

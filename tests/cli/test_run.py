@@ -220,7 +220,7 @@ def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
     assert called.code == 1
     assert "reason: the first 5 trials failed alike: KeyError: lr" in called.out
     assert "\n  Traceback\n  KeyError: lr\n" in called.out
-    assert "to continue once that is mended: pitchpipe resume bad" in called.out
+    assert "to continue after fixing this: pitchpipe resume bad" in called.out
     assert called.out.count("trials failed (") == 1
 
 
@@ -232,6 +232,18 @@ def test_an_experiment_in_which_no_trial_succeeds_is_not_a_success(
     assert called.code == 1
     assert "DONE: experiment" in called.out
     assert "best: none, no trial has succeeded" in called.out
+
+
+def test_a_search_whose_trials_are_all_stopped_early_is_not_a_success(
+    start: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    (config.parent / "trial.sh").write_text(
+        'echo "{\\"intermediate\\": 5}" >> "$PITCHPIPE_REPORTS"; sleep 60'
+    )
+    rule = "assessor={name: Threshold, class_args: {upper: 1}}"
+    called = start("run", config, "--set", rule, "--set", "max_trial_number=2").finish()
+    assert called.code == 1
+    assert "best: none, all 2 trials were stopped early: use a milder assessor, or more trials" in called.out
 
 
 def test_failed_trials_are_summed_up_by_kind(

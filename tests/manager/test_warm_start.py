@@ -224,6 +224,16 @@ def test_study_of_optuna_is_read(tmp_path: Path) -> None:
         read(tmp_path, f"{storage}:second")
 
 
+def test_results_without_a_parameter_of_the_space_are_not_the_defaults(tmp_path: Path) -> None:
+    source = table(tmp_path / "old.csv", *({"C": 0.1 * n, "value": 0.5} for n in range(3)))
+    found = read(tmp_path, source, defaults={"lr": 0.5, "units": 8, "layer": {"_name": "none"}})
+    assert not found.points
+    assert found.notes == [
+        f"warm start from {source}: 0 of 3 results fit this search space; 3 share no parameter with it;"
+        " ignored, because this space does not have them: C"
+    ]
+
+
 def test_all_sources_that_cannot_be_read_are_named_and_nothing_is_made(tmp_path: Path) -> None:
     empty = table(tmp_path / "empty.csv", {"lr": 0.3, "loss": 1})
     with pytest.raises(ConfigError) as caught:

@@ -30,6 +30,8 @@ RANDOM = (
     " noise with `repeats`"
 )
 
+LOSS = {"name": "default", "direction": "minimize"}
+
 
 def made(path: Path, rates: list[float], losses: list[float] | None = None, **fields: Any) -> MadeExperiment:
     experiment = MadeExperiment(path, a_config(max_trial_number=100, **fields), "DONE")
@@ -56,16 +58,18 @@ def cut(tmp_path: Path) -> MadeExperiment:
 
 
 @pytest.mark.parametrize(
-    ("fields", "results", "is_said"),
+    ("fields", "results", "advised"),
     [
-        ({}, 3, True),
-        ({}, 1, False),
-        ({"assessor": {"name": "Medianstop"}}, 3, False),
-        ({"tuner": {"name": "Hyperband"}}, 3, False),
+        ({}, 3, "{name: Auto, class_args: {hopeless_only: true}}"),
+        ({"objectives": [LOSS, {"name": "ms", "direction": "minimize"}]}, 3, "Medianstop"),
+        ({"objectives": [LOSS, {"name": "ms", "constraint": "<= 2"}]}, 3, "Medianstop"),
+        ({}, 1, None),
+        ({"assessor": {"name": "Medianstop"}}, 3, None),
+        ({"tuner": {"name": "Hyperband"}}, 3, None),
     ],
 )
-def test_early_stopping_that_is_off_is_said(
-    fields: dict[str, Any], results: int, is_said: bool, tmp_path: Path
+def test_early_stopping_that_is_off_is_said_with_a_rule_for_it(
+    fields: dict[str, Any], results: int, advised: str | None, tmp_path: Path
 ) -> None:
     experiment = MadeExperiment(tmp_path / "made0001", a_config(max_trial_number=9, **fields), "DONE")
     experiment.commit(
@@ -75,9 +79,9 @@ def test_early_stopping_that_is_off_is_said(
     with ExperimentView(experiment.folder) as view:
         said = (
             "early stopping is off: trials report intermediate results, and no assessor is named"
-            " (such as assessor: Auto)"
+            f" (such as assessor: {advised})"
         )
-        assert read_health(view) == [said] * is_said
+        assert read_health(view) == [said] * (advised is not None)
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,9 @@ def test_view_of_the_table_survives_a_reload(gallery: str, open_page: Callable[.
     page.locator(".ag-pinned-left-cols-container [row-index='0']").get_by_text("0", exact=True).wait_for()
     assert page.get_by_role("columnheader", name="Began").count() == 0
     assert condition.input_value() == "parameters.lr < 0.5 and status == 'SUCCEEDED'"
+    condition.fill("parameters.rate > 7")
+    page.get_by_text("no trial has a parameter 'rate'").wait_for()
+    assert not page.locator(".pp-grid").is_visible()
     condition.fill("parameters.lr > 7")
     page.get_by_text("No trial matches.").wait_for()
     page.get_by_role("button", name="Clear the filters").click()

@@ -34,7 +34,7 @@ def test_failed_trial_has_the_lines_before_the_last_and_its_ending() -> None:
 
 def test_failed_trial_does_not_repeat_what_its_reason_says() -> None:
     failed = FailedTrial.of(group("killed by SIGKILL", None, -9))
-    assert (str(failed), failed.ending, failed.has_output) == ("killed by SIGKILL", "", False)
+    assert (str(failed), failed.ending, failed.has_output) == ("killed by SIGKILL", "", True)
     assert FailedTrial.of(group("KeyError: 'lr'", "KeyError: 'lr'", None)).last_line == ""
 
 

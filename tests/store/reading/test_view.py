@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from pitchpipe.store.reading import Condition, TrialQuery
 from pitchpipe.store.reading.log_files import NoSuchFile
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment
+from ...server.made_stores import MadeExperiment, a_trial
 
 
 def test_trial_files_are_those_that_the_trial_printed(filled: MadeExperiment, view: ExperimentView) -> None:
@@ -19,3 +22,16 @@ def test_trial_files_are_those_that_the_trial_printed(filled: MadeExperiment, vi
     assert view.trial_log("T0001").text == "stdout"
     with pytest.raises(NoSuchFile):
         view.trial_log(1, "secret")
+
+
+def test_nested_choice_is_asked_for_by_its_name(tmp_path: Path) -> None:
+    made = MadeExperiment(tmp_path / "made0001")
+    models = [{"_name": "forest", "trees": 9}, {"_name": "linear"}, {"_name": "forest", "trees": 1}]
+    made.commit(*(a_trial(n, value=0.1, parameters={"model": model}) for n, model in enumerate(models)))
+    made.store.close()
+    with ExperimentView(made.folder) as view:
+        for field in ("parameters.model", "parameters.model._name"):
+            found = view.trials(TrialQuery(conditions=[Condition(field, "=", "forest")]))
+            assert [trial["sequence_id"] for trial in found.trials] == [0, 2]
+        ordered = view.trials(TrialQuery(sort="parameters.model", descending=True))
+        assert [trial["sequence_id"] for trial in ordered.trials] == [1, 0, 2]
