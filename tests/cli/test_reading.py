@@ -556,7 +556,7 @@ def test_failures_that_differ_in_numbers_only_are_summed_up(
         ({"trialCommand": "sh t.sh"}, {"error": "ValueError: 1", "kind": FailureKind.USER_ERROR}, "log"),
         ({}, {"error": "Traceback\nValueError: 1", "kind": FailureKind.USER_ERROR}, "show"),
         ({"trialCommand": "sh t.sh"}, {"reason": "reported NaN", "kind": FailureKind.NAN}, "show"),
-        ({"trialCommand": "sh t.sh"}, {"reason": "no final result", "kind": FailureKind.USER_ERROR}, "show"),
+        ({"trialCommand": "sh t.sh"}, {"reason": "no final result", "kind": FailureKind.USER_ERROR}, "log"),
         ({"trialCommand": "sh t.sh"}, {"error": "its agent is gone", "kind": FailureKind.INFRA}, "show"),
     ],
 )
