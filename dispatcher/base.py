@@ -228,6 +228,8 @@ class MsgDispatcherBase(Recoverable):
         name = _HANDLERS.get(command)
         if name is None:
             raise UnsupportedCommand(command)
+        if command is CommandType.ReportMetricData and "imported" in data:
+            return  # the final result of a starting point, for the assessor: it also came by ImportData
         getattr(self, name)(data)
 
     def process_assessor_command(self, command: CommandType, data: Any) -> None:

@@ -14,6 +14,7 @@ from ..protocol import AddedSource, added_record, parameters_of, repeat_of
 from .events import TrialAddRequested
 
 __all__ = [
+    "IMPORTED",
     "added_trial",
     "import_payload",
     "metric_payload",
@@ -22,6 +23,9 @@ __all__ = [
     "trial_end_payload",
     "with_results",
 ]
+
+# Marks the final result of a starting point: the tuner has it by ImportData, only the assessor takes it.
+IMPORTED = ', "imported": true'
 
 
 def metric_payload(

@@ -12,7 +12,7 @@ from . import events as happened
 from .attempts import ends_rung, note_checkpoint
 from .changes import MetricRow
 from .course import Course
-from .payloads import import_payload, metric_payload, of_repeat
+from .payloads import IMPORTED, import_payload, metric_payload, of_repeat
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .verdicts import check_final, check_intermediate, judge_end
 
@@ -97,6 +97,8 @@ class Reports:
             self._send(trial, "FINAL", 0, event.value)
         elif trial.user_retries or (trial.parameter_id is None and is_starting_point(trial.record)):
             self._output.send(CommandType.ImportData, import_payload(trial.record, event.value))
+            if not trial.user_retries and self._is_judged(trial):
+                self._send(trial, "FINAL", 0, event.value, IMPORTED)
         else:
             self._send(trial, "FINAL", 0, event.value)
 
@@ -173,7 +175,7 @@ class Reports:
             MetricRow(trial, event.attempt, kind, event.sequence, event.value, event.time)
         )
 
-    def _send(self, trial: Trial, kind: str, sequence: int, value: str) -> None:
-        of_one = of_repeat(trial.record)
-        payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value, of_one)
+    def _send(self, trial: Trial, kind: str, sequence: int, value: str, more: str = "") -> None:
+        more = of_repeat(trial.record) + more
+        payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value, more)
         self._output.send(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")

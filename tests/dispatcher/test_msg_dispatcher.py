@@ -887,6 +887,19 @@ def test_assessor_that_takes_final_results_gets_them_before_the_ends(host):
     assert [call[0] for call in tuner.calls if call[0] in ("result", "end")] == ["result", "end"] * 2
 
 
+def test_final_result_of_a_starting_point_reaches_the_assessor_alone(host):
+    tuner, judge = Recorder(), JudgeOfFinals()
+    tuner._accept_customized = True
+    one = host(tuner, judge)
+    one.metric("a", 0, 0.7, parameter_id=None)
+    one.send(CommandType.ImportData, [{"parameter": {"x": 1}, "value": "0.9"}])
+    one.final(None, 0.9, "a", imported=True)
+    one.end(None, trial="a")
+    one.terminate()
+    assert judge.calls == [("a", [0.7]), ("final", "a", 0.9), ("end", "a", True)]
+    assert [call[0] for call in tuner.calls] == ["import", "end"]  # and no second result
+
+
 def test_final_result_that_is_not_json_does_not_reach_the_assessor(host):
     judge = JudgeOfFinals()
     one = host(Recorder(), judge)

@@ -12,6 +12,7 @@ from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, StartTrial, StopTrial
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.ledger import Request, Totals
+from pitchpipe.runner.payloads import added_trial
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 
 from .driver import Driver, of_type, sent
@@ -73,6 +74,20 @@ def test_added_trial_runs_like_any_other_and_has_no_parameter_id() -> None:
     driver.end(trial)
     assert trial.status is TrialStatus.SUCCEEDED
     assert driver.runner.best.front == [trial]
+
+
+def test_result_of_a_starting_point_is_imported_and_marked_so_for_the_assessor() -> None:
+    driver = Driver(trial_concurrency=1)
+    driver.ready()
+    (start,) = of_type(driver.handle(added_trial({"x": 7}, driver.now, source="defaults")), StartTrial)
+    trial = driver.runner.get_trial(start.order.trial_id)
+    assert trial is not None
+    driver.start(trial)
+    driver.report(trial, 0.4)
+    effects = driver.report(trial, 0.5, "final")
+    assert sent(effects, CommandType.ImportData) == [[{"parameter": {"x": 7}, "value": "0.5"}]]
+    (metric,) = sent(effects, CommandType.ReportMetricData)
+    assert (metric["type"], metric["imported"], metric["trial_job_id"]) == ("FINAL", True, trial.trial_id)
 
 
 def test_added_trial_waits_after_those_that_were_there() -> None:
