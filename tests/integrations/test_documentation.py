@@ -34,9 +34,9 @@ TRAININGS = {
 }
 
 
-def run(folder: Path, *command: str) -> str:
+def run(folder: Path, *command: str, code: int = 0) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
 
@@ -208,7 +208,8 @@ def test_all_ranks_end_with_a_stopped_trial(tmp_path: Path) -> None:
     }
     (tmp_path / "experiment.yml").write_text(json.dumps(config))
     pitchpipe = str(Path(sys.executable).parent / "pitchpipe")
-    summary = json.loads(run(tmp_path, pitchpipe, "run", "experiment.yml", "--json", "--dir", "runs"))
+    command = [pitchpipe, "run", "experiment.yml", "--json", "--dir", "runs"]
+    summary = json.loads(run(tmp_path, *command, code=1))  # no trial succeeded
     assert summary["counts"] == {"EARLY_STOPPED": 1}
     pids = [int(path.read_text()) for path in tmp_path.rglob("pid-*")]
     assert len(pids) == 2
