@@ -41,9 +41,8 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
 
     Experiments that are named by their ids are in `directory`.
     """
-    fitting = _Fitting(
-        SearchSpace.parse(config.search_space, config.constraints), flat(config.defaults or {})
-    )
+    space = SearchSpace.parse(config.search_space, config.constraints)
+    fitting = _Fitting(space, flat(config.defaults or {}), _flat_names(space))
     results, faults = _read(config, directory)
     if faults:
         raise ConfigError([ConfigProblem(path=one.path, message=one.message) for one in faults])
@@ -112,10 +111,14 @@ class _Fitted:
 
 @dataclass(frozen=True, slots=True)
 class _Fitting:
-    """Maps flat parameters of other searches to points of the space; `defaults` (flat) fill in what they lack."""
+    """Maps flat parameters of other searches to points of the space; `defaults` (flat) fill in what they lack.
+
+    `flat` has the name that a search without nested choices may give each parameter, by its path.
+    """
 
     space: SearchSpace
     defaults: Mapping[str, Any]
+    flat: Mapping[str, str]
 
     def of(self, results: Sequence[EarlierResult]) -> _Fitted:
         """Return the results of one source as points."""
@@ -136,13 +139,13 @@ class _Fitting:
             f"{count} {_of_one(reason) if count == 1 else reason}" for reason, count in reasons.most_common()
         ]
         named = {name for result in results for name in _names(result.parameters)}
-        if unknown := named - {parameter.path for parameter in self.space.parameters}:
+        if unknown := named - {*self.flat, *self.flat.values()}:
             parts.append(f"ignored, because this space does not have them: {', '.join(sorted(unknown))}")
         return "; ".join(parts)
 
     def _shares(self, values: Mapping[str, Any]) -> bool:
         """Return whether a result has a parameter of the space; without one, the defaults alone would fit."""
-        return any(parameter.path in _names(values) for parameter in self.space.parameters)
+        return any(name in self.flat or name in self.flat.values() for name in _names(values))
 
     def _point(self, values: Mapping[str, Any]) -> dict[str, Any] | str:
         """Return a point of the space, or why there is none."""
@@ -163,7 +166,8 @@ class _Fitting:
 
     def _value(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
         """Return the value of a parameter: a number for a number, and an option that is written alike for a choice."""
-        names = (f"{parameter.path}._name", parameter.path) if parameter.nested else (parameter.path,)
+        names = (parameter.path, self.flat[parameter.path])
+        names = (f"{parameter.path}._name", *names) if parameter.nested else names
         given = (known.get(name) for known in (values, self.defaults) for name in names)
         found = next((value for value in given if value is not None), None)
         if parameter.integer and isinstance(found, float) and found.is_integer():
@@ -172,6 +176,13 @@ class _Fitting:
             return found
         options = {str(option): option for option in parameter.options}
         return found if not unit_map(parameter).fault(found) else options.get(str(found), found)
+
+
+def _flat_names(space: SearchSpace) -> dict[str, str]:
+    """Return the name of each parameter without the choices above it; the whole path if several share that name."""
+    leaves = {one.path: one.path.rpartition(".")[2] if one.parent else one.path for one in space.parameters}
+    count = Counter(leaves.values())
+    return {path: leaf if count[leaf] == 1 else path for path, leaf in leaves.items()}
 
 
 def _names(values: Mapping[str, Any]) -> set[str]:

@@ -90,7 +90,7 @@ def _surface(across: Dimension, up: Dimension, points: list[Any], values: Number
     is_plain = across.categorical or up.categorical
     look = {"line": {"width": 0}} if not is_plain else {}
     kind = go.Heatmap if is_plain else go.Contour
-    return kind(x=columns, y=rows, z=heights, coloraxis="coloraxis", hoverinfo="skip", opacity=0.75, **look)
+    return kind(x=columns, y=rows, z=heights, coloraxis="coloraxis", hoverinfo="skip", **look)
 
 
 def _cells(dimension: Dimension) -> tuple[list[float], Numbers]:

@@ -70,7 +70,7 @@ def show_refusal(text: str) -> None:
         sentence,
         type="negative",
         multi_line=True,
-        close_button="Close",
+        actions=[{"label": "Close", "color": "white"}],
         timeout=0,
         position="bottom-right",
         classes=_REFUSAL,

@@ -224,6 +224,16 @@ def test_study_of_optuna_is_read(tmp_path: Path) -> None:
         read(tmp_path, f"{storage}:second")
 
 
+def test_flat_names_of_another_search_are_those_inside_a_choice(tmp_path: Path) -> None:
+    source = table(tmp_path / "old.csv", row(0.3, layer="conv", kernel=3), row(0.4, 0.5, layer="none"))
+    found = read(tmp_path, source)
+    assert list(found.points) == [
+        {"lr": 0.3, "units": 8, "layer": {"_name": "conv", "kernel": 3}},
+        {"lr": 0.4, "units": 8, "layer": {"_name": "none"}},
+    ]
+    assert found.notes == [f"warm start from {source}: 2 of 2 results fit this search space"]
+
+
 def test_results_without_a_parameter_of_the_space_are_not_the_defaults(tmp_path: Path) -> None:
     source = table(tmp_path / "old.csv", *({"C": 0.1 * n, "value": 0.5} for n in range(3)))
     found = read(tmp_path, source, defaults={"lr": 0.5, "units": 8, "layer": {"_name": "none"}})

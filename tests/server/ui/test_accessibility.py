@@ -50,7 +50,9 @@ def test_no_page_has_a_serious_fault(
     page.goto(f"{gallery}/finished/settings")
     page.get_by_label("Number of trials").fill("many")
     page.get_by_role("button", name="Save limits").click()
-    page.get_by_role("button", name="Close").wait_for()
+    close = page.get_by_role("button", name="Close")
+    close.wait_for()
+    assert close.evaluate("button => getComputedStyle(button).color") == "rgb(255, 255, 255)"
     page.evaluate(axe)
     if found := page.evaluate(SERIOUS):
         faults["a refusal"] = found
