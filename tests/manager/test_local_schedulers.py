@@ -36,18 +36,19 @@ PBT = {
 # Nine epochs, or as many as the budget says; only its checkpoint says where it continues. A trial that does not obey
 # its budget makes one epoch more, and then waits for its pause: how late that is does not matter.
 SCRIPT = """
-import os, time, pitchpipe
+import os, signal, time, pitchpipe
 x = pitchpipe.get_next_parameter()["x"]
 checkpoint = pitchpipe.get_checkpoint()
 epoch, trace = (checkpoint.to_dict()["epoch"], checkpoint.to_dict()["trace"]) if checkpoint else (0, [])
 last = int(pitchpipe.get_budget()) if "OBEY" in os.environ else 9
 while epoch < last:
+    time.sleep(0.05)  # the epoch
     epoch += 1
     trace = [*trace, x]
     pitchpipe.report_intermediate_result(abs(x - 0.3) + 1 / epoch)
     pitchpipe.save_checkpoint({"epoch": epoch, "trace": trace})
-    for _ in range(1200 if epoch > pitchpipe.get_budget() else 0):
-        time.sleep(0.05)
+    if epoch > pitchpipe.get_budget():
+        signal.pause()
 pitchpipe.report_final_result({"default": abs(x - 0.3) + 1 / epoch, "trace": trace})
 """
 
@@ -74,12 +75,14 @@ def make_function() -> Callable[[dict[str, Any]], dict[str, Any]]:
         checkpoint = pitchpipe.get_checkpoint()
         state = checkpoint.to_dict() if checkpoint else {"epoch": 0, "trace": []}
         while state["epoch"] < 9:
+            time.sleep(0.05)
             state = {"epoch": state["epoch"] + 1, "trace": [*state["trace"], parameters["x"]]}
             pitchpipe.report_intermediate_result(abs(parameters["x"] - 0.3) + 1 / state["epoch"])
             pitchpipe.save_checkpoint(state)
-            for _ in range(1200 if state["epoch"] > pitchpipe.get_budget() else 0):
-                time.sleep(0.05)
-                pitchpipe.save_checkpoint(state)  # ends the trial once it is paused
+            for _ in range(10_000 if state["epoch"] > pitchpipe.get_budget() else 0):
+                pitchpipe.save_checkpoint(
+                    state
+                )  # waits for the manager, and ends the trial once it is paused
         return {"default": abs(parameters["x"] - 0.3) + 1 / 9, "trace": state["trace"]}
 
     return function
