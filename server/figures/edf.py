@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .drawing import best_so_far, note, nothing, panels, ranged, short, value_axis
+from .drawing import Numbers, best_so_far, note, nothing, panels, ranged, short, value_axis
 from .tables import ExperimentTable
 from .theme import SERIES, ThemeName
 
@@ -49,33 +49,7 @@ def plot_edf(
     worst = every.max() if first.direction == "minimize" else every.min()
     figure = panels(theme, _TITLE, 2, 1)
     for number, (name, values) in enumerate(found):
-        color, dash = SERIES[number % len(SERIES)]
-        ordered = np.sort(values) if first.direction == "minimize" else np.sort(values)[::-1]
-        curves = (
-            (
-                np.concatenate([ordered[:1], ordered, [worst]]),
-                np.concatenate([[0.0], np.arange(1, values.size + 1) / values.size, [1.0]]),
-                "%{y:.0%} of the trials reach %{x:.5g}",
-            ),
-            (
-                np.arange(1, values.size + 1),
-                best_so_far(values, first.direction),
-                "best of %{x} trials: %{y:.5g}",
-            ),
-        )
-        for row, (x, y, hover) in enumerate(curves, start=1):
-            figure.add_scatter(
-                x=x,
-                y=y,
-                mode="lines",
-                name=f"{name} ({values.size:,})",
-                legendgroup=str(number),
-                showlegend=row == 1,
-                line={"shape": "hv", "color": color, "dash": dash, "width": 2},
-                hovertemplate=f"{hover}<extra>%{{fullData.name}}</extra>",
-                row=row,
-                col=1,
-            )
+        _add_curves(figure, number, name, values, worst, first.direction)
     axis = ranged(value_axis(first, every), every, 0.02, 0.02)
     share = {"title": {"text": "share of the trials"}, "tickformat": ".0%", "range": [0, 1.02]}
     best = {**axis, "title": {"text": "best so far"}}
@@ -85,6 +59,39 @@ def plot_edf(
     if others := [name for (name, _), alike in zip(named, is_alike, strict=True) if not alike]:
         note(figure, f"left out, since not to {first.direction} {first.name}: {', '.join(others)}")
     return figure
+
+
+def _add_curves(
+    figure: go.Figure, number: int, name: str, values: Numbers, worst: float, direction: str | None
+) -> None:
+    """Draw an experiment: the share of its trials above, the best so far below."""
+    color, dash = SERIES[number % len(SERIES)]
+    ordered = np.sort(values) if direction == "minimize" else np.sort(values)[::-1]
+    curves = (
+        (
+            np.concatenate([ordered[:1], ordered, [worst]]),
+            np.concatenate([[0.0], np.arange(1, values.size + 1) / values.size, [1.0]]),
+            "%{y:.0%} of the trials reach %{x:.5g}",
+        ),
+        (
+            np.arange(1, values.size + 1),
+            best_so_far(values, direction),
+            "best of %{x} trials: %{y:.5g}",
+        ),
+    )
+    for row, (x, y, hover) in enumerate(curves, start=1):
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            name=f"{name} ({values.size:,})",
+            legendgroup=str(number),
+            showlegend=row == 1,
+            line={"shape": "hv", "color": color, "dash": dash, "width": 2},
+            hovertemplate=f"{hover}<extra>%{{fullData.name}}</extra>",
+            row=row,
+            col=1,
+        )
 
 
 def _goals(table: ExperimentTable) -> set[tuple[str, str | None]]:

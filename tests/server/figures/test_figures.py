@@ -325,6 +325,7 @@ def test_contour_finds_the_valley_and_leaves_the_unknown_blank() -> None:
     ]
     space = {name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"}
     surface = figures.plot_contour(table(trials, dimensions=dimensions_of(space)), "x", "y").data[0]
+    assert surface.opacity is None  # it has the colours of its bar
     heights = np.asarray(surface.z, dtype=float)
     lowest = np.nanargmin(heights) % heights.shape[1]
     assert abs(surface.x[lowest] - 0.3) < 0.12

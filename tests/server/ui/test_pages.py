@@ -109,9 +109,8 @@ def test_no_page_is_wider_than_a_phone(gallery: str, open_page: Callable[..., An
     page = open_page(f"{gallery}/wide")
     page.set_viewport_size({"width": 390, "height": 844})
     page.get_by_role("link", name=f"2 of 3 failed: {LONG} is missing").wait_for()
-    page.wait_for_function(
-        "document.scrollingElement.scrollWidth === 390"
-    )  # the figure follows a frame later
+    # The figures follow a frame after the window.
+    page.wait_for_function("document.scrollingElement.scrollWidth === 390")
     ready = {
         "wide": ".scatterlayer",
         "wide/trials": ".ag-row a",
@@ -498,6 +497,7 @@ def test_keyboard_reaches_the_content_first_and_colours_can_be_turned(
     for colours, axis in (("dark", "by trials"), ("light", "by time")):
         button.click()
         page.locator(f"body.body--{colours}").wait_for()
+        page.wait_for_function(f"document.cookie.includes('pitchpipe-theme={colours}')")
         page.get_by_role("button", name=axis).click()  # an update of the page
         page.get_by_role("button", name=axis, pressed=True).wait_for()
         assert page.locator(f"body.body--{colours}").count() == 1
