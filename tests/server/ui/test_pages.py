@@ -128,6 +128,7 @@ def test_no_page_is_wider_than_a_phone(gallery: str, open_page: Callable[..., An
         if path == "wide/trials/2":
             ways = [page.get_by_role("link", name=name).bounding_box()["y"] for name in ("Previous", "Next")]
             assert ways[0] == ways[1]
+            assert not page.get_by_role("region", name="Intermediate results").is_visible()  # it has none
         widths[path] = page.evaluate("document.scrollingElement.scrollWidth")
     assert widths == dict.fromkeys(ready, 390)
     before = "cell => getComputedStyle(cell, '::before').content"
