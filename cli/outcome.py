@@ -180,7 +180,7 @@ def _best_lines(summary: Summary) -> Iterator[str]:
 def _front_table(summary: Summary) -> Iterator[str]:
     """Yield the trials of a front as a table, by their first objective."""
     front, names = summary["best"], _metrics(summary)
-    yield f"best: {len(front)} trials that no other beats in every objective"
+    yield f"best: {len(front)} trials on the Pareto front"
     rows = [
         (
             str(trial["sequence_id"]),

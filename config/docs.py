@@ -102,7 +102,8 @@ priors:                                  # where you expect good values
 warm_start: [k3x9a2bq, old.csv]          # earlier searches
 ```
 
-- **`defaults` and `initial_points`** are whole points of the search space, with nested choices as trials get them.
+- **`defaults` and `initial_points`** are whole points of the search space, with nested choices as trials get them;
+  constants of the space may be left out.
   They count as trials, and every tuner that learns gets their results. A point that repeats an earlier one runs once.
   `pitchpipe status`, the end of a run, the report, the pages and `Experiment` say how much better the best trial is
   than the defaults; with several objectives, how many trials of the front beat the defaults in every one.

@@ -35,8 +35,14 @@ def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
         return os.fspath(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return _copy(value.tolist(), path, findings)
-    findings.append(Finding(path=path, message=f"{type(value).__name__} cannot be stored as JSON"))
+    findings.append(_not_json(value, path))
     return None
+
+
+def _not_json(value: Any, path: Path) -> Finding:
+    if callable(value) and (name := getattr(value, "__name__", "")) and not isinstance(value, type):
+        return Finding(path=path, message=f"the function {name} is not a value", hint=f"call it: {name}(...)")
+    return Finding(path=path, message=f"{type(value).__name__} cannot be stored as JSON")
 
 
 def _copy_mapping(value: Mapping[Any, Any], path: Path, findings: list[Finding]) -> dict[str, Any]:

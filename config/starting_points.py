@@ -45,11 +45,13 @@ def check_starting_points(config: ConfigFields) -> list[Finding]:
 
 
 def _points(config: ConfigFields) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield all points with their paths in the config."""
+    """Yield all points with their paths in the config; the constants of the search space need not be written."""
+    space = config.search_space or {}
+    constants = {name: spec for name, spec in space.items() if isinstance(spec, str | int | float)}
     if config.defaults is not None:
-        yield ("defaults",), config.defaults
+        yield ("defaults",), constants | config.defaults
     for index, point in enumerate(config.initial_points):
-        yield ("initial_points", index), point
+        yield ("initial_points", index), constants | point
 
 
 def _faults(space: SearchSpace, place: Path, point: dict[str, Any]) -> list[Finding]:

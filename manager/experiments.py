@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import secrets
 from collections.abc import Callable, Iterable, Sequence
@@ -45,6 +46,8 @@ __all__ = [
 ]
 
 BY_USER = "stopped by the user"
+
+_log = logging.getLogger(__name__)
 
 
 def create_experiment(
@@ -101,7 +104,9 @@ def create_experiment(
         raise
     executor = executor or executor_for(config)
     hooks = Hooks(callbacks=callbacks, stopper=stopper)
-    notes = () if warm_start is None else warm_start.notes
+    notes = [] if warm_start is None else [one for one in warm_start.notes if one not in warm_start.warnings]
+    for warning in () if warm_start is None else warm_start.warnings:
+        _log.warning("%s", warning)
     return Manager(
         folder, config, store, executor, clock, hooks=hooks, first_events=first_events, notes=notes
     )

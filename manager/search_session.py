@@ -110,7 +110,7 @@ class SearchSession:
         self._dispatcher: InlineDispatcher | None = None
         self._version = _UNKNOWN
         self._observers: list[Callable[[], None]] = []
-        self._is_touched = False
+        self._is_touched = self._is_closed = False
         self._commands: list[Record] = []
         self._replies: list[Record] = []
         self._sent = self._answered = 0
@@ -118,6 +118,7 @@ class SearchSession:
     def close(self) -> None:
         """Close the store; trials that were begun stay as they are."""
         with self._mutex:
+            self._is_closed = True
             self._store.close()
 
     # ------------------------------------------------------------------ what callers do
@@ -242,6 +243,10 @@ class SearchSession:
     def _turn(self) -> Iterator[None]:
         """Hold the lock, take in what others did, and commit what happens in the block: all of it or nothing."""
         with self._mutex, self.folder.locked():
+            if self._is_closed:
+                raise ValueError(
+                    f"the search in {self.folder.path} is closed: open it again, or close it later"
+                )
             self._is_touched = False
             try:
                 self._catch_up()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..config import ExperimentConfig, LocalConfig, RayConfig
 from ..protocol import Objective, main_objective
-from ..runner import FailureKind, Ledger, Limits, Repeats, Request, Retries
+from ..runner import FailureKind, Ledger, Limits, Repeats, Request, Retries, Totals
 from ..trial_agent import Keeping, RunSpec
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = [
     "request_of",
     "retries_of",
     "run_of",
+    "runs_here",
     "shortages_of",
 ]
 
@@ -95,35 +97,45 @@ def request_of(config: ExperimentConfig) -> Request:
     )
 
 
+def runs_here(config: ExperimentConfig) -> bool:
+    """Return whether trials run on this machine and in its environment: not on a cluster, not in one that Ray makes."""
+    service = config.training_service
+    return isinstance(service, LocalConfig) or (service.address is None and not service.runtime_env)
+
+
 def shortages_of(config: ExperimentConfig) -> Mapping[str, str]:
     """Return the resources of which a trial takes more than this machine has, each with a sentence.
 
-    A cluster is not asked.
+    A cluster is not asked. Only Ray itself knows the custom resources of a private Ray.
     """
-    ledger = _ledger_of(config)
-    return {} if ledger is None else ledger.shortages(request_of(config))
+    request, service = request_of(config), config.training_service
+    if isinstance(service, LocalConfig):
+        return Ledger(_local_totals(request, service)).shortages(request)
+    if service.address is not None:
+        return {}
+    from ..executors.private_ray import most_of_this_machine
+
+    return Ledger(most_of_this_machine(request)).shortages(replace(request, custom={}))
 
 
 def most_at_once(config: ExperimentConfig) -> int:
     """Return how many trials can run at a time: `trial_concurrency`, or fewer if this machine is too small."""
-    ledger, most = _ledger_of(config), config.trial_concurrency
-    return most if ledger is None else ledger.fitting(request_of(config), most)
-
-
-def _ledger_of(config: ExperimentConfig) -> Ledger | None:
-    service, request = config.training_service, request_of(config)
+    request, service, most = request_of(config), config.training_service, config.trial_concurrency
     if not isinstance(service, LocalConfig):
-        return None
+        return most
+    return Ledger(_local_totals(request, service)).fitting(request, most)
+
+
+def _local_totals(request: Request, service: LocalConfig) -> Totals:
     from ..executors.local import local_totals
 
-    totals = local_totals(
+    return local_totals(
         request,
         service.gpu_indices,
         service.max_trial_number_per_gpu,
         service.use_active_gpu,
         service.resources,
     )
-    return Ledger(totals)
 
 
 def agent_timeout_of(config: ExperimentConfig) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..config import ExperimentConfig, Finding
 from ..trial_agent import StartError, arguments_of, base_environment, filled
-from .settings import shortages_of
+from .settings import runs_here, shortages_of
 
 __all__ = ["faults_at_start"]
 
@@ -23,11 +23,10 @@ _SHELL_OPTION = re.compile("-[euvx]+")
 def faults_at_start(config: ExperimentConfig) -> list[Finding]:
     """Return, as the executor and the agent check it, why this machine cannot start a trial.
 
-    Nothing is checked for a Ray cluster, whose nodes may differ from this machine, and no command of a function.
+    Nothing is checked for a Ray cluster, whose nodes may differ from this machine, no command of a function, and none
+    that runs in an environment that Ray makes.
     """
-    if config.training_service.platform != "local":
-        return []
-    command = config.trial_command
+    command = config.trial_command if runs_here(config) else None
     return [*_shortages(config), *(() if command is None else _faults_of_command(config, command))]
 
 

@@ -28,11 +28,13 @@ _SHARE = 4  # of the trials, one in so many at most
 class WarmStart:
     """Points to try, in order, and a note about each source: what was used, and what was left out.
 
-    `results` are what a tuner that models earlier searches gets: `parameter`, `value` (a loss), `source` (a number).
+    `warnings` are the notes about sources of which nothing fits. `results` are what a tuner that models earlier
+    searches gets: `parameter`, `value` (a loss), `source` (a number).
     """
 
     points: Sequence[dict[str, Any]]
     notes: Sequence[str]
+    warnings: Sequence[str]
     results: Sequence[dict[str, Any]]
 
 
@@ -47,11 +49,14 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
     if faults:
         raise ConfigError([ConfigProblem(path=one.path, message=one.message) for one in faults])
     sources = [fitting.of(one) for one in results]
-    named = zip(config.warm_start, sources, strict=True)
+    notes = [
+        f"warm start from {name}: {one.note}" for name, one in zip(config.warm_start, sources, strict=True)
+    ]
     known = [point.parameters for point in config.starting_points]
     return WarmStart(
         points=list(_chosen([one.points for one in sources], known, config.max_trial_number)),
-        notes=[f"warm start from {source}: {one.note}" for source, one in named],
+        notes=notes,
+        warnings=[note for note, one in zip(notes, sources, strict=True) if not one.points],
         results=list(_modelled(sources)) if (config.tuner.name or "").lower() == "auto" else (),
     )
 

@@ -21,7 +21,7 @@ from .keywords import Direction, ExperimentOptions, completed, objectives_of
 from .plots import Plots
 from .progress import shown_pages, shown_progress
 from .registry import registered, shipped
-from .results import BestTrial, ExperimentResult, Interrupted, result_of
+from .results import BestTrial, ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
 
 __all__ = ["BestTrial", "Experiment", "ExperimentResult"]
 
@@ -227,8 +227,7 @@ class Experiment(Plots):
             result = result_of(folder)
             if was_interrupted:
                 raise _interrupted(result)
-            if not result.counts.get("SUCCEEDED") and result.failures:
-                _log.warning("no trial has succeeded: %s", "; ".join(result.failures[:3]))
+            warn_if_none_succeeded(result)
             return result
         finally:
             with self._lock:

@@ -33,7 +33,7 @@ def line_of(runner: Any) -> Look:
         for trial in runner.best.front[:1]
         for objective, value in zip(runner.objectives, trial.values or (), strict=False)
     ]
-    found = f"best of trial {runner.best.front[0].sequence_id}: {', '.join(best)}" if best else ""
+    found = f"best: {', '.join(best)} (trial {runner.best.front[0].sequence_id})" if best else ""
     found = front_text(runner.best.points()) or found
     of_total = f" of {total}" if total else ""
     return " | ".join(filter(None, [f"{ended}{of_total} trials", counts, found])), ended, total

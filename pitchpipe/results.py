@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -14,9 +15,11 @@ from typing import Any
 
 from .plots import Plots
 
-__all__ = ["BestTrial", "ExperimentResult", "Interrupted", "result_of"]
+__all__ = ["BestTrial", "ExperimentResult", "Interrupted", "result_of", "warn_if_none_succeeded"]
 
 Row = dict[str, Any]
+
+_log = logging.getLogger(__name__)
 
 _COLUMNS = (
     "trial_id",
@@ -310,3 +313,9 @@ def _best_of(trial: Row, names: Sequence[str]) -> BestTrial:
     intervals = {name: repeats["interval"].get(name) for name in names}
     interval = intervals if len(names) > 1 else intervals[names[0]]
     return BestTrial(*first, repeats=repeats["count"], interval=interval)
+
+
+def warn_if_none_succeeded(result: ExperimentResult) -> None:
+    """Log why trials failed if no trial has succeeded."""
+    if not result.counts.get("SUCCEEDED") and result.failures:
+        _log.warning("no trial has succeeded: %s", "; ".join(result.failures[:3]))

@@ -19,12 +19,14 @@ from typing import Any, Unpack
 from .keywords import Algorithm, Direction, SearchOptions, completed, objectives_of
 from .plots import Plots
 from .progress import shown_progress
-from .results import ExperimentResult, Interrupted, result_of
+from .results import ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
 
 __all__ = ["Search", "SearchTrial", "maximize", "minimize"]
 
 TrialFunction = Callable[[dict[str, Any]], Any]
 Errors = type[Exception] | tuple[type[Exception], ...]
+# The fields of a config that are arguments of another name.
+_ARGUMENTS = {"max_trial_number": "n_trials", "experiment_name": "name"}
 _UNFINISHED = ("RUNNING", "NO_MORE_TRIAL", "TUNER_NO_MORE_TRIAL")
 
 
@@ -127,9 +129,9 @@ class Search(Plots):
             "experiment_name": name,
             "max_trial_number": n_trials,
         }
+        if space is None and folder is None:
+            raise TypeError("a new search needs a space, such as {'x': pitchpipe.uniform(0, 1)}")
         config = _config(space, {key: value for key, value in given.items() if value is not None})
-        if config is None and folder is None:
-            raise TypeError("a new search needs a space: Search({'x': pitchpipe.uniform(0, 1)})")
         self._scratch = _Scratch() if folder is None else None
         path = self._scratch.path / "search" if self._scratch is not None else Path(folder or "")
         self._session = SearchSession(path, config)
@@ -225,8 +227,9 @@ def minimize(
     >>> abs(result.best.parameters["x"] - 1) < 0.1, len(result.trials)
     (True, 25)
     """
+    seconds = None if timeout is None else _seconds(timeout)
     with Search(space, n_trials=n_trials, direction="minimize", **options) as search:
-        return _run(search, function, timeout, catch, progress)
+        return _run(search, function, seconds, catch, progress)
 
 
 @completed(SearchOptions)
@@ -246,22 +249,33 @@ def maximize(
     >>> maximize(lambda parameters: parameters["n"], {"n": randint(0, 4)}, 10).best.value
     3.0
     """
+    seconds = None if timeout is None else _seconds(timeout)
     with Search(space, n_trials=n_trials, direction="maximize", **options) as search:
-        return _run(search, function, timeout, catch, progress)
+        return _run(search, function, seconds, catch, progress)
 
 
 def _config(space: Mapping[str, Any] | None, fields: dict[str, Any]) -> Any:
     """Return the config of a search, None without a space: the folder has it."""
-    from .config import ExperimentConfig
+    from .config import ConfigError, ExperimentConfig
 
     if space is None:
         if fields:
+            given = ", ".join(_ARGUMENTS.get(name, name) for name in fields)
             raise TypeError(
-                "the search in a folder has its arguments: give the folder alone, or the space as well"
+                f"without the space, the search in a folder takes no {given}: give the space, too"
             )
         return None
     data = {"search_space": dict(space), "training_service": {"platform": "local"}, **fields}
-    return ExperimentConfig.from_dict(data, needs_command=False)
+    try:
+        return ExperimentConfig.from_dict(data, needs_command=False)
+    except ConfigError as error:
+        raise ConfigError([_renamed(problem) for problem in error.problems]) from None
+
+
+def _renamed(problem: Any) -> Any:
+    """Return a problem of a field with the name of the argument."""
+    first, *rest = problem.path or ("",)
+    return replace(problem, path=(_ARGUMENTS.get(first, first), *rest)) if first else problem
 
 
 def _key(trial: SearchTrial | str) -> tuple[str, int | None]:
@@ -296,7 +310,15 @@ def _run(
             else "only one with a folder can be continued"
         )
         raise Interrupted(f"the search was interrupted: {how}", _ended(search)) from error
-    return _ended(search)
+    result = _ended(search)
+    warn_if_none_succeeded(result)
+    return result
+
+
+def _seconds(seconds: Any) -> float:
+    if not isinstance(seconds, int | float) or not seconds >= 0:
+        raise ValueError(f"timeout must be a number of seconds, not {seconds!r}")
+    return float(seconds)
 
 
 def _ended(search: Search) -> ExperimentResult:

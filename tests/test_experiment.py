@@ -585,7 +585,7 @@ def test_progress_is_shown_on_a_terminal(
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     result = search.run(progress=progress)
-    expected = f"3 of 3 trials | 3 succeeded | best of trial {result.best.sequence_id}: default {result.best.value:.6g}"
+    expected = f"3 of 3 trials | 3 succeeded | best: default {result.best.value:.6g} (trial {result.best.sequence_id})"
     assert (expected in " ".join(screen.getvalue().split())) == progress
 
 

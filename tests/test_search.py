@@ -268,13 +268,43 @@ def test_new_search_needs_a_space() -> None:
         Search()
 
 
+@pytest.mark.parametrize("count", [0, -1, 2.5, "5"])
+def test_problem_of_an_argument_has_its_name(count: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^n_trials: must be "):
+        minimize(square, SPACE, count)
+
+
+@pytest.mark.parametrize("timeout", [-1, "5", math.nan])
+def test_time_that_is_none_makes_nothing(tmp_path: Path, timeout: Any) -> None:
+    with pytest.raises(ValueError, match="timeout must be a number of seconds, not "):
+        minimize(square, SPACE, 5, folder=tmp_path / "s", timeout=timeout)
+    assert not (tmp_path / "s").exists()
+
+
+def test_closed_search_says_so() -> None:
+    with Search(SPACE) as search:
+        trial = search.ask()
+    for late in (search.ask, lambda: search.tell(trial, 1.0), lambda: trial.report(0, 1.0)):
+        with pytest.raises(ValueError, match=r"the search in .* is closed"):
+            late()
+    assert len(search.results().trials) == 1
+
+
+def test_search_without_a_success_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(parameters: dict[str, Any]) -> float:
+        raise ValueError("no luck")
+
+    minimize(fail, SPACE, 3, catch=ValueError)
+    assert "no trial has succeeded: 3 trials failed: ValueError: no luck" in caplog.text
+
+
 def test_folder_keeps_to_its_search(tmp_path: Path) -> None:
     Search(SPACE, folder=tmp_path / "one", seed=1).close()
     with pytest.raises(OtherSearchError, match="has another search_space"):
         Search({"x": uniform(0, 1)}, folder=tmp_path / "one")
     with pytest.raises(OtherSearchError, match="has another objectives"):
         Search(SPACE, folder=tmp_path / "one", direction="maximize")
-    with pytest.raises(TypeError, match="give the folder alone, or the space as well"):
+    with pytest.raises(TypeError, match="takes no n_trials: give the space, too"):
         Search(folder=tmp_path / "one", n_trials=3)
     Search(SPACE, folder=tmp_path / "one", n_trials=3).close()
     (tmp_path / "notes").mkdir()

@@ -38,10 +38,10 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
     """Check a config as `run` does, and start nothing.
 
     All problems are listed with file:line:column and a hint (exit code 2). The tuner and the assessor are
-    constructed once, in a child process. If trials run on this machine, their CPUs, memory, GPUs, command and
-    script must exist (else exit code 1). With --try as many trials as run at a time run for a few seconds where the
-    config says (also on a Ray cluster), with the tuner's first parameters; nothing of them is kept. Exit code 1
-    if one fails.
+    constructed once, in a child process. If trials run on this machine, or on a private Ray, their CPUs, memory,
+    GPUs, command and script must exist (else exit code 1). With --try as many trials as run at a time run for a few
+    seconds where the config says (also on a Ray cluster), with the tuner's first parameters; nothing of them is
+    kept. Exit code 1 if one fails.
     """
     from ..making import check_startable, checked_config, placed
 

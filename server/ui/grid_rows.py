@@ -117,28 +117,30 @@ def read_rows(
 ) -> dict[str, Any]:
     """Return the rows as texts by field, and their total number; each row has the address of its trial's page."""
     page = view.trials(request.query())
-    best = {trial["sequence_id"] for trial in view.best()}
+    best = {trial["sequence_id"]: "the best" for trial in view.best()}
+    if len(best) > 1:
+        best = dict.fromkeys(best, "on the Pareto front") | {
+            view.front()["knee"]: "the knee of the Pareto front"
+        }
     noted = Annotations(view.folder).all()
     rows = []
     for trial in page.trials:
         known = noted.get(trial["sequence_id"], Annotation())
         with_notes = {**trial, "tags": ", ".join(known.tags), "note": known.note}
-        rows.append(_row(with_notes, columns, trial_root, is_best=trial["sequence_id"] in best))
+        rows.append(_row(with_notes, columns, trial_root, star=best.get(trial["sequence_id"], "")))
     return {"rows": rows, "total": page.total}
 
 
-def _row(
-    trial: dict[str, Any], columns: Sequence[Column], trial_root: str, *, is_best: bool
-) -> dict[str, Any]:
+def _row(trial: dict[str, Any], columns: Sequence[Column], trial_root: str, *, star: str) -> dict[str, Any]:
     number = trial["sequence_id"]
     address = f"{trial_root}/{number}"
     row: dict[str, Any] = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial["status"], "")}
     for column in columns:
         if (text := _text(trial, column)) is not None:
             row[column.field] = text
-    # The only HTML cell: made of a number and an address of these pages.
-    star = '<span class="pp-star" title="the best">★</span>' if is_best else ""
-    row["sequence_id"] = f'{star}<a href="{address}">{number}</a>'
+    # The only HTML cell: made of a number, an address of these pages, and words of ours.
+    mark = f'<span class="pp-star" title="{star}">{"✦" if "knee" in star else "★"}</span>' if star else ""
+    row["sequence_id"] = f'{mark}<a href="{address}">{number}</a>'
     return row
 
 

@@ -112,7 +112,8 @@ class _Settings:
 
             async def rename() -> None:
                 name = str(field.value or "").strip()
-                await made(rename_experiment, self._view.folder, name, done="The experiment has another name")
+                if await made(rename_experiment, self._view.folder, name):
+                    ui.navigate.reload()  # the name is in the head of the page and in its title
 
             self._idle.append(action("Rename", rename, kind="outline"))
         html.p("An experiment can be renamed and deleted while it does not run.").classes("pp-dim")

@@ -26,6 +26,8 @@ __all__ = [
 
 _MAX_LINES = 3
 _MOST_NUMBERS = 20
+# The head of a traceback, the marks under the part of a line that failed, and empty lines say nothing in an excerpt.
+_IDLE = re.compile(r"Traceback \(most recent call last\):|[ ~^]*")
 _NNI = re.compile(r"No module named '?nni(\.|'|$)")
 # A function of ours that a trial calls: what is wrong is said in the last line, and where in the caller's.
 _OWN_FRAME = re.compile(r'  File ".*[\\/](site|dist)-packages[\\/]pitchpipe[\\/]')
@@ -196,7 +198,7 @@ def excerpt(error: str | None, most: int) -> list[str]:
     >>> excerpt(f"{theirs}{library}{library}ValueError: x is 2d", 2)[:3]
     ['  File "train.py", line 2, in <module>', '    model.fit(x, y)', '  ...']
     """
-    before = _without_own_frames(line for line in (error or "").rstrip().splitlines() if line.strip())[:-1]
+    before = _without_own_frames((error or "").rstrip().splitlines())[:-1]
     first = max(0, len(before) - most)
     begin = max((place for place, line in enumerate(before) if _is_users(line)), default=first)
     if begin >= first:
@@ -218,7 +220,7 @@ def _is_inside(lines: Sequence[str], place: int) -> bool:
 
 
 def _without_own_frames(lines: Iterable[str]) -> list[str]:
-    """Return the lines of a traceback without the frames of Pitchpipe's functions.
+    """Return the lines of a traceback that say something, without the frames of Pitchpipe's functions.
 
     >>> theirs = ['  File "train.py", line 2, in <module>', "    merge_parameter(a, b)"]
     >>> ours = ['  File "/x/site-packages/pitchpipe/utils.py", line 9, in merge_parameter', "    raise ValueError"]
@@ -229,7 +231,7 @@ def _without_own_frames(lines: Iterable[str]) -> list[str]:
     is_own = False
     for line in lines:
         is_own = bool(_OWN_FRAME.match(line)) or (is_own and line.startswith("    "))
-        if not is_own:
+        if not is_own and not _IDLE.fullmatch(line):
             kept.append(line)
     return kept
 

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ import pytest
 from pitchpipe.cli.diagnosis import Finding, findings
 from pitchpipe.cli.trying import Tried, forecast_lines, tried_lines
 from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.private_ray import totals
+from pitchpipe.runner import Request
 
 
 def config_with(**fields: Any) -> ExperimentConfig:
@@ -230,6 +233,35 @@ def test_everything_that_this_machine_lacks_is_named_with_its_place(
     assert called.code == 1
 
 
+@pytest.mark.parametrize("verb", ["validate", "run"])
+def test_what_a_private_ray_cannot_have_is_named_and_starts_nothing(
+    call: Callable[..., Any],
+    config: Path,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+) -> None:
+    monkeypatch.setattr(totals, "_gpus", lambda: 1.0)
+    text = config.read_text().replace("platform: local", "platform: ray").replace("sh trial.sh", "sh gone.sh")
+    config.write_text(f"{text}trialCpuNumber: 10000\ntrial_gpu_number: 2\ntrial_resources: {{widget: 1}}\n")
+    command, cpu, gpu = call(verb, config).err.removeprefix("error: ").splitlines()
+    assert command.startswith(f"{config}:3:16: trial_command: there is no file ")
+    assert cpu.startswith(f"{config}:10:17: trialCpuNumber: a trial needs 10000 CPUs, and there ")
+    assert gpu.startswith(
+        f"{config}:11:19: trial_gpu_number: a trial needs 2 GPUs, and there is only 1 on this"
+    )
+    assert not directory.exists()
+
+
+def test_a_private_ray_is_asked_which_gpus_it_would_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    vendor = SimpleNamespace(
+        get_current_node_num_accelerators=lambda: 4, get_current_process_visible_accelerator_ids=lambda: ["1"]
+    )
+    monkeypatch.setattr("ray._private.accelerators.get_accelerator_manager_for_resource", lambda name: vendor)
+    assert totals.most_of_this_machine(Request(gpus=1)).anonymous_gpus == 1
+    assert totals.most_of_this_machine(Request()).anonymous_gpus == 0
+
+
 def test_fewer_trials_at_a_time_than_wanted_are_forecast(
     call: Callable[..., Any], config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,7 +325,7 @@ def test_run_refuses_a_script_that_does_not_exist(call: Callable[..., Any], conf
 def test_config_for_a_cluster_is_not_checked_against_this_machine(
     call: Callable[..., Any], config: Path
 ) -> None:
-    text = config.read_text().replace("platform: local", "platform: ray")
+    text = config.read_text().replace("platform: local", "platform: ray, address: 127.0.0.1:1")
     config.write_text(f"{text}trial_gpu_number: 1\ntrial_cpu_number: 10000\n")
     assert call("validate", config).code == 0
 

@@ -159,7 +159,7 @@ def test_a_signal_while_the_tuner_is_busy_ends_all_the_same(
 def test_a_signal_at_a_random_moment_leaves_no_process_and_a_viewable_experiment(
     seed: int, config: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
-    config.write_text(config.read_text().replace("max_trial_number: 4", "max_trial_number: 400"))
+    config.write_text(config.read_text().replace("max_trial_number: 4", "max_trial_number: 1000000"))
     started = start("run", config, "--json", "--experiment-id", "e")
     try:
         started.process.wait(random.Random(seed).uniform(0.05, 2.0))

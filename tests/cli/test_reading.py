@@ -176,7 +176,7 @@ def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
     front: None, call: Callable[..., Any]
 ) -> None:
     lines = call("status", "front").out.splitlines()
-    first = lines.index("best: 3 trials that no other beats in every objective") + 1
+    first = lines.index("best: 3 trials on the Pareto front") + 1
     assert [line.split()[:4] for line in lines[first : first + 4]] == [
         ["trial", "loss", "f1", "ms"],
         ["3", "1", "0.1", "1"],

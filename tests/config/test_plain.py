@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitchpipe import uniform
 from pitchpipe.config import LocalConfig
 from pitchpipe.config.plain import plain
 
@@ -65,3 +66,9 @@ def test_everything_that_is_not_json_is_found_at_its_path() -> None:
         (("b",), "the key 3 is not text"),
         (("c",), "object cannot be stored as JSON"),
     ]
+
+
+def test_a_function_that_was_not_called_is_named() -> None:
+    _, (finding,) = plain({"x": uniform})
+    assert finding.message == "the function uniform is not a value"
+    assert finding.hint == "call it: uniform(...)"

@@ -154,3 +154,11 @@ def test_closeness_needs_defaults() -> None:
         "keep_close: needs `defaults`: the parameters to which the proposal is to be close"
     ]
     assert config(keep_close=True, defaults=GOOD).keep_close
+
+
+def test_constants_of_the_space_need_not_be_written() -> None:
+    made = config(search_space={**SPACE, "epochs": 5}, defaults=GOOD, initial_points=[{**GOOD, "epochs": 5}])
+    assert [point.parameters for point in made.starting_points] == [{**GOOD, "epochs": 5}]
+    assert problems_of(search_space={**SPACE, "epochs": 5}, defaults={**GOOD, "epochs": 6}) == [
+        "defaults.epochs: 6 is not one of 5"
+    ]

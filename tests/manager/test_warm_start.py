@@ -244,6 +244,17 @@ def test_results_without_a_parameter_of_the_space_are_not_the_defaults(tmp_path:
     ]
 
 
+def test_source_of_which_nothing_fits_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    old = table(tmp_path / "old.csv", *({"C": 0.1 * n, "value": 0.5} for n in range(3)))
+    good = table(tmp_path / "good.csv", row(0.3))
+    manager = made(tmp_path / "runs", "new", warm_start=[old, good])
+    (warning,) = (one.message for one in caplog.records if one.levelname == "WARNING")
+    assert warning.startswith(f"warm start from {old}: 0 of 3 results fit this search space; ")
+    assert manager.notes[1:] == [f"warm start from {good}: 1 of 1 results fit this search space"]
+    manager.store.close()
+    manager.folder.disown()
+
+
 def test_all_sources_that_cannot_be_read_are_named_and_nothing_is_made(tmp_path: Path) -> None:
     empty = table(tmp_path / "empty.csv", {"lr": 0.3, "loss": 1})
     with pytest.raises(ConfigError) as caught:

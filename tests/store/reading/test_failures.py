@@ -58,14 +58,15 @@ def test_failures_that_differ_in_the_order_of_a_set_are_one_group(
 
 
 def test_excerpt_of_an_error_deep_in_a_library_begins_with_the_users_line() -> None:
-    own = '  File "/home/me/train.py", line 7, in <module>\n    model.fit(x, y)\n    ~~~~~~~~~^^^^^^\n'
+    own = '  File "/home/me/train.py", line 7, in <module>\n    model.fit(x, y)\n'
+    marks = "    ~~~~~~~~~^^^^^^\n"
     library = '  File "/x/lib/python3.11/site-packages/sklearn/svm.py", line 9, in fit\n    check(x)\n'
-    error = f"Traceback (most recent call last):\n{own}{library * 5}ValueError: bad"
+    error = f"Traceback (most recent call last):\n{own}{marks}{library * 5}ValueError: bad"
     assert FailedTrial.of(group("ValueError: bad", error, 1)).lines == (
         *own.splitlines(),
         "  ...",
         "    check(x)",
         *library.splitlines(),
     )
-    near = f"Traceback (most recent call last):\n{own}ValueError: bad"
+    near = f"Traceback (most recent call last):\n{own}{marks}ValueError: bad"
     assert FailedTrial.of(group("ValueError: bad", near, 1)).lines == tuple(own.splitlines())

@@ -1,0 +1,33 @@
+"""What a private Ray has at most, asked without starting it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+import psutil
+
+from ...runner import Request, Totals
+
+__all__ = ["most_of_this_machine"]
+
+
+def most_of_this_machine(request: Request) -> Totals:
+    """Return what Ray can find on this machine; look for GPUs only if trials request them (half a second).
+
+    Ray may offer fewer CPUs (of a container) and less memory (it keeps some for objects).
+    """
+    amounts = {"CPU": float(os.cpu_count() or 1), "memory": float(psutil.virtual_memory().total)}
+    return Totals(amounts=amounts, anonymous_gpus=_gpus() if request.gpus else 0.0)
+
+
+def _gpus() -> float:
+    """Return how many GPUs of any vendor Ray itself would find."""
+    accelerators: Any = importlib.import_module("ray._private.accelerators")
+    vendor = accelerators.get_accelerator_manager_for_resource("GPU")
+    count, visible = (
+        vendor.get_current_node_num_accelerators(),
+        vendor.get_current_process_visible_accelerator_ids(),
+    )
+    return float(count if visible is None else min(count, len(visible)))
