@@ -96,14 +96,18 @@ class Ledger:
 
     def take(self, holder: str, request: Request) -> Assignment | None:
         """Take `request` for `holder` (a trial id); return None if it does not fit now."""
-        if not self._amounts_fit(request):
+        if not self.fits(request):
             return None
-        gpus = self._choose_devices(request.gpus)
-        if gpus is None and request.gpus and not self._anonymous_fit(request.gpus):
-            return None
-        assignment = Assignment(gpus)
+        assignment = Assignment(self._choose_devices(request.gpus))
         self.claim(holder, request, assignment)
         return assignment
+
+    def fits(self, request: Request) -> bool:
+        """Return whether `request` can be taken now."""
+        gpus = request.gpus
+        return self._amounts_fit(request) and (
+            not gpus or self._choose_devices(gpus) is not None or self._anonymous_fit(gpus)
+        )
 
     def claim(self, holder: str, request: Request, assignment: Assignment) -> None:
         """Take exactly `assignment` for `holder`, a trial that ran before the manager was restarted."""

@@ -111,7 +111,9 @@ class Trials:
             return f"its agent {trial.agent} is starting"
         if len(self.slots) >= self.state.limits.trial_concurrency:
             return f"all {self.state.limits.trial_concurrency} slots (trial_concurrency) are taken"
-        return self.ledger.why_not(self.request)
+        return (
+            "it starts in a moment" if self.ledger.fits(self.request) else self.ledger.why_not(self.request)
+        )
 
     def requeued(self) -> list[Trial]:
         """Return the waiting trials that ran before, which are the first."""

@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 
 from ...runner import Request, Totals
+from .places import SupervisorFiles
 
 __all__ = ["most_of_this_machine"]
 
@@ -16,10 +17,16 @@ __all__ = ["most_of_this_machine"]
 def most_of_this_machine(request: Request) -> Totals:
     """Return what Ray can find on this machine; look for GPUs only if trials request them (half a second).
 
-    Ray may offer fewer CPUs (of a container) and less memory (it keeps some for objects).
+    Ray may offer fewer CPUs (of a container) and less memory (it keeps some for objects). One that runs already has
+    what it was started with.
     """
-    amounts = {"CPU": float(os.cpu_count() or 1), "memory": float(psutil.virtual_memory().total)}
-    return Totals(amounts=amounts, anonymous_gpus=_gpus() if request.gpus else 0.0)
+    state = SupervisorFiles.current().read_state()
+    declared = {} if state is None else state.resources
+    amounts = {"CPU": float(os.cpu_count() or 1), "memory": float(psutil.virtual_memory().total), **declared}
+    gpus = amounts.pop("GPU", None)
+    return Totals(
+        amounts=amounts, anonymous_gpus=(_gpus() if gpus is None else gpus) if request.gpus else 0.0
+    )
 
 
 def _gpus() -> float:

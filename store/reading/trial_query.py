@@ -26,6 +26,7 @@ _CONDITION = re.compile(r"\s*(?P<field>[^<>=!~]+?)\s*(?P<symbol><=|>=|!=|==|=|<|
 # An `or`, a comma or a second comparison that would otherwise become a part of the value.
 _SECOND = re.compile(r"\s(or|and)\s.*[<>=~]|[,;]", re.IGNORECASE)
 _AND = re.compile(r"""\s+and\s+(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""", re.IGNORECASE)  # not within quotes
+_SUBSCRIPT = re.compile(r"""(\w+)\[(["'])(.+)\2\]""")
 _COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "sequence_id": "t.sequence_id",
@@ -67,6 +68,8 @@ class Condition:
     def parse(cls, text: str) -> Condition:
         """Read `field symbol value`; the value is JSON if possible, else text. Raise `QueryError` for anything else.
 
+        A name may be written as in constraints, `parameters["model.min-leaf"]`.
+
         >>> Condition.parse("parameters.lr >= 1e-3")
         Condition(field='parameters.lr', symbol='>=', value=0.001)
         >>> Condition.parse("reason ~ median")
@@ -77,10 +80,10 @@ class Condition:
             raise QueryError(
                 f"'{text}' is not a condition: write FIELD < VALUE, with one of {' '.join(_SYMBOLS)}"
             )
-        symbol = found["symbol"].replace("==", "=")
+        name, symbol = _SUBSCRIPT.sub(r"\1.\3", found["field"]), found["symbol"].replace("==", "=")
         value = found["value"]
         if len(value) > 1 and value[0] == value[-1] == "'":
-            return cls(found["field"], symbol, value[1:-1])
+            return cls(name, symbol, value[1:-1])
         if value[0] not in '"[{' and _SECOND.search(value):
             raise QueryError(
                 f"'{value}' is not one value: only and joins conditions; text with commas goes into quotes"
@@ -90,7 +93,7 @@ class Condition:
             raise QueryError(
                 f"'{value}' is not a number, so it cannot be compared by {symbol}; text goes into quotes"
             )
-        return cls(found["field"], symbol, read)
+        return cls(name, symbol, read)
 
     @classmethod
     def parse_all(cls, text: str) -> list[Condition]:

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from pitchpipe.cli.diagnosis import Finding, findings
 from pitchpipe.cli.trying import Tried, forecast_lines, tried_lines
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.private_ray import totals
-from pitchpipe.runner import Request
 
 
 def config_with(**fields: Any) -> ExperimentConfig:
@@ -251,15 +249,6 @@ def test_what_a_private_ray_cannot_have_is_named_and_starts_nothing(
         f"{config}:11:19: trial_gpu_number: a trial needs 2 GPUs, and there is only 1 on this"
     )
     assert not directory.exists()
-
-
-def test_a_private_ray_is_asked_which_gpus_it_would_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    vendor = SimpleNamespace(
-        get_current_node_num_accelerators=lambda: 4, get_current_process_visible_accelerator_ids=lambda: ["1"]
-    )
-    monkeypatch.setattr("ray._private.accelerators.get_accelerator_manager_for_resource", lambda name: vendor)
-    assert totals.most_of_this_machine(Request(gpus=1)).anonymous_gpus == 1
-    assert totals.most_of_this_machine(Request()).anonymous_gpus == 0
 
 
 def test_fewer_trials_at_a_time_than_wanted_are_forecast(

@@ -71,6 +71,7 @@ def test_cpus_memory_and_custom_resources_are_counted() -> None:
     assert ledger.take("b", request) is None
     assert ledger.why_not(request) == "needs 1 licence, and 0 licence is free"
     ledger.release("a")
+    assert ledger.fits(request)
     assert ledger.take("b", request) is not None
 
 

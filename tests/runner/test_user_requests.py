@@ -279,3 +279,10 @@ def test_retry_of_an_experiment_without_failed_trials_changes_nothing() -> None:
     driver = Driver()
     driver.succeed(driver.running_trial())
     assert driver.handle(happened.RetryFailedRequested(driver.now)) == []
+
+
+def test_trial_that_has_room_waits_only_for_the_start() -> None:
+    driver = Driver()
+    add(driver)
+    (added,) = driver.runner.waiting
+    assert driver.runner.why_waiting(added) == "it starts in a moment"

@@ -50,6 +50,8 @@ def test_trials_are_filtered_sorted_and_paged(
         ("parameters.lr<0.1", [0, 3]),
         ("parameters.units = 32", [3]),
         ("parameters.model.depth >= 4", [3]),
+        ('parameters["model.depth"] >= 4', [3]),
+        ("parameters['units'] = 32", [3]),
         ("parameters.model.a.b = 1", []),
         ("value <= 0.3", [1, 3]),
         ("value = null", [2, 4]),
