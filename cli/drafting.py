@@ -34,6 +34,7 @@ class Draft:
     parameters: Mapping[str, str]
     kept: Mapping[str, Any] = field(default_factory=dict)
     known: Mapping[str, Any] = field(default_factory=dict)
+    metric: str = "default"
     maximize: bool | None = None
     trials: int | None = None
     concurrency: int | None = None
@@ -85,7 +86,7 @@ class Draft:
             "trial_code_directory": ".",
             "max_trial_number": self.trials or 100,
             "trial_concurrency": self.concurrency or 2,
-            "objectives": [{"name": "default", "direction": "maximize" if self.maximize else "minimize"}],
+            "objectives": [{"name": self.metric, "direction": "maximize" if self.maximize else "minimize"}],
             "training_service": {"platform": self.platform or "local"},
         }
         if self.tuner:

@@ -50,9 +50,34 @@ def checked_config(
             checker=checker,
             check_warm_start=partial(_warm_start_faults, directory=directory),
         )
-    for warning in config.warnings:
+    for warning in (*config.warnings, *_unpassed(config)):
         click.echo(f"{path}: warning: {warning}", err=True)
     return config
+
+
+def _unpassed(config: ExperimentConfig) -> Iterator[str]:
+    """Yield the values for which `{args}` passes nothing, where the script's own default is another."""
+    command = config.trial_command or ""
+    script = next((word for word in command.split() if word.endswith(".py")), "")
+    if "{args}" not in command or not script:
+        return
+    from ..search_space import SearchSpace
+    from .script_facts import read_script
+
+    try:
+        facts = read_script((config.trial_code_directory / script).read_text(encoding="utf-8"))
+        parameters = SearchSpace.parse(config.search_space).parameters
+    except (OSError, ValueError, SyntaxError):
+        return  # no script that Python can read, or a space that only the user's own tuner can
+    for parameter in parameters:
+        default = facts.default_of(parameter.name)
+        for value in parameter.options:
+            if (value is None or value is False) and default not in (None, value):
+                name, word = parameter.name, "null" if value is None else "false"
+                yield (
+                    f"{{args}} passes nothing for {name}: {word}, so {script} would use its default {default}:"
+                    " write pitchpipe.parse_args(parser) in place of parser.parse_args()"
+                )
 
 
 def _warm_start_faults(config: ExperimentConfig, directory: Path | None) -> list[Finding]:

@@ -193,7 +193,8 @@ def _front_table(summary: Summary) -> Iterator[str]:
     head = ("family" if is_repeated else "trial", *names, "parameters")
     yield from (f"  {line}" for line in aligned([head, *rows]))
     if len(front) > _MAX_BEST:
-        yield f"  and {len(front) - _MAX_BEST} more"
+        all_of_them = f"pitchpipe trials {summary['id']} --sort best --limit 0"
+        yield f"  and {len(front) - _MAX_BEST} more: {all_of_them}"
 
 
 def _named(trial: Mapping[str, Any]) -> str:

@@ -155,7 +155,9 @@ def _of_script(facts: ScriptFacts) -> Proposal:
         choices = facts.choices.get(name, ())
         if default is not None:
             proposal.known[name] = default
-        if default is not None and (is_budget(name) or _plain(name) in _NEVER):
+        # `{args}` cannot tell the script that a value is false.
+        is_mute = facts.takes_options and isinstance(default, bool) and name not in facts.switches
+        if default is not None and (is_budget(name) or _plain(name) in _NEVER or is_mute):
             proposal.kept[name] = default
         elif looked_up or (name not in facts.switches and _is_tunable(default, choices)):
             proposal.parameters[name] = guessed_spec(default, choices, name)

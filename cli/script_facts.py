@@ -59,7 +59,7 @@ class ScriptFacts:
 
     `choices` contains the values that argparse allows; `flags` are its command-line options with their defaults,
     `switches` those without a value, and `required` what the command line must have. `metric` is the name of the
-    result, if it has one.
+    result, if it has one, and `key` that of the first number in a reported dict.
     """
 
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -68,6 +68,7 @@ class ScriptFacts:
     switches: list[str] = field(default_factory=list)
     required: list[str] = field(default_factory=list)
     metric: str = ""
+    key: str = ""
     imports_us: bool = False
     makes_parser: bool = False
     takes_unknown_options: bool = False
@@ -84,6 +85,11 @@ class ScriptFacts:
         """Return whether the script's parser would refuse a parameter; only if all of its options are known."""
         is_known = self.makes_parser and not self.takes_unknown_options and not self.parameters
         return is_known and name.replace("_", "-") not in {flag.replace("_", "-") for flag in self.flags}
+
+    def default_of(self, name: str) -> Any:
+        """Return the default of an option; None if it has none or it is not known."""
+        same = (flag for flag in self.flags if flag.replace("_", "-") == name.replace("_", "-"))
+        return self.flags.get(next(same, ""))
 
 
 def read_script(text: str) -> ScriptFacts:
@@ -197,7 +203,8 @@ def _note_call(facts: ScriptFacts, node: ast.Call, holders: frozenset[str]) -> N
     facts.reports_final |= name == _FINAL
     facts.reports_intermediate |= name == _INTERMEDIATE
     if name in (_FINAL, _CALLBACK):
-        facts.metric = _metric(node) or facts.metric
+        facts.key = _key(node) or facts.key
+        facts.metric = _metric(node) or facts.key or facts.metric
     elif name == "ArgumentParser":
         facts.makes_parser = True
         facts.takes_unknown_options |= any(keyword.arg == "parents" for keyword in node.keywords)
@@ -234,6 +241,15 @@ def _metric(node: ast.Call) -> str:
         if _called(node) == _CALLBACK and isinstance(literal := _literal(value), str):
             return literal
     return ""
+
+
+def _key(node: ast.Call) -> str:
+    """Return the first name in the dict that a report passes, empty without a dict or with a `default` in it."""
+    given = node.args[0] if node.args else None
+    if _called(node) != _FINAL or not isinstance(given, ast.Dict):
+        return ""
+    names = [one.value for one in given.keys if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return names[0] if names and "default" not in names else ""
 
 
 def higher_is_better(metric: str) -> bool | None:

@@ -27,6 +27,7 @@ __all__ = [
     "signal_name",
 ]
 
+_MOST_NAMES = 5  # of a reported dict, in a message
 
 NO_RESULT = "ended without reporting a final result: call pitchpipe.report_final_result(value) once"
 
@@ -58,11 +59,10 @@ def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict
     result = loads(value)
     if missing := _missing(result, names):
         listed = ", ".join(map(repr, missing))
-        return _bad_report(
-            f"reported a dict without {listed}"
-            if isinstance(result, dict)
-            else f"reported {short_repr(result)}, not a dict with {listed}"
-        )
+        if not isinstance(result, dict):
+            return _bad_report(f"reported {short_repr(result)}, not a dict with {listed}")
+        there = ", ".join(map(repr, list(result)[:_MOST_NAMES]))
+        return _bad_report(f"reported a dict without {listed}{there and f': it has {there}'}")
     try:
         values = tuple(metric_value(result, name) for name in names)
     except MetricError as error:

@@ -67,20 +67,23 @@ def parsed_with(
 ) -> Namespace:
     """Return the parsed `arguments`, with the parameters in place of those that they name.
 
-    Values go through the parser's types and choices. Raises ValueError for a parameter that the parser lacks.
+    Values go through the parser's types and choices. Those that no word can express are set as they are: null, and
+    false for `type=bool`, which takes every text as true. Raises ValueError for a parameter that the parser lacks.
     """
     import sys
 
     words = list(sys.argv[1:] if arguments is None else arguments)
-    by_position: dict[str, Any] = {}
+    as_they_are: dict[str, Any] = {}
     for name, value in flat_arguments(parameters).items():
         action = _action(parser, name)
-        if not action.option_strings:
-            by_position[action.dest] = value
+        if not action.option_strings or value is None or (action.type is bool and isinstance(value, bool)):
+            as_they_are[action.dest] = value
+        elif action.nargs == 0:
+            words += _flag(action, name, value)
         else:
             words += _words(action, value)
     namespace = parser.parse_args(words)
-    vars(namespace).update(by_position)
+    vars(namespace).update(as_they_are)
     return namespace
 
 
@@ -93,14 +96,22 @@ def _action(parser: ArgumentParser, name: str) -> Action:
     raise ValueError(f"the parser has no argument for the parameter {name!r}; it has {known}")
 
 
+def _flag(action: Action, name: str, value: Any) -> list[str]:
+    """Return the option of a flag, if there is one for a value: of what it is called, or of what it stores."""
+    positive = [one for one in action.option_strings if not one.startswith("--no-")]
+    negative = [one for one in action.option_strings if one.startswith("--no-")]
+    if positive and negative:  # argparse.BooleanOptionalAction
+        return positive[:1] if value else negative[:1]
+    is_called = f"--{name.lstrip('-').replace('_', '-')}" in [
+        one.replace("_", "-") for one in action.option_strings
+    ]
+    is_given = bool(value) if is_called or not isinstance(action.const, bool) else value is action.const
+    return list(action.option_strings[:1]) if is_given else []
+
+
 def _words(action: Action, value: Any) -> list[str]:
     """Return a parameter as words of the command line."""
     option = next((one for one in action.option_strings if one.startswith("--")), action.option_strings[0])
-    if action.nargs == 0:  # a flag: it has no value
-        negative = next((one for one in action.option_strings if one.startswith("--no-")), None)
-        if value:
-            return [next(one for one in action.option_strings if one != negative)]
-        return [] if negative is None else [negative]
     if isinstance(value, list) and action.nargs is not None:
         return [option, *map(_text, value)]
     return [option, _text(value)] if not option.startswith("--") else [f"{option}={_text(value)}"]

@@ -130,6 +130,7 @@ def _draft(
         parameters=proposal.parameters,
         kept=proposal.kept,
         known=proposal.known,
+        metric=(facts and facts.key) or "default",
         **{**fields, "command": fields["command"] or _command(script, output, facts)},
     )
 

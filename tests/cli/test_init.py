@@ -264,6 +264,11 @@ def test_init_names_what_the_command_line_must_have(call: Callable[..., Any], sc
             "lower results are better, since the script",
         ),
         ("pitchpipe.report_final_result(auc)", "maximize", "reports auc; use --minimize if lower is better"),
+        (
+            "pitchpipe.report_final_result({'val_acc': 1, 's': 2})",
+            "maximize",
+            "since the script reports val_acc;",
+        ),
         ("pitchpipe.report_final_result(value)", "minimize", "lower results are better; use --maximize if"),
     ],
 )
@@ -273,7 +278,9 @@ def test_direction_is_that_of_the_metric(
     script.write_text(f"lr = {{'lr': 0.1, **pitchpipe.get_next_parameter()}}['lr']\n{line}\n")
     called = call("init", script, "--yes")
     assert words in called.out
-    assert load_config("experiment.yml").objectives[0].direction == direction
+    (objective,) = load_config("experiment.yml").objectives
+    assert objective.direction == direction
+    assert objective.name == ("val_acc" if "{'val_acc'" in line else "default")
     given = call("init", script, "--yes", "--force", "--minimize")
     assert "assuming" not in given.out
     assert load_config("experiment.yml").objectives[0].direction == "minimize"
@@ -415,3 +422,24 @@ def test_init_asks_on_a_terminal(script: Path) -> None:
     }
     assert (config.max_trial_number, config.trial_concurrency) == (12, 2)
     assert config.objectives[0].direction == "maximize"
+
+
+def test_false_that_the_command_cannot_pass_is_not_tuned_and_warned_of(
+    call: Callable[..., Any], script: Path
+) -> None:
+    options = [
+        "'--bn', action=argparse.BooleanOptionalAction, default=True",
+        "'--depth', type=int, default=5",
+    ]
+    added = "".join(f"p.add_argument({one})\n" for one in ("'--fast', action='store_true'", *options))
+    script.write_text(f"import argparse\np = argparse.ArgumentParser()\n{added}print(p.parse_args())\n")
+    assert call("init", script, "--yes").code == 0
+    found = load_config("experiment.yml")
+    assert list(found.search_space or {}) == ["depth"]
+    assert "# bn is not tuned: it stays true" in Path("experiment.yml").read_text()
+
+    specs = ["bn=choice:true,false", "fast=choice:true,false", "depth=choice:null,3"]
+    call("init", script, "--yes", "--force", *(word for spec in specs for word in ("--param", spec)))
+    depth, bn = (line for line in call("validate", "experiment.yml").err.splitlines() if "warning" in line)
+    assert "{args} passes nothing for bn: false, so train.py would use its default True: " in bn
+    assert "{args} passes nothing for depth: null, so train.py would use its default 5: " in depth

@@ -86,8 +86,9 @@ def test_front_of_several_objectives_keeps_the_limits() -> None:
 @pytest.mark.parametrize(
     ("report", "reason"),
     [
-        ({"default": 1.0}, "reported a dict without 'loss', 'ms'"),
-        ({"loss": 1.0}, "reported a dict without 'ms'"),
+        ({"default": 1.0}, "reported a dict without 'loss', 'ms': it has 'default'"),
+        ({"loss": 1.0}, "reported a dict without 'ms': it has 'loss'"),
+        ({}, "reported a dict without 'loss', 'ms'"),
         (0.5, "reported 0.5, not a dict with 'loss', 'ms'"),
         ({"loss": 1.0, "ms": "fast"}, "reported 'fast' under 'ms', which is not a number"),
         ({"loss": 1.0, "ms": float("nan")}, "reported NaN as its final result"),

@@ -75,6 +75,21 @@ def test_flags_are_set_or_left_out(value: bool, expected: tuple[bool, bool]) -> 
     assert (found["fast"], found["bias"]) == expected
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_a_flag_is_called_by_its_option_or_by_what_it_stores(value: bool) -> None:
+    made = argparse.ArgumentParser()
+    made.add_argument("--no-cache", dest="cache", action="store_false")
+    assert parsed_with(made, [], {"cache": value}).cache is value
+    assert parsed_with(made, [], {"no-cache": value}).cache is not value
+
+
+@pytest.mark.parametrize(("name", "value"), [("bn", True), ("bn", False), ("k", None), ("lr", None)])
+def test_what_no_word_can_express_is_set(name: str, value: Any) -> None:
+    made = parser()
+    made.add_argument("--bn", type=bool, default=not value)
+    assert vars(parsed_with(made, ["file.csv", "--depth=1"], {name: value}))[name] is value
+
+
 def test_a_positional_argument_is_set() -> None:
     assert parsed({"data": "other.csv", "depth": 1})["data"] == "other.csv"
 
