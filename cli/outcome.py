@@ -270,7 +270,7 @@ def _such_as(group: FailureGroup, failure: FailedTrial) -> str:
 
 def continue_line(folder: ExperimentFolder, summary: Summary) -> str:
     """Return how to continue an experiment that is not DONE."""
-    when = " after fixing this" if summary["status"] == "ERROR" else ""
+    when = " after fixing the code (a changed config needs a new run)" if summary["status"] == "ERROR" else ""
     return f"to continue{when}: {command_for(folder, 'resume')}"
 
 

@@ -120,7 +120,8 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   a quarter of `max_trial_number`. Parameters are matched by name, nested ones by their path (`layer.kernel`). A
   result that lacks a parameter gets its value from `defaults`; without them, or with a value outside this space, it
   is left out. `pitchpipe validate` and the start of a run say what was used and what was left out. With several
-  objectives the main one decides which are the best. An experiment is named by its folder, or by its id if it is in
+  objectives the main one decides which are the best. Results that break a limit of `objectives` are left out.
+  An experiment is named by its folder, or by its id if it is in
   the same `experiment_working_directory`. A CSV file has a column for each parameter and one for the result, named
   `value`, `final`, or like the objective, whose direction it shares; `pitchpipe export --format csv` writes such
   files. `Auto` also models each source and weighs it by how well it ranks the new results; a useless one soon counts

@@ -42,6 +42,10 @@ def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
 def _not_json(value: Any, path: Path) -> Finding:
     if callable(value) and (name := getattr(value, "__name__", "")) and not isinstance(value, type):
         return Finding(path=path, message=f"the function {name} is not a value", hint=f"call it: {name}(...)")
+    if path in (("tuner",), ("assessor",)):
+        name = (value if isinstance(value, type) else type(value)).__name__
+        example = f'{{"class_name": "FILE.{name}", "code_directory": "FOLDER", "class_args": {{...}}}}'
+        return Finding(path=path, message="a class of your own is named by its file", hint=f"write {example}")
     return Finding(path=path, message=f"{type(value).__name__} cannot be stored as JSON")
 
 

@@ -7,7 +7,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,11 @@ class UnreadableSource(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EarlierResult:
-    """The parameters of an earlier trial, flat with dots, and its result: the lower the better."""
+    """The parameters of an earlier trial, flat with dots, its result (the lower the better), its other metrics."""
 
     parameters: Mapping[str, Any]
     loss: float
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_earlier(source: str, objective: Objective, directory: Path) -> list[EarlierResult]:
@@ -71,7 +72,7 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
     for trial in trials:
         if trial["status"] == TrialStatus.SUCCEEDED.value and name in trial["values"]:
             loss = _loss(trial["values"][name], objectives[name])
-            yield EarlierResult(flat(trial["parameters"]), loss)
+            yield EarlierResult(flat(trial["parameters"]), loss, trial["values"])
 
 
 def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
@@ -94,7 +95,15 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                         for name, text in row.items()
                         if name and name not in others and not name.startswith("final.")
                     }
-                    result = EarlierResult(parameters, _loss(value, objective.direction or "minimize"))
+                    finals = {
+                        name[6:]: _plain(text or "") for name, text in row.items() if name[:6] == "final."
+                    }
+                    metrics = {
+                        name: value for name, value in finals.items() if isinstance(value, int | float)
+                    }
+                    result = EarlierResult(
+                        parameters, _loss(value, objective.direction or "minimize"), metrics
+                    )
                     families.setdefault(row["family"] if has_repeats else number, []).append(result)
             yield from map(_mean, families.values())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -103,7 +112,9 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
 
 def _mean(repeats: Sequence[EarlierResult]) -> EarlierResult:
     """Return the result of one configuration."""
-    return EarlierResult(repeats[0].parameters, mean([one.loss for one in repeats]))
+    names = set.intersection(*(set(one.metrics) for one in repeats))
+    metrics = {name: mean([one.metrics[name] for one in repeats]) for name in names}
+    return EarlierResult(repeats[0].parameters, mean([one.loss for one in repeats]), metrics)
 
 
 def _plain(text: str) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import ConfigError, ConfigProblem, ExperimentConfig, Finding
-from ..protocol import main_objective
+from ..protocol import Objective, main_objective
 from ..search_space import Parameter, SearchSpace, identity, unit_map
 from ..store.reading import flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
@@ -44,7 +44,8 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
     Experiments that are named by their ids are in `directory`.
     """
     space = SearchSpace.parse(config.search_space, config.constraints)
-    fitting = _Fitting(space, flat(config.defaults or {}), _flat_names(space))
+    limits = [one for one in objectives_of(config) if one.is_limited]
+    fitting = _Fitting(space, flat(config.defaults or {}), _flat_names(space), limits)
     results, faults = _read(config, directory)
     if faults:
         raise ConfigError([ConfigProblem(path=one.path, message=one.message) for one in faults])
@@ -124,12 +125,14 @@ class _Fitting:
     space: SearchSpace
     defaults: Mapping[str, Any]
     flat: Mapping[str, str]
+    limits: Sequence[Objective]
 
     def of(self, results: Sequence[EarlierResult]) -> _Fitted:
         """Return the results of one source as points."""
         points, reasons = dict[Any, tuple[dict[str, Any], float]](), Counter[str]()
         for result in sorted(results, key=lambda result: result.loss):
             point = self._point(result.parameters) if self._shares(result.parameters) else _NOTHING_SHARED
+            point = self._broken(result.metrics) or point
             if isinstance(point, str):
                 reasons[point] += 1
             else:
@@ -151,6 +154,12 @@ class _Fitting:
     def _shares(self, values: Mapping[str, Any]) -> bool:
         """Return whether a result has a parameter of the space; without one, the defaults alone would fit."""
         return any(name in self.flat or name in self.flat.values() for name in _names(values))
+
+    def _broken(self, metrics: Mapping[str, float]) -> str:
+        """Return which limit on outcomes a result breaks; empty for none, or if its metric is not known."""
+        known = [one for one in self.limits if one.name in metrics]
+        broken = [one for one in known if one.violation(metrics[one.name]) > 0]
+        return f"break the limit {broken[0].name} {broken[0].limits_text}" if broken else ""
 
     def _point(self, values: Mapping[str, Any]) -> dict[str, Any] | str:
         """Return a point of the space, or why there is none."""

@@ -89,6 +89,18 @@ class ExperimentOptions(TypedDict, total=False):
     shared_storage: Mapping[str, Any]
 
 
+# What other functions of ours, and other libraries, call these.
+_OTHER_NAMES = {
+    "n_trials": "max_trial_number",
+    "num_samples": "max_trial_number",
+    "timeout": "max_experiment_duration",
+    "n_jobs": "trial_concurrency",
+    "max_trial_number": "n_trials",
+    "sampler": "tuner",
+    "pruner": "assessor",
+}
+
+
 def completed(*options: type) -> Callable[[Made], Made]:
     """Return a decorator that writes the `options` (TypedDicts) into a signature in place of `**options`.
 
@@ -127,6 +139,8 @@ def _refuse_mistyped(given: Iterable[str], own: Collection[str], known: Sequence
     from .config import did_you_mean, nearest
 
     for name in given:
+        if name not in known and (other := _OTHER_NAMES.get(name)) in known:
+            raise TypeError(f"there is no argument {name}: write {other}")
         if name not in known and nearest(name, known) in own:
             raise TypeError(f"there is no argument {name}: {did_you_mean(name, known)}")
 

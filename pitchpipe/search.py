@@ -227,7 +227,7 @@ def minimize(
     >>> abs(result.best.parameters["x"] - 1) < 0.1, len(result.trials)
     (True, 25)
     """
-    seconds = None if timeout is None else _seconds(timeout)
+    seconds = _checked("minimize", timeout, options)
     with Search(space, n_trials=n_trials, direction="minimize", **options) as search:
         return _run(search, function, seconds, catch, progress)
 
@@ -249,7 +249,7 @@ def maximize(
     >>> maximize(lambda parameters: parameters["n"], {"n": randint(0, 4)}, 10).best.value
     3.0
     """
-    seconds = None if timeout is None else _seconds(timeout)
+    seconds = _checked("maximize", timeout, options)
     with Search(space, n_trials=n_trials, direction="maximize", **options) as search:
         return _run(search, function, seconds, catch, progress)
 
@@ -313,6 +313,18 @@ def _run(
     result = _ended(search)
     warn_if_none_succeeded(result)
     return result
+
+
+def _checked(name: str, timeout: Any, options: Mapping[str, Any]) -> float | None:
+    """Return the time (s) that `minimize` or `maximize` has; raise `TypeError` or `ValueError` for bad arguments."""
+    if "objectives" in options:
+        raise TypeError(
+            f"{name} has one objective: name its metric by metric='NAME'; several are for"
+            " Search(objectives=...) and Experiment(objectives=...)"
+        )
+    if "direction" in options:
+        raise TypeError(f"{name} has a direction already: leave out direction")
+    return None if timeout is None else _seconds(timeout)
 
 
 def _seconds(seconds: Any) -> float:

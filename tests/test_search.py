@@ -298,6 +298,13 @@ def test_search_without_a_success_says_why(caplog: pytest.LogCaptureFixture) -> 
     assert "no trial has succeeded: 3 trials failed: ValueError: no luck" in caplog.text
 
 
+def test_several_objectives_and_a_direction_are_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"minimize has one objective: name its metric by metric='NAME'"):
+        minimize(square, SPACE, 5, objectives=[{"name": "a", "direction": "minimize"}])  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="maximize has a direction already"):
+        maximize(square, SPACE, 5, direction="minimize")  # type: ignore[call-arg]
+
+
 def test_folder_keeps_to_its_search(tmp_path: Path) -> None:
     Search(SPACE, folder=tmp_path / "one", seed=1).close()
     with pytest.raises(OtherSearchError, match="has another search_space"):

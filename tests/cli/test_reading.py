@@ -300,7 +300,10 @@ def test_status_of_an_experiment_with_a_manager_is_running(
     ("fields", "told"),
     [
         ({"status": "STOPPED"}, "to continue: pitchpipe resume e"),
-        ({"status": "ERROR"}, "to continue after fixing this: pitchpipe resume e"),
+        (
+            {"status": "ERROR"},
+            "to continue after fixing the code (a changed config needs a new run): pitchpipe resume e",
+        ),
         ({"status": "DONE"}, None),
         ({"status": "VIEWED"}, None),
         ({"status": "RUNNING"}, None),  # the manager is gone: the first line says it

@@ -220,7 +220,10 @@ def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
     assert called.code == 1
     assert "reason: the first 5 trials failed alike: KeyError: lr" in called.out
     assert "\n  Traceback\n  KeyError: lr\n" in called.out
-    assert "to continue after fixing this: pitchpipe resume bad" in called.out
+    assert (
+        "to continue after fixing the code (a changed config needs a new run): pitchpipe resume bad"
+        in called.out
+    )
     assert called.out.count("trials failed (") == 1
 
 

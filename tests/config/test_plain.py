@@ -72,3 +72,9 @@ def test_a_function_that_was_not_called_is_named() -> None:
     _, (finding,) = plain({"x": uniform})
     assert finding.message == "the function uniform is not a value"
     assert finding.hint == "call it: uniform(...)"
+
+
+@pytest.mark.parametrize("mine", [object, object()])
+def test_own_class_as_a_tuner_is_told_how_it_is_named(mine: Any) -> None:
+    _, (finding,) = plain({"tuner": mine})
+    assert finding.hint.startswith('write {"class_name": "FILE.object", ')

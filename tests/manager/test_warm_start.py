@@ -244,6 +244,19 @@ def test_results_without_a_parameter_of_the_space_are_not_the_defaults(tmp_path:
     ]
 
 
+def test_results_that_break_a_limit_are_left_out(tmp_path: Path) -> None:
+    rows = [
+        {**row(lr), "final.default": lr, "final.ms": ms} for lr, ms in ((0.3, 30.0), (0.4, 5.0), (0.5, 7.0))
+    ]
+    for one in rows:
+        one.pop("value", None)
+    source = table(tmp_path / "old.csv", *rows)
+    limited = [{"name": "default", "direction": "minimize"}, {"name": "ms", "constraint": "<= 10"}]
+    found = read(tmp_path, source, objectives=limited)
+    assert [point["lr"] for point in found.points] == [0.4, 0.5]
+    assert "1 breaks the limit ms <= 10" in found.notes[0]
+
+
 def test_source_of_which_nothing_fits_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     old = table(tmp_path / "old.csv", *({"C": 0.1 * n, "value": 0.5} for n in range(3)))
     good = table(tmp_path / "good.csv", row(0.3))
