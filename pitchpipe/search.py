@@ -322,6 +322,10 @@ def _checked(name: str, timeout: Any, options: Mapping[str, Any]) -> float | Non
             f"{name} has one objective: name its metric by metric='NAME'; several are for"
             " Search(objectives=...) and Experiment(objectives=...)"
         )
+    if "n_jobs" in options:
+        raise TypeError(
+            f"{name} runs one trial at a time; several at once: Experiment(..., trial_concurrency=2)"
+        )
     if "direction" in options:
         raise TypeError(f"{name} has a direction already: leave out direction")
     return None if timeout is None else _seconds(timeout)

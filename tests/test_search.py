@@ -301,6 +301,8 @@ def test_search_without_a_success_says_why(caplog: pytest.LogCaptureFixture) -> 
 def test_several_objectives_and_a_direction_are_refused_by_name() -> None:
     with pytest.raises(TypeError, match=r"minimize has one objective: name its metric by metric='NAME'"):
         minimize(square, SPACE, 5, objectives=[{"name": "a", "direction": "minimize"}])  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="minimize runs one trial at a time; several at once: Experiment"):
+        minimize(square, SPACE, 5, n_jobs=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="maximize has a direction already"):
         maximize(square, SPACE, 5, direction="minimize")  # type: ignore[call-arg]
 

@@ -79,7 +79,11 @@ def failure_regions(trials: Sequence[tuple[str | None, Mapping[str, Any]]]) -> l
             regions, key=lambda region: region.failed / len(failed) - region.well / len(well), default=None
         )
         if best and _is_clear(best, len(failed), len(well), len(regions)):
-            found.append(f"most trials with {best.text} fail ({words})")
+            # Trials that fail otherwise may be most of those with these values, and say nothing about this failure.
+            has_others = len(failed) + len(well) < len(trials)
+            share = f"{best.failed} of {best.failed + best.well}" if has_others else "most"
+            aside = ", other failures aside" if has_others else ""
+            found.append(f"{share} trials with {best.text} fail ({words}){aside}")
     return found
 
 
