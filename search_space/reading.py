@@ -179,10 +179,6 @@ def _looks_nested(option: Any) -> bool:
 
 def _spec_hint(spec: Any) -> str:
     if isinstance(spec, list | tuple):
-        if len(spec) == 2 and all(type(end) in (int, float) for end in spec):
-            return (
-                f'for a range write {{"_type": "uniform", "_value": {list(spec)}}}, for two options "choice"'
-            )
         return 'for one of these options write {"_type": "choice", "_value": [...]}'
     if spec is None:
         return 'for a constant write {"_type": "choice", "_value": [null]}'

@@ -137,7 +137,7 @@ def test_a_space_that_is_not_an_object_is_refused(space: Any) -> None:
         (
             [1, 2],
             "x: expected an object with _type and _value, not [1, 2] "
-            '(for a range write {"_type": "uniform", "_value": [1, 2]}, for two options "choice")',
+            '(for one of these options write {"_type": "choice", "_value": [...]})',
         ),
         (spec("uniform", 2, 1), "x._value: low 2 is greater than high 1 (swap them: [1, 2])"),
         (spec("randint", 5, 2), "x._value: low 5 is greater than high 2 (swap them: [2, 5])"),
