@@ -50,7 +50,7 @@ def checked_config(
             checker=checker,
             check_warm_start=partial(_warm_start_faults, directory=directory),
         )
-    for warning in (*config.warnings, *_unpassed(config)):
+    for warning in (*config.warnings, *dict.fromkeys(_unpassed(config))):
         click.echo(f"{path}: warning: {warning}", err=True)
     return config
 
@@ -69,6 +69,8 @@ def _unpassed(config: ExperimentConfig) -> Iterator[str]:
         parameters = SearchSpace.parse(config.search_space).parameters
     except (OSError, ValueError, SyntaxError):
         return  # no script that Python can read, or a space that only the user's own tuner can
+    if not facts.takes_options:
+        return
     for parameter in parameters:
         default = facts.default_of(parameter.name)
         for value in parameter.options:

@@ -149,7 +149,7 @@ def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the best trial with its parameters, or the front, the gain over the defaults, and notes on the search."""
-    yield from _best_lines(summary)
+    yield from _best_lines(view.folder, summary)
     if has_front(summary):
         yield from front_lines(view.front())
     if gain := summary.get("gain") or gain_text(summary):
@@ -164,11 +164,11 @@ def _health(view: ExperimentView, summary: Summary) -> list[str]:
     return [] if is_searching else read_health(view)
 
 
-def _best_lines(summary: Summary) -> Iterator[str]:
+def _best_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
     if not summary["best"]:
         yield f"best: none, {_why_none(summary)}"
     if len(summary["best"]) > 1:
-        yield from _front_table(summary)
+        yield from _front_table(folder, summary)
         return
     for trial in summary["best"]:
         yield f"best: {_values(summary, trial)} ({_named(trial)})"
@@ -177,7 +177,7 @@ def _best_lines(summary: Summary) -> Iterator[str]:
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
 
 
-def _front_table(summary: Summary) -> Iterator[str]:
+def _front_table(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
     """Yield the trials of a front as a table, by their first objective."""
     front, names = summary["best"], _metrics(summary)
     yield f"best: {len(front)} trials on the Pareto front"
@@ -193,8 +193,8 @@ def _front_table(summary: Summary) -> Iterator[str]:
     head = ("family" if is_repeated else "trial", *names, "parameters")
     yield from (f"  {line}" for line in aligned([head, *rows]))
     if len(front) > _MAX_BEST:
-        all_of_them = f"pitchpipe trials {summary['id']} --sort best --limit 0"
-        yield f"  and {len(front) - _MAX_BEST} more: {all_of_them}"
+        options = ("--families", "--sort best", "--limit 0")[not is_repeated :]
+        yield f"  and {len(front) - _MAX_BEST} more: {command_for(folder, 'trials', *options)}"
 
 
 def _named(trial: Mapping[str, Any]) -> str:

@@ -59,7 +59,7 @@ class ScriptFacts:
 
     `choices` contains the values that argparse allows; `flags` are its command-line options with their defaults,
     `switches` those without a value, and `required` what the command line must have. `metric` is the name of the
-    result, if it has one, and `key` that of the first number in a reported dict.
+    result, if it has one, and `key` the first name in a reported dict.
     """
 
     parameters: dict[str, Any] = field(default_factory=dict)

@@ -103,10 +103,10 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
 ```
 
 - **`defaults` and `initial_points`** are whole points of the search space, with nested choices as trials get them;
-  constants of the space may be left out.
-  They count as trials, and every tuner that learns gets their results. A point that repeats an earlier one runs once.
-  `pitchpipe status`, the end of a run, the report, the pages and `Experiment` say how much better the best trial is
-  than the defaults; with several objectives, how many trials of the front beat the defaults in every one.
+  constants of the space may be left out. They count as trials, and every tuner that learns gets their results. A
+  point that repeats an earlier one runs once. `pitchpipe status`, the end of a run, the report, the pages and
+  `Experiment` say how much better the best trial is than the defaults; with several objectives, how many trials of
+  the front beat the defaults in every one.
 - **`keep_close: true`** asks for a small change: beside the best trial, the same places then name the one that
   changes the defaults least, of those nearly equal to the best, which lose at most 5 % of what the best gains over
   the defaults (over the median, if the defaults have no result). Changes are added up over the parameters, each in
@@ -120,12 +120,11 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   a quarter of `max_trial_number`. Parameters are matched by name, nested ones by their path (`layer.kernel`). A
   result that lacks a parameter gets its value from `defaults`; without them, or with a value outside this space, it
   is left out. `pitchpipe validate` and the start of a run say what was used and what was left out. With several
-  objectives the main one decides which are the best. Results that break a limit of `objectives` are left out.
-  An experiment is named by its folder, or by its id if it is in
-  the same `experiment_working_directory`. A CSV file has a column for each parameter and one for the result, named
-  `value`, `final`, or like the objective, whose direction it shares; `pitchpipe export --format csv` writes such
-  files. `Auto` also models each source and weighs it by how well it ranks the new results; a useless one soon counts
-  for nothing.
+  objectives the main one decides which are the best. Results that break a limit of `objectives` are left out. An
+  experiment is named by its folder, or by its id if it is in the same `experiment_working_directory`. A CSV file has
+  a column for each parameter and one for the result, named `value`, `final`, or like the objective, whose direction
+  it shares; `pitchpipe export --format csv` writes such files. `Auto` also models each source and weighs it by how
+  well it ranks the new results; a useless one soon counts for nothing.
 - **`priors`** are for the tuners `Auto`, `TPE` and `NSGA`. Part of the first suggestions is drawn near the centres.
   `Auto` and `TPE` weight later ones by the prior, less and less as results arrive, and not at all once the better
   results are elsewhere, so that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a

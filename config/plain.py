@@ -40,7 +40,11 @@ def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
 
 
 def _not_json(value: Any, path: Path) -> Finding:
-    if callable(value) and (name := getattr(value, "__name__", "")) and not isinstance(value, type):
+    if (
+        path[:1] == ("search_space",)
+        and not isinstance(value, type)
+        and (name := getattr(value, "__name__", ""))
+    ):
         return Finding(path=path, message=f"the function {name} is not a value", hint=f"call it: {name}(...)")
     if path in (("tuner",), ("assessor",)):
         name = (value if isinstance(value, type) else type(value)).__name__

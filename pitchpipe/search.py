@@ -333,7 +333,7 @@ def _checked(name: str, timeout: Any, options: Mapping[str, Any]) -> float | Non
 
 def _seconds(seconds: Any) -> float:
     if not isinstance(seconds, int | float) or not seconds >= 0:
-        raise ValueError(f"timeout must be a number of seconds, not {seconds!r}")
+        raise ValueError(f"timeout must be a number of seconds, 0 or more, not {seconds!r}")
     return float(seconds)
 
 

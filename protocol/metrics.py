@@ -7,7 +7,9 @@ from typing import Any
 
 from .errors import MetricError
 
-__all__ = ["metric_value", "with_default"]
+__all__ = ["metric_value", "names_of", "with_default"]
+
+_MOST_NAMES = 5  # in a message
 
 
 def metric_value(value: Any, key: str = "default") -> float:
@@ -42,11 +44,19 @@ def with_default(report: Any, name: str) -> Any:
     return {**report, "default": report[name]}
 
 
+def names_of(report: dict[Any, Any]) -> str:
+    """Return the first names in a report, for a message.
+
+    >>> names_of({"loss": 0.3, "accuracy": 0.9})
+    "'loss', 'accuracy'"
+    """
+    return ", ".join(map(repr, list(report)[:_MOST_NAMES]))
+
+
 def _names_in(value: dict[Any, Any], key: str) -> str:
     if not value:
         return ""
-    found = ", ".join(map(repr, list(value)[:5]))
-    return f": it has {found}; report {key!r}, or name one of these in `objectives`"
+    return f": it has {names_of(value)}; report {key!r}, or name one of these in `objectives`"
 
 
 def _number(value: Any, where: str) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from reprlib import repr as short_repr
 from typing import Any
 
-from ..protocol import CHECKPOINT_GONE, MetricError, loads, metric_value
+from ..protocol import CHECKPOINT_GONE, MetricError, loads, metric_value, names_of
 from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 
@@ -26,8 +26,6 @@ __all__ = [
     "last_line",
     "signal_name",
 ]
-
-_MOST_NAMES = 5  # of a reported dict, in a message
 
 NO_RESULT = "ended without reporting a final result: call pitchpipe.report_final_result(value) once"
 
@@ -61,8 +59,9 @@ def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict
         listed = ", ".join(map(repr, missing))
         if not isinstance(result, dict):
             return _bad_report(f"reported {short_repr(result)}, not a dict with {listed}")
-        there = ", ".join(map(repr, list(result)[:_MOST_NAMES]))
-        return _bad_report(f"reported a dict without {listed}{there and f': it has {there}'}")
+        return _bad_report(
+            f"reported a dict without {listed}{f': it has {names_of(result)}' if result else ''}"
+        )
     try:
         values = tuple(metric_value(result, name) for name in names)
     except MetricError as error:

@@ -275,8 +275,8 @@ def test_problem_of_an_argument_has_its_name(count: Any) -> None:
 
 
 @pytest.mark.parametrize("timeout", [-1, "5", math.nan])
-def test_time_that_is_none_makes_nothing(tmp_path: Path, timeout: Any) -> None:
-    with pytest.raises(ValueError, match="timeout must be a number of seconds, not "):
+def test_bad_timeout_makes_nothing(tmp_path: Path, timeout: Any) -> None:
+    with pytest.raises(ValueError, match="timeout must be a number of seconds, 0 or more, not "):
         minimize(square, SPACE, 5, folder=tmp_path / "s", timeout=timeout)
     assert not (tmp_path / "s").exists()
 

@@ -67,8 +67,8 @@ def parsed_with(
 ) -> Namespace:
     """Return the parsed `arguments`, with the parameters in place of those that they name.
 
-    Values go through the parser's types and choices. Those that no word can express are set as they are: null, and
-    false for `type=bool`, which takes every text as true. Raises ValueError for a parameter that the parser lacks.
+    Values go through the parser's types and choices, except null, which no word can express. Raises ValueError for a
+    parameter that the parser lacks.
     """
     import sys
 
@@ -76,7 +76,7 @@ def parsed_with(
     as_they_are: dict[str, Any] = {}
     for name, value in flat_arguments(parameters).items():
         action = _action(parser, name)
-        if not action.option_strings or value is None or (action.type is bool and isinstance(value, bool)):
+        if not action.option_strings or value is None:
             as_they_are[action.dest] = value
         elif action.nargs == 0:
             words += _flag(action, name, value)
@@ -112,6 +112,8 @@ def _flag(action: Action, name: str, value: Any) -> list[str]:
 def _words(action: Action, value: Any) -> list[str]:
     """Return a parameter as words of the command line."""
     option = next((one for one in action.option_strings if one.startswith("--")), action.option_strings[0])
+    if action.type is bool and value is False:
+        value = ""  # the only text that `bool` takes as false
     if isinstance(value, list) and action.nargs is not None:
         return [option, *map(_text, value)]
     return [option, _text(value)] if not option.startswith("--") else [f"{option}={_text(value)}"]

@@ -23,6 +23,7 @@ from .wording import TRIAL_TONES, trial_word
 __all__ = ["GridRequest", "read_rows"]
 
 _MOST_ROWS = 500
+_STAR = '<span class="pp-star" title="{}">{}</span>'
 # The options of the grid's filters, as the symbols of a condition.
 _SYMBOLS: Mapping[str, str] = {
     "lessThan": "<",
@@ -117,18 +118,24 @@ def read_rows(
 ) -> dict[str, Any]:
     """Return the rows as texts by field, and their total number; each row has the address of its trial's page."""
     page = view.trials(request.query())
-    best = {trial["sequence_id"]: "the best" for trial in view.best()}
-    if len(best) > 1:
-        best = dict.fromkeys(best, "on the Pareto front") | {
-            view.front()["knee"]: "the knee of the Pareto front"
-        }
+    stars = _stars(view)
     noted = Annotations(view.folder).all()
     rows = []
     for trial in page.trials:
         known = noted.get(trial["sequence_id"], Annotation())
         with_notes = {**trial, "tags": ", ".join(known.tags), "note": known.note}
-        rows.append(_row(with_notes, columns, trial_root, star=best.get(trial["sequence_id"], "")))
+        rows.append(_row(with_notes, columns, trial_root, star=stars.get(trial["sequence_id"], "")))
     return {"rows": rows, "total": page.total}
+
+
+def _stars(view: ExperimentView) -> dict[int, str]:
+    """Return the HTML that marks the best trial, or the Pareto front and its knee, by number."""
+    best = [trial["sequence_id"] for trial in view.best()]
+    if len(best) < 2:
+        return dict.fromkeys(best, _STAR.format("the best", "★"))
+    knee = [trial["sequence_id"] for trial in view.best(1, "knee")]
+    front = dict.fromkeys(best, _STAR.format("on the Pareto front", "★"))
+    return front | dict.fromkeys(knee, _STAR.format("the knee of the Pareto front", "✦"))
 
 
 def _row(trial: dict[str, Any], columns: Sequence[Column], trial_root: str, *, star: str) -> dict[str, Any]:
@@ -139,8 +146,7 @@ def _row(trial: dict[str, Any], columns: Sequence[Column], trial_root: str, *, s
         if (text := _text(trial, column)) is not None:
             row[column.field] = text
     # The only HTML cell: made of a number, an address of these pages, and words of ours.
-    mark = f'<span class="pp-star" title="{star}">{"✦" if "knee" in star else "★"}</span>' if star else ""
-    row["sequence_id"] = f'{mark}<a href="{address}">{number}</a>'
+    row["sequence_id"] = f'{star}<a href="{address}">{number}</a>'
     return row
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 from collections.abc import Callable
@@ -170,6 +171,18 @@ def front(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
     values = [(4.0, 0.9, 5.0), (0.0, 1.0, 21.0), (2.0, 0.8, 20.0), (1.0, 0.1, 1.0)]
     finals = [dict(zip(("loss", "f1", "ms"), each, strict=True)) for each in values]
     stored(objectives=FRONT).write("front", [trial_of(n, "SUCCEEDED", None, f) for n, f in enumerate(finals)])
+
+
+def test_end_of_a_long_front_names_the_command_for_the_rest(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    finals = [{"loss": float(n), "f1": 0.05 * n, "ms": 1.0} for n in range(12)]
+    stored(objectives=FRONT).write("long", [trial_of(n, "SUCCEEDED", None, f) for n, f in enumerate(finals)])
+    (line,) = (line for line in call("status", "long").out.splitlines() if " more: " in line)
+    head, _, command = line.partition(": pitchpipe ")
+    assert head == "  and 2 more"
+    shown = call(*shlex.split(command)).out.splitlines()
+    assert len(shown) == 1 + 12
 
 
 def test_status_shows_the_front_its_volume_its_knee_and_the_limits(

@@ -69,7 +69,7 @@ def test_everything_that_is_not_json_is_found_at_its_path() -> None:
 
 
 def test_a_function_that_was_not_called_is_named() -> None:
-    _, (finding,) = plain({"x": uniform})
+    _, (finding,) = plain({"search_space": {"x": uniform}})
     assert finding.message == "the function uniform is not a value"
     assert finding.hint == "call it: uniform(...)"
 

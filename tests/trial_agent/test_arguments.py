@@ -84,9 +84,9 @@ def test_a_flag_is_called_by_its_option_or_by_what_it_stores(value: bool) -> Non
 
 
 @pytest.mark.parametrize(("name", "value"), [("bn", True), ("bn", False), ("k", None), ("lr", None)])
-def test_what_no_word_can_express_is_set(name: str, value: Any) -> None:
+def test_null_and_false_arrive(name: str, value: Any) -> None:
     made = parser()
-    made.add_argument("--bn", type=bool, default=not value)
+    made.add_argument("--bn", type=bool, required=name == "bn")
     assert vars(parsed_with(made, ["file.csv", "--depth=1"], {name: value}))[name] is value
 
 

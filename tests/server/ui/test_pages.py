@@ -230,7 +230,8 @@ def test_table_is_searched_filtered_and_sorted_by_the_store(
     page.keyboard.press("Escape")
     count_of(page).get_by_text("1 trial", exact=True).wait_for()
     page.goto(f"{gallery}/finished/trials")
-    for place, mark in enumerate("★✦★"):  # the front, with its knee
+    page.locator(".ag-pinned-left-cols-container [row-index='0']").get_by_text("★29", exact=True).wait_for()
+    for place, mark in ((1, "✦"), (2, "★")):  # the rest of the front: its knee and another
         page.locator(f".ag-pinned-left-cols-container [row-index='{place}']").get_by_text(mark).wait_for()
     head = page.get_by_role("columnheader", name="Result", exact=True)
     for order in ("descending", "ascending"):
