@@ -2,7 +2,8 @@
 
 Only a process of the same user that knows the token is accepted; the last one that said `hello` is the
 manager. The thread in which an event happens replies to a waiting poll. If the manager goes away, the
-agent continues its trial and waits for the next manager; if it waits too long, it ends its trial and exits.
+agent continues its trial and waits for the next manager; if it waits too long, it ends its trial and exits. An
+idle agent exits within seconds: the spools have all that it could tell.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .requests import Hello, decode_request
 
 __all__ = [
     "HELLO_TIMEOUT",
+    "IDLE_ORPHAN_TIMEOUT",
     "MAX_STRANGERS",
     "SEND_TIMEOUT",
     "Connection",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 HELLO_TIMEOUT = 5.0
+IDLE_ORPHAN_TIMEOUT = 5.0  # seconds; the next manager of an experiment that is over never comes
 SEND_TIMEOUT = 5  # seconds; a manager that takes no bytes for so long counts as gone
 MAX_STRANGERS = 16
 _RECEIVE = 65536  # bytes; a larger buffer costs a system call for each message
@@ -162,6 +165,8 @@ class UnixServer:
         manager = self._manager
         if manager is not None:
             manager.answer(self._agent)
+        elif self._ends_orphans:
+            self._wake.set()  # the agent may be idle now, which leaves it less time
 
     def _timeout(self) -> int | None:
         """Return the milliseconds until something is due; None if only messages can wake the server."""
@@ -176,9 +181,10 @@ class UnixServer:
     def _orphaned_at(self) -> float | None:
         if self._manager is not None or not self._ends_orphans:
             return None
-        idle_since = self._agent.idle_since
-        since = self._alone_since if idle_since is None else max(idle_since, self._alone_since)
-        return since + self._agent.orphan_timeout
+        patience, idle_since = self._agent.orphan_timeout, self._agent.idle_since
+        if idle_since is None:
+            return self._alone_since + patience
+        return max(idle_since, self._alone_since) + min(patience, IDLE_ORPHAN_TIMEOUT)
 
     def _on_time(self) -> None:
         now = time.monotonic()

@@ -68,6 +68,20 @@ def test_manager_killed_in_the_middle_loses_nothing(any_lab: Any) -> None:
 
 
 @pytest.mark.slow
+def test_agents_that_lost_their_manager_finish_their_trials_and_leave(lab: Any) -> None:
+    running = lab.start("run", lab.write(SCRIPT), "--experiment-id", "exp")
+    await_both_trials(lab, running)
+    agents = agents_of(running)
+    running.kill()
+    running.communicate()
+    let_trials_go(lab)
+    assert psutil.wait_procs(agents, timeout=30)[1] == []  # orphan_timeout is 600 s
+    done = lab.run("resume", "exp", "--json")
+    assert json.loads(done.stdout)["status"] == "DONE", done.stderr
+    check_nothing_is_lost(lab, 6)
+
+
+@pytest.mark.slow
 def test_dispatcher_killed_in_the_middle_is_brought_back(lab: Any) -> None:
     config = lab.write(SCRIPT)
     running = lab.start("run", config, "--experiment-id", "exp", "--json")
@@ -84,13 +98,13 @@ def is_dispatcher(process: psutil.Process) -> bool:
     return "pitchpipe.dispatcher" in process.cmdline()
 
 
+def agents_of(running: Any) -> list[psutil.Process]:
+    children = psutil.Process(running.pid).children()
+    return [child for child in children if "pitchpipe.trial_agent" in child.cmdline()]
+
+
 def kill_an_agent(running: Any) -> None:
-    agents = [
-        child
-        for child in psutil.Process(running.pid).children()
-        if "pitchpipe.trial_agent" in child.cmdline()
-    ]
-    kill_with_its_trial(agents[0])
+    kill_with_its_trial(agents_of(running)[0])
 
 
 def kill_with_its_trial(agent: psutil.Process) -> None:

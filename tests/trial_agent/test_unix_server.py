@@ -235,6 +235,20 @@ def test_agent_that_is_never_configured_leaves_after_a_while(
     server.close()
 
 
+def test_idle_agent_leaves_soon_after_its_manager(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unix_server, "IDLE_ORPHAN_TIMEOUT", 0.05)
+    client = server.connect()
+    run = {"kind": "command", "orphan_timeout": 600.0}
+    client.tell({"op": "configure", "experiment": "e", "folder": "/", "run": run})
+    assert client.ask({"op": "hello"})["running"] == []
+    time.sleep(0.2)
+    assert client.ask({"op": "hello"})["running"] == []  # it stays while its manager is there
+    client.close()
+    server.agent.run()  # returns when the server has shut it down
+    server.thread.join(30)
+    assert not server.thread.is_alive()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_ends_the_agent_even_if_no_handler_runs(server: Server, number: signal.Signals) -> None:
     client = server.connect()
