@@ -57,6 +57,7 @@ POINTS: dict[str, Point] = {
         _P + "manager.dispatcher_link.session", "DispatcherSession.start", True, 1, needs="resume"
     ),
     "manager:attached": Point(_P + "executors.agents", "AgentTrialExecutor.attach", True, 1, needs="resume"),
+    "manager:before-agents-end": Point(_P + "executors.agents", "AgentTrialExecutor.close", False, 1),
     "manager:before-the-end": Point(_P + "manager.manager", "Manager._write_end", False, 1),
     "agent:start-taken": Point(_A + "core", "Agent._start", True, 2),
     "agent:process-started": Point(_A + "command_trial", "CommandTrial._start", True, 2, _COMMAND),
