@@ -15,6 +15,7 @@ from importlib import import_module
 import click
 
 from .failures import INTERRUPTED, explained
+from .imports import ended_by_interrupts
 from .nnictl import translated
 
 __all__ = ["VERBS", "main", "pitchpipe", "run"]
@@ -77,7 +78,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         module, _, attribute = self.table[cmd_name][0].partition(":")
-        return getattr(import_module(f".verbs.{module}", __package__), attribute)
+        with ended_by_interrupts():
+            return getattr(import_module(f".verbs.{module}", __package__), attribute)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

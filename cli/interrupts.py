@@ -1,7 +1,6 @@
-"""The effect of SIGINT, SIGTERM and SIGHUP in each phase of a run.
+"""The effect of SIGINT, SIGTERM and SIGHUP in each phase of a run, once its verb has been imported (`imports.py`).
 
 At first they end the process and its children at once: there is no experiment yet, so nothing needs to be saved.
-(KeyboardInterrupt is not used: raised in the middle of an import, it can leave the import lock locked forever.)
 Shortly before the folder of an experiment is made they are only counted, and while its manager runs they are passed
 to a listener, which stops it.
 """

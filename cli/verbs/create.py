@@ -32,10 +32,10 @@ def create(
     The config is checked first, as by `run`. The experiment then runs in a separate process, and its id is
     printed as soon as trials can run. That process writes to logs/manager.log in the experiment's folder.
     """
-    from ..background import run_in_background
-    from ..making import make_experiment
-
     with Interrupts() as interrupts:
+        from ..background import run_in_background
+        from ..making import make_experiment
+
         manager = make_experiment(config, experiment_id, directory, interrupts, overrides)
         for note in () if quiet or as_json else manager.notes:
             click.echo(note, err=True)  # only the id goes to stdout

@@ -55,15 +55,15 @@ def resume(
     Nothing is computed twice: results are kept, and trials that kept running without a manager are adopted. ID
     is an experiment's id or its beginning.  [default: the newest]
     """
-    from ...manager import resume_experiment
-    from ...manager.control import Extension
-    from ..background import run_in_background
-    from ..finding import chosen_experiment, chosen_name
-    from .run import watched
-
     if announce_fd is not None:
         os.set_inheritable(announce_fd, False)
     with Interrupts() as interrupts:
+        from ...manager import resume_experiment
+        from ...manager.control import Extension
+        from ..background import run_in_background
+        from ..finding import chosen_experiment, chosen_name
+        from .run import watched
+
         if storage is not None:
             folder = _fetch(storage, chosen_name(experiment, experiment_id), directory)
         else:

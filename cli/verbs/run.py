@@ -55,11 +55,11 @@ def run(
     continues it. A second Ctrl-C kills the running trials. Exit codes: 0 done, 1 the experiment failed or no
     trial has succeeded, 2 bad config or usage, 130 interrupted.
     """
-    from ..making import make_experiment
-
     if trace is not None and not os.access(trace if trace.exists() else trace.parent, os.W_OK):
         raise Failure(f"--trace: {trace} cannot be written")
     with Interrupts() as interrupts:
+        from ..making import make_experiment
+
         manager = make_experiment(config, experiment_id, directory, interrupts, overrides, runs_here=True)
         if trace is not None:
             from ...manager import Trace

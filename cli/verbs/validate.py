@@ -43,9 +43,9 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
     seconds where the config says (also on a Ray cluster), with the tuner's first parameters; nothing of them is
     kept. Exit code 1 if one fails.
     """
-    from ..making import check_startable, checked_config, placed
-
     with Interrupts() as interrupts:
+        from ..making import check_startable, checked_config, placed
+
         checked = checked_config(config, overrides)
         check_startable(checked, config, overrides)
         with placed(config, overrides):

@@ -1,0 +1,31 @@
+"""Imports that Ctrl-C cannot disturb.
+
+Python calls functions of its own while it imports, and an exception of theirs is printed and dropped; so a
+KeyboardInterrupt can be lost there, or leave the import lock locked.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["ended_by_interrupts"]
+
+
+@contextmanager
+def ended_by_interrupts() -> Iterator[None]:
+    """Let SIGINT end the process at once, without KeyboardInterrupt, while the block runs.
+
+    Changes nothing where SIGINT does something else already, such as nothing.
+    """
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
