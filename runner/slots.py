@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import sys
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 
@@ -100,7 +101,7 @@ class Slots:
             self._lost[slot] += 1
 
     def _agent(self, slot: int) -> str:
-        return f"{slot}-{self._lost[slot]}"
+        return sys.intern(f"{slot}-{self._lost[slot]}")  # one string for all trials of an agent
 
     def restore(self, trials: Iterable[Trial], lost: Mapping[str, int]) -> list[Trial]:
         """Restore the slots of trials, and return those that hold them; `lost` is from `snapshot`."""
