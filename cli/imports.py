@@ -6,26 +6,32 @@ KeyboardInterrupt can be lost there, or leave the import lock locked.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 __all__ = ["ended_by_interrupts"]
 
 
 @contextmanager
 def ended_by_interrupts() -> Iterator[None]:
-    """Let SIGINT end the process at once, without KeyboardInterrupt, while the block runs.
+    """Let SIGINT end the process at once with exit code 130, without KeyboardInterrupt, while the block runs.
 
-    Changes nothing where SIGINT does something else already, such as nothing.
+    Changes nothing where SIGINT has another effect already, such as none.
     """
     is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not is_default or threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, _end)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    os._exit(128 + number)

@@ -53,7 +53,7 @@ def test_an_interrupt_during_an_import_ends_the_process(
         check=False,
     )
     assert (ended.stdout, ended.stderr) == ("", "")
-    assert ended.returncode in (130, -signal.SIGINT)
+    assert ended.returncode == 130
     assert not directory.exists()
 
 
@@ -71,7 +71,7 @@ def test_the_effect_is_that_of_before_afterwards() -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with ended_by_interrupts():
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+            assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
