@@ -1,7 +1,7 @@
 """Imports that Ctrl-C cannot disturb.
 
-Python calls functions of its own while it imports, and an exception of theirs is printed and dropped; so a
-KeyboardInterrupt can be lost there, or leave the import lock locked.
+While Python imports, it also calls functions of its own, and prints and drops their exceptions. A KeyboardInterrupt
+can be lost there, or leave the import lock locked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["ended_by_interrupts"]
 def ended_by_interrupts() -> Iterator[None]:
     """Let SIGINT end the process at once with exit code 130, without KeyboardInterrupt, while the block runs.
 
-    Changes nothing where SIGINT has another effect already, such as none.
+    Changes nothing if SIGINT is ignored or has another handler, or on another thread than the main one.
     """
     is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not is_default or threading.current_thread() is not threading.main_thread():

@@ -10,8 +10,8 @@ import pytest
 
 from pitchpipe.cli.imports import ended_by_interrupts
 
-# Runs `pitchpipe`, and interrupts it where Python drops a KeyboardInterrupt: while it deletes an object, when a module
-# is about to be imported.
+# Runs a script of ours, and interrupts it where Python drops a KeyboardInterrupt: while it deletes an object, when a
+# module is about to be imported.
 INTERRUPTED_AT = """
 import signal
 import sys
@@ -33,10 +33,20 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 sys.argv = ["pitchpipe", *words]
 
-from pitchpipe.cli import main
+from pitchpipe import cli
 
-main()
+cli.{script}()
 """
+
+
+def interrupted_at(module: str, *words: str, script: str = "main") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-c", INTERRUPTED_AT.replace("{script}", script), module, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("verb", ["run", "create", "validate"])
@@ -44,17 +54,21 @@ main()
 def test_an_interrupt_during_an_import_ends_the_process(
     verb: str, module: str, config: Path, directory: Path
 ) -> None:
-    words = [module.format(verb), verb, str(config)]
-    ended = subprocess.run(
-        [sys.executable, "-P", "-c", INTERRUPTED_AT, *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ended = interrupted_at(module.format(verb), verb, str(config))
     assert (ended.stdout, ended.stderr) == ("", "")
     assert ended.returncode == 130
     assert not directory.exists()
+
+
+@pytest.mark.parametrize("module", ["pitchpipe.cli.verbs.resume", "pitchpipe.cli.background"])
+def test_an_interrupt_ends_resume(module: str, directory: Path) -> None:
+    ended = interrupted_at(module, "resume", "--dir", str(directory))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def test_an_interrupt_ends_nnictl() -> None:
+    ended = interrupted_at("pitchpipe.cli.nnictl_script", "--version", script="nnictl")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
 def test_another_effect_of_an_interrupt_stays() -> None:
