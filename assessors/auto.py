@@ -16,12 +16,11 @@ from typing import Any
 from ..plugins import loss_sign
 from ..protocol import main_objective, objectives_of
 from .base import Assessor, AssessResult
-from .gains import GainReader, Gains, counted
-from .rungs import levels
+from .gains import GainReader, counted
+from .rungs import Rung, levels, why_stopped
 
 __all__ = ["AutoAssessor"]
 
-_ETA = 3
 _LIMIT = 12  # trials that ended without a final result, before a good one is left to run to its end
 _FEWEST = 4  # finished trials that a comparison of early and final results needs
 _MEMORY = 100  # of these trials, the latest
@@ -32,9 +31,22 @@ _RUNG_SHARE = 0.5  # of the shortest finished trial: there is no rung later, whe
 _STAGE_SHARES = (0.25, 0.8)
 _CAUTION = 1.3  # times the largest change seen
 _MARGIN = 0.1  # of the distance of the best to the median: how far behind the best a hopeless trial stays
-# Counts of results: 1, 2, 3, 4, 5, 7, 9, 12 ...; at the rungs (1, 3, 9, 27 ...) trials are compared with each other.
-_STAGES = levels(1, _ETA**0.25, 2**40)
-_RUNGS = [_STAGES.index(level) for level in levels(1, _ETA, 2**40)]
+# Counts of results: 1, 2, 3, 4, 5, 7, 9, 12 ...; at some, the rungs, trials are compared with each other.
+_STAGES = levels(1, 3**0.25, 2**40)
+
+
+class _Halving:
+    """At each rung the best 1 / eta continue; at a later rung than the first, none before `least` have come."""
+
+    def __init__(self, eta: float, least: int) -> None:
+        self.eta, self.least = eta, least
+        self.rungs = {_STAGES.index(level) for level in levels(1, eta, 2**40)}
+
+
+# Until a trial has finished, 1, 3, 9, 27 ...: few go far, so that the first final result comes soon.
+_COARSE = _Halving(3, 2)
+# Then 1, 2, 3, 5, 9, 16, 27 ...: a trial is dropped later, on more evidence, and more trials finish.
+_FINE = _Halving(3**0.5, 3)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -46,7 +58,7 @@ class _Trial:
     best: float = -math.inf
     last: float = -math.inf
     gains: list[float] = field(default_factory=list)
-    rungs: int = 0  # at which it was judged
+    judged: int = 0  # stages, the rungs among them
     final: float = -math.inf
 
     def follow(self, gain: float) -> None:
@@ -61,13 +73,16 @@ class _Trial:
 
 
 class AutoAssessor(Assessor):
-    """Stops a trial that is not among the best third at a rung; with `hopeless_only`, one that cannot become the best.
+    """Stops a trial that is not among the best at a rung; with `hopeless_only`, one that cannot become the best.
 
-    The rungs are 1, 3, 9, 27 ... results. One is used as soon as there are two trials and one has gone beyond it; once
-    trials have finished, up to half of the shortest. The very first trial at a later rung is stopped: one continues
-    from there if it is better than another. After 12 trials without a final result, the next good one is left to run
-    to its end. Where final results are something else than the last or the best report, a rung is used only if four
-    finished trials show a rank correlation of at least 0.3.
+    Until a trial has finished, the best third continues at each rung: after 1, 3, 9, 27 ... results. A rung is used as
+    soon as there are two trials and one has gone beyond it. The very first trial at a later rung is stopped. After 12
+    trials without a final result, the next good one is left to run to its end.
+
+    From then on the rungs are 1, 2, 3, 5, 9, 16, 27 ... results, up to half of the shortest finished trial. The best
+    58 % (1 / sqrt(3)) continue; the first two trials at a later rung do not. Where final results are something else
+    than the last or the best report, a rung is used only if four finished trials show a rank correlation of at least
+    0.3.
 
     With `hopeless_only`, a trial is stopped between a quarter and four fifths of the shortest finished trial, if 1.3
     times the largest change that finished trials made after that point would leave it clearly behind the best final
@@ -90,7 +105,7 @@ class AutoAssessor(Assessor):
         self._reader = GainReader(-loss_sign(optimize_mode))
         self._hopeless_only = hopeless_only
         self._is_off = False
-        self._stages: list[Gains] = []
+        self._stages: list[Rung] = []
         self._running: dict[str, _Trial] = {}
         self._finished: deque[_Trial] = deque(maxlen=_MEMORY)
         self._best = -math.inf  # of all final results
@@ -159,31 +174,38 @@ class AutoAssessor(Assessor):
 
     def _restart(self, trial_job_id: str) -> None:
         for stage, gain in enumerate(self._running[trial_job_id].gains):
-            self._stages[stage].remove(gain)
+            self._stages[stage].results.remove(gain)
         self._running[trial_job_id] = _Trial()
 
     def _enter(self, stage: int, gain: float) -> None:
         if stage == len(self._stages):
-            self._stages.append(Gains())
-        self._stages[stage].add(gain)
+            self._stages.append(Rung(_STAGES[stage]))
+        self._stages[stage].results.add(gain)
 
     def _why_behind(self, trial: _Trial) -> str | None:
         """Return why a trial is stopped at a rung that it has reached and that is used by now, or None."""
-        while (stage := _RUNGS[trial.rungs]) < len(trial.gains) and self._is_used(stage):
-            trial.rungs += 1
-            gain, count = trial.gains[stage], len(self._stages[stage])
-            places = max(1, count // _ETA) if stage == 0 or count > 1 else 0
-            if self._stages[stage].better(gain) >= places and self._foretells(stage):
-                rank = f"not among the best {places} of {count}" if places else "the first"
-                then = "" if places else ": the next one continues if it is better"
-                return f"{self._reader.shown(gain)} is {rank} after {counted(_STAGES[stage], 'result')}{then}"
+        halving = _FINE if self._finished else _COARSE
+        for stage in range(trial.judged, len(trial.gains)):
+            is_rung = stage in halving.rungs
+            if is_rung and not self._is_used(stage):
+                break
+            trial.judged = stage + 1
+            if is_rung and (reason := self._why_behind_at(stage, trial.gains[stage], halving)):
+                return reason
         return None
+
+    def _why_behind_at(self, stage: int, gain: float, halving: _Halving) -> str | None:
+        rung, least = self._stages[stage], halving.least if stage else 1
+        places, count = rung.places(halving.eta, least), len(rung.results)
+        if rung.results.better(gain) < places or not self._foretells(stage):
+            return None
+        return why_stopped(self._reader.shown(gain), rung.level, places, count, least)
 
     def _is_used(self, stage: int) -> bool:
         """Return whether trials are known to go on beyond a rung, and can be compared at the first one."""
         if self._finished:
             return _STAGES[stage] <= _RUNG_SHARE * self._shortest()
-        return self._farthest > _STAGES[stage] and len(self._stages[0]) > 1
+        return self._farthest > _STAGES[stage] and len(self._stages[0].results) > 1
 
     def _shortest(self) -> int:
         return min(trial.count for trial in self._finished)
@@ -193,7 +215,7 @@ class AutoAssessor(Assessor):
         if self._finished or self._probe is not None or self._unfinished < _LIMIT:
             return False
         first = self._stages[0]
-        return first.better(trial.gains[0]) < max(1, len(first) // _ETA)
+        return first.results.better(trial.gains[0]) < first.places(_COARSE.eta, 1)
 
     def _foretells(self, stage: int) -> bool:
         """Return whether the results at a stage say something about the final ones, as far as is known."""

@@ -16,7 +16,7 @@ from .base import Assessor, AssessResult
 from .gains import GainReader, Gains, counted
 from .outcomes import OutcomeReader, Standing
 
-__all__ = ["Bracket", "HalvingAssessor", "Ladder", "Rung", "levels"]
+__all__ = ["Bracket", "HalvingAssessor", "Ladder", "Rung", "levels", "why_stopped"]
 
 
 class _Results(Protocol):
@@ -198,8 +198,17 @@ class HalvingAssessor(Assessor):
 
 def _explained(stop: Stop, shown: str) -> str:
     """Return why a trial with the shown result is stopped."""
-    rank = f"not among the best {stop.places} of {stop.count}"
-    if stop.places == 0:
-        rank = f"number {stop.count} of the {stop.least} that must come before any continues"
-    where = f"(rung {stop.rung} of bracket {stop.bracket})"
-    return f"{shown} is {rank} after {counted(stop.level, 'result')} {where}"
+    why = why_stopped(shown, stop.level, stop.places, stop.count, stop.least)
+    return f"{why} (rung {stop.rung} of bracket {stop.bracket})"
+
+
+def why_stopped(shown: str, level: int, places: int, count: int, least: int) -> str:
+    """Return in words why a result is not enough at a rung.
+
+    >>> why_stopped("0.5", level=3, places=1, count=4, least=2)
+    '0.5 is not among the best 1 of 4 after 3 results'
+    """
+    rank = f"not among the best {places} of {count}"
+    if places == 0:
+        rank = f"number {count} of the {least} that must come before any continues"
+    return f"{shown} is {rank} after {counted(level, 'result')}"

@@ -79,10 +79,10 @@ def test_first_trial_at_a_later_rung_is_stopped_unless_it_is_alone() -> None:
     rule = AutoAssessor("maximize")
     assert rule.assess_trial("other", [0.1]) is GOOD
     assert run(rule, "first", [0.2, 0.3, 0.4, 0.5]) == 4
-    assert rule.reason == "0.4 is the first after 3 results: the next one continues if it is better"
+    assert rule.reason == "0.4 is number 1 of the 2 that must come before any continues after 3 results"
     assert run(rule, "worse", [0.2, 0.3, 0.39]) == 3
     assert run(rule, "better", [0.2, 0.3, *[0.5] * 9]) == 10
-    assert rule.reason == "0.5 is the first after 9 results: the next one continues if it is better"
+    assert rule.reason == "0.5 is number 1 of the 2 that must come before any continues after 9 results"
 
 
 def test_after_twelve_trials_without_a_final_result_a_good_one_runs_to_its_end() -> None:
@@ -98,7 +98,17 @@ def test_after_twelve_trials_without_a_final_result_a_good_one_runs_to_its_end()
     assert run(rule, "another good one", curve(0.6)) == 3  # one is enough
     rule.trial_end("good", False)  # it failed, too
     assert run(rule, "next", curve(0.6)) is None
-    assert run(rule, "ordinary", [0.3, 0.4, 0.45]) == 3
+    assert run(rule, "ordinary", [0.2, 0.2]) == 2
+
+
+def test_once_a_trial_has_finished_rungs_are_nearer_and_more_continue() -> None:
+    rule = experienced(trials=1)  # 0.25, 0.375, 0.4375 ...
+    assert run(rule, "second", [0.3, 0.4]) == 2
+    assert rule.reason == "0.4 is number 2 of the 3 that must come before any continues after 2 results"
+    assert run(rule, "third, best", [0.3, 0.41, 0.41]) == 3
+    assert run(rule, "fourth, second best", [0.3, 0.405, 0.5, 0.5, 0.5]) == 5
+    assert run(rule, "fifth, third best", [0.3, 0.402]) == 2
+    assert rule.reason == "0.402 is not among the best 2 of 5 after 2 results"
 
 
 def test_different_final_results_end_the_halving_until_four_are_known() -> None:
@@ -116,7 +126,7 @@ def test_a_bad_trial_is_stopped_once_others_have_finished(hopeless_only: bool) -
         "0.0875 after 3 results cannot become the best, 0.799219:"
         " finished trials changed by at most 0.0992188 from there"
         if hopeless_only
-        else "0.05 is not among the best 1 of 5 after 1 result"
+        else "0.05 is not among the best 2 of 5 after 1 result"
     )
     assert run(rule, "best", curve(0.9)) is None
 
