@@ -16,6 +16,8 @@ __all__ = ["Notice", "notices_of"]
 _PATIENCE = 2.0
 # A trial that waits this many seconds for its start is normal.
 _USUAL_WAIT = 5.0
+# What comes before the reason of an experiment that is not running; one that is stopped may have been extended.
+_LEADS = {"VIEWED": "This is ", "STOPPED": "It is stopped: "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def notices_of(summary: dict[str, Any], view: ExperimentView, health: Sequence[s
     found = [Notice(warning) for warning in _warnings(summary, view)]
     found += [Notice(f"{region[0].upper()}{region[1:]}.") for region in view.failure_regions()]
     if reason and status != "RUNNING":
-        found.append(Notice(f"This is {reason}." if status == "VIEWED" else f"It ended early: {reason}."))
+        found.append(Notice(f"{_LEADS.get(status, 'It ended early: ')}{reason}."))
     return [*found, *(Notice(f"Note: {note}.") for note in health)]
 
 

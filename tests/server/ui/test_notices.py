@@ -59,7 +59,8 @@ def test_manager_that_does_not_reply_is_reported(
             "The experiment failed: the tuner failed. Once the cause is mended, resume it.",
             True,
         ),
-        ("STOPPED", "interrupted", "It ended early: interrupted.", False),
+        ("STOPPED", "interrupted", "It is stopped: interrupted.", False),
+        ("DONE", "no gain is expected", "It ended early: no gain is expected.", False),
         ("VIEWED", "an experiment of NNI, in /old", "This is an experiment of NNI, in /old.", False),
     ],
 )
