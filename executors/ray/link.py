@@ -146,7 +146,8 @@ class RayLink(AgentLink, Listener):
         patience = grace + _SHUTDOWN_MARGIN if self._settled.is_set() else 0.0
         if not await self._wait_gone(patience):
             await self._kill()
-            await self._wait_gone(_KILL_TIMEOUT)
+            if not await self._wait_gone(_KILL_TIMEOUT):
+                self.lose("it does not end")  # Ray ends a process that makes a call when it has left
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_KILL_TIMEOUT)
 
@@ -359,6 +360,7 @@ class RayLink(AgentLink, Listener):
         self._finding.cancel()
         if self._near is not None:
             self._near.drop()
+            self._near = None  # the socket may still report its end, which would start the heartbeat again
         if not self._closing:
             self._keep(self._finalize_lost(reason))
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import cloudpickle
 
+from pitchpipe.executors.agents import AgentTrialExecutor
 from pitchpipe.executors.base import RunSetup, TrialExecutor
 from pitchpipe.executors.local.executor import LocalTrialExecutor
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
@@ -141,6 +142,15 @@ class Session:
                     await asyncio.sleep(0)
                 else:
                     await self.arrived.wait()
+
+    async def until_replaced(self) -> None:
+        """Wait until the next manager has the agents of this one, which is only left, not killed.
+
+        With agents it makes calls, and Ray ends this process for a call made after the next manager has left Ray.
+        """
+        executor = self.executor
+        if isinstance(executor, AgentTrialExecutor):
+            await self.until(lambda: not executor._links)
 
     async def end_of(self, order: AttemptOrder) -> AttemptEnded:
         await self.until(lambda: bool(self.of(order, AttemptEnded)))

@@ -125,6 +125,7 @@ async def check_attach(bench: Bench, tmp_path: Path) -> None:
         go.touch()
         await new.end_of(order)
         await new.end_of(unheard)
+        await old.until_replaced()
         assert new.outcome(order)[0] == ("intermediate", 0, 0.1)
         assert new.outcome(order)[-2:] == [("final", 0, 0.2), "ended"]
         sequences = dict.fromkeys(item[1] for item in new.outcome(order) if item[0] == "intermediate")
@@ -147,6 +148,7 @@ async def check_idle_agents(bench: Bench) -> None:
         order = new.start(final=2)
         assert (order.agent, order.trial_id == done.trial_id) == (done.agent, False)
         await new.end_of(order)
+        await old.until_replaced()
         (second,) = new.of(order, AttemptStarted)
         assert second.pid == first.pid
 
@@ -276,6 +278,7 @@ async def check_old_news(bench: Bench, tmp_path: Path) -> None:
         await new.executor.attach([running])
         go.touch()
         await new.end_of(running)
+        await old.until_replaced()
         assert new.of(done, AttemptEnded, Reported) == []
 
 

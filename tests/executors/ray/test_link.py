@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ import pytest
 
 from pitchpipe.executors.agents import Listener
 from pitchpipe.executors.ray.care import AgentCare
+from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.ray.link import RayLink
+from pitchpipe.executors.ray.near import NearLink
 from pitchpipe.trial_agent import Ended, Event, Hello, Kill, Request, Start
 
 from ..bench import Bench, Session, check_frozen, check_late, check_thawed, run_to_silence
@@ -72,6 +76,30 @@ def test_other_trial_is_not_taken_back():
     assert heard(START, Kill("T1", 2), new=True) == []
 
 
+class Dropped(NearLink):
+    def __init__(self) -> None:
+        self._unhandled = []
+
+    def drop(self) -> None:
+        pass
+
+
+def test_lost_agent_is_not_called_when_its_socket_reports_its_end_later():
+    """It would be called until the manager ends, and Ray ends a process that makes a call after it has left Ray."""
+
+    async def check() -> None:
+        never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        link = RayLink(
+            agent="0-0", finding=never, hello=Hello(), listener=Events(), care=Carefree(), new=True
+        )
+        link._near, link._closing = Dropped(), True
+        link.lose("its process has ended")
+        link.on_lost("0-0", "its agent is gone")
+        assert link._heartbeat._timer is None
+
+    asyncio.run(check())
+
+
 # --------------------------------------------------------------------------- with a real actor
 
 
@@ -115,7 +143,31 @@ def test_next_manager_gives_up_an_agent_that_does_not_answer(hasty_bench: Bench,
             await new.executor.attach([order])
             ended = await new.end_of(order)
             assert (ended.lost, ended.error) == (True, "its agent gave no sign of life for 1.5 s")
+            await old.until_replaced()
         await asyncio.to_thread(eventually, lambda: not lives(pid))
+
+    asyncio.run(check())
+
+
+@pytest.mark.ray
+def test_closed_link_makes_no_call_even_if_its_agent_does_not_end(
+    hasty_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The executor leaves Ray next, and Ray ends a process that makes a call after that."""
+    monkeypatch.setattr("pitchpipe.executors.ray.link._kill_actor", lambda actor: None)
+    for patience in ("_SHUTDOWN_MARGIN", "_KILL_TIMEOUT"):
+        monkeypatch.setattr(f"pitchpipe.executors.ray.link.{patience}", 0.1)
+
+    async def check() -> None:
+        hasty_bench.agent_timeout = 60.0
+        async with hasty_bench.session() as session:
+            order, pid = await run_to_silence(session, tmp_path / "never")
+            assert isinstance(session.executor, RayTrialExecutor)
+            link = session.executor._links[order.agent]
+            await link.close(0.0)
+            assert isinstance(link, RayLink)
+            assert (link.is_connected, link._heartbeat._timer) == (False, None)
+            os.kill(pid, signal.SIGKILL)
 
     asyncio.run(check())
 
