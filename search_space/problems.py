@@ -7,11 +7,12 @@ ValueError
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Path", "Problem", "SearchSpaceError", "format_path", "nearest", "show"]
+__all__ = ["Path", "Problem", "SearchSpaceError", "format_path", "nearest", "show", "spec_hint"]
 
 Path = tuple[str | int, ...]
 
@@ -63,6 +64,21 @@ def nearest(word: object, words: Iterable[str]) -> str:
     """
     found = difflib.get_close_matches(str(word)[:100], list(words), n=1)
     return f"did you mean {found[0]!r}?" if found else ""
+
+
+def spec_hint(spec: object) -> str:
+    """Return what to write in place of a parameter that is no object.
+
+    >>> spec_hint([0.1, 0.01])
+    'for a range write {"_type": "uniform", "_value": [0.01, 0.1]}, for two options "choice"'
+    """
+    if isinstance(spec, list | tuple):
+        if len(spec) == 2 and all(type(end) in (int, float) and math.isfinite(end) for end in spec):
+            return f'for a range write {{"_type": "uniform", "_value": {sorted(spec)}}}, for two options "choice"'
+        return 'for one of these options write {"_type": "choice", "_value": [...]}'
+    if spec is None:
+        return 'for a constant write {"_type": "choice", "_value": [null]}'
+    return ""
 
 
 def show(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from .json_values import MAX_DEPTH, identity, json_problems, plain_copy
 from .numeric import read_numbers
 from .parameter import TYPES, Parameter, dotted
-from .problems import Path, Problem, nearest, show
+from .problems import Path, Problem, nearest, show, spec_hint
 
 __all__ = ["Parent", "read"]
 
@@ -73,9 +73,7 @@ class _Reader:
         if isinstance(spec, str | int | float):  # a constant
             spec = {"_type": "choice", "_value": [spec]}
         if not isinstance(spec, dict):
-            self.problem(
-                path, f"expected an object with _type and _value, not {show(spec)}", _spec_hint(spec)
-            )
+            self.problem(path, f"expected an object with _type and _value, not {show(spec)}", spec_hint(spec))
             return
         self.check_keys(spec, path)
         type_name, values = spec.get("_type"), spec.get("_value")
@@ -175,11 +173,3 @@ def _looks_nested(option: Any) -> bool:
     if not isinstance(option, dict) or "_name" in option:
         return False
     return any(isinstance(item, dict) and "_type" in item and "_value" in item for item in option.values())
-
-
-def _spec_hint(spec: Any) -> str:
-    if isinstance(spec, list | tuple):
-        return 'for one of these options write {"_type": "choice", "_value": [...]}'
-    if spec is None:
-        return 'for a constant write {"_type": "choice", "_value": [null]}'
-    return ""

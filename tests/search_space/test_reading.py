@@ -137,6 +137,11 @@ def test_a_space_that_is_not_an_object_is_refused(space: Any) -> None:
         (
             [1, 2],
             "x: expected an object with _type and _value, not [1, 2] "
+            '(for a range write {"_type": "uniform", "_value": [1, 2]}, for two options "choice")',
+        ),
+        (
+            [1, math.inf],
+            "x: expected an object with _type and _value, not [1, inf] "
             '(for one of these options write {"_type": "choice", "_value": [...]})',
         ),
         (spec("uniform", 2, 1), "x._value: low 2 is greater than high 1 (swap them: [1, 2])"),
