@@ -31,6 +31,8 @@ def volume(points: Points, ideal: Sequence[float], worst: Sequence[float]) -> fl
     0.75
     >>> volume([[0.0, 0.0, 0.5], [0.5, 0.5, 0.0]], [0.0] * 3, [1.0] * 3)
     0.625
+    >>> volume([[0.5, 0.5, 1.0]], [0.0] * 3, [1.0] * 3)  # none lies in the box
+    0
     """
     boxes = list(zip(ideal, worst, strict=True))
     scaled = [
@@ -53,7 +55,7 @@ def _area(points: Points) -> float:
 def _stacked(points: Points) -> float:
     """Sum the slices between the values of the third objective."""
     ordered = sorted(points, key=lambda point: point[2])
-    tops = [point[2] for point in ordered[1:]] + [1.0]
+    tops = [*(point[2] for point in ordered), 1.0][1:]
     return sum(
         (top - point[2]) * _area([other[:2] for other in ordered[: n + 1]])
         for n, (point, top) in enumerate(zip(ordered, tops, strict=True))
