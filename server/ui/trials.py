@@ -140,7 +140,7 @@ class _Table:
             "Search", value=self._chosen.search, on_change=lambda event: self._search(event.value)
         )
         field.props("outlined dense clearable debounce=100 type=search").classes("pp-search").style(
-            "width: 12rem"
+            "flex: 1 1 12rem; max-width: 28rem"
         )
         field.tooltip("Text in parameters, reasons and errors, or the number or id of a trial (key /)")
         self._fields.append(field)
@@ -158,7 +158,7 @@ class _Table:
         )
         field.props("outlined dense clearable debounce=300 autocomplete=off spellcheck=false")
         field.props('placeholder="parameters.lr < 0.1 and status = FAILED" hide-bottom-space')
-        field.classes("pp-mono").style("width: min(16rem, 100%)")
+        field.classes("pp-mono").style("flex: 2 1 16rem; max-width: 28rem")
         field.tooltip("Conditions as pitchpipe trials --where takes them, joined by and")
         self._fields.append(field)
         field.validate()
