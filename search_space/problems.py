@@ -7,7 +7,6 @@ ValueError
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 __all__ = ["Path", "Problem", "SearchSpaceError", "format_path", "nearest", "show", "spec_hint"]
 
 Path = tuple[str | int, ...]
+_HUGE = 1e300  # no end of a range that anybody means
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def spec_hint(spec: object) -> str:
     'for a range write {"_type": "uniform", "_value": [0.01, 0.1]}, for two options "choice"'
     """
     if isinstance(spec, list | tuple):
-        if len(spec) == 2 and all(type(end) in (int, float) and math.isfinite(end) for end in spec):
+        if len(spec) == 2 and all(type(end) in (int, float) and abs(end) < _HUGE for end in spec):
             return f'for a range write {{"_type": "uniform", "_value": {sorted(spec)}}}, for two options "choice"'
         return 'for one of these options write {"_type": "choice", "_value": [...]}'
     if spec is None:

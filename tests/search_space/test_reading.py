@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pitchpipe.search_space import TYPES, Problem, SearchSpace, SearchSpaceError, check
+from pitchpipe.search_space.problems import show
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6) | st.sampled_from(TYPES),
@@ -139,10 +140,13 @@ def test_a_space_that_is_not_an_object_is_refused(space: Any) -> None:
             "x: expected an object with _type and _value, not [1, 2] "
             '(for a range write {"_type": "uniform", "_value": [1, 2]}, for two options "choice")',
         ),
-        (
-            [1, math.inf],
-            "x: expected an object with _type and _value, not [1, inf] "
-            '(for one of these options write {"_type": "choice", "_value": [...]})',
+        *(
+            (
+                [1, end],
+                f"x: expected an object with _type and _value, not {show([1, end])} "
+                '(for one of these options write {"_type": "choice", "_value": [...]})',
+            )
+            for end in (math.inf, math.nan, 10**5_000)
         ),
         (spec("uniform", 2, 1), "x._value: low 2 is greater than high 1 (swap them: [1, 2])"),
         (spec("randint", 5, 2), "x._value: low 5 is greater than high 2 (swap them: [2, 5])"),
