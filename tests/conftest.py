@@ -6,6 +6,7 @@ its session and its parent. When the test session is over, a process that still 
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -90,8 +91,12 @@ def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Mark the session; the workers of xdist inherit the mark of the process that started them."""
-    if not _is_xdist_worker(config):
-        os.environ[MARK] = uuid.uuid4().hex
+    if _is_xdist_worker(config):
+        return
+    os.environ[MARK] = uuid.uuid4().hex
+    # Scripts start what runs in their background with SIGINT ignored; tests send it to their children.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
