@@ -147,7 +147,7 @@ class RayLink(AgentLink, Listener):
         if not await self._wait_gone(patience):
             await self._kill()
             if not await self._wait_gone(_KILL_TIMEOUT):
-                self.lose("it does not end")  # Ray ends a process that makes a call when it has left
+                self.lose("it does not end")  # a call after this process has left Ray would end it
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_KILL_TIMEOUT)
 
@@ -360,7 +360,7 @@ class RayLink(AgentLink, Listener):
         self._finding.cancel()
         if self._near is not None:
             self._near.drop()
-            self._near = None  # the socket may still report its end, which would start the heartbeat again
+            self._near = None  # its end may be reported later, and would start the heartbeat again
         if not self._closing:
             self._keep(self._finalize_lost(reason))
 

@@ -144,9 +144,9 @@ class Session:
                     await self.arrived.wait()
 
     async def until_replaced(self) -> None:
-        """Wait until the next manager has the agents of this one, which is only left, not killed.
+        """Wait until this manager has lost its agents to the next one, with which it shares a process.
 
-        With agents it makes calls, and Ray ends this process for a call made after the next manager has left Ray.
+        It calls the agents that it has, and Ray ends the process for a call made after the next manager has left Ray.
         """
         executor = self.executor
         if isinstance(executor, AgentTrialExecutor):
