@@ -22,13 +22,14 @@ from .node import NodeError, start_node
 
 __all__ = ["run_in_allocation"]
 
-_REQUEUED = 0
+_LEFT = 0
 
 
 def run_in_allocation(command: Sequence[str], *, directory: Path) -> int:
     """Run a command of Pitchpipe with a Ray over the allocation, and return its exit code.
 
-    At SIGTERM the command is killed and the job is put back into the queue. Raise `NodeError` if Ray does not start.
+    At SIGTERM the command is killed, and the job is put back into the queue unless it was cancelled. Raise
+    `NodeError` if Ray does not start.
     """
     job = os.environ.get("SLURM_JOB_ID")
     if job is None:
@@ -110,10 +111,20 @@ class _Allocation:
             self._manager.kill()
 
     def _requeue(self) -> int:
-        """Put the job back into the queue; Slurm itself does that with a job that it preempts."""
-        print("the job must leave: it is requeued, and the experiment resumed", flush=True)
-        subprocess.run(["scontrol", "requeue", self._job], check=False)
-        return _REQUEUED
+        """Put the job back into the queue, unless Slurm already ends it: cancelled by its user, or preempted."""
+        shown = subprocess.run(
+            ["scontrol", "show", "job", "--oneliner", self._job],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if "JobState=RUNNING" in shown.stdout:
+            print("the job must leave: it is requeued, and the experiment resumed", flush=True)
+            subprocess.run(["scontrol", "requeue", self._job], check=False)
+        else:  # requeueing would bring a cancelled job back; Slurm itself requeues one that it preempts
+            again = "its next run, or a new job with the same --experiment-id, resumes the experiment"
+            print(f"Slurm ends the job: {again}", flush=True)
+        return _LEFT
 
 
 def main(config: str, experiment_id: str, directory: str, *overrides: str) -> int:

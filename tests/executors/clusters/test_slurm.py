@@ -210,8 +210,32 @@ def test_job_that_is_out_of_time_and_then_preempted_loses_nothing(slurm: SlurmSe
     assert not Path("/tmp/pitchpipe-slurm-1").exists()
 
 
+@pytest.mark.cluster
+@pytest.mark.slow
+@pytest.mark.timeout(280)
+def test_cancelled_job_stays_cancelled_and_its_experiment_can_be_resumed(
+    slurm: SlurmServer, tmp_path: Path
+) -> None:
+    (tmp_path / "e.yml").write_text(CONFIG)
+    (tmp_path / "trial.py").write_text(TRIAL)
+    words = ("slurm", "submit", "e.yml", "--dir", "runs", "--experiment-id", "e")
+    assert called(tmp_path, *words, env=slurm.environment).returncode == 0
+    until(lambda: saved(tmp_path / "runs" / "e" / "trials" / "0" / "checkpoints", 2), slurm)
+    slurm.ask("scancel", "1")
+    until(lambda: "JobState=COMPLETING" not in slurm.ask("scontrol", "show", "job", "1"), slurm)
+
+    assert "JobState=CANCELLED" in slurm.ask("scontrol", "show", "job", "1")
+    assert "Slurm ends the job: its next run, or a new job" in (tmp_path / "runs" / "slurm-e.log").read_text()
+    assert called(tmp_path, *words, env=slurm.environment).returncode == 0
+    resumed = tmp_path / "runs" / "e" / "trials" / "0" / "stdout-2"
+    until(lambda: resumed.is_file() and "from 2" in resumed.read_text(), slurm)
+
+
 def saved(folder: Path, number: int) -> bool:
-    return any(f'"number": {number}' in path.read_text() for path in folder.glob("*/*.json"))
+    try:
+        return any(f'"number": {number}' in path.read_text() for path in folder.glob("*/*.json"))
+    except FileNotFoundError:  # the trial has just replaced this checkpoint by the next one
+        return False
 
 
 def restart(slurm: SlurmServer) -> None:
