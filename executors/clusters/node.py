@@ -82,15 +82,18 @@ def start_node(
 def _start(options: list[str], more: Mapping[str, str], log: Path) -> None:
     # A file, not a pipe: the processes of Ray keep it open.
     with log.open("wb") as output:
-        done = subprocess.run(
-            [*_RAY, "start", *options],
-            env={**os.environ, **more},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            timeout=_START_TIMEOUT,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [*_RAY, "start", *options],
+                env={**os.environ, **more},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                timeout=_START_TIMEOUT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise NodeError(f"Ray does not start within {_START_TIMEOUT:g} s") from error
     if done.returncode:
         lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
         raise NodeError(f"Ray does not start: {lines[-1].strip() if lines else 'it says nothing'}")

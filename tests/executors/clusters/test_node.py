@@ -40,3 +40,10 @@ def test_node_that_stays_is_stopped_at_the_end_of_the_input(tmp_path: Path) -> N
     assert done.stdout == '{"is_running": false}\n'
     assert not tmp_path.exists()
     tmp_path.mkdir()
+
+
+def test_ray_that_takes_too_long_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "_RAY", ("sh", "-c", "exec sleep 60", "sh"))
+    monkeypatch.setattr(node, "_START_TIMEOUT", 0.1)
+    with pytest.raises(NodeError, match=r"^Ray does not start within 0\.1 s$"):
+        start_node(str(tmp_path / "ray"), "secret")
