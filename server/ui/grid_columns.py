@@ -102,7 +102,7 @@ def columns_of(
         Column(field="start_time", head="Began", kind="", width=170),
         Column(field="kind", head="Kind of failure", kind="text", width=140, hidden=True),
         Column(field="trial_id", head="Id", kind="text", width=100, hidden=True),
-        Column(field="attempt", head="Attempt", kind="number", width=100, hidden=True),
+        Column(field="attempt", head="Attempt", kind="number", width=_width("Attempt"), hidden=True),
         Column(field="agent", head="Agent", kind="text", width=140, hidden=True),
         Column(field="tags", head="Tags", kind="text", width=140, hidden=True),
         Column(field="note", head="Note", kind="text", width=260, hidden=True),
@@ -113,7 +113,8 @@ def _family_columns(config: Mapping[str, Any]) -> Iterator[Column]:
     """Yield the columns that tell repeats of a configuration apart."""
     if (config.get("repeats") or {}).get("count", 1) > 1:
         for field in ("family", "repeat"):
-            yield Column(field=field, head=field.capitalize(), kind="number", width=90)
+            head = field.capitalize()
+            yield Column(field=field, head=head, kind="number", width=_width(head))
 
 
 def _metric_columns(metrics: Sequence[str], directions: Mapping[str, str]) -> Iterator[Column]:
