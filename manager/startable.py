@@ -55,8 +55,8 @@ def _faults_of_command(config: ExperimentConfig, command: str) -> Iterator[Findi
     missing = config.trial_code_directory / script
     # One that is written with a placeholder differs from trial to trial.
     if script in command.split() and not missing.exists():
-        what = f"there is no file {missing}: correct trial_command or trial_code_directory"
-        yield Finding(path=place, message=what)
+        hint = "correct trial_command or trial_code_directory"
+        yield Finding(path=place, message=f"there is no file {missing}", hint=hint)
 
 
 def _script(arguments: Sequence[str], environment: Mapping[str, str]) -> str:

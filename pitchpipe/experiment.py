@@ -192,11 +192,15 @@ class Experiment(Plots):
         """Try your own parameters, from any thread, before or while the search runs.
 
         The trial starts after those that wait already. The tuner receives its result only if it takes customised
-        trials. Raises `ValueError` if no further trial is allowed.
+        trials. Raises `ValueError` for parameters outside the search space, and if no further trial is allowed.
         """
+        if problems := _strange(self.config, parameters):
+            raise ValueError(f"not in the search space: {problems}")
         added: concurrent.futures.Future[None] = concurrent.futures.Future()
         with self._lock:
             if self._loop is None:
+                if self._manager is None and self._folder is not None:
+                    raise ValueError("no trial can be added: the experiment does not run any more")
                 self._added.append(dict(parameters))
                 return
             add = partial(self._manager.add_trial, parameters)
@@ -285,24 +289,42 @@ def _interrupted(result: ExperimentResult) -> Interrupted:
 
 
 def _created(config: Any, **more: Any) -> Any:
-    """Return the manager of a new experiment; raise `ConfigError` if this machine cannot start its trials."""
+    from .manager import create_experiment
+
+    _check_startable(config)
+    return create_experiment(config, **more)
+
+
+def _resumed(folder: Any, extension: Any, **more: Any) -> Any:
+    from .manager import experiment_config, resume_experiment
+    from .manager.control import extend_experiment
+
+    _check_startable(experiment_config(folder))
+    if extension.changes():
+        extend_experiment(folder, extension)
+    return resume_experiment(folder, **more)
+
+
+def _strange(config: Any, parameters: Parameters) -> str:
+    """Return why parameters are outside the search space of an experiment; empty if they are not."""
+    from .search_space import SearchSpace, SearchSpaceError
+
+    try:
+        space = SearchSpace.parse(config.search_space or {})
+    except SearchSpaceError:
+        return ""  # only the user's tuner reads this search space
+    return "; ".join(map(str, space.validate(parameters)))
+
+
+def _check_startable(config: Any) -> None:
+    """Raise `ConfigError` if this machine cannot start the trials of an experiment."""
     from .config import ConfigError, ConfigProblem
-    from .manager import create_experiment, faults_at_start
+    from .manager import faults_at_start
 
     if faults := faults_at_start(config):
         raise ConfigError(
             [ConfigProblem(path=one.path, message=one.message, hint=one.hint) for one in faults]
         )
-    return create_experiment(config, **more)
-
-
-def _resumed(folder: Any, extension: Any, **more: Any) -> Any:
-    from .manager import resume_experiment
-    from .manager.control import extend_experiment
-
-    if extension.changes():
-        extend_experiment(folder, extension)
-    return resume_experiment(folder, **more)
 
 
 def _checked(trial: Any) -> Any:

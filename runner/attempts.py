@@ -25,6 +25,8 @@ __all__ = [
     "start_from",
 ]
 
+_NOT_BY_CHECKPOINT = (FailureKind.INFRA, FailureKind.OOM, FailureKind.TIMEOUT, FailureKind.KILLED)
+
 
 def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> AttemptRow:
     """Return the record of an attempt that is not the trial's last; `outcome` is what happens next."""
@@ -71,11 +73,11 @@ def rewind(trial: Trial) -> tuple[int, int, int] | None:
 def came_to_nothing(trial: Trial, verdict: Verdict) -> bool:
     """Return whether an attempt failed by itself before it reported or saved anything after its checkpoint.
 
-    Then it may have failed because of that checkpoint.
+    Then it may have failed because of that checkpoint, unless it was out of time or memory, or killed.
     """
     if (
         trial.checkpoint is None
-        or verdict.kind is FailureKind.INFRA
+        or verdict.kind in _NOT_BY_CHECKPOINT
         or trial.next_sequence > trial.first_sequence
     ):
         return False

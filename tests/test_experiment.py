@@ -157,7 +157,7 @@ def test_wrong_config_and_stopper_are_refused_before_anything_is_made(tmp_path: 
     ("trial", "more", "message"),
     [
         (square, {"trial_cpu_number": 10_000}, "trial_cpu_number: a trial needs 10000 CPUs, and"),
-        ("python absent.py", {}, r"trial_command: there is no file .*absent\.py: correct trial_command"),
+        ("python absent.py", {}, r"trial_command: there is no file .*absent\.py \(correct trial_command"),
     ],
 )
 def test_trial_that_this_machine_cannot_start_is_refused_before_anything_is_made(
@@ -356,6 +356,20 @@ def test_trials_of_ones_own_run_before_and_while_it_runs(tmp_path: Path) -> None
     assert result.counts == {"SUCCEEDED": 4}
     own = [final for parameters, final in adding.finals if isinstance(parameters["x"], int)]
     assert own == [9.0, 16.0]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "why"), [({"x": 70}, r"^not in the search space: x: "), ({"y": 1}, "; y: ")]
+)
+def test_trial_outside_the_search_space_is_refused(
+    parameters: dict[str, int], why: str, tmp_path: Path
+) -> None:
+    search = experiment(square, tmp_path, max_trial_number=1)
+    with pytest.raises(ValueError, match=why):
+        search.add_trial(parameters)
+    search.run()
+    with pytest.raises(ValueError, match="does not run any more"):
+        search.add_trial({"x": 3})
 
 
 def test_no_trial_is_added_when_all_are_asked_for(tmp_path: Path) -> None:

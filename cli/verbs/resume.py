@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..failures import Failure
+from ..failures import FAILED, Failure
 from ..interrupts import Interrupts
 from ..verb import experiment_options, limit_options, verb, watch_options
 
@@ -68,7 +69,12 @@ def resume(
             folder = _fetch(storage, chosen_name(experiment, experiment_id), directory)
         else:
             folder = chosen_experiment(experiment, experiment_id, directory)
-        _prepare(folder, extend, Extension(**limits))
+        try:
+            _prepare(folder, extend, Extension(**limits))
+        except BaseException:
+            if storage is not None:  # the corrected command fetches it again
+                shutil.rmtree(folder.path, ignore_errors=True)
+            raise
         interrupts.hold()
         if detach:
             folder.own()
@@ -90,19 +96,23 @@ def _fetch(storage: str, name: str | None, directory: Path | None) -> Experiment
 
 def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> None:
     """Refuse an experiment that cannot continue, and store new limits."""
-    from ...manager.control import ExtensionError, extend_experiment
+    from ...manager import experiment_config, faults_at_start
+    from ...manager.control import ExtensionError, extend_experiment, options_to_extend
     from ...store.reading import ExperimentView
     from ..outcome import command_for
 
     with ExperimentView(folder) as view:
         status = view.summary()["status"]
         folder.refuse_search(view.config())
-    again = command_for(folder, "resume", "--max-trial-number N")
+    again = command_for(folder, "resume", options_to_extend(folder))
     if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):
         hint = f"; to extend it: {again}" if status == "DONE" else ""
         raise Failure(f"experiment {folder.experiment_id} is {status}: there is nothing to continue{hint}")
     if extend and not extension.changes():
         raise Failure(f"--extend needs a new limit, such as: {again}")
+    if faults := faults_at_start(experiment_config(folder)):
+        why = "; ".join(one.message for one in faults)
+        raise Failure(f"experiment {folder.experiment_id} cannot continue here: {why}", FAILED)
     if extension.changes():
         try:
             extend_experiment(folder, extension)

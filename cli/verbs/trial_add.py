@@ -55,7 +55,7 @@ def add(
 def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> None:
     """Raise `Failure` with all reasons why the parameters are outside the search space."""
     from ...manager import experiment_config
-    from ...search_space import SearchSpace, SearchSpaceError, format_path
+    from ...search_space import SearchSpace, SearchSpaceError
 
     config = experiment_config(folder)
     try:
@@ -63,10 +63,7 @@ def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> Non
     except SearchSpaceError:
         return  # only the user's tuner reads this search space
     if problems:
-        reasons = "; ".join(
-            f"{format_path(problem.path)}: {problem.message}{f' ({problem.hint})' if problem.hint else ''}"
-            for problem in problems
-        )
+        reasons = "; ".join(map(str, problems))
         raise Failure(f"not in the search space: {reasons} (use --anyway to run it regardless)")
 
 

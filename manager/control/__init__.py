@@ -8,7 +8,7 @@ from ...protocol import lazy_names
 
 if TYPE_CHECKING:
     from .connection import ControlError, ask_manager
-    from .extension import Extension, ExtensionError, extend_experiment
+    from .extension import Extension, ExtensionError, extend_experiment, options_to_extend
     from .host import RunningManager, why_failed
     from .rate import RateMeter, forecast
     from .steering import (
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     ".connection": "ControlError ask_manager",
-    ".extension": "Extension ExtensionError extend_experiment",
+    ".extension": "Extension ExtensionError extend_experiment options_to_extend",
     ".host": "RunningManager why_failed",
     ".rate": "RateMeter forecast",
     ".steering": (
@@ -49,6 +49,7 @@ __all__ = [
     "forecast",
     "import_results",
     "kill_trial",
+    "options_to_extend",
     "read_running",
     "rename_experiment",
     "rerun_trial",

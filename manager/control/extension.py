@@ -10,7 +10,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, Store
 from .change_checks import problems_of
 
-__all__ = ["LIMITS", "Extension", "ExtensionError", "extend_experiment"]
+__all__ = ["LIMITS", "Extension", "ExtensionError", "extend_experiment", "options_to_extend"]
 
 
 class ExtensionError(ValueError):
@@ -56,26 +56,38 @@ def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:
         folder.disown()
 
 
+def options_to_extend(folder: ExperimentFolder) -> str:
+    """Return the options of `resume` that extend an experiment that is done, such as `--max-trial-number N`."""
+    store = Store.view(folder.database)
+    try:
+        row, made = store.experiment(), sum(store.counts().values())
+    finally:
+        store.close()
+    config = ExperimentConfig.from_canonical(row.config)
+    number, duration = config.max_trial_number, config.max_experiment_duration
+    is_over = duration is not None and row.run_time >= duration
+    by_number = ["--max-trial-number N"] if not is_over or (number is not None and made >= number) else []
+    return " ".join([*by_number, *(["--max-experiment-duration TIME"] if is_over else [])])
+
+
 def _extend(store: Store, extension: Extension) -> None:
     row = store.experiment()
     config = ExperimentConfig.from_canonical(row.config).model_copy(update=extension.changes())
-    made, number = sum(store.counts().values()), extension.max_trial_number
-    if row.status != ExperimentStatus.DONE and number is not None and number < made:
-        raise ExtensionError(f"{made} trials are made already: max_trial_number must be at least {made}")
-    if row.status != ExperimentStatus.DONE:
-        store.set_config(config.canonical())
-        return
-    if (why := _why_done(config, made, row.run_time)) is not None:
-        raise ExtensionError(why)
+    made, is_done = sum(store.counts().values()), row.status == ExperimentStatus.DONE
+    # Of one that is not done, the limits that stay as they are do not matter: its trials may continue.
+    number, duration = (
+        value if is_done or name in extension.changes() else None
+        for name, value in (
+            ("max_trial_number", config.max_trial_number),
+            ("max_experiment_duration", config.max_experiment_duration),
+        )
+    )
+    if number is not None and number < made + is_done:
+        least = f"more than {made}" if is_done else f"at least {made}"
+        raise ExtensionError(f"{made} trials are made already: max_trial_number must be {least}")
+    if duration is not None and row.run_time >= duration:
+        ran = f"it has run for {row.run_time:.0f} s already"
+        raise ExtensionError(f"{ran}: max_experiment_duration must be more")
     store.set_config(config.canonical())
-    store.set_status(ExperimentStatus.STOPPED.value, "extended, and not yet resumed")
-
-
-def _why_done(config: ExperimentConfig, made: int, run_time: float) -> str | None:
-    """Say why an experiment that is done would be done again at once."""
-    number, duration = config.max_trial_number, config.max_experiment_duration
-    if number is not None and made >= number:
-        return f"{made} trials are made already: max_trial_number must be more than {made}"
-    if duration is not None and run_time >= duration:
-        return f"it has run for {run_time:.0f} s already: max_experiment_duration must be more"
-    return None
+    if is_done:
+        store.set_status(ExperimentStatus.STOPPED.value, "extended, and not yet resumed")

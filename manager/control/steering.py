@@ -16,7 +16,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, FolderError, Store
 from ..experiments import BY_USER, experiment_config
 from .connection import ControlError, ask_manager
-from .extension import LIMITS, Extension, ExtensionError, extend_experiment
+from .extension import LIMITS, Extension, ExtensionError, extend_experiment, options_to_extend
 from .operations import changed_config, checked_import
 
 __all__ = [
@@ -136,7 +136,7 @@ def _how_to_run(folder: ExperimentFolder) -> str:
     if status == ExperimentStatus.VIEWED:
         return "it is VIEWED, and nothing continues it"
     if status == ExperimentStatus.DONE:
-        return f"it is DONE, and {resume} --max-trial-number N extends it"
+        return f"it is DONE, and {resume} {options_to_extend(folder)} extends it"
     return f"{resume} continues it"
 
 

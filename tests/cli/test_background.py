@@ -146,6 +146,8 @@ def test_a_stopped_experiment_continues_to_its_end(
     running = start("resume", "e").finish()
     assert (running.code, "is run by process" in running.err) == (2, True)
     call("stop", "e")
+    too_short = call("resume", "e", "--max-experiment-duration", "0.001s")
+    assert (too_short.code, "it has run for" in too_short.err) == (2, True)
     (long.parent / "trial.sh").write_text('echo "{\\"final\\": 1}" >> "$PITCHPIPE_REPORTS"')
 
     resumed = start("resume", "e", "--json").finish()
@@ -175,6 +177,31 @@ def test_resume_of_a_search_is_refused_and_changes_nothing(
     assert added.err.endswith("does not run: only the program that asks and tells continues it\n")
     assert "pitchpipe resume" not in refused.err
     assert call("status", "own").out == before
+
+
+def test_resume_needs_the_script_as_run_does(
+    config: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    assert start("run", config, "--experiment-id", "e", "--quiet").finish().code == 0
+    (config.parent / "trial.sh").rename(config.parent / "moved.sh")
+    refused = call("resume", "e", "--max-trial-number", "9")
+    assert refused.code == 1
+    assert refused.err.startswith("error: experiment e cannot continue here: there is no file ")
+    assert "DONE" in call("status", "e").out
+
+
+def test_experiment_whose_time_is_over_is_extended_as_advised(
+    config: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    words = ["--quiet", "--set", "max_experiment_duration=0.5s", "--set", "max_trial_number=100000"]
+    assert start("run", config, "--experiment-id", "e", *words).finish().code == 0
+    advice = "pitchpipe resume e --max-experiment-duration TIME"
+    assert f"to extend it: {advice}\n" in call("resume", "e").err
+    assert (
+        f"it is DONE, and {advice} extends it"
+        in call("trial", "add", "e", "--anyway", "--parameters", "{}").err
+    )
+    assert call("update", "e", "--max-experiment-duration", "0.1s").code != 0
 
 
 def test_experiment_that_is_done_is_extended(
@@ -217,6 +244,9 @@ def test_experiment_is_fetched_from_its_storage(
     assert (refused.code, "is here already" in refused.err) == (2, True)
     shutil.rmtree(directory / "e")
     assert "no copy of experiment 'f'" in call("resume", "f", "--from", shared).err
+    refused = call("resume", "e", "--from", shared, "--max-trial-number", "4")
+    assert (refused.code, "4 trials are made already" in refused.err) == (2, True)
+    assert not (directory / "e").exists()
     words = ["--from", str(shared), "--extend", "--max-trial-number", "6", "--json"]
     resumed = start("resume", "e", *words).finish()
     assert resumed.code == 0, resumed.err

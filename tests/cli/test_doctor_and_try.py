@@ -159,9 +159,9 @@ def test_try_stops_a_trial_after_its_seconds(call: Callable[..., Any], config: P
         ("trial_gpu_number: 1", "a trial needs 1 GPU, and there is none"),
         ("trial_cpu_number: 10000", "a trial needs 10000 CPU"),
         ("trial_command: pyton train.py", "command not found: pyton"),
-        ("trial_command: python -u tt.py {args}", "/tt.py: correct trial_command or "),
-        ("trial_command: python /no/such/tt.py", "there is no file /no/such/tt.py: "),
-        ("trial_command: sh -e scripts/tt.sh x", "/scripts/tt.sh: correct"),
+        ("trial_command: python -u tt.py {args}", "/tt.py (correct trial_command or "),
+        ("trial_command: python /no/such/tt.py", "there is no file /no/such/tt.py ("),
+        ("trial_command: sh -e scripts/tt.sh x", "/scripts/tt.sh (correct"),
     ],
 )
 def test_config_that_this_machine_cannot_run_is_refused(

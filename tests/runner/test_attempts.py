@@ -243,7 +243,16 @@ def test_checkpoint_that_was_of_use_stays() -> None:
     assert start.order.checkpoint == "trials/0/checkpoints/3-1"
 
 
-def test_checkpoint_is_not_blamed_for_the_loss_of_an_agent() -> None:
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"exit_code": None, "lost": True},
+        {"exit_code": 1, "error": "MemoryError"},
+        {"signal": 9},
+    ],
+    ids=["lost", "memory", "killed"],
+)
+def test_checkpoint_is_not_blamed_for_what_comes_from_outside(end: dict[str, Any]) -> None:
     driver, trial = retried_once()
-    (start,) = of_type(driver.end(trial, exit_code=None, lost=True), StartTrial)
+    (start,) = of_type(driver.end(trial, **end), StartTrial)
     assert start.order.checkpoint == "trials/0/checkpoints/1-1"
