@@ -113,17 +113,24 @@ class _Parameters:
         self._named = [(_name_of(parameter, space), parameter) for parameter in space.parameters]
 
     def of(self, record: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return values and distributions of a trial's parameters, or none for a trial outside the space."""
+        """Return values and distributions of a trial's parameters, without those that are outside the space."""
         values: dict[str, Any] = {}
         distributions: dict[str, Any] = {}
-        if self._space.validate(record):
-            return values, distributions
-        active = self._space.active(self._space.encode(record))
-        for (name, parameter), is_active in zip(self._named, active, strict=True):
-            if is_active:
-                value = _value_of(parameter, record)
-                values[name], distributions[name] = value, _distribution(parameter, value)
+        for name, parameter in self._active(record):
+            value = _value_of(parameter, record)
+            values[name], distributions[name] = value, _distribution(parameter, value)
         return values, distributions
+
+    def _active(self, record: dict[str, Any]) -> Iterator[tuple[str, Parameter]]:
+        """Yield what a trial has; of a trial outside the space, the parameters without faults that are not nested."""
+        outside = {problem.path[:1] for problem in self._space.validate(record)}
+        if outside:
+            for name, parameter in self._named:
+                if parameter.parent is None and (name,) not in outside:
+                    yield name, parameter
+            return
+        active = self._space.active(self._space.encode(record))
+        yield from (named for named, is_active in zip(self._named, active, strict=True) if is_active)
 
 
 def _name_of(parameter: Parameter, space: SearchSpace) -> str:

@@ -33,7 +33,7 @@ def folder(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Any:
         trial_of(1, "EARLY_STOPPED", EMPTY, reason="below the median"),
         trial_of(2, "FAILED", EMPTY),
         trial_of(3, "RUNNING", EMPTY, end_time=None),
-        trial_of(4, "SUCCEEDED", {"lr": 77.0}, final=0.1),
+        trial_of(4, "SUCCEEDED", {"lr": 77.0, "units": 5}, final=0.1),
     ]
     rows = [
         MetricRow(trial=trials[1], attempt=1, kind="PERIODICAL", sequence=0, value="0.25", time=1.0),
@@ -74,7 +74,8 @@ def test_export_as_a_study_keeps_states_parameters_and_curves(
     assert (second.state.name, second.intermediate_values) == ("PRUNED", {0: 0.25, 1: 0.5})
     assert second.user_attrs["reason"] == "below the median"
     assert third.state.name == "FAIL"
-    assert (strange.value, strange.params, strange.user_attrs["parameters"]) == (0.1, {}, {"lr": 77.0})
+    assert (strange.value, strange.params) == (0.1, {"units": 5})
+    assert strange.user_attrs["parameters"] == {"lr": 77.0, "units": 5}
     # Optuna continues from it, with any value up to 1.
     study.optimize(lambda trial: trial.suggest_float("lr", 1e-4, 1, log=True) / 2, n_trials=1)
     assert study.best_value == 0.9
