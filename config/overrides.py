@@ -42,6 +42,8 @@ def _set(source: Source, text: str) -> None:
     holder, path = source.data, ()
     for step in steps[:-1]:
         holder, path = _entered(holder, path, step, text)
+        if not holder:  # nothing of it is in the file
+            source.overridden[path] = f"{_OPTION} {key}"
     last = _spelled(holder, path, steps[-1], text)
     holder[last] = value.data
     source.overridden[(*path, last)] = f"{_OPTION} {key}"

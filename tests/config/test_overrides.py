@@ -67,6 +67,8 @@ def test_value_takes_the_place_of_the_files(
             "max_trial_numbr=3",
             "--set max_trial_numbr: unknown field (did you mean max_trial_number?)",
         ),
+        ("search_space.x._value=[1, 2]", "--set search_space.x._value: searchSpace.x: _type is missing"),
+        ("assessor.class_args.n=1", "--set assessor.class_args.n: assessor: needs a name"),
         ("search_space.lr._type=unifrm", "--set search_space.lr._type: searchSpace.lr._type: "),
     ],
 )
