@@ -27,7 +27,7 @@ from .store import Store
 
 __all__ = ["ExperimentFolder", "FolderError", "ManagerInfo", "default_directory", "new_experiment_id"]
 
-_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}")
 _LOOK_EVERY = 0.05
 _TURN = 0.002  # between two attempts to get the lock, which others hold for milliseconds
 # What a search holds before its database is made.
@@ -291,6 +291,6 @@ class ExperimentFolder:
 def _checked(experiment_id: str) -> str:
     if not _ID.fullmatch(experiment_id):
         raise FolderError(
-            f"'{experiment_id}' is not an experiment id: use up to 32 letters, digits, '-' and '_'"
+            f"'{experiment_id}' is not an experiment id: use up to 32 letters, digits, '_' and, not as the first, '-'"
         )
     return experiment_id

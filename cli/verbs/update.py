@@ -50,7 +50,8 @@ def update(
         raise Failure("nothing to change: give an option such as --trial-concurrency 8")
     folder = chosen_experiment(experiment, experiment_id, directory)
     found = change_experiment(folder, changes)
-    say(as_json, {"id": folder.experiment_id, "limits": found}, _limits_text(folder, found))
+    text = _limits_text(folder, found) + ("" if search_space is None else ", in the new search space")
+    say(as_json, {"id": folder.experiment_id, "limits": found}, text)
 
 
 def _read(path: Path) -> Any:

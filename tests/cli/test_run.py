@@ -178,11 +178,11 @@ def test_a_folder_that_is_taken_is_a_sentence(
     assert called.err == f"error: {running.path} exists already: choose another --experiment-id\n"
 
 
-@pytest.mark.parametrize("experiment_id", ["../out", "a b", "x" * 33])
+@pytest.mark.parametrize("experiment_id", ["../out", "a b", "x" * 33, "-x"])
 def test_an_id_that_is_none_is_refused(
     experiment_id: str, call: Callable[..., Any], config: Path, directory: Path
 ) -> None:
-    called = call("run", config, "--experiment-id", experiment_id)
+    called = call("run", config, f"--experiment-id={experiment_id}")
     assert called.code == 2
     assert "is not an experiment id" in called.err
     assert not directory.exists()

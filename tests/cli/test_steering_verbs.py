@@ -65,7 +65,8 @@ def test_update_of_the_search_space_holds_for_the_trials_that_come(
     held: Any, call: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "wider.yml").write_text("x: {_type: uniform, _value: [7, 8]}\n")
-    assert call("update", "held", "--search-space", tmp_path / "wider.yml").code == 0
+    called = call("update", "held", "--search-space", tmp_path / "wider.yml")
+    assert (called.code, called.out.endswith(", in the new search space\n")) == (0, True)
     held.release()
     assert held.finish().code == 0
     found = [json.loads(record)["parameters"]["x"] for (record,) in held.rows("SELECT record FROM trials")]
