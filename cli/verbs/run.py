@@ -114,10 +114,10 @@ def _display(*, as_json: bool, quiet: bool) -> Display:
 
 
 def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool = True) -> Display:
-    """Return a live display on a terminal, else one of lines (if `lines`) or of warnings only."""
+    """Return a live display on a terminal that can draw, else one of lines (if `lines`) or of warnings only."""
     from ..display import PlainDisplay, SilentDisplay
 
-    if output.isatty() and not quiet:
+    if output.isatty() and os.environ.get("TERM") != "dumb" and not quiet:
         from ..live import LiveDisplay  # imports rich, which takes 50 ms
 
         return LiveDisplay(output)

@@ -19,6 +19,13 @@ from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.store.reading.failures import FailedTrial
 
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the displays draw, whatever terminal the tests themselves run in."""
+    monkeypatch.setenv("TERM", "xterm")
+
+
 HALF = Progress(
     experiment_id="k3x9a2bq",
     name="digits",
@@ -178,9 +185,11 @@ def test_closest_trial_is_shown_while_none_keeps_the_limits() -> None:
     assert f"  {closest}" in drawn(progress)
 
 
-def test_display_is_chosen_by_where_it_goes() -> None:
+def test_display_is_chosen_by_where_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     errors = io.StringIO()
     assert isinstance(make_display(Waits(), errors, quiet=False), LiveDisplay)
+    monkeypatch.setenv("TERM", "dumb")
+    assert type(make_display(Waits(), errors, quiet=False)) is PlainDisplay
     assert isinstance(make_display(io.StringIO(), errors, quiet=False), PlainDisplay)
     quiet = make_display(Waits(), errors, quiet=True)
     for display in (quiet, make_display(io.StringIO(), errors, quiet=False, lines=False)):
