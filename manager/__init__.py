@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         resume_experiment,
         warm_start_faults,
         warm_start_notes,
+        why_outside,
     )
     from .manager import Manager
     from .nni_import import import_nni_experiment
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     ".experiments": "create_experiment directory_of experiment_config resume_experiment"
-    " warm_start_faults warm_start_notes",
+    " warm_start_faults warm_start_notes why_outside",
     ".manager": "Manager",
     ".nni_import": "import_nni_experiment",
     ".search_session": "OtherSearchError PausesError SearchSession TrialOverError UnknownTrialError",
@@ -60,6 +61,7 @@ __all__ = [
     "run_of",
     "warm_start_faults",
     "warm_start_notes",
+    "why_outside",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

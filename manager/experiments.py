@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import pickle
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from ..config import ConfigError, ExperimentConfig, Finding, LocalConfig, RayConfig, tracker_classes
 from ..executors import TrialExecutor
@@ -25,6 +25,7 @@ from ..runner import (
     added_trial,
     recorded,
 )
+from ..search_space import SearchSpace, SearchSpaceError
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
 from ..trial_agent import pickled
 from .hooks import Callback, Hooks, Stopper
@@ -204,6 +205,15 @@ def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:
         return ExperimentConfig.from_canonical(store.experiment().config)
     finally:
         store.close()
+
+
+def why_outside(config: ExperimentConfig, parameters: Mapping[str, Any]) -> str:
+    """Return why parameters are outside the search space of an experiment; empty if they are not."""
+    try:
+        space = SearchSpace.parse(config.search_space or {})
+    except SearchSpaceError:
+        return ""  # only the user's tuner reads this search space
+    return "; ".join(map(str, space.validate(parameters)))
 
 
 def _stopper_of(folder: ExperimentFolder) -> Stopper | None:

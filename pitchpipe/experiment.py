@@ -114,7 +114,7 @@ class Experiment(Plots):
         results. `stop` replaces the stopper. `limits` may have a new `max_trial_number`, `max_experiment_duration`
         (seconds) and `trial_concurrency`, which also extend an experiment that is DONE. Raises `StoreError` if there
         is no experiment in the folder, `ValueError` for both kinds of retry at once; `run` raises `ExtensionError`
-        for invalid limits.
+        for invalid limits, and `ConfigError` if this machine cannot start the trials.
         """
         from .manager import experiment_config
         from .manager.control import Extension
@@ -194,8 +194,10 @@ class Experiment(Plots):
         The trial starts after those that wait already. The tuner receives its result only if it takes customised
         trials. Raises `ValueError` for parameters outside the search space, and if no further trial is allowed.
         """
-        if problems := _strange(self.config, parameters):
-            raise ValueError(f"not in the search space: {problems}")
+        from .manager import why_outside
+
+        if reasons := why_outside(self.config, parameters):
+            raise ValueError(f"not in the search space: {reasons}")
         added: concurrent.futures.Future[None] = concurrent.futures.Future()
         with self._lock:
             if self._loop is None:
@@ -223,6 +225,7 @@ class Experiment(Plots):
         return self.results()._repr_html_()
 
     def _run(self, *, progress: bool, ui: bool) -> ExperimentResult:
+        _check_startable(self.config)  # not in `create`: results can be read without the script
         folder = self.create()
         manager = self._manager
         try:
@@ -296,24 +299,12 @@ def _created(config: Any, **more: Any) -> Any:
 
 
 def _resumed(folder: Any, extension: Any, **more: Any) -> Any:
-    from .manager import experiment_config, resume_experiment
+    from .manager import resume_experiment
     from .manager.control import extend_experiment
 
-    _check_startable(experiment_config(folder))
     if extension.changes():
         extend_experiment(folder, extension)
     return resume_experiment(folder, **more)
-
-
-def _strange(config: Any, parameters: Parameters) -> str:
-    """Return why parameters are outside the search space of an experiment; empty if they are not."""
-    from .search_space import SearchSpace, SearchSpaceError
-
-    try:
-        space = SearchSpace.parse(config.search_space or {})
-    except SearchSpaceError:
-        return ""  # only the user's tuner reads this search space
-    return "; ".join(map(str, space.validate(parameters)))
 
 
 def _check_startable(config: Any) -> None:

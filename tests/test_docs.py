@@ -259,10 +259,7 @@ def test_tutorial_leads_to_a_tuned_model(tmp_path: Path) -> None:
     page = "docs/tutorial.md"
     (tmp_path := tmp_path / "digits").mkdir()  # the experiment is named after the folder
     (script,), (config,) = blocks(page, "python"), blocks(page, "yaml")
-    assert script.count("load_digits(") == 1
-    (tmp_path / "train.py").write_text(
-        script.replace("load_digits(", "load_digits(n_class=4, ")
-    )  # in less time
+    (tmp_path / "train.py").write_text(script)
     commands = re.findall(r"^    ((?:python|pitchpipe) .+)", text(page), re.MULTILINE)
     assert len(commands) == 9
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -275,7 +272,7 @@ def test_tutorial_leads_to_a_tuned_model(tmp_path: Path) -> None:
         assert done.returncode == 0, (command, done.stdout + done.stderr)
         if "init" in fewer:
             assert (tmp_path / "experiment.yml").read_text() == config.replace("24", "3")
-    assert "Final result: 0.9" in done.stdout
+    assert "Final result: 0.97" in done.stdout
     assert (tmp_path / "report.html").stat().st_size > 100_000
 
 

@@ -438,6 +438,17 @@ def test_failed_trials_of_a_restored_experiment(how: dict[str, bool], steps: str
     assert len(again.trials) == 3
 
 
+def test_restored_experiment_needs_its_script(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import pitchpipe; pitchpipe.report_final_result(1)")
+    command = f"{sys.executable} {script}"
+    experiment(command, tmp_path, max_trial_number=1).run()
+    script.unlink()
+    with pytest.raises(ConfigError, match=r"there is no file .*train\.py"):
+        Experiment.restore(tmp_path / "exp", max_trial_number=2).run()
+    assert len(Experiment.restore(tmp_path / "exp").results().trials) == 1
+
+
 def test_unfinished_trials_continue_or_are_cancelled(tmp_path: Path) -> None:
     for go_on in (True, False):
         directory = tmp_path / str(go_on)

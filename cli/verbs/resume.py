@@ -112,7 +112,10 @@ def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> No
         raise Failure(f"--extend needs a new limit, such as: {again}")
     if faults := faults_at_start(experiment_config(folder)):
         why = "; ".join(one.message for one in faults)
-        raise Failure(f"experiment {folder.experiment_id} cannot continue here: {why}", FAILED)
+        raise Failure(
+            f"experiment {folder.experiment_id} cannot continue here: {why}; put that right, then resume it",
+            FAILED,
+        )
     if extension.changes():
         try:
             extend_experiment(folder, extension)

@@ -54,16 +54,9 @@ def add(
 
 def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> None:
     """Raise `Failure` with all reasons why the parameters are outside the search space."""
-    from ...manager import experiment_config
-    from ...search_space import SearchSpace, SearchSpaceError
+    from ...manager import experiment_config, why_outside
 
-    config = experiment_config(folder)
-    try:
-        problems = SearchSpace.parse(config.search_space or {}).validate(parameters)
-    except SearchSpaceError:
-        return  # only the user's tuner reads this search space
-    if problems:
-        reasons = "; ".join(map(str, problems))
+    if reasons := why_outside(experiment_config(folder), parameters):
         raise Failure(f"not in the search space: {reasons} (use --anyway to run it regardless)")
 
 

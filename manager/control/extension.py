@@ -74,14 +74,9 @@ def _extend(store: Store, extension: Extension) -> None:
     row = store.experiment()
     config = ExperimentConfig.from_canonical(row.config).model_copy(update=extension.changes())
     made, is_done = sum(store.counts().values()), row.status == ExperimentStatus.DONE
-    # Of one that is not done, the limits that stay as they are do not matter: its trials may continue.
-    number, duration = (
-        value if is_done or name in extension.changes() else None
-        for name, value in (
-            ("max_trial_number", config.max_trial_number),
-            ("max_experiment_duration", config.max_experiment_duration),
-        )
-    )
+    # The limits of one that is not done may be reached already: its trials still continue.
+    limits = config if is_done else extension
+    number, duration = limits.max_trial_number, limits.max_experiment_duration
     if number is not None and number < made + is_done:
         least = f"more than {made}" if is_done else f"at least {made}"
         raise ExtensionError(f"{made} trials are made already: max_trial_number must be {least}")

@@ -119,7 +119,7 @@ def test_what_is_wrong_is_found(what: str, said: Any, rows: Any, tmp_path: Path)
 @pytest.mark.timeout(300)
 def test_slice_of_the_campaign_loses_nothing(tmp_path: Path) -> None:
     """Run a few experiments; `make faults` runs many."""
-    line = [sys.executable, "-P", str(HERE / "campaign.py"), "--experiments", "5", "--simulated", "2"]
+    line = [sys.executable, "-P", str(HERE / "campaign.py"), "--experiments", "8", "--simulated", "2"]
     done = subprocess.run(
         [*line, "--seed", "1", "--keep", str(tmp_path)],
         capture_output=True,

@@ -55,7 +55,7 @@ def test_job_is_requeued_unless_slurm_already_ends_it(
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     monkeypatch.setenv("SLURM_JOB_ID", "no-such-job")
     monkeypatch.setattr(allocation, "start_node", lambda *_, **__: "127.0.0.1:1")
-    signals_us = f"import os, time; os.kill({os.getpid()}, 15); time.sleep(60)"
+    signals_us = f"import os, signal; os.kill({os.getpid()}, 15); signal.pause()"
     before = signal.getsignal(signal.SIGTERM)
     try:
         assert allocation.run_in_allocation([sys.executable, "-c", signals_us], directory=tmp_path) == 0
