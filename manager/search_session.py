@@ -150,11 +150,6 @@ class SearchSession:
         """Take an intermediate result, JSON text; return why the trial should stop, None if it should not."""
         with self._turn():
             trial = self._claimed(trial_id, attempt)
-            if sequence > trial.next_sequence > trial.first_sequence:
-                raise ValueError(
-                    f"trial {trial.sequence_id} reports step {sequence} after step {trial.next_sequence - 1}:"
-                    " steps rise by one"
-                )
             try:
                 metric_value(loads(value), main_objective(objectives_of(self.config)).name)
             except MetricError as error:

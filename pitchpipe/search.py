@@ -44,7 +44,7 @@ class SearchTrial:
     `budget` is how long to train, in the tuner's unit, and `seed` the seed of a repeat; None where there is none.
     """
 
-    def __init__(self, session: Any, order: Any) -> None:
+    def __init__(self, session: Any, order: Any, *, reported: int = 0) -> None:
         from .protocol import parameters_of, seed_of_repeat
 
         self.id: str = order.trial_id
@@ -55,19 +55,30 @@ class SearchTrial:
         self.seed: int | None = seed_of_repeat(order.record)
         self.stop_reason: str | None = None
         self._session = session
+        self._steps = range(reported)  # those that were reported
+        self._has_reported = False
 
     def __repr__(self) -> str:
         return f"<trial {self.number} ({self.id}): {self.parameters}>"
 
     def report(self, step: int, value: Any) -> None:
-        """Report an intermediate result: a number, or a dict with the metrics; steps rise by one.
+        """Report an intermediate result: a number, or a dict with the metrics; steps rise by one from any first step.
 
         A step that was reported before changes nothing. Raises `TypeError` or `ValueError` for another value or step,
         `TrialOverError` for a trial that has ended.
         """
         from .trial_agent import metric_text
 
-        self.stop_reason = self._session.report(self.id, self.attempt, step, metric_text(value))
+        text, steps = metric_text(value), self._steps
+        if step > steps.stop and not self._has_reported:  # its steps do not begin at 0
+            steps = range(step - len(steps), step)
+        if not steps.start <= step <= steps.stop:
+            raise ValueError(
+                f"trial {self.number} reports step {step}, the next one is {steps.stop}: steps rise by one"
+            )
+        self.stop_reason = self._session.report(self.id, self.attempt, step - steps.start, text)
+        self._steps = range(steps.start, max(steps.stop, step + 1))
+        self._has_reported = True
 
     def should_stop(self) -> bool:
         """Return whether the assessor has decided, at the last report, that the trial is not worth its time."""
@@ -185,7 +196,10 @@ class Search(Plots):
 
     def running(self) -> list[SearchTrial]:
         """Return the trials that were asked for and not told yet, of all processes that share the folder."""
-        return [SearchTrial(self._session, trial) for trial in self._session.running()]
+        return [
+            SearchTrial(self._session, trial, reported=trial.next_sequence)
+            for trial in self._session.running()
+        ]
 
     def reclaim(self) -> int:
         """Give back the trials of processes that have ended; return how many.
@@ -290,7 +304,7 @@ def _run(
 ) -> ExperimentResult:
     from .tuners import NoMoreTrialError
 
-    deadline = None if timeout is None else monotonic() + timeout
+    deadline, reason = None if timeout is None else monotonic() + timeout, ""
     search.reclaim()
     try:
         with shown_progress(search._session, is_wanted=progress):
@@ -303,6 +317,8 @@ def _run(
                     break
                 with suppress(*_types(catch)):  # it is a failed trial, with its traceback
                     _run_trial(search, trial, function)
+            else:
+                reason = f"timeout ({timeout:g} s) is over"
     except KeyboardInterrupt as error:
         how = (
             "the same call continues it"
@@ -310,7 +326,7 @@ def _run(
             else "only one with a folder can be continued"
         )
         raise Interrupted(f"the search was interrupted: {how}", _ended(search)) from error
-    result = _ended(search)
+    result = _ended(search, reason)
     warn_if_none_succeeded(result)
     return result
 
@@ -337,12 +353,12 @@ def _seconds(seconds: Any) -> float:
     return float(seconds)
 
 
-def _ended(search: Search) -> ExperimentResult:
+def _ended(search: Search, reason: str = "") -> ExperimentResult:
     """Return the results; a search that could continue is STOPPED if no other process runs its trials."""
     result = search.results()
-    return (
-        replace(result, status="STOPPED") if result.status in _UNFINISHED and not search.running() else result
-    )
+    if result.status in _UNFINISHED and not search.running():
+        return replace(result, status="STOPPED", reason=reason or result.reason)
+    return result
 
 
 def _types(errors: Errors) -> tuple[type[Exception], ...]:

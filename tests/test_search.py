@@ -232,16 +232,24 @@ def test_result_of_an_attempt_that_was_given_back_comes_too_late() -> None:
         assert search.tell(again, 2.0) == "SUCCEEDED"
 
 
-def test_steps_rise_by_one_from_any_first_step() -> None:
-    with Search(SPACE, tuner="Random") as search:
+@pytest.mark.parametrize("first", [0, 1, 7])
+def test_steps_rise_by_one_from_any_first_step(tmp_path: Path, first: int) -> None:
+    with Search(SPACE, tuner="Random", folder=tmp_path / "one") as search:
         trial = search.ask()
-        trial.report(1, 0.5)
-        trial.report(2, 0.25)
-        trial.report(1, 9.0)  # again: it changes nothing
-        with pytest.raises(ValueError, match="reports step 9 after step 2: steps rise by one"):
-            trial.report(9, 0.1)
+        trial.report(first, 0.5)
+        trial.report(first + 1, 0.25)
+        trial.report(first, 9.0)  # again: it changes nothing
+        for step in (first + 3, first - 1, -1):
+            with pytest.raises(
+                ValueError, match=rf"step {step}, the next one is {first + 2}: steps rise by one"
+            ):
+                trial.report(step, 0.1)
+    with Search(folder=tmp_path / "one") as search:  # another process continues it
+        (trial,) = search.running()
+        trial.report(first + 2, 0.125)
         assert search.tell(trial) == "SUCCEEDED"
-        assert best_of(search.results()).value == 0.25
+        assert best_of(search.results()).value == 0.125
+        assert [row["intermediate_results"] for row in search.results().trials] == [3]
 
 
 @pytest.mark.parametrize(
@@ -523,7 +531,8 @@ def test_progress_of_several_objectives_is_the_front() -> None:
 
 
 def test_time_is_over_before_the_first_trial() -> None:
-    assert minimize(square, SPACE, 5, timeout=0.0).counts == {}
+    result = minimize(square, SPACE, 5, timeout=0.0)
+    assert (result.counts, result.status, result.reason) == ({}, "STOPPED", "timeout (0 s) is over")
 
 
 # --------------------------------------------------------------------------- several processes, and the command line

@@ -42,9 +42,9 @@ def resume(driver: Driver, trial: Trial, **how: Any) -> list[Any]:
     return driver.handle(happened.ResumeRequested(driver.now, trial.trial_id, **how))
 
 
-def retried_once() -> tuple[Driver, Trial]:
+def retried_once(**limits: Any) -> tuple[Driver, Trial]:
     """Return a trial that saved a checkpoint after one result, failed, and runs again from there."""
-    driver = Driver(trial_concurrency=1, retries=Retries(in_all=5))
+    driver = Driver(trial_concurrency=1, retries=Retries(in_all=5), **limits)
     trial = driver.running_trial()
     driver.report(trial, 0.3)
     driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, name="1-1", sequence=1))
@@ -256,3 +256,11 @@ def test_checkpoint_is_not_blamed_for_what_comes_from_outside(end: dict[str, Any
     driver, trial = retried_once()
     (start,) = of_type(driver.end(trial, **end), StartTrial)
     assert start.order.checkpoint == "trials/0/checkpoints/1-1"
+
+
+def test_checkpoint_is_not_blamed_for_a_trial_that_ran_too_long() -> None:
+    driver, trial = retried_once(max_trial_duration=10.0)
+    driver.now += 10.0
+    driver.handle(happened.Tick(driver.now))
+    (start,) = of_type(driver.end(trial, exit_code=None, signal=15), StartTrial)
+    assert (trial.failed["TIMEOUT"], start.order.checkpoint) == (1, "trials/0/checkpoints/1-1")
