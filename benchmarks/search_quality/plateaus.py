@@ -1,10 +1,15 @@
-"""Tasks whose value has few levels: errors of classifiers on some dozens of examples, and rounded formulas."""
+"""Tasks whose value has few levels: errors of classifiers on some dozens of examples, and rounded formulas.
+
+The errors are on examples that were held out, or the mean of five folds of unequal sizes: an example is a 28th of one
+fold and a 29th of another, so each level is a group of values that are almost equal.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import synthetic
@@ -22,6 +27,9 @@ __all__ = [
 ]
 
 _TRAINED, _JUDGED = 120, 60  # examples
+_IN_FOLDS, _FOLDS = 142, 5
+
+Error = Callable[..., float]  # of parameters, inputs and classes to train on, and those to judge by
 
 
 @cache
@@ -38,6 +46,34 @@ def _blobs(seed: int, dimension: int, classes: int, spread: float) -> tuple[np.n
     return inputs[:_TRAINED], labels[:_TRAINED], inputs[_TRAINED:], labels[_TRAINED:]
 
 
+def _task(
+    number: int,
+    about: str,
+    space: dict[str, Any],
+    error: Error,
+    blobs: tuple[int, int, int, float],
+    *,
+    folds: bool,
+) -> Task:
+    """Return the task of an error: p1 to p4 on examples held out, p9 to p12 in folds."""
+
+    def held_out(parameters: Parameters) -> float:
+        return error(parameters, *_blobs(*blobs))
+
+    def in_folds(parameters: Parameters) -> float:
+        x, y, tx, ty = _blobs(*blobs)
+        x, y = np.vstack([x, tx])[:_IN_FOLDS], np.append(y, ty)[:_IN_FOLDS]
+        folds = np.array_split(np.arange(_IN_FOLDS), _FOLDS)
+        errors = [
+            error(parameters, np.delete(x, fold, 0), np.delete(y, fold), x[fold], y[fold]) for fold in folds
+        ]
+        return float(np.mean(errors))
+
+    if folds:
+        return Task(f"p{number + 8}", f"mean {about}, in five folds", space, in_folds, None)
+    return Task(f"p{number}", about, space, held_out, None)
+
+
 def _error(scores: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean(np.argmax(scores, axis=1) != labels))
 
@@ -46,26 +82,25 @@ def _distances(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     return np.maximum((one**2).sum(1)[:, None] + (two**2).sum(1) - 2 * one @ two.T, 0.0)
 
 
-def kernel_classifier() -> Task:
-    """Error of a regularised kernel classifier on 60 examples."""
+def kernel_classifier(*, folds: bool = False) -> Task:
+    """Error of a regularised kernel classifier."""
     space = space_of(
         C=("loguniform", [1e-3, 1e3]),
         gamma=("loguniform", [1e-4, 1e1]),
         **{f"w{i}": ("loguniform", [0.2, 5]) for i in range(3)},
     )
 
-    def value(parameters: Parameters) -> float:
-        x, y, tx, ty = _blobs(1, 6, 4, 0.8)
+    def error(parameters: Parameters, x: Any, y: Any, tx: Any, ty: Any) -> float:
         weight = np.array([parameters[f"w{i // 2}"] for i in range(6)])
         gram = np.exp(-parameters["gamma"] * _distances(weight * x, weight * x))
         weights = np.linalg.solve(gram + np.eye(len(x)) / parameters["C"], np.eye(4)[y])
         return _error(np.exp(-parameters["gamma"] * _distances(weight * tx, weight * x)) @ weights, ty)
 
-    return Task("p1", "error of a kernel classifier, 5 continuous", space, value, None)
+    return _task(1, "error of a kernel classifier, 5 continuous", space, error, (1, 6, 4, 0.8), folds=folds)
 
 
-def linear_classifier() -> Task:
-    """Error of logistic regression by gradient descent on 60 examples."""
+def linear_classifier(*, folds: bool = False) -> Task:
+    """Error of logistic regression by gradient descent."""
     space = space_of(
         lr=("loguniform", [1e-4, 10]),
         decay=("loguniform", [1e-6, 1]),
@@ -74,8 +109,7 @@ def linear_classifier() -> Task:
         scaled=("choice", [True, False]),
     )
 
-    def value(parameters: Parameters) -> float:
-        x, y, tx, ty = _blobs(2, 10, 3, 1.0)
+    def error(parameters: Parameters, x: Any, y: Any, tx: Any, ty: Any) -> float:
         if parameters["scaled"]:
             x, tx = x / x.std(0), tx / x.std(0)
         weights, speed = np.zeros((10, 3)), np.zeros((10, 3))
@@ -90,11 +124,12 @@ def linear_classifier() -> Task:
                 return math.nan
         return _error(tx @ weights, ty)
 
-    return Task("p2", "error of a linear classifier, 5 mixed", space, value, None)
+    blobs = (2, 10, 3, 1.6 if folds else 1.0)
+    return _task(2, "error of a linear classifier, 5 mixed", space, error, blobs, folds=folds)
 
 
-def neighbours() -> Task:
-    """Error of weighted nearest neighbours on 60 examples."""
+def neighbours(*, folds: bool = False) -> Task:
+    """Error of weighted nearest neighbours."""
     space = space_of(
         k=("randint", [1, 41]),
         power=("uniform", [0.5, 4]),
@@ -102,8 +137,7 @@ def neighbours() -> Task:
         **{f"w{i}": ("loguniform", [0.1, 10]) for i in range(4)},
     )
 
-    def value(parameters: Parameters) -> float:
-        x, y, tx, ty = _blobs(3, 4, 3, 0.9)
+    def error(parameters: Parameters, x: Any, y: Any, tx: Any, ty: Any) -> float:
         weight = np.array([parameters[f"w{i}"] for i in range(4)])
         gaps = (np.abs(tx[:, None] - x[None]) * weight) ** parameters["power"]
         far = gaps.sum(2) ** (1 / parameters["power"])
@@ -115,11 +149,11 @@ def neighbours() -> Task:
             scores[:, c] = (votes * (y[nearest] == c)).sum(1)
         return _error(scores, ty)
 
-    return Task("p3", "error of nearest neighbours, 7 mixed", space, value, None)
+    return _task(3, "error of nearest neighbours, 7 mixed", space, error, (3, 4, 3, 0.9), folds=folds)
 
 
-def features_classifier() -> Task:
-    """Error of a network with random features and a nested choice of its activation, on 60 examples."""
+def features_classifier(*, folds: bool = False) -> Task:
+    """Error of a network with random features and a nested choice of its activation."""
     kinds = [
         {"_name": "relu", **space_of(bias=("uniform", [-2, 2]))},
         {"_name": "wave", **space_of(frequency=("loguniform", [1e-2, 10]))},
@@ -132,8 +166,7 @@ def features_classifier() -> Task:
         kind=("choice", kinds),
     )
 
-    def value(parameters: Parameters) -> float:
-        x, y, tx, ty = _blobs(4, 5, 5, 0.6)
+    def error(parameters: Parameters, x: Any, y: Any, tx: Any, ty: Any) -> float:
         rng, width, kind = np.random.default_rng(7), int(parameters["width"]), parameters["kind"]
         matrix = parameters["scale"] * rng.normal(size=(5, 256))[:, :width]
         phases = rng.uniform(0, 2 * np.pi, 256)[:width]
@@ -150,7 +183,7 @@ def features_classifier() -> Task:
         gram = h.T @ h + parameters["ridge"] * np.eye(h.shape[1])
         return _error(th @ np.linalg.solve(gram, h.T @ np.eye(5)[y]), ty)
 
-    return Task("p4", "error of random features, nested, 5 active", space, value, None)
+    return _task(4, "error of random features, nested, 5 active", space, error, (4, 5, 5, 0.6), folds=folds)
 
 
 def _in_levels(name: str, task: Task, limits: Sequence[float]) -> Task:

@@ -37,6 +37,7 @@ WITHOUT = (
     '{"compare_warpings": false}',
     '{"noises": [0.001]}',
     '{"noises": [0.01]}',
+    '{"plateau_share": 2.0}',
     '{"centre_first": false}',
     '{"design_points": 20}',
     '{"ordered_choices": false}',

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,10 @@ def _makers() -> dict[str, Callable[[], Task]]:
         "p6": plateaus.steep_mixed,
         "p7": plateaus.flat,
         "p8": plateaus.flat_tree,
+        "p9": partial(plateaus.kernel_classifier, folds=True),
+        "p10": partial(plateaus.linear_classifier, folds=True),
+        "p11": partial(plateaus.neighbours, folds=True),
+        "p12": partial(plateaus.features_classifier, folds=True),
         "d1": failing.out_of_memory,
         "d2": failing.diverging_and_large,
         "m1": fronts.bowls,

@@ -37,6 +37,7 @@ class Settings:
     noises: tuple[float, ...] = (1e-3, 1e-2)  # they take turns: exact results, and noisy ones
     noise_spread: float = 2.0
     least_gain: float = 0.5  # where the best results tie: what counts, in steps to the next result
+    plateau_share: float = 0.25  # of the results: where as many share the best level, suggestions are random
     model_free_share: float = 0.15  # small changes of the best results
     branch_share: float = 0.12  # the best expected of a branch that was visited less
     nested_only: bool = True  # only branches of choices that have nested parameters

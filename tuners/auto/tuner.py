@@ -20,6 +20,7 @@ from .earlier import EarlierSearches
 from .failure_model import FailureModel
 from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
+from .levels import plateau_size
 from .model import Acquisition, AutoModel
 from .outcome_model import OutcomeAcquisition, OutcomeModel, Results, scalarised
 from .settings import Settings
@@ -33,6 +34,7 @@ _MOST_PENDING = 100  # running trials that the model takes into account
 # Trials without a final result at which half of the share of random suggestions is reached.
 _MANY_UNFINISHED = 20
 _FEWEST = 4  # results that a model needs
+_TELLING = 32  # results: among fewer, equal ones may be chance
 _MANY = 20  # random points, of which one where trials hardly fail is chosen
 _UNLIKELY = math.log(0.5)
 _CAUTION = 2.0  # the power of the probability not to fail: a trial that fails says little about the objective
@@ -122,9 +124,21 @@ class AutoTuner(LearningTuner):
             return [planned]
         if len(self._curves) and self._rng.random() < self._cheap_share():
             return self._random(1)
+        if self._is_on_plateau(known):
+            return self._random(_MANY)
         if self._rng.random() < s.model_free_share:
             return self._model_free_step(known)
         return self._model_based(known)
+
+    def _is_on_plateau(self, known: KnownLosses) -> bool:
+        """Return whether many results share the best level of a metric with few levels.
+
+        Neither the model nor a small change leaves a wide plateau; random points do.
+        """
+        if self._outcomes is not None and len(self._outcomes.goals) > 1:
+            return False
+        results = max(int(np.isfinite(known.losses).sum()), _TELLING)
+        return plateau_size(known.losses) >= self.settings.plateau_share * results
 
     def _without_chance_failures(self, known: KnownLosses) -> KnownLosses:
         """Learn where trials fail; leave out the failures that the other trials do not confirm."""

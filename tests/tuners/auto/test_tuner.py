@@ -297,7 +297,8 @@ def in_levels(point: dict[str, Any]) -> float:
 
 def test_search_leaves_a_level_that_many_points_share() -> None:
     def tied(**changes: Any) -> int:
-        found = [losses(started(PLANE, seed, **changes), in_levels, 40) for seed in range(3)]
+        tuners = [started(PLANE, seed, plateau_share=2.0, **changes) for seed in range(3)]
+        found = [losses(tuner, in_levels, 40) for tuner in tuners]
         return sum(values.count(min(values)) for values in found)
 
     assert tied() < 0.7 * tied(least_gain=0.0)

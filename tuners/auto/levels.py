@@ -1,0 +1,25 @@
+"""Metrics with few levels: accuracies on few examples, also as means over folds of unequal sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base import Floats
+
+__all__ = ["plateau_size"]
+
+_BEST = 6  # distinct losses that show how far levels are apart
+_APART = 0.25  # of the largest gap between them: less is a difference within a level
+
+
+def plateau_size(losses: Floats) -> int:
+    """Return how many losses, shape (n,), inf for failures, are on the best level; 0 unless half of these are equal.
+
+    >>> plateau_size(np.array([0.1, 0.101, 0.101, 0.2, 0.2, 0.2, 0.3]))
+    3
+    """
+    values, counts = np.unique(losses[np.isfinite(losses)], return_counts=True)
+    gaps = np.diff(values[:_BEST])
+    last = int(np.argmax(gaps >= _APART * gaps.max())) if len(gaps) else 0
+    on_level = counts[: last + 1]
+    return int(on_level.sum()) if 2 * on_level.max(initial=0) >= on_level.sum() else 0
