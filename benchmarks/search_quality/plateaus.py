@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _TRAINED, _JUDGED = 120, 60  # examples
-_IN_FOLDS, _FOLDS = 142, 5
+_IN_FOLDS, _FOLDS = 142, 5  # examples, and the folds they are in
 
 Error = Callable[..., float]  # of parameters, inputs and classes to train on, and those to judge by
 
