@@ -135,8 +135,6 @@ class AutoTuner(LearningTuner):
 
         Neither the model nor a small change leaves a wide plateau; random points do.
         """
-        if self._outcomes is not None and len(self._outcomes.goals) > 1:
-            return False
         results = max(int(np.isfinite(known.losses).sum()), _TELLING)
         return plateau_size(known.losses) >= self.settings.plateau_share * results
 
