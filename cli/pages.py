@@ -45,7 +45,8 @@ class RunPages:
         self._say = say
         self._server: ServerProcess | None = None
         self._address = ""
-        self._is_ending = False
+        self._problem = ""
+        self._speaker = threading.Thread(target=self._say_address, name="pages", daemon=True)
 
     def __enter__(self) -> RunPages:
         from ..server import ServerProcess, ServerSettings
@@ -53,16 +54,21 @@ class RunPages:
         settings = ServerSettings(port=self._port)
         self._server = ServerProcess(self._folder.path.parent, self._folder.experiment_id, settings)
         self._server.start()
-        threading.Thread(target=self._say_address, name="pages", daemon=True).start()
+        self._speaker.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._is_ending = True
+        if not (self._address or self._problem):
+            then = f"`pitchpipe ui {self._folder.experiment_id}` shows them"
+            click.echo(f"the experiment ended before its web pages were ready: {then}", err=True)
         if self._server is not None:
             self._server.stop()
 
     def stay(self, interrupts: Interrupts) -> None:
-        """Keep the pages until Ctrl-C; return at once without pages."""
+        """Keep the pages until Ctrl-C, also where the run ended before they were ready; return if there are none."""
+        self._speaker.join()
+        if not self._address:
+            click.echo(self._problem, err=True)
         if self._server is None or not self._server.is_running or interrupts.count:
             return
         interrupted = threading.Event()
@@ -78,5 +84,5 @@ class RunPages:
             self._address = f"{server.url()}/ui/{self._folder.experiment_id}" if server is not None else ""
             self._say(f"web pages: {self._address}")
         except (ServerError, OSError, ValueError) as error:
-            if not self._is_ending:  # a run may end before its pages respond
-                self._say(f"there are no web pages: {error}")
+            self._problem = f"there are no web pages: {error}"
+            self._say(self._problem)

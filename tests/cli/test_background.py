@@ -211,7 +211,7 @@ def test_experiment_that_is_done_is_extended(
     for words, sentence in [
         (["--extend"], "needs a new limit"),
         (["--extend", "--max-trial-number", "4"], "4 trials are made already"),
-        (["--extend", "--trial-concurrency", "3"], "max_trial_number must be more than 4"),
+        (["--extend", "--trial-concurrency", "3"], "raise max_trial_number, too, to more than 4"),
         (["--extend", "--max-experiment-duration", "0.001s", "--max-trial-number", "9"], "has run for"),
         (["--extend", "--max-experiment-duration", "2 weeks"], "must be a duration"),
         (["--max-trial-number", "4"], "4 trials are made already"),

@@ -4,11 +4,18 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from pitchpipe.cli.pages import RunPages
+from pitchpipe.store import ExperimentFolder
 
 TRIAL = """
 import pitchpipe
@@ -45,3 +52,55 @@ def test_pages_of_a_run_end_with_it(tmp_path: Path) -> None:
     assert json.loads(printed)["status"] == "DONE"
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(address, timeout=5)
+
+
+class SlowServer:
+    """A server that is ready when `ready` is set."""
+
+    is_running = True
+
+    def __init__(self, *arguments: object) -> None:
+        self.ready = threading.Event()
+
+    def start(self) -> None:
+        threading.Timer(0.2, self.ready.set).start()
+
+    def url(self) -> str:
+        assert self.ready.wait(30)
+        return "http://127.0.0.1:1"
+
+    def stop(self) -> None:
+        pass
+
+
+class ImmediateCtrlC:
+    count = 0
+
+    @contextmanager
+    def notifying(self, listener: Callable[[], object]) -> Iterator[None]:
+        listener()
+        yield
+
+
+@pytest.fixture
+def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPages:
+    monkeypatch.setattr("pitchpipe.server.ServerProcess", SlowServer)
+    return RunPages(ExperimentFolder(tmp_path / "e"), None, lambda text: None)
+
+
+def test_a_run_that_ends_early_waits_for_pages_that_stay(
+    pages: RunPages, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ctrl_c: Any = ImmediateCtrlC()
+    with pages:
+        pages.stay(ctrl_c)
+    assert capfd.readouterr().err == "the pages stay until Ctrl-C: http://127.0.0.1:1/ui/e\n"
+
+
+def test_a_run_that_ends_before_its_pages_says_how_to_see_them(
+    pages: RunPages, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pages:
+        pass
+    words = "the experiment ended before its web pages were ready: `pitchpipe ui e` shows them"
+    assert capfd.readouterr().err == words + "\n"
