@@ -31,11 +31,15 @@ class UnreadableSource(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EarlierResult:
-    """The parameters of an earlier trial, flat with dots, its result (the lower the better), its other metrics."""
+    """The parameters of an earlier trial, flat with dots, its result (the lower the better), its other metrics.
+
+    `direction` is that of its experiment, if that has the same objective.
+    """
 
     parameters: Mapping[str, Any]
     loss: float
     metrics: Mapping[str, float] = field(default_factory=dict)
+    direction: str | None = None
 
 
 def read_earlier(source: str, objective: Objective, directory: Path) -> list[EarlierResult]:
@@ -69,10 +73,11 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
             trials = view.families() or view.trials(TrialQuery(limit=None)).trials
     except (FolderError, StoreError) as error:
         raise UnreadableSource(str(error)) from error
+    direction = objectives[name] if name == objective.name else None
     for trial in trials:
         if trial["status"] == TrialStatus.SUCCEEDED.value and name in trial["values"]:
             loss = _loss(trial["values"][name], objectives[name])
-            yield EarlierResult(flat(trial["parameters"]), loss, trial["values"])
+            yield EarlierResult(flat(trial["parameters"]), loss, trial["values"], direction)
 
 
 def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:

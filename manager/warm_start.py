@@ -44,8 +44,15 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
     Experiments that are named by their ids are in `directory`.
     """
     space = SearchSpace.parse(config.search_space, config.constraints)
-    limits = [one for one in objectives_of(config) if one.is_limited]
-    fitting = _Fitting(space, flat(config.defaults or {}), _flat_names(space), limits)
+    objectives = objectives_of(config)
+    limits = [one for one in objectives if one.is_limited]
+    fitting = _Fitting(
+        space=space,
+        defaults=flat(config.defaults or {}),
+        flat=_flat_names(space),
+        limits=limits,
+        objective=main_objective(objectives),
+    )
     results, faults = _read(config, directory)
     if faults:
         raise ConfigError([ConfigProblem(path=one.path, message=one.message) for one in faults])
@@ -115,7 +122,7 @@ class _Fitted:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitting:
     """Maps flat parameters of other searches to points of the space; `defaults` (flat) fill in what they lack.
 
@@ -126,6 +133,7 @@ class _Fitting:
     defaults: Mapping[str, Any]
     flat: Mapping[str, str]
     limits: Sequence[Objective]
+    objective: Objective
 
     def of(self, results: Sequence[EarlierResult]) -> _Fitted:
         """Return the results of one source as points."""
@@ -149,6 +157,10 @@ class _Fitting:
         named = {name for result in results for name in _names(result.parameters)}
         if unknown := named - {*self.flat, *self.flat.values()}:
             parts.append(f"ignored, because this space does not have them: {', '.join(sorted(unknown))}")
+        theirs, ours = results[0].direction, self.objective.direction
+        if theirs is not None and ours is not None and theirs != ours:
+            good = "lowest" if theirs == "minimize" else "highest"
+            parts.append(f"it {theirs}s {self.objective.name}, so its {good} results count as good here, too")
         return "; ".join(parts)
 
     def _shares(self, values: Mapping[str, Any]) -> bool:

@@ -66,8 +66,9 @@ def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict
         values = tuple(metric_value(result, name) for name in names)
     except MetricError as error:
         return _bad_report(str(error))
-    if any(math.isnan(number) for number in values):
-        return Verdict(Cause.ENDED_BADLY, "reported NaN as its final result", FailureKind.NAN)
+    if nan := [name for name, number in zip(names, values, strict=True) if math.isnan(number)]:
+        which = f" for {', '.join(nan)}" if len(names) > 1 else ""
+        return Verdict(Cause.ENDED_BADLY, f"reported NaN{which} as its final result", FailureKind.NAN)
     return values
 
 

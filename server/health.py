@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..store.reading import ExperimentView, TrialQuery
+from ..store.reading import ExperimentView, TrialQuery, number_text
 
 __all__ = ["early_stopping_note", "read_health"]
 
@@ -25,7 +25,7 @@ def read_health(view: ExperimentView) -> list[str]:
     is_unused = trials >= _FEWEST_TO_STOP and results >= 2 * trials
     note = early_stopping_note(config) if is_unused else ""
     equal = _equality_note(view, summary)
-    return [one for one in (note, equal) if one] + (
+    return [one for one in (note, equal, _reference_note(view, summary)) if one] + (
         [] if equal else _notes_on_the_search(view, summary, config)
     )
 
@@ -60,6 +60,18 @@ def _equality_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
     if lowest.get(main) != highest.get(main):
         return ""
     return f"all {count} results are equal; check that the script reads the parameters of the search space, by name"
+
+
+def _reference_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+    """Say that no trial is better than the reference point in every objective; else nothing."""
+    front = view.front() if len(summary["objectives"]) > 1 else {}
+    if front.get("hypervolume") != 0:
+        return ""
+    point = ", ".join(f"{name} {number_text(value)}" for name, value in front["reference"].items())
+    return (
+        f"no trial is better than the reference point ({point}) in every objective, so the hypervolume is 0;"
+        " choose the worst values that you would accept"
+    )
 
 
 def _notes_on_the_search(

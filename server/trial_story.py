@@ -107,7 +107,7 @@ def _place_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
     ]
     if better:
         named = f"{one_of} {better[0]} is" if len(better) == 1 else f"{all_of} {', '.join(better)} are"
-        yield f"{it} is not on the Pareto front: {named} better in one objective and no worse in the others."
+        yield f"{it} is not on the Pareto front: {named} better in at least one objective and no worse in any."
 
 
 def _rank_text(number: int, view: ExperimentView, noun: str) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from ...store import ExperimentFolder
-from ...store.reading import length_text
+from ...store.reading import ExperimentView, length_text
 from ..failures import Failure
 from ..finding import chosen_experiment
+from ..outcome import can_resume, continue_line
 from ..verb import FILE, experiment_options, json_option, limit_options, say, verb
 
 __all__ = ["update"]
@@ -51,7 +52,7 @@ def update(
     folder = chosen_experiment(experiment, experiment_id, directory)
     found = change_experiment(folder, changes)
     text = _limits_text(folder, found) + ("" if search_space is None else ", in the new search space")
-    say(as_json, {"id": folder.experiment_id, "limits": found}, text)
+    say(as_json, {"id": folder.experiment_id, "limits": found}, text + _next_line(folder))
 
 
 def _read(path: Path) -> Any:
@@ -60,6 +61,13 @@ def _read(path: Path) -> Any:
     if not path.is_file():
         raise Failure(f"there is no file {path}")
     return read_source(path).data
+
+
+def _next_line(folder: ExperimentFolder) -> str:
+    """Say how to continue an experiment that does not run."""
+    with ExperimentView(folder) as view:
+        summary = view.summary()
+    return f"\n{continue_line(folder, summary)}" if can_resume(folder, summary) else ""
 
 
 def _limits_text(folder: ExperimentFolder, limits: dict[str, Any]) -> str:

@@ -79,9 +79,11 @@ def _extend(store: Store, extension: Extension) -> None:
     number, duration = limits.max_trial_number, limits.max_experiment_duration
     if number is not None and number < made + is_done:
         least = f"more than {made}" if is_done else f"at least {made}"
-        given = extension.max_trial_number is not None
-        what = f"max_trial_number must be {least}" if given else f"raise max_trial_number, too, to {least}"
-        raise ExtensionError(f"{made} trials are made already: {what}")
+        if extension.max_trial_number is None:
+            raise ExtensionError(
+                f"the experiment is done: to extend it, set max_trial_number to {least}, too"
+            )
+        raise ExtensionError(f"{made} trials are made already: max_trial_number must be {least}")
     if duration is not None and row.run_time >= duration:
         ran = f"it has run for {row.run_time:.0f} s already"
         raise ExtensionError(f"{ran}: max_experiment_duration must be more")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,11 @@ from ...store.reading import ExperimentView
 from .secrecy import hidden, hidden_values
 
 __all__ = ["Step", "configuration_text", "steps_of"]
+
+# Where a file names another folder than its own.
+_CODE_DIRECTORY = re.compile(
+    r"""code_?dir(?:ectory)?["']?\s*:\s*(?!["']?\./?["']?\s*(?:[,}#]|$))\S""", re.I | re.M
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +62,27 @@ def _chosen(view: ExperimentView) -> Iterator[tuple[dict[str, Any], str]]:
 
 def _again(config: Mapping[str, Any], folder: Path) -> Step:
     seed = config.get("seed")
-    if config.get("trialCommand") is None:
-        return Step(
-            "The trial is a Python function or class: run the program that made the experiment again."
-        )
-    directory = config.get("trialCodeDirectory") or "."
+    file = folder / "experiment.yml"
+    if not file.is_file():
+        return Step("A Python program made the experiment: run the program again.")
     exact = (
         "With the same seed the tuner proposes the same parameters as long as the same results come in the same order; "
         "with several trials at once their order is a matter of time."
         if seed is not None
         else "It had no seed, so another run suggests other parameters."
     )
-    text = f"cd {shlex.quote(str(directory))}\npitchpipe run {shlex.quote(str(folder / 'experiment.yml'))}"
-    return Step(f"Run the whole experiment again. {exact}", text)
+    return Step(f"Run the whole experiment again. {exact}", _command(file, config))
+
+
+def _command(file: Path, config: Mapping[str, Any]) -> str:
+    """Return how to run the copy of a config file; its relative paths count from where the file was."""
+    directory = config.get("trialCodeDirectory") or "."
+    copy = shlex.quote(str(file))
+    elsewhere = _CODE_DIRECTORY.search(file.read_text(encoding="utf-8", errors="replace"))
+    if elsewhere is not None:
+        return f"pitchpipe run {copy} --set {shlex.quote(f'trial_code_directory={directory}')}"
+    place = shlex.quote(str(Path(directory) / f"{file.parent.name}.yml"))
+    return f"cp {copy} {place}\npitchpipe run {place}"
 
 
 def configuration_text(view: ExperimentView) -> str:

@@ -256,7 +256,8 @@ def front_lines(front: Mapping[str, Any]) -> Iterator[str]:
         reference = ", ".join(f"{name} {number_text(value)}" for name, value in front["reference"].items())
         volume = f"hypervolume {number_text(front['hypervolume'])} (from the reference point {reference})"
         knee = "" if front["knee"] is None else f"; the knee is trial {front['knee']}"
-        yield f"front: {len(front['trials'])} trials, {volume}{knee}"
+        count = len(front["trials"])
+        yield f"front: {count} {'trial' if count == 1 else 'trials'}, {volume}{knee}"
     if front["limits"]:
         limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
         count = len(front["infeasible"])

@@ -211,7 +211,10 @@ def test_experiment_that_is_done_is_extended(
     for words, sentence in [
         (["--extend"], "needs a new limit"),
         (["--extend", "--max-trial-number", "4"], "4 trials are made already"),
-        (["--extend", "--trial-concurrency", "3"], "raise max_trial_number, too, to more than 4"),
+        (
+            ["--extend", "--trial-concurrency", "3"],
+            "done: to extend it, set max_trial_number to more than 4, too",
+        ),
         (["--extend", "--max-experiment-duration", "0.001s", "--max-trial-number", "9"], "has run for"),
         (["--extend", "--max-experiment-duration", "2 weeks"], "must be a duration"),
         (["--max-trial-number", "4"], "4 trials are made already"),
@@ -219,6 +222,8 @@ def test_experiment_that_is_done_is_extended(
         refused = call("resume", "e", *words)
         assert refused.code == 2
         assert sentence in refused.err
+    line = "to continue: pitchpipe resume e"
+    assert line in call("update", "e", "--max-trial-number", "5").out.splitlines()
     words = [
         "--max-trial-number",
         "7",

@@ -237,6 +237,15 @@ def test_best_by_chooses_one_trial_of_the_front(
     assert f"(trial {number}, " in best
 
 
+def test_front_without_a_knee_is_not_taken_for_failure(directory: Path, call: Callable[..., Any]) -> None:
+    made = MadeExperiment(directory / "single", a_config(objectives=FRONT[:2]), "DONE")
+    made.commit(a_trial(0, final="{}", values=(1.0, 0.5)))
+    made.store.close()
+    lines = call("status", "single", "--best-by", "knee").out.splitlines()
+    assert "best: none, the front has no knee" in lines
+    assert any(line.startswith("front: 1 trial, ") for line in lines)
+
+
 def test_best_by_has_the_gain_of_the_whole_front(directory: Path, call: Callable[..., Any]) -> None:
     made = MadeExperiment(
         directory / "gains", a_config(objectives=FRONT[:2], defaults={"lr": 0, "units": 16}), "DONE"

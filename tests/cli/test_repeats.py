@@ -104,7 +104,7 @@ def test_why_of_a_repeat_with_several_objectives_places_its_family(
         "It is repeat 0 of family 0, mean of 2 repeats a 0.8 ± 1.3, ms 8 ± 13.",
         "Its family is on the Pareto front of 1 family: no other is as good in every objective.",
     ]
-    place = "Its family is not on the Pareto front: family 0 is better in one objective and no worse in the others."
+    place = "Its family is not on the Pareto front: family 0 is better in at least one objective and no worse in any."
     assert place in call("trial", "show", "e", 2, "--why").out
 
 

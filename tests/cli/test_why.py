@@ -99,7 +99,7 @@ def test_why_with_several_objectives_names_each_and_the_place_by_the_front(
         "Its results are default 0.9, size 10.",
         "It is on the Pareto front of 2 trials: no other is as good in every objective.",
     ]
-    place = "It is not on the Pareto front: {} better in one objective and no worse in the others."
+    place = "It is not on the Pareto front: {} better in at least one objective and no worse in any."
     assert lines(call, 2)[2] == place.format("trial 1 is")
     assert lines(call, 3)[2] == place.format("trials 0, 1 are")
 

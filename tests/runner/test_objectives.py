@@ -91,7 +91,7 @@ def test_front_of_several_objectives_keeps_the_limits() -> None:
         ({}, "reported a dict without 'loss', 'ms'"),
         (0.5, "reported 0.5, not a dict with 'loss', 'ms'"),
         ({"loss": 1.0, "ms": "fast"}, "reported 'fast' under 'ms', which is not a number"),
-        ({"loss": 1.0, "ms": float("nan")}, "reported NaN as its final result"),
+        ({"loss": 1.0, "ms": float("nan")}, "reported NaN for ms as its final result"),
     ],
 )
 def test_final_result_without_every_metric_fails_the_trial_and_names_them(

@@ -94,6 +94,22 @@ def test_search_without_any_difference_is_noticed(losses: list[float], is_said: 
         assert read_health(view) == [note] * is_said
 
 
+@pytest.mark.parametrize(("reference", "is_said"), [(-5, True), (5, False)])
+def test_reference_point_that_nothing_reaches_is_noticed(
+    reference: float, is_said: bool, tmp_path: Path
+) -> None:
+    goals = [{"name": name, "direction": "minimize", "reference": reference} for name in ("loss", "ms")]
+    experiment = MadeExperiment(tmp_path / "made0001", a_config(objectives=goals), "DONE")
+    experiment.commit(*(a_trial(n, final="{}", values=(0.1 * n, 1.0 - n)) for n in range(2)))
+    experiment.store.close()
+    note = (
+        "no trial is better than the reference point (loss -5, ms -5) in every objective, so the hypervolume is 0;"
+        " choose the worst values that you would accept"
+    )
+    with ExperimentView(experiment.folder) as view:
+        assert read_health(view) == [note] * is_said
+
+
 def test_note_has_the_same_words_everywhere(cut: MadeExperiment, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--dir", str(cut.folder.path.parent)]
     assert run(["status", *where]) == 0

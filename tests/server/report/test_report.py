@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.server.report import render_report, write_report
+from pitchpipe.server.report.reproducing import steps_of
 from pitchpipe.server.report.secrecy import hidden
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
@@ -113,6 +114,8 @@ def hostile(tmp_path: Path) -> MadeExperiment:
 
 
 def test_report_tells_the_experiment(finished: MadeExperiment) -> None:
+    file = finished.folder.path / "experiment.yml"
+    file.write_text("trial_command: python t.py\n")
     page = page_of(finished)
     for words in (
         "a name",
@@ -145,6 +148,30 @@ def test_report_tells_the_experiment(finished: MadeExperiment) -> None:
         "contour",
         "timeline",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("", "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
+        ("trial_code_directory: .   # here", "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
+        ("trial: {codeDir: ., gpuNum: 0}", "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
+        ('{"trialCodeDirectory": "./"}', "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
+        ("trial_code_directory: src", "pitchpipe run {file} --set trial_code_directory={code}"),
+        ("trial_code_directory: ../e", "pitchpipe run {file} --set trial_code_directory={code}"),
+    ],
+)
+def test_experiment_is_run_again_where_its_relative_paths_are_found(
+    line: str, command: str, tmp_path: Path
+) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    made = MadeExperiment(tmp_path / "e", a_config(trial_code_directory=str(code)), "DONE")
+    file = made.folder.path / "experiment.yml"
+    file.write_text(f"trial_command: python t.py\n{line}\n")
+    with ExperimentView(made.folder) as view:
+        assert steps_of(view)[-1].text == command.format(file=file, code=code)
+    made.store.close()
 
 
 def test_report_refers_to_nothing_outside_itself(finished: MadeExperiment) -> None:
