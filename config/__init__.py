@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .experiment_config import (
         ExperimentConfig,
         check_plugins,
+        check_samples,
         load_config,
         located,
         with_plugins_checked,
@@ -43,24 +44,25 @@ if TYPE_CHECKING:
     from .overrides import read_overridden
     from .platforms import PLATFORMS, LocalConfig, RayConfig
     from .plugins import Checker, check_parameters
-    from .problems import ConfigError, ConfigProblem, Finding, did_you_mean, nearest
+    from .problems import OTHER_NAMES, ConfigError, ConfigProblem, Finding, did_you_mean, nearest
     from .source import parse_source, read_source
     from .trackers import tracker_classes
     from .units import UnitError, parse_duration
 
 # Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
 _HOMES = {
-    ".experiment_config": "ExperimentConfig check_plugins load_config located with_plugins_checked",
+    ".experiment_config": "ExperimentConfig check_plugins check_samples load_config located with_plugins_checked",
     ".overrides": "read_overridden",
     ".platforms": "PLATFORMS LocalConfig RayConfig",
     ".plugins": "Checker check_parameters",
-    ".problems": "ConfigError ConfigProblem Finding did_you_mean nearest",
+    ".problems": "OTHER_NAMES ConfigError ConfigProblem Finding did_you_mean nearest",
     ".source": "parse_source read_source",
     ".trackers": "tracker_classes",
     ".units": "UnitError parse_duration",
 }
 
 __all__ = [
+    "OTHER_NAMES",
     "PLATFORMS",
     "Checker",
     "ConfigError",
@@ -72,6 +74,7 @@ __all__ = [
     "UnitError",
     "check_parameters",
     "check_plugins",
+    "check_samples",
     "did_you_mean",
     "load_config",
     "located",

@@ -135,7 +135,9 @@ def check_stop(config: ConfigFields) -> list[Finding]:
         hint = "limit the others instead: constraint without direction"
         findings.append(Finding(path=("stop_when",), message=what, hint=hint, at_key=True))
     if most is not None and rule.min_trials > most:
-        what = f"is {rule.min_trials}, more than max_trial_number ({most}): the search would never end early"
+        default = "" if "min_trials" in rule.model_fields_set else " by default"
+        over = f"more than max_trial_number ({most})"
+        what = f"is {rule.min_trials}{default}, {over}: the search would never end early"
         findings.append(Finding(path=("stop_when", "min_trials"), message=what, hint=f"at most {most}"))
     return findings
 

@@ -186,6 +186,7 @@ one for every fourth trial, beyond 100 for every eighth, beyond 200 for every tw
 
 - **`noise`** is the standard deviation of the results of repeated trials with the same parameters, as the model
   estimates it: a smaller gain could not be told from chance.
+- `min_trials` must not exceed `max_trial_number`: a search of fewer than 20 trials must set it lower.
 - With limits (`constraint`), only trials that keep them count for `min_trials` and for the gain. Failed trials and
   those that were stopped early do not count. Several objectives are an error.
 - With `repeats`, families count, by their means, and `noise` is that of a mean.

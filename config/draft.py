@@ -19,7 +19,7 @@ from .nni_v1 import NAMES as V1_NAMES
 from .nni_v1 import is_v1, nearest_v1, rewritten
 from .objectives import ObjectiveConfig
 from .platforms import PLATFORMS
-from .problems import MISSING, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
+from .problems import MISSING, OTHER_NAMES, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
 from .repeats import RepeatsConfig
 from .resources import ResourcesConfig
 from .section import Section, camel_case
@@ -147,8 +147,8 @@ def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[s
     for key, value in data.items():
         name = known.get(fold(key)) if isinstance(key, str) else None
         if name is None:
-            draft.meant.update((*at, known[close]) for close in _close(key, known))
-            draft.add((*at, key), "unknown field", _unknown_hint(key, known.values(), at), at_key=True)
+            draft.meant.update((*at, meant) for meant in _meant(key, known, at))
+            draft.add((*at, key), "unknown field", _unknown_hint(key, value, known, at), at_key=True)
         elif name in seen:
             other = draft.origins[*at, name]
             draft.findings.append(
@@ -162,12 +162,13 @@ def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[s
     return result
 
 
-def _unknown_hint(key: object, known: Iterable[str], at: Path) -> str:
+def _unknown_hint(key: object, value: object, known: Mapping[str, str], at: Path) -> str:
     if not isinstance(key, str):
         return "field names are text"
     camel = "_" not in key and key != key.lower()
-    names = {fold(name): camel_case(name) if camel else name for name in known}
     folded = fold(key)
+    if not at and folded == "direction":
+        return f"it belongs in objectives: [{{name: default, direction: {value}}}]"
     if not at and folded in V1_NAMES:
         today = re.sub(
             r"[a-z_]{2,}", lambda word: camel_case(word[0]) if camel else word[0], V1_NAMES[folded]
@@ -176,13 +177,15 @@ def _unknown_hint(key: object, known: Iterable[str], at: Path) -> str:
     elsewhere = [p for p, model in PLATFORMS.items() if folded in map(fold, model.model_fields)]
     if at == ("training_service",) and elsewhere:
         return f"a field of platform {elsewhere[0]}"
-    return next((f"did you mean {names[close]}?" for close in _close(key, names)), "")
+    meant = (camel_case(name) if camel else name for name in _meant(key, known, at))
+    return next((f"did you mean {name}?" for name in meant), "")
 
 
-def _close(key: object, folded: Iterable[str]) -> list[str]:
-    """Return the folded name that a key probably means, if any."""
-    close = nearest(fold(key), folded) if isinstance(key, str) else None
-    return [close] if close else []
+def _meant(key: object, known: Mapping[str, str], at: Path) -> list[str]:
+    """Return the field that a key probably means, if any; `known` are the fields by their folded names."""
+    names = {**known, **({} if at else {fold(other): name for other, name in OTHER_NAMES.items()})}
+    close = nearest(fold(key), names) if isinstance(key, str) else None
+    return [names[close]] if close else []
 
 
 def _algorithm(draft: Draft, name: str) -> None:

@@ -107,7 +107,7 @@ class Examination(Generic[Fields]):
                 return config
             self._note(findings)
             if not self.stored and not self.draft.wrong & {"search_space", "constraints"}:
-                self._note(check_starting_points(config))
+                self._note(check_starting_points(config, self.draft.values.get("priors")))
         return config
 
     def _note(self, findings: list[Finding]) -> None:

@@ -29,7 +29,14 @@ from .trackers import check_trackers
 _FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself
 _ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"
 
-__all__ = ["ExperimentConfig", "check_plugins", "load_config", "located", "with_plugins_checked"]
+__all__ = [
+    "ExperimentConfig",
+    "check_plugins",
+    "check_samples",
+    "load_config",
+    "located",
+    "with_plugins_checked",
+]
 
 
 class ExperimentConfig(ConfigFields):
@@ -200,3 +207,13 @@ def with_plugins_checked(config: ExperimentConfig) -> ExperimentConfig:
 def check_plugins(config: ExperimentConfig) -> list[ConfigProblem]:
     """Return the problems of the tuner and the assessor of a config from Python."""
     return Places().problems(ask_dispatcher(config).findings)
+
+
+def check_samples(config: ExperimentConfig) -> list[ConfigProblem]:
+    """Return the constraints that no sample keeps, unless the tuner draws none: a part of `check_plugins`."""
+    if not config.constraints or fold(config.tuner.name or "gridsearch") in _FINITE:
+        return []
+    from ..search_space import impossible
+
+    found = impossible(config.search_space, config.constraints)
+    return Places().problems(Finding(path=one.path, message=one.message, hint=one.hint) for one in found)

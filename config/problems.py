@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "MISSING",
+    "OTHER_NAMES",
     "ConfigError",
     "ConfigProblem",
     "Finding",
@@ -23,6 +24,16 @@ __all__ = [
 
 Path = tuple[str | int, ...]
 MISSING = "required field is missing"
+OTHER_NAMES = {
+    "max_trials": "max_trial_number",
+    "n_trials": "max_trial_number",
+    "num_samples": "max_trial_number",
+    "timeout": "max_experiment_duration",
+    "n_jobs": "trial_concurrency",
+    "sampler": "tuner",
+    "pruner": "assessor",
+}
+"""What functions of ours, and other libraries, call the fields at the root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

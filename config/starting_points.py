@@ -25,23 +25,31 @@ class StartingPoint:
     parameters: dict[str, Any]
 
 
-def check_starting_points(config: ConfigFields) -> list[Finding]:
-    """Return the problems of defaults, initial points and priors in a valid search space."""
-    points = dict(_points(config))
+def check_starting_points(config: ConfigFields, priors: Any) -> list[Finding]:
+    """Return the problems of defaults, initial points and priors in a valid search space.
+
+    The `priors` are as given: one that is malformed hides no other.
+    """
+    points, centres = dict(_points(config)), _centres(priors)
+    findings = []
     if config.keep_close and config.defaults is None:
         message = "needs `defaults`: the parameters to which the proposal is to be close"
-        return [Finding(path=("keep_close",), message=message, at_key=True)]
-    if not points and not config.priors:
-        return []
+        findings.append(Finding(path=("keep_close",), message=message, at_key=True))
+    if not points and not centres:
+        return findings
     from ..search_space import SearchSpace
 
     space = SearchSpace.parse(config.search_space, config.constraints)
-    findings = [finding for place, point in points.items() for finding in _faults(space, place, point)]
-    return findings + [
-        finding
-        for name, prior in config.priors.items()
-        for finding in _faults_of_prior(space, name, prior.centre)
-    ]
+    for place, point in points.items():
+        findings += _faults(space, place, point)
+    for name, centre in centres.items():
+        findings += _faults_of_prior(space, name, centre)
+    return findings
+
+
+def _centres(priors: Any) -> dict[str, Any]:
+    given = priors.items() if isinstance(priors, Mapping) else ()
+    return {name: prior["centre"] for name, prior in given if isinstance(name, str) and "centre" in prior}
 
 
 def _points(config: ConfigFields) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import Objective, main_objective, objectives_of
-from ..search_space import Problem, SearchSpace, SearchSpaceError
+from ..search_space import Problem, SearchSpaceError, impossible
 from .base import MsgDispatcherBase
 from .errors import PluginNotLoaded
 from .plugins import find_class, load_plugin, own_direction
@@ -136,17 +136,11 @@ def _space_problems(tuner: Any, space: Any, constraints: tuple[str, ...]) -> lis
 
 
 def _impossible(tuner: Mapping[str, Any], space: Any, constraints: tuple[str, ...]) -> list[Problem]:
-    """Return the constraint that no sample of a search space satisfies.
+    """Return the constraints that no sample of a search space satisfies.
 
     A tuner that draws samples would give up, too. A grid search or the user's own class may find rarer points.
     """
     name = str(tuner.get("name") or "").replace("_", "").lower()
     if not constraints or name in ("", *_WITHOUT_SAMPLES):
         return []
-    import numpy as np  # most experiments have no constraints
-
-    try:
-        SearchSpace.parse(space, constraints).sample(np.random.default_rng(0))
-    except SearchSpaceError as error:
-        return list(error.problems)
-    return []
+    return impossible(space, constraints)

@@ -11,7 +11,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
-__all__ = ["Algorithm", "Direction", "ExperimentOptions", "SearchOptions", "completed", "objectives_of"]
+__all__ = [
+    "ARGUMENTS",
+    "Algorithm",
+    "Direction",
+    "ExperimentOptions",
+    "SearchOptions",
+    "completed",
+    "objectives_of",
+]
 
 Algorithm = str | Mapping[str, Any]
 Direction = Literal["minimize", "maximize"]
@@ -89,16 +97,8 @@ class ExperimentOptions(TypedDict, total=False):
     shared_storage: Mapping[str, Any]
 
 
-# What other functions of ours, and other libraries, call these.
-_OTHER_NAMES = {
-    "n_trials": "max_trial_number",
-    "num_samples": "max_trial_number",
-    "timeout": "max_experiment_duration",
-    "n_jobs": "trial_concurrency",
-    "max_trial_number": "n_trials",
-    "sampler": "tuner",
-    "pruner": "assessor",
-}
+ARGUMENTS = {"max_trial_number": "n_trials", "experiment_name": "name"}
+"""The fields of a config that are arguments of another name in `Search`, `minimize` and `maximize`."""
 
 
 def completed(*options: type) -> Callable[[Made], Made]:
@@ -122,10 +122,12 @@ def completed(*options: type) -> Callable[[Made], Made]:
             for name, annotation in one.__annotations__.items()
         ]
         names, known = {one.name for one in own}, [one.name for one in (*own, *more)]
+        elsewhere = () if options else ExperimentOptions.__annotations__
 
         @functools.wraps(made)
         def checked(*args: Any, **keywords: Any) -> Any:
-            _refuse_mistyped(keywords, names, known)
+            unknown = [name for name in keywords if name not in known]
+            _refuse_mistyped(unknown, names, known, elsewhere)
             return made(*args, **keywords)
 
         checked.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportAttributeAccessIssue]
@@ -134,14 +136,21 @@ def completed(*options: type) -> Callable[[Made], Made]:
     return decorator
 
 
-def _refuse_mistyped(given: Iterable[str], own: Collection[str], known: Sequence[str]) -> None:
-    """Raise `TypeError` for a keyword that probably means one of a function's `own`; the options are checked later."""
-    from .config import did_you_mean, nearest
+def _refuse_mistyped(
+    unknown: Iterable[str], own: Collection[str], known: Sequence[str], elsewhere: Collection[str]
+) -> None:
+    """Raise `TypeError` for a keyword that probably means one of a function's `own`; the options are checked later.
 
-    for name in given:
-        if name not in known and (other := _OTHER_NAMES.get(name)) in known:
+    `elsewhere` are those that only `Experiment` has.
+    """
+    from .config import OTHER_NAMES, did_you_mean, nearest
+
+    for name in unknown:
+        if (other := (OTHER_NAMES | ARGUMENTS).get(name)) in known:
             raise TypeError(f"there is no argument {name}: write {other}")
-        if name not in known and nearest(name, known) in own:
+        if name in elsewhere:
+            raise TypeError(f"there is no argument {name} here: Experiment has it")
+        if nearest(name, known) in own:
             raise TypeError(f"there is no argument {name}: {did_you_mean(name, known)}")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Unpack
 
-from .keywords import Algorithm, Direction, SearchOptions, completed, objectives_of
+from .keywords import ARGUMENTS, Algorithm, Direction, SearchOptions, completed, objectives_of
 from .plots import Plots
 from .progress import shown_progress
 from .results import ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
@@ -25,8 +25,7 @@ __all__ = ["Search", "SearchTrial", "maximize", "minimize"]
 
 TrialFunction = Callable[[dict[str, Any]], Any]
 Errors = type[Exception] | tuple[type[Exception], ...]
-# The fields of a config that are arguments of another name.
-_ARGUMENTS = {"max_trial_number": "n_trials", "experiment_name": "name"}
+_NEEDS_SPACE = "a new search needs a space, such as {'x': pitchpipe.uniform(0, 1)}"
 _UNFINISHED = ("RUNNING", "NO_MORE_TRIAL", "TUNER_NO_MORE_TRIAL")
 
 
@@ -126,6 +125,7 @@ class Search(Plots):
         name: str | None = None,
     ) -> None:
         from .manager import SearchSession
+        from .store import ExperimentFolder, FolderError
 
         given = {
             "objectives": objectives_of(direction, metric, objectives),
@@ -141,10 +141,12 @@ class Search(Plots):
             "max_trial_number": n_trials,
         }
         if space is None and folder is None:
-            raise TypeError("a new search needs a space, such as {'x': pitchpipe.uniform(0, 1)}")
+            raise TypeError(_NEEDS_SPACE)
         config = _config(space, {key: value for key, value in given.items() if value is not None})
         self._scratch = _Scratch() if folder is None else None
         path = self._scratch.path / "search" if self._scratch is not None else Path(folder or "")
+        if space is None and not ExperimentFolder(path.expanduser()).database.exists():
+            raise FolderError(f"there is no search in {path.absolute()}: {_NEEDS_SPACE}")
         self._session = SearchSession(path, config)
         self._closing = weakref.finalize(self, self._session.close)
         self._session.running()  # raises what cannot be continued
@@ -270,26 +272,29 @@ def maximize(
 
 def _config(space: Mapping[str, Any] | None, fields: dict[str, Any]) -> Any:
     """Return the config of a search, None without a space: the folder has it."""
-    from .config import ConfigError, ExperimentConfig
+    from .config import ConfigError, ExperimentConfig, check_samples
 
     if space is None:
         if fields:
-            given = ", ".join(_ARGUMENTS.get(name, name) for name in fields)
+            given = ", ".join(ARGUMENTS.get(name, name) for name in fields)
             raise TypeError(
                 f"without the space, the search in a folder takes no {given}: give the space, too"
             )
         return None
     data = {"search_space": dict(space), "training_service": {"platform": "local"}, **fields}
     try:
-        return ExperimentConfig.from_dict(data, needs_command=False)
+        config = ExperimentConfig.from_dict(data, needs_command=False)
     except ConfigError as error:
         raise ConfigError([_renamed(problem) for problem in error.problems]) from None
+    if problems := check_samples(config):
+        raise ConfigError(problems)
+    return config
 
 
 def _renamed(problem: Any) -> Any:
     """Return a problem of a field with the name of the argument."""
     first, *rest = problem.path or ("",)
-    return replace(problem, path=(_ARGUMENTS.get(first, first), *rest)) if first else problem
+    return replace(problem, path=(ARGUMENTS.get(first, first), *rest)) if first else problem
 
 
 def _key(trial: SearchTrial | str) -> tuple[str, int | None]:

@@ -56,7 +56,8 @@ def names_of(report: dict[Any, Any]) -> str:
 def _names_in(value: dict[Any, Any], key: str) -> str:
     if not value:
         return ""
-    return f": it has {names_of(value)}; report {key!r}, or name one of these in `objectives`"
+    named = f"metric={next(iter(value))!r} in Python, objectives in experiment.yml"
+    return f": it has {names_of(value)}; report {key!r}, or name the objective: {named}"
 
 
 def _number(value: Any, where: str) -> float:

@@ -73,10 +73,10 @@ def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict
 
 
 def _missing(result: Any, names: Sequence[str]) -> list[str]:
-    """Return the metrics that a result lacks; a bare number is enough for one."""
-    if isinstance(result, dict):
-        return [name for name in names if name not in result]
-    return list(names) if len(names) > 1 else []
+    """Return which of several metrics a result lacks; `metric_value` judges the result of one."""
+    if len(names) == 1:
+        return []
+    return [name for name in names if not isinstance(result, dict) or name not in result]
 
 
 def _bad_report(message: str) -> Verdict:

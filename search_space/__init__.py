@@ -22,7 +22,7 @@ from .sampling import (
     randint,
     uniform,
 )
-from .space import SearchSpace, check
+from .space import SearchSpace, check, impossible
 from .units import UnitMap, unit_map
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "choice",
     "format_path",
     "identity",
+    "impossible",
     "lognormal",
     "lograndint",
     "loguniform",

@@ -69,13 +69,15 @@ def nearest(word: object, words: Iterable[str]) -> str:
 def spec_hint(spec: object) -> str:
     """Return what to write in place of a parameter that is no object.
 
-    >>> spec_hint([0.1, 0.01])
-    'for a range write {"_type": "uniform", "_value": [0.01, 0.1]}, for two options "choice"'
+    >>> spec_hint(["relu", "tanh"])
+    'for one of these options write {"_type": "choice", "_value": [...]}, in Python pitchpipe.choice([...])'
     """
     if isinstance(spec, list | tuple):
         if len(spec) == 2 and all(type(end) in (int, float) and abs(end) < _HUGE for end in spec):
-            return f'for a range write {{"_type": "uniform", "_value": {sorted(spec)}}}, for two options "choice"'
-        return 'for one of these options write {"_type": "choice", "_value": [...]}'
+            low, high = sorted(spec)
+            spelled = f'{{"_type": "uniform", "_value": [{low}, {high}]}}, in Python pitchpipe.uniform({low}, {high})'
+            return f'for a range write {spelled}; for two options "choice"'
+        return 'for one of these options write {"_type": "choice", "_value": [...]}, in Python pitchpipe.choice([...])'
     if spec is None:
         return 'for a constant write {"_type": "choice", "_value": [null]}'
     return ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MAX_REJECTIONS", "SearchSpace", "check"]
+__all__ = ["MAX_REJECTIONS", "SearchSpace", "check", "impossible"]
 
 MAX_REJECTIONS = 10_000  # draws that may violate the constraints before sample() gives up
 _PROBES = 16
@@ -32,6 +32,17 @@ def check(space: Any, constraints: Any = ()) -> list[Problem]:
     lr._value[1]: '1e-5' is a string, not a number (YAML reads it as text: write 1.0e-5)
     """
     return _examine(space, constraints)[3]
+
+
+def impossible(space: Any, constraints: Any) -> list[Problem]:
+    """Return the constraints of a valid search space that no sample keeps."""
+    import numpy as np
+
+    try:
+        SearchSpace.parse(space, constraints).sample(np.random.default_rng(0))
+    except SearchSpaceError as error:
+        return list(error.problems)
+    return []
 
 
 _Parts = tuple[tuple[Parameter, ...], tuple[Node, ...], tuple[Constraint, ...], list[Problem]]
@@ -125,23 +136,32 @@ class SearchSpace:
         dimension = len(self.parameters)
         if not self._conditions:
             return build(self._nodes, rng.random(dimension).tolist())
-        rejections = [0] * len(self._conditions)
+        rejected = []
         for _ in range(MAX_REJECTIONS):
             point = build(self._nodes, rng.random(dimension).tolist())
-            violated = self._first_violated(point)
-            if violated is None:
+            if all(condition.met(point) for condition in self._conditions):
                 return point
-            rejections[violated] += 1
-        worst = rejections.index(max(rejections))
+            rejected.append(point)
+        raise SearchSpaceError([self._why_rejected(rejected)])
+
+    def _why_rejected(self, points: list[dict[str, Any]]) -> Problem:
+        """Return the constraint that none of the points meets, or several that none meets together."""
+        met = [{i for i, point in enumerate(points) if each.met(point)} for each in self._conditions]
+        together = list(range(len(met)))
+        for i in range(len(met)):
+            others = [j for j in together if j != i]
+            if others and not set.intersection(*(met[j] for j in others)):
+                together = others
+        *others, last = together
         message = f"{MAX_REJECTIONS} samples in a row violate the constraints, most of them this one"
         hint = "loosen it, or narrow the bounds instead"
-        raise SearchSpaceError([Problem(("constraints", worst), message, hint)])
-
-    def _first_violated(self, point: dict[str, Any]) -> int | None:
-        for i, condition in enumerate(self._conditions):
-            if not condition.met(point):
-                return i
-        return None
+        if others:
+            named = " or ".join(self._conditions[i].text for i in others)
+            message = f"{MAX_REJECTIONS} samples in a row violate this or {named}"
+            hint = (
+                "they contradict each other or leave almost nothing: loosen one, or narrow the bounds instead"
+            )
+        return Problem(("constraints", last), message, hint)
 
     def encode(self, parameters: dict[str, Any]) -> NDArray[np.float64]:
         """Return the vector of a point, shape (d,): units in [0, 1], NaN where inactive.

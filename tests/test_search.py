@@ -605,6 +605,10 @@ def test_command_line_shows_a_search_and_does_not_run_it(tmp_path: Path) -> None
         (lambda: maximize(len, SPACE, 5, timout=5), "timout: did you mean timeout?"),
         (lambda: minimize(len, SPACE, 5, tunner="TPE"), "tunner: did you mean tuner?"),
         (lambda: Search(SPACE, objektives=[]), "objektives: did you mean objectives?"),
+        (lambda: Search(SPACE, experiment_name="x"), "experiment_name: write name"),
+        (lambda: Search(SPACE, warm_start=["a.csv"]), "warm_start here: Experiment has it"),
+        (lambda: minimize(len, SPACE, 5, warm_start=["a.csv"]), "warm_start here: Experiment has it"),
+        (lambda: pitchpipe.Experiment(len, SPACE, max_trials=5), "max_trials: write max_trial_number"),
         (
             lambda: pitchpipe.Experiment(len, SPACE, direciton="minimize"),
             "direciton: did you mean direction?",
@@ -626,3 +630,30 @@ def test_mistyped_field_of_an_experiment_is_answered_with_the_one_that_is_meant(
 def test_argument_that_is_like_nothing_is_refused_as_python_does() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'zzzzzz'"):
         Search(SPACE, zzzzzz=1)
+
+
+def test_constraints_that_contradict_each_other_are_refused_before_a_search_begins(tmp_path: Path) -> None:
+    contrary = ["x > 0.5", "x < 0.2"]
+    with pytest.raises(
+        ConfigError, match=r"^constraints\[1\]: 10000 samples in a row violate this or x > 0.5"
+    ):
+        Search(SPACE, folder=tmp_path / "one", constraints=contrary)
+    assert not (tmp_path / "one").exists()
+    Search(SPACE, tuner="GridSearch", constraints=contrary).close()  # it draws no samples
+
+
+def test_result_without_the_objective_is_answered_with_how_to_name_it() -> None:
+    with pytest.raises(
+        ValueError, match=r"it has 'accuracy'; .* name the objective: metric='accuracy' in Python"
+    ):
+        minimize(lambda parameters: {"accuracy": 1}, SPACE, 1)
+
+
+def test_folder_without_a_search_needs_a_space(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match=r"^there is no search in .*/nothing: a new search needs a space"):
+        Search(folder=tmp_path / "nothing")
+
+
+def test_range_without_a_type_is_answered_with_the_function_that_makes_it() -> None:
+    with pytest.raises(ConfigError, match=r"in Python pitchpipe.uniform\(0, 1\)"):
+        Search({"x": (0, 1)})

@@ -193,6 +193,11 @@ def test_bad_stop_rule_is_a_problem_with_a_place(rule: Any, problem: str) -> Non
     assert problem in found
 
 
+def test_default_of_the_stop_rule_that_is_too_high_is_said_to_be_one() -> None:
+    (found,) = problems_of({**SMALLEST, "max_trial_number": 6, "stop_when": {"expected_gain_below": "noise"}})
+    assert found.startswith("stop_when.min_trials: is 20 by default, more than max_trial_number (6): ")
+
+
 def test_stop_rule_needs_one_objective() -> None:
     objectives = [{"name": "a", "direction": "minimize"}, {"name": "b", "direction": "maximize"}]
     rule = {"expected_gain_below": "noise"}

@@ -58,12 +58,21 @@ def test_two_spellings_inside_a_section_are_a_problem() -> None:
         ("maxExecDuration", "NNI v1's name of maxExperimentDuration"),
         ("max_exec_duration", "NNI v1's name of max_experiment_duration"),
         ("authorName", "of NNI v1: remove it"),
+        ("max_trails", "did you mean max_trial_number?"),
+        ("maxTrials", "did you mean maxTrialNumber?"),
+        ("n_jobs", "did you mean trial_concurrency?"),
         ("xyzzy", ""),
     ],
 )
 def test_unknown_field_has_a_hint(key: str, hint: str) -> None:
     (problem,) = problems_of({**SMALLEST, key: 1})
     assert problem == f"{key}: unknown field" + (f" ({hint})" if hint else "")
+
+
+def test_direction_at_the_root_belongs_in_objectives() -> None:
+    assert problems_of({**SMALLEST, "direction": "maximize"}) == [
+        "direction: unknown field (it belongs in objectives: [{name: default, direction: maximize}])"
+    ]
 
 
 def test_null_means_not_set_in_sections() -> None:

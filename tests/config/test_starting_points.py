@@ -137,6 +137,18 @@ def test_malformed_prior_is_named(priors: dict[str, Any], problem: str) -> None:
     assert problems_of(priors=priors) == [problem]
 
 
+def test_malformed_prior_hides_no_other_problem() -> None:
+    priors = {"lr": {"centre": 1, "confidence": "higher"}, "layer": "conf", "z": 1, "units": {}}
+    assert problems_of(priors=priors, keep_close=True) == [
+        'priors.lr.confidence: must be low, medium, high, or a number from 0 to 1, not "higher" (did you mean high?)',
+        "priors.units.centre: required field is missing",
+        "keep_close: needs `defaults`: the parameters to which the proposal is to be close",
+        "priors.lr.centre: 1 is outside [1e-05, 0.1]",
+        "priors.layer.centre: 'conf' is not one of 'conv', 'pool', did you mean 'conv'?",
+        "priors.z: there is no such parameter",
+    ]
+
+
 def test_tuner_that_does_not_use_priors_is_named() -> None:
     assert config(priors={"lr": 0.01}, tuner={"name": "Tpe"}).warnings == []
     warning = "priors have no effect: the tuner Random does not use them"

@@ -50,6 +50,7 @@ def test_key_names_the_objective():
         (numpy.array("x"), "which is not a number"),
         ({}, "reported a dict without 'default'"),
         ({"loss": 1}, "reported a dict without 'default': it has 'loss'; report 'default', or name"),
+        ({"loss": 1}, "or name the objective: metric='loss' in Python, objectives in experiment.yml"),
         ({"default": "high"}, "reported 'high' under 'default', which is not a number"),
         ({"default": {"default": 1}}, "under 'default', which is not a number"),
         (10**400, "too large for a float"),

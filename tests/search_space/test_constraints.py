@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pitchpipe.search_space import SearchSpace, SearchSpaceError, check
+from pitchpipe.search_space import SearchSpace, SearchSpaceError, check, impossible
 
 SPACE: dict[str, Any] = {
     "low": {"_type": "randint", "_value": [0, 10]},
@@ -135,6 +135,16 @@ def test_sampling_gives_up_and_names_the_constraint() -> None:
     (problem,) = error.value.problems
     assert problem.path == ("constraints", 1)
     assert "10000 samples in a row" in problem.message
+
+
+def test_constraints_that_contradict_each_other_are_named_together() -> None:
+    space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+    (problem,) = impossible(space, ["x > 0.5", "x < 0.9", "x < 0.2"])
+    assert str(problem) == (
+        "constraints[2]: 10000 samples in a row violate this or x > 0.5"
+        " (they contradict each other or leave almost nothing: loosen one, or narrow the bounds instead)"
+    )
+    assert impossible(space, ["x > 0.5", "x < 0.9"]) == []
 
 
 def test_a_pickled_space_keeps_its_constraints() -> None:

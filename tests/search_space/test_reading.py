@@ -138,13 +138,15 @@ def test_a_space_that_is_not_an_object_is_refused(space: Any) -> None:
         (
             [1, 2],
             "x: expected an object with _type and _value, not [1, 2] "
-            '(for a range write {"_type": "uniform", "_value": [1, 2]}, for two options "choice")',
+            '(for a range write {"_type": "uniform", "_value": [1, 2]}, in Python pitchpipe.uniform(1, 2);'
+            ' for two options "choice")',
         ),
         *(
             (
                 [1, end],
                 f"x: expected an object with _type and _value, not {show([1, end])} "
-                '(for one of these options write {"_type": "choice", "_value": [...]})',
+                '(for one of these options write {"_type": "choice", "_value": [...]},'
+                " in Python pitchpipe.choice([...]))",
             )
             for end in (math.inf, math.nan, 10**5_000)
         ),
@@ -233,7 +235,7 @@ def test_a_space_that_is_not_an_object_is_refused(space: Any) -> None:
         (
             spec("choice", {"_name": "a", "k": [3]}),
             "x._value[0].k: expected an object with _type and _value, not [3] "
-            '(for one of these options write {"_type": "choice", "_value": [...]})',
+            '(for one of these options write {"_type": "choice", "_value": [...]}, in Python pitchpipe.choice([...]))',
         ),
         (
             spec("choice", {"_name": "a", "k": spec("uniform", 3, 1)}),
