@@ -153,7 +153,7 @@ class SearchSpace:
             if others and not set.intersection(*(met[j] for j in others)):
                 together = others
         *others, last = together
-        message = f"{MAX_REJECTIONS} samples in a row violate the constraints, most of them this one"
+        message = f"{MAX_REJECTIONS} samples in a row violate this"
         hint = "loosen it, or narrow the bounds instead"
         if others:
             named = " or ".join(self._conditions[i].text for i in others)
