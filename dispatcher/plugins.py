@@ -199,15 +199,18 @@ def _from_folder(role: str, name: str, folder: Path) -> ModuleType | None:
 
 
 def _from_file(role: str, name: str, file: Path) -> ModuleType:
-    """Return the module in a file, under a name of its own if another module has the plain one."""
-    other_name = f"{role}_plugin_{name.replace('.', '_')}"
-    for taken in (name, other_name):
+    """Return the module in a file, under a name of its own if another module has the plain one.
+
+    A tuner and an assessor in one file share it.
+    """
+    other_names = {one: f"{one}_plugin_{name.replace('.', '_')}" for one in _REGISTRIES}
+    for taken in (name, *other_names.values()):
         module = sys.modules.get(taken)
         if module is not None and Path(getattr(module, "__file__", None) or "") == file:
             return module
     if "." in name and not _is_taken(name.partition(".")[0]):
         return importlib.import_module(name)  # in a package: relative imports need its parents
-    return _execute(name if "." not in name and not _is_taken(name) else other_name, file)
+    return _execute(name if "." not in name and not _is_taken(name) else other_names[role], file)
 
 
 def _is_taken(name: str) -> bool:

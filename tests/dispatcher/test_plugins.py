@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -126,7 +127,11 @@ def test_tuner_and_assessor_with_the_same_file_name_do_not_clash(plugin_file):
     assert hasattr(assessor, "assess_trial")
 
 
-def test_tuner_and_assessor_in_one_file_share_its_module(plugin_file):
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_tuner_and_assessor_in_one_file_share_its_module(plugin_file, is_taken, monkeypatch):
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    if is_taken:  # by the plug-ins of another search in this process
+        monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
     both = TUNER + "class Judge:\n    def assess_trial(self, trial, history): return True\n"
     config = plugin_file("mine.Mine", both)
     tuner = load_plugin("tuner", config, {})
