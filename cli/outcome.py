@@ -211,7 +211,7 @@ def _why_none(summary: Summary) -> str:
         return closest_text(summary["closest"], summary["status"])
     if summary["counts"].get("EARLY_STOPPED") == summary["trials"] > 0:
         return f"all {summary['trials']} trials were stopped early: use a milder assessor, or more trials"
-    if summary["counts"].get("SUCCEEDED"):  # of several objectives, asked for the knee
+    if len(summary["objectives"]) > 1 and summary["counts"].get("SUCCEEDED"):
         return "the front has no knee"
     return "no trial has succeeded" if summary["trials"] else "there are no trials"
 

@@ -58,14 +58,16 @@ class RunPages:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if not (self._address or self._problem):
+        if not (self._address or self._problem or any(error)):
             then = f"`pitchpipe ui {self._folder.experiment_id}` shows them"
             click.echo(f"the experiment ended before its web pages were ready: {then}", err=True)
         if self._server is not None:
             self._server.stop()
 
     def stay(self, interrupts: Interrupts) -> None:
-        """Keep the pages until Ctrl-C, also where the run ended before they were ready; return if there are none."""
+        """Wait until there are pages, and keep them until Ctrl-C; return without pages, or after an earlier Ctrl-C."""
+        if interrupts.count:
+            return
         self._speaker.join()
         if not self._address:
             click.echo(self._problem, err=True)

@@ -17,7 +17,7 @@ __all__ = ["Step", "configuration_text", "steps_of"]
 
 # Where a file names another folder than its own.
 _CODE_DIRECTORY = re.compile(
-    r"""code_?dir(?:ectory)?["']?\s*:\s*(?!["']?\./?["']?\s*(?:[,}#]|$))\S""", re.I | re.M
+    r"""(?:trial_?code_?directory|codeDir)["']?\s*:\s*(?!["']?\./?["']?\s*(?:[,}#]|$))\S""", re.I | re.M
 )
 
 

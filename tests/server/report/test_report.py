@@ -157,6 +157,11 @@ def test_report_tells_the_experiment(finished: MadeExperiment) -> None:
         ("trial_code_directory: .   # here", "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
         ("trial: {codeDir: ., gpuNum: 0}", "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
         ('{"trialCodeDirectory": "./"}', "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
+        (
+            "tuner: {class_name: a.B, code_directory: own}",
+            "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml",
+        ),
+        ("trial: {codeDir: src}", "pitchpipe run {file} --set trial_code_directory={code}"),
         ("trial_code_directory: src", "pitchpipe run {file} --set trial_code_directory={code}"),
         ("trial_code_directory: ../e", "pitchpipe run {file} --set trial_code_directory={code}"),
     ],

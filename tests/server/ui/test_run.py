@@ -58,19 +58,20 @@ class SlowServer:
     """A server that is ready when `ready` is set."""
 
     is_running = True
+    ready = threading.Event()
 
     def __init__(self, *arguments: object) -> None:
-        self.ready = threading.Event()
+        self.ready.clear()
 
     def start(self) -> None:
-        threading.Timer(0.2, self.ready.set).start()
+        pass
 
     def url(self) -> str:
         assert self.ready.wait(30)
         return "http://127.0.0.1:1"
 
     def stop(self) -> None:
-        pass
+        self.ready.set()
 
 
 class ImmediateCtrlC:
@@ -89,9 +90,16 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunPages:
 
 
 def test_a_run_that_ends_early_waits_for_pages_that_stay(
-    pages: RunPages, capfd: pytest.CaptureFixture[str]
+    pages: RunPages, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ctrl_c: Any = ImmediateCtrlC()
+    join = pages._speaker.join
+
+    def joined() -> None:
+        SlowServer.ready.set()
+        join()
+
+    monkeypatch.setattr(pages._speaker, "join", joined)
     with pages:
         pages.stay(ctrl_c)
     assert capfd.readouterr().err == "the pages stay until Ctrl-C: http://127.0.0.1:1/ui/e\n"
@@ -104,3 +112,14 @@ def test_a_run_that_ends_before_its_pages_says_how_to_see_them(
         pass
     words = "the experiment ended before its web pages were ready: `pitchpipe ui e` shows them"
     assert capfd.readouterr().err == words + "\n"
+
+
+def test_pages_of_a_run_that_was_interrupted_are_not_waited_for(
+    pages: RunPages, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ctrl_c: Any = ImmediateCtrlC()
+    ctrl_c.count = 1
+    with pytest.raises(RuntimeError, match="it was deleted"), pages:
+        pages.stay(ctrl_c)  # it would wait for ever
+        raise RuntimeError("it was deleted")
+    assert capfd.readouterr().err == ""
