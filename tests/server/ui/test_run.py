@@ -119,7 +119,12 @@ def test_pages_of_a_run_that_was_interrupted_are_not_waited_for(
 ) -> None:
     ctrl_c: Any = ImmediateCtrlC()
     ctrl_c.count = 1
-    with pytest.raises(RuntimeError, match="it was deleted"), pages:
-        pages.stay(ctrl_c)  # it would wait for ever
-        raise RuntimeError("it was deleted")
+
+    def run() -> None:
+        with pages:
+            pages.stay(ctrl_c)  # the pages are not ready before the end
+            raise RuntimeError("it was deleted")
+
+    with pytest.raises(RuntimeError, match="it was deleted"):
+        run()
     assert capfd.readouterr().err == ""
