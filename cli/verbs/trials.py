@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -39,11 +40,20 @@ _STATUSES = (
     "SYS_CANCELED",
 )
 _ORDERS = ("number", "best", "highest", "lowest", "longest", "latest")
+_OBJECTIVE = re.compile(r"-?value\.(.+)")
 _END_WORDS = {
     "raced": "clearly worse than the best: it got no further repeats",
     "stopped": "a repeat was stopped early",
     "failed": "no repeat succeeded",
 }
+
+
+class _Order(click.Choice[str]):
+    """An order, or an objective as in conditions: `value.ms` has the lowest first, `-value.ms` the highest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the order."""
+        return value if _OBJECTIVE.fullmatch(value) else super().convert(value, param, ctx)
 
 
 @verb(
@@ -52,12 +62,13 @@ _END_WORDS = {
     "pitchpipe trials k3x9a2bq --sort best --limit 10 --status SUCCEEDED",
     "pitchpipe trials --where \"parameters.lr < 0.1 and status == 'FAILED'\" --json",
     "pitchpipe trials --families --sort best",
+    "pitchpipe trials --sort value.latency_ms",
 )
 @experiment_options
 @click.option(
-    "--sort", type=click.Choice(_ORDERS), default="number", show_default=True,
+    "--sort", type=_Order(_ORDERS), default="number", show_default=True,
     help="Sort by number, result (best, the front of several objectives, highest or lowest first), duration (longest"
-    " first) or end (latest first).",
+    " first) or end (latest first); by an objective with value.NAME (lowest first) or -value.NAME (highest first).",
 )  # fmt: skip
 @click.option(
     "--limit",
@@ -98,6 +109,7 @@ def trials(
         raise Failure("--families lists configurations: give it without --where and --json")
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
         names, objective = view.metric_names(), view.objectives()[0]
+        _check_order(sort, names)
         if families:
             found = _families(view, sort, statuses, objective)
             shown, total, everything = _portion(found, sort, limit), len(found), len(view.families())
@@ -154,10 +166,9 @@ def _families(
     field, descending = _order(sort, objective)
     if field == "best":
         return _best_first(view, found, objective, statuses)
+    head, _, name = field.partition(".")
     chosen = [one for one in found if not statuses or one["status"] in statuses]
-    values = [
-        one["values"].get(objective["name"]) if field.startswith("value.") else one[field] for one in chosen
-    ]
+    values = [one["values"].get(name) if head == "value" else one[field] for one in chosen]
     known = [(value, one) for value, one in zip(values, chosen, strict=True) if value is not None]
     ordered = sorted(known, key=lambda pair: pair[0], reverse=descending and sort != "number")
     return [one for _, one in ordered] + [
@@ -192,8 +203,17 @@ def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: dict[str
     return TrialQuery(statuses=statuses, sort=field, descending=descending, limit=limit or None)
 
 
+def _check_order(sort: str, names: list[str]) -> None:
+    """Raise `Failure` for an order by an objective that the experiment does not have."""
+    if (found := _OBJECTIVE.fullmatch(sort)) and found[1] not in names:
+        known = " or ".join(f"value.{name}" for name in names)
+        raise Failure(f"--sort: there is no objective '{found[1]}': write {known}")
+
+
 def _order(sort: str, objective: dict[str, str]) -> tuple[str, bool]:
     """Return the field to sort by, and whether the largest comes first."""
+    if _OBJECTIVE.fullmatch(sort):
+        return sort.removeprefix("-"), sort.startswith("-")
     result = f"value.{objective['name']}"
     return {
         "number": ("sequence_id", True),

@@ -482,6 +482,16 @@ def test_best_trials_of_several_objectives_are_the_front_and_have_named_columns(
     assert lines[3].split()[5:7] == ["10", "s"]  # how long the one that is not on the front took
     assert lines[0].split()[3:5] == ["1", "0.5"]
 
+    def numbers(order: str) -> list[str]:
+        return [line.split()[0] for line in call("trials", "e", "--sort", order).out.splitlines()[1:]]
+
+    assert numbers("value.f1") == ["2", "1", "3", "0"]
+    assert numbers("-value.loss") == ["0", "3", "2", "1"]
+    wrong = call("trials", "e", "--sort", "value.ms")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "--sort: there is no objective 'ms': write value.loss or value.f1" in wrong.err
+    assert "'value' is not one of" in call("trials", "e", "--sort", "value").err
+
 
 def test_best_families_of_several_objectives_are_the_front(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]

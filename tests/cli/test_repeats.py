@@ -44,6 +44,9 @@ def test_trials_are_shown_with_their_family_or_as_families(repeating: None, call
     assert "mean of 2 of 3 repeats" in lines[1]
     assert "0.65 ± 0.64" in lines[1]
     assert "clearly worse than the best: it got no further repeats" in lines[2]
+    for order, numbers in (("value.default", ["0", "2"]), ("-value.default", ["2", "0"])):
+        lines = call("trials", "e", "--families", "--sort", order).out.splitlines()
+        assert [line.split()[0] for line in lines[1:]] == numbers
     lines = call("trials", "e", "--families", "--limit", "1").out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["2"]
 
