@@ -59,7 +59,7 @@ def import_verb(
     results = list(_results(path))
     folder = chosen_experiment(experiment, experiment_id, directory)
     count = import_results(folder, results)
-    line = f"imported {count} results into experiment {folder.experiment_id}"
+    line = f"imported {count} result{'s' * (count != 1)} into experiment {folder.experiment_id}"
     say(as_json, {"id": folder.experiment_id, "imported": count}, line)
 
 
@@ -71,6 +71,10 @@ def _import_experiment(
 
     if path is None:
         raise Failure("what should be imported? --file FILE, or the folder of an experiment of NNI")
+    if Path(path).is_file():
+        raise Failure(
+            f"{path} is a file: results are imported with --file, experiments of NNI by their folder"
+        )
     folder = import_nni_experiment(Path(path).expanduser(), experiments_directory(directory), experiment_id)
     with ExperimentView(folder) as view:
         trials = view.summary()["trials"]

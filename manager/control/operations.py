@@ -198,7 +198,9 @@ def checked_import(data: Any, names: Sequence[str] = ("default",)) -> list[dict[
     for number, row in enumerate(data):
         is_row = isinstance(row, dict) and set(row) == {"parameter", "value"}
         if not is_row or not isinstance(row["parameter"], dict):
-            raise ControlError(f'result {number} is not {{"parameter": {{...}}, "value": NUMBER}}', "invalid")
+            raise ControlError(
+                f'results[{number}] is not {{"parameter": {{...}}, "value": NUMBER}}', "invalid"
+            )
         value = row["value"]
         metrics = value if isinstance(value, dict) else dict.fromkeys(names[:1], value)
         if not all(_is_finite(metrics.get(name)) for name in names):
@@ -206,7 +208,7 @@ def checked_import(data: Any, names: Sequence[str] = ("default",)) -> list[dict[
                 wanted = f'neither a finite number nor an object with one as "{names[0]}"'
             else:
                 wanted = f"not an object with a finite number for each of {', '.join(names)}"
-            raise ControlError(f"the value of result {number} is {wanted}", "invalid")
+            raise ControlError(f"the value of results[{number}] is {wanted}", "invalid")
     return data
 
 

@@ -160,7 +160,7 @@ def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for number, row in enumerate(rows):
         length = len(dumps(row))
         if length > _MOST_CHARACTERS:
-            raise ControlError(f"result {number} is longer than {_MOST_CHARACTERS} characters", "invalid")
+            raise ControlError(f"results[{number}] is longer than {_MOST_CHARACTERS} characters", "invalid")
         if portion and size + length > _MOST_CHARACTERS:
             yield portion
             portion, size = [], 0

@@ -89,7 +89,7 @@ def test_bad_changes_are_refused_and_change_nothing(
     )
     refused = call("import", "held", "--file", tmp_path / "results.json")
     assert refused.code == 1
-    assert "result 1" in refused.err
+    assert "results[1] is not {" in refused.err
     assert held.rows("SELECT count(*) FROM commands WHERE code IN ('FD', 'SS')") == [(0,)]
     assert call("trial", "add", "held", "--parameters", "[1]").code == 2
     assert call("trial", "add", "held").code == 2
@@ -126,7 +126,7 @@ def test_import_tells_the_tuner_what_an_export_holds(
     ]
     (tmp_path / "trials.json").write_text(json.dumps({"experiment": {}, "trials": trials}))
     called = call("import", "held", "--file", tmp_path / "trials.json")
-    assert (called.code, called.out) == (0, "imported 1 results into experiment held\n")
+    assert (called.code, called.out) == (0, "imported 1 result into experiment held\n")
     of_nni = [{"parameter": {"x": 0.75}, "value": '{"default": 3.0}', "trialJobId": "AbCdE"}]
     (tmp_path / "of_nni.json").write_text(json.dumps(of_nni))
     assert call("import", "held", "--file", tmp_path / "of_nni.json").code == 0
@@ -149,6 +149,9 @@ def test_what_only_a_running_experiment_takes_is_refused_by_name(
     assert "experiment over does not run" in called.err
     (tmp_path / "torn.json").write_text("[{")
     assert "is not JSON" in call("import", "over", "--file", tmp_path / "torn.json").err
+    without_option = call("import", tmp_path / "results.json")
+    assert (without_option.code, without_option.out) == (2, "")
+    assert "results.json is a file: results are imported with --file" in without_option.err
 
 
 @pytest.mark.parametrize(
