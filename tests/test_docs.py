@@ -255,6 +255,7 @@ def test_script_of_the_readme_runs_alone(tmp_path: Path) -> None:
     assert "Final result: 0.01" in done.stdout
 
 
+@pytest.mark.timeout(300)  # only bounds a hang: it trains some ten models
 def test_tutorial_leads_to_a_tuned_model(tmp_path: Path) -> None:
     page = "docs/tutorial.md"
     (tmp_path := tmp_path / "digits").mkdir()  # the experiment is named after the folder
