@@ -160,6 +160,7 @@ class Experiment:
         """Show the pages of an experiment, until Ctrl-C or, with `non_blocking`, until the script ends."""
         experiment, given = _or_named(self)
         words = [*_COMMAND, "ui", str(experiment._path()), "--port", str(port), "--no-browser"]
+        experiment._end_view()
         experiment._viewer = subprocess.Popen(words)
         if non_blocking:
             atexit.register(experiment._end_view)

@@ -202,7 +202,8 @@ print(json.dumps({
     "profile": [profile["id"] == experiment.id, profile["params"]["maxTrialNumber"], profile["nextSequenceId"]],
     "metadata": experiment.get_experiment_metadata(experiment.id)["status"],
     "all": len(experiment.get_all_experiments_metadata()),
-    "viewed": [experiment.view(0, non_blocking=True), experiment.get_status(), experiment.stop()],
+    "viewed": [experiment.view(0, non_blocking=True) for _ in range(2)],  # the first pages end
+    "stopped": [experiment.get_status(), experiment.stop()],
     "after": experiment.get_status(),
 }))
 """,
@@ -220,7 +221,7 @@ print(json.dumps({
     assert found["statistics"] == [{"trialJobStatus": "SUCCEEDED", "trialJobNumber": 4}]
     assert found["profile"] == [True, 4, 4]
     assert found["one"]
-    assert (found["viewed"], found["after"]) == ([None, "VIEWED", None], "DONE")
+    assert (found["viewed"], found["stopped"], found["after"]) == ([None, None], ["VIEWED", None], "DONE")
 
 
 @pytest.mark.slow
