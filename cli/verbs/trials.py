@@ -62,7 +62,7 @@ class _Order(click.Choice[str]):
     "pitchpipe trials k3x9a2bq --sort best --limit 10 --status SUCCEEDED",
     "pitchpipe trials --where \"parameters.lr < 0.1 and status == 'FAILED'\" --json",
     "pitchpipe trials --families --sort best",
-    "pitchpipe trials --sort value.latency_ms",
+    "pitchpipe trials --sort value.default",
 )
 @experiment_options
 @click.option(
