@@ -52,7 +52,7 @@ def warnings(config: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each thing that the tuner ignores: objectives, limits, the rule to stop.
 
     >>> warnings({"tuner": {"name": "Random"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
-    ['the tuner optimises default alone, without its limit; Auto, TPE and NSGA use both']
+    ['the tuner optimises default alone, without its limit (unlike Auto, TPE and NSGA)']
     """
     section = config.get("advisor") or config.get("tuner") or {}
     try:
@@ -61,23 +61,19 @@ def warnings(config: Mapping[str, Any]) -> list[str]:
         return []
     unused = config.get("stopWhen") is not None and issubclass(cls, MsgDispatcherBase)
     ignored = [f"stop_when has no effect: {cls.__name__} is an advisor"] if unused else []
-    remedy = (
-        "Auto, TPE and NSGA use {}" if section.get("name") else f"{cls.__name__} has no update_objectives"
-    )
-    return [*_alone(cls, objectives_of(config.get("objectives") or ()), remedy), *ignored]
+    why = "unlike Auto, TPE and NSGA" if section.get("name") else f"{cls.__name__} has no update_objectives"
+    return [*_alone(cls, objectives_of(config.get("objectives") or ()), why), *ignored]
 
 
-def _alone(cls: type, objectives: Sequence[Objective], remedy: str) -> list[str]:
+def _alone(cls: type, objectives: Sequence[Objective], why: str) -> list[str]:
     """Return a warning about a tuner that leaves out some of the objectives or limits."""
     if len(objectives) < 2 and not any(one.is_limited for one in objectives):
         return []
     if hasattr(cls, "update_objectives"):
         return []
-    without, used = (
-        ("its limit", "both") if len(objectives) == 1 else ("the other objectives and limits", "all")
-    )
+    without = "its limit" if len(objectives) == 1 else "the other objectives and limits"
     main = main_objective(objectives).name
-    return [f"the tuner optimises {main} alone, without {without}; {remedy.format(used)}"]
+    return [f"the tuner optimises {main} alone, without {without} ({why})"]
 
 
 def _direction(role: str, config: Mapping[str, Any]) -> str | None:

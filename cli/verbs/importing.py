@@ -71,11 +71,12 @@ def _import_experiment(
 
     if path is None:
         raise Failure("what should be imported? --file FILE, or the folder of an experiment of NNI")
-    if Path(path).is_file():
+    source = Path(path).expanduser()
+    if source.is_file():
         raise Failure(
             f"{path} is a file: results are imported with --file, experiments of NNI by their folder"
         )
-    folder = import_nni_experiment(Path(path).expanduser(), experiments_directory(directory), experiment_id)
+    folder = import_nni_experiment(source, experiments_directory(directory), experiment_id)
     with ExperimentView(folder) as view:
         trials = view.summary()["trials"]
     lines = (

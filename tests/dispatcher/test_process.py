@@ -335,14 +335,14 @@ def test_check_of_a_good_configuration_has_no_problems():
             "Random",
             [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}],
             [
-                "the tuner optimises f1 alone, without the other objectives and limits;"
-                " Auto, TPE and NSGA use all"
+                "the tuner optimises f1 alone, without the other objectives and limits"
+                " (unlike Auto, TPE and NSGA)"
             ],
         ),
         (
             "Random",
             [{"direction": "minimize", "constraint": ">= 1"}],
-            ["the tuner optimises default alone, without its limit; Auto, TPE and NSGA use both"],
+            ["the tuner optimises default alone, without its limit (unlike Auto, TPE and NSGA)"],
         ),
     ],
 )
