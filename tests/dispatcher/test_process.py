@@ -351,3 +351,16 @@ def test_check_warns_of_a_tuner_that_knows_one_objective_only(tuner, objectives,
     result = run("--check", "--exp_params", encode_exp_params(config))
     reply = loads(result.stdout)
     assert (reply["problems"], reply["warnings"]) == ([], warnings)
+
+
+def test_warning_about_a_tuner_of_ones_own_names_the_method_that_it_lacks(plugin_file):
+    tuner = plugin_file("plain.Plain", "class Plain:\n    def generate_parameters(self, number): return {}\n")
+    config = {
+        "tuner": tuner,
+        "objectives": [{"direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}],
+    }
+    reply = loads(run("--check", "--exp_params", encode_exp_params(config)).stdout)
+    assert reply["warnings"] == [
+        "the tuner optimises default alone, without the other objectives and limits"
+        " (Plain has no update_objectives)"
+    ]
