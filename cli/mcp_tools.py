@@ -123,7 +123,7 @@ class Tools:
         """List trials with their parameters and results.
 
         `where` has conditions such as parameters.lr < 0.1 and status == 'FAILED'; `sort` is number, best, highest,
-        lowest, longest or latest; `limit` 0 means all.
+        lowest, longest, latest or, by an objective, value.NAME (lowest first) or -value.NAME; `limit` 0 means all.
         """
         condition = [] if where is None else ["--where", where]
         return self._verb("trials", experiment, *condition, "--sort", sort, "--limit", limit)

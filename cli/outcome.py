@@ -43,6 +43,7 @@ __all__ = [
     "is_abandoned",
     "none_succeeded",
     "outcome_lines",
+    "printed",
     "summary_object",
 ]
 
@@ -244,12 +245,10 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if retries := view.retries():
         yield _run_again(retries, is_search=summary["is_search"])
     groups = view.failures()
-    prints = "trialCommand" in view.config()
     for group in groups[:_MAX_KINDS]:
         failure = FailedTrial.of(group)
-        # The log holds only what the process of a command wrote; all other errors are in the database.
-        verb = "trial log" if failure.has_output and prints else "trial show"
-        example = command_for(view.folder, verb, str(failure.sequence_id))
+        prints = failure.has_output and printed(view, failure.sequence_id)
+        example = command_for(view.folder, "trial log" if prints else "trial show", str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
         yield f"{group.trials_text} failed{facts}{_such_as(group, failure)}: {failure} ({example})"
         if "\n".join(failure.lines) not in summary["error"]:  # which the experiment's own error may contain
@@ -262,6 +261,12 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         counted = "1 more trial" if more == 1 else f"{more} more trials"
         yield f"{counted} failed in {'another way' if kinds == 1 else f'{kinds} other ways'} ({example})"
     yield from view.failure_regions()
+
+
+def printed(view: ExperimentView, sequence_id: int) -> list[str]:
+    """Return which of its stdout and stderr a trial has written to; functions have neither."""
+    files = view.trial_logs(sequence_id)
+    return [file.name for file in files if file.name in ("stdout", "stderr") and file.size]
 
 
 def _such_as(group: FailureGroup, failure: FailedTrial) -> str:

@@ -7,11 +7,10 @@ from typing import Any
 
 from ..server import ending_of
 from ..store.reading import ExperimentView, Follow, number_text
-from .outcome import command_for
+from .outcome import command_for, printed
 
 __all__ = ["why_lines"]
 
-_PRINTED = ("stdout", "stderr")
 _LINES = 5
 
 
@@ -32,13 +31,13 @@ def why_lines(view: ExperimentView, sequence_id: int) -> Iterator[str]:
 
 def _output_lines(view: ExperimentView, number: int, *, is_shown: bool) -> Iterator[str]:
     """Yield the end of what a trial printed, if it `is_shown`, and where all of it is."""
-    printed = [file.name for file in view.trial_logs(number) if file.name in _PRINTED and file.size]
-    for name in printed if is_shown else ():
+    names = printed(view, number)
+    for name in names if is_shown else ():
         yield f"the end of its {name}"
         yield from (
             f"  {line}" for line in view.trial_log(number, name, Follow(lines=_LINES)).text.splitlines()
         )
-    if printed:
+    if names:
         yield f"all that it printed: {command_for(view.folder, 'trial log', str(number))}"
 
 

@@ -292,9 +292,12 @@ def _config(space: Mapping[str, Any] | None, fields: dict[str, Any]) -> Any:
 
 
 def _renamed(problem: Any) -> Any:
-    """Return a problem of a field with the name of the argument."""
-    first, *rest = problem.path or ("",)
-    return replace(problem, path=(ARGUMENTS.get(first, first), *rest)) if first else problem
+    """Return a problem with the names of arguments in place of those of fields."""
+    path, message = problem.path, problem.message
+    for field, argument in ARGUMENTS.items():
+        path = (argument, *path[1:]) if path[:1] == (field,) else path
+        message = message.replace(field, argument)
+    return replace(problem, path=path, message=message)
 
 
 def _key(trial: SearchTrial | str) -> tuple[str, int | None]:

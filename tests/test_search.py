@@ -282,6 +282,11 @@ def test_problem_of_an_argument_has_its_name(count: Any) -> None:
         minimize(square, SPACE, count)
 
 
+def test_problem_of_another_argument_names_it() -> None:
+    with pytest.raises(ConfigError, match=r"^stop_when\.min_trials: is 9, more than n_trials \(5\)"):
+        minimize(square, SPACE, 5, stop_when={"expected_gain_below": 0.1, "min_trials": 9})
+
+
 @pytest.mark.parametrize("timeout", [-1, "5", math.nan])
 def test_bad_timeout_makes_nothing(tmp_path: Path, timeout: Any) -> None:
     with pytest.raises(ValueError, match="timeout must be a number of seconds, 0 or more, not "):

@@ -59,6 +59,9 @@ def test_agent_tunes_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             assert explained["importance"]["why_not"]
             (first,) = await told(client, "list_trials", experiment="mine", where="sequence_id == 0")
             assert first["parameters"] == {"x": 0.5}  # the script's default
+            by_value = await told(client, "list_trials", experiment="mine", sort="-value.default")
+            values = [one["final"] for one in by_value]
+            assert values == sorted(values, reverse=True)
             assert "succeeded" in (await told(client, "explain_trial", experiment="mine", trial="0"))["why"]
             unknown = await client.call_tool("wait_for_experiment", {"experiment": "other"})
             assert "other" in texts(unknown)

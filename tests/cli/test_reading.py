@@ -46,8 +46,14 @@ def three(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> list[Any]
         for n, text in enumerate(["0.5", "NaN", "0.7"])
     ]
     metrics.append(MetricRow(trial=trials[0], attempt=1, kind="FINAL", sequence=0, value="0.75", time=0.0))
-    stored(name="mine").write("first", trials, metrics)
+    write_output(stored(name="mine").write("first", trials, metrics).trial(1), "Epoch 1\n")
     return trials
+
+
+def write_output(files: Path, text: str) -> None:
+    """Write what a trial printed."""
+    files.mkdir(parents=True)
+    (files / "stdout").write_text(text)
 
 
 def test_list_shows_the_newest_first_with_the_best(
@@ -575,7 +581,7 @@ def test_failures_that_differ_in_numbers_only_are_summed_up(
     lost = trial_of(
         2, "FAILED", reason="its agent is gone", kind=FailureKind.INFRA, failed={"INFRA": 4}, attempt=4
     )
-    stored().write("first", [*killed, lost])
+    write_output(stored().write("first", [*killed, lost]).trial(0), "Epoch 1\n")
     lines = call("status", "first").out.splitlines()
     assert [line for line in lines if "failed" in line or "again" in line] == [
         "trials: 3 of 10 (3 failed)",
@@ -586,24 +592,27 @@ def test_failures_that_differ_in_numbers_only_are_summed_up(
 
 
 @pytest.mark.parametrize(
-    ("config", "failed", "verb"),
+    ("printed", "failed", "verb"),
     [
-        ({"trialCommand": "sh t.sh"}, {"error": "ValueError: 1", "kind": FailureKind.USER_ERROR}, "log"),
-        ({}, {"error": "Traceback\nValueError: 1", "kind": FailureKind.USER_ERROR}, "show"),
-        ({"trialCommand": "sh t.sh"}, {"reason": "reported NaN", "kind": FailureKind.NAN}, "show"),
-        ({"trialCommand": "sh t.sh"}, {"reason": "no final result", "kind": FailureKind.USER_ERROR}, "log"),
-        ({"trialCommand": "sh t.sh"}, {"error": "its agent is gone", "kind": FailureKind.INFRA}, "show"),
+        ("Epoch 1\n", {"error": "ValueError: 1", "kind": FailureKind.USER_ERROR}, "log"),
+        (None, {"error": "Traceback\nValueError: 1", "kind": FailureKind.USER_ERROR}, "show"),
+        ("Epoch 1\n", {"reason": "reported NaN", "kind": FailureKind.NAN}, "show"),
+        ("Epoch 1\n", {"reason": "no final result", "kind": FailureKind.USER_ERROR}, "log"),
+        ("", {"reason": "no final result", "kind": FailureKind.USER_ERROR}, "show"),
+        ("Epoch 1\n", {"error": "its agent is gone", "kind": FailureKind.INFRA}, "show"),
     ],
 )
 def test_a_failure_is_followed_by_the_command_that_explains_it(
-    config: dict[str, Any],
+    printed: str | None,
     failed: dict[str, Any],
     verb: str,
     stored: Callable[..., Any],
     trial_of: Callable[..., Any],
     call: Callable[..., Any],
 ) -> None:
-    stored(more=config).write("e1", [trial_of(3, "FAILED", **failed)])
+    files = stored().write("e1", [trial_of(3, "FAILED", **failed)]).trial(3)
+    if printed is not None:
+        write_output(files, printed)
     assert f"(pitchpipe trial {verb} e1 3)" in call("status", "e1").out
 
 
@@ -655,32 +664,32 @@ def test_wrong_trial_is_a_sentence(
 def test_trial_log_copies_stdout_to_stdout_and_stderr_to_stderr(
     three: list[Any], directory: Path, call: Callable[..., Any]
 ) -> None:
-    folder = directory / "first" / "trials" / "1"
+    folder = directory / "first" / "trials" / "2"
     folder.mkdir(parents=True)
     (folder / "stdout").write_bytes(b"epoch 1\n")
     (folder / "stderr").write_bytes(b"oh\n")
-    called = call("trial", "log", "first", "1")
+    called = call("trial", "log", "first", "2")
     assert (called.code, called.out, called.err) == (0, "epoch 1\n", "oh\n")
-    assert call("trial", "log", "first", "1", "--stdout").err == ""
-    assert call("trial", "log", "first", "1", "--follow").out == "epoch 1\n"  # it has ended already
+    assert call("trial", "log", "first", "2", "--stdout").err == ""
+    assert call("trial", "log", "first", "2", "--follow").out == "epoch 1\n"  # it has ended already
     assert call("trial", "log", "first", "0").code == 1
 
 
 def test_trial_log_of_a_trial_that_printed_nothing_says_so(
     three: list[Any], directory: Path, call: Callable[..., Any]
 ) -> None:
-    folder = directory / "first" / "trials" / "1"
+    folder = directory / "first" / "trials" / "2"
     folder.mkdir(parents=True)
     for name in ("stdout", "stderr"):
         (folder / name).touch()
-    called = call("trial", "log", "first", "1")
-    assert (called.code, called.out, called.err) == (0, "", "trial 1 (T0001) has printed nothing\n")
+    called = call("trial", "log", "first", "2")
+    assert (called.code, called.out, called.err) == (0, "", "trial 2 (T0002) has printed nothing\n")
     (folder / "stdout").write_bytes(b"x\n")
     assert (
-        call("trial", "log", "first", "1", "--stderr").err
-        == "trial 1 (T0001) has printed nothing to stderr\n"
+        call("trial", "log", "first", "2", "--stderr").err
+        == "trial 2 (T0002) has printed nothing to stderr\n"
     )
-    assert call("trial", "log", "first", "1").err == ""
+    assert call("trial", "log", "first", "2").err == ""
 
 
 def test_trial_show_tells_results_as_json_with_rounded_numbers(
