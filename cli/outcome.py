@@ -150,7 +150,7 @@ def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the best trial with its parameters, or the front, the gain over the defaults, and notes on the search."""
-    yield from _best_lines(view.folder, summary)
+    yield from _best_lines(view, summary)
     if has_front(summary):
         yield from front_lines(view.front())
     if gain := summary.get("gain") or gain_text(summary):
@@ -165,11 +165,13 @@ def _health(view: ExperimentView, summary: Summary) -> list[str]:
     return [] if is_searching else read_health(view)
 
 
-def _best_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
+def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if not summary["best"]:
         yield f"best: none, {_why_none(summary)}"
+    if (closest := summary["closest"]) is not None:
+        yield f"  trial {closest} has {_values(summary, view.trial(closest))}"
     if len(summary["best"]) > 1:
-        yield from _front_table(folder, summary)
+        yield from _front_table(view.folder, summary)
         return
     for trial in summary["best"]:
         yield f"best: {_values(summary, trial)} ({_named(trial)})"

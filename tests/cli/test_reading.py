@@ -293,7 +293,8 @@ def test_trial_closest_to_the_limits_is_not_called_best(
         "far", [trial_of(n, "SUCCEEDED", None, final) for n, final in enumerate(finals)]
     )
     lines = call("status", "far").out.splitlines()
-    assert "best: none, no trial keeps the limits (closest: trial 1)" in lines
+    at = lines.index("best: none, no trial keeps the limits (closest: trial 1)")
+    assert lines[at + 1] == "  trial 1 has loss 0.2, ms 25"
     assert "limits: ms <= 20; 2 trials violate them" in lines
     found = json.loads(call("status", "far", "--json").out)
     assert (found["best"], found["front"]["closest"]) == (None, 1)
