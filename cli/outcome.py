@@ -169,7 +169,7 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if not summary["best"]:
         yield f"best: none, {_why_none(summary)}"
     if (closest := summary["closest"]) is not None:
-        yield f"  trial {closest} has {_values(summary, view.trial(closest))}"
+        yield _closest_line(view, summary, closest)
     if len(summary["best"]) > 1:
         yield from _front_table(view.folder, summary)
         return
@@ -217,6 +217,16 @@ def _why_none(summary: Summary) -> str:
     if len(summary["objectives"]) > 1 and summary["counts"].get("SUCCEEDED"):
         return "the front has no knee"
     return "no trial has succeeded" if summary["trials"] else "there are no trials"
+
+
+def _closest_line(view: ExperimentView, summary: Summary, closest: int) -> str:
+    """Return the results of the trial closest to the limits, or of its family; either may lack some metrics."""
+    trial = view.trial(closest)
+    family = view.family(trial)
+    found = trial if family is None else family
+    names = [name for name in _metrics(summary) if name in found["values"]]
+    values = ", ".join(f"{name} {value_text(found, name)}" for name in names)
+    return f"  {'trial' if family is None else 'family'} {closest} has {values}"
 
 
 def _metrics(summary: Summary) -> list[str]:

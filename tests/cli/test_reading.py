@@ -517,6 +517,20 @@ def test_best_families_of_several_objectives_are_the_front(
         assert [line.split()[0] for line in lines] == ["2", "0", "1"]
 
 
+def test_family_closest_to_the_limits_has_its_mean_though_its_first_trial_failed(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    far = {"loss": 0.2, "ms": 25.0}
+    trials = [trial_of(0, "FAILED", kind=FailureKind.USER_ERROR), trial_of(1, "SUCCEEDED", None, far)]
+    for number, trial in enumerate(trials):
+        trial.record = with_family_end(repeated(trial.record, 0, number, 40 + number), "complete")
+    repeats = {"trialCommand": "true", "repeats": {"count": 2}}
+    stored(objectives=[FRONT[0], FRONT[2]], more=repeats).write("e", trials)
+    lines = call("status", "e").out.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("best: none, no trial keeps the limits"))
+    assert lines[at + 1] == "  family 0 has loss 0.2, ms 25"
+
+
 def test_region_where_most_trials_fail_is_named(directory: Path, call: Callable[..., Any]) -> None:
     experiment = MadeExperiment(directory / "oom", status="DONE")
     good = [a_trial(n, value=0.5) for n in range(8)]
