@@ -5,7 +5,8 @@
     failure_model    where trials fail
     settings         one number or switch for each ingredient
     initial_design   the first suggestions
-    trust_region     how far from the best point to look
+    local_search     how to look near the best point
+    trust_region     how far from it
     learning_curves  results expected of trials that were stopped or still run
 
 The Gaussian process is in `models/`, the search for candidates in `moves/`; other tuners share both.

@@ -27,7 +27,7 @@ _NEVER = -(10**9)
 class Acquisition:
     """Expected improvement under a posterior; `units` are the points it was fitted to, lowest mean first.
 
-    An improvement by less than `least` does not count.
+    An improvement by less than `least` does not count. With `is_descending` the lowest mean counts instead.
     """
 
     transform: FeatureTransform
@@ -36,9 +36,12 @@ class Acquisition:
     means: Floats
     best: float  # the lowest mean at these points: a low observed loss may be noise
     least: float
+    is_descending: bool = False
 
     def score(self, units: Floats) -> Floats:
         """Return the logarithm of the expected improvement at points, shape (m,)."""
+        if self.is_descending:
+            return -self.posterior.mean(self.transform.features(units))
         mean, deviation = self.posterior.predict(self.transform.features(units))
         return log_expected_improvement(mean, deviation, self.best - self.least)
 

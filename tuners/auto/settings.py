@@ -44,6 +44,7 @@ class Settings:
     early_branches: float = 8.0  # divided by the number of suggestions: a higher share of branches at first
     local_share: float = 0.25  # inside the trust region
     late_local_share: float = 0.6  # the same beyond 200 suggestions
+    descend_after: int = 200  # suggestions; later ones in the trust region may minimise the expected loss
     random_share_when_stopped: float = 0.25  # approached as more trials are stopped early
     scalarised_share: float = 0.5  # of several objectives: one random weighting of them, not the volume
     beyond: tuple[float, ...] = (

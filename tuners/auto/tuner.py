@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,10 +22,10 @@ from .failure_model import FailureModel
 from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
 from .levels import plateau_size
+from .local_search import LocalSearch, Step
 from .model import Acquisition, AutoModel
 from .outcome_model import OutcomeAcquisition, OutcomeModel, Results, scalarised
 from .settings import Settings
-from .trust_region import TrustRegion
 
 __all__ = ["AutoTuner"]
 
@@ -34,6 +35,7 @@ _MOST_PENDING = 100  # running trials that the model takes into account
 # Trials without a final result at which half of the share of random suggestions is reached.
 _MANY_UNFINISHED = 20
 _FEWEST = 4  # results that a model needs
+_FEWEST_TO_DESCEND = 40  # results
 _TELLING = 32  # results: among fewer, equal ones may be chance
 _MANY = 20  # random points, of which one where trials hardly fail is chosen
 _UNLIKELY = math.log(0.5)
@@ -63,14 +65,12 @@ class AutoTuner(LearningTuner):
         s = self.settings
         space = ready(self._explored).space
         self._embedding = Embedding.of(space, ordered_choices=s.ordered_choices, shared_names=s.shared_names)
-        self._model = AutoModel(self._embedding, s)
+        self._model, self._descent_model = AutoModel(self._embedding, s), AutoModel(self._embedding, s)
         self._failures = FailureModel(self._embedding, s)
         outcomes = self._outcomes
         self._outcome_model = None if outcomes is None else OutcomeModel(self._embedding, s, outcomes)
-        self._trust = TrustRegion(self._layout.dimension)
-        # Rows suggested inside the trust region, with the best loss until then.
-        self._tried: dict[int, float] = {}
-        self._is_local = False
+        self._local = LocalSearch(self._layout.dimension, self._layout.numeric)
+        self._step: Step | None = None
         self._curves = LearningCurves()
         # With several objectives, or limits, those of each.
         self._outcome_curves = [LearningCurves() for _ in range(0 if outcomes is None else outcomes.width)]
@@ -113,7 +113,7 @@ class AutoTuner(LearningTuner):
 
     def _proposals(self) -> Iterable[Floats]:
         s = self.settings
-        self._is_local = False
+        self._step = None
         known = self._known()
         if s.failure_model and self._failed:
             known = self._without_chance_failures(known)
@@ -160,19 +160,19 @@ class AutoTuner(LearningTuner):
         return self.settings.random_share_when_stopped * without / (without + _MANY_UNFINISHED)
 
     def _suggested(self, parameter_id: int, row: int) -> None:
-        if self._is_local:
-            self._tried[row] = float(self._history.losses[0]) if self._history.finished else math.inf
+        if self._step:
+            self._local.suggested(row, self._step)
 
     def _settled(self, row: int) -> None:
         if row in self._stopped:
             self._failed.pop(row, None)
         elif self._history.loss(row) == math.inf:
             self._curves.forget(row)  # it failed
-        best = self._tried.pop(row, None)
-        if best is not None:
+        step = self._local.pop(row)
+        if step:
             outcomes = self._outcomes
-            is_best = self._history.loss(row) < best if outcomes is None else outcomes.leads(row)
-            self._trust.update(improved=is_best)
+            is_best = self._history.loss(row) < step.best if outcomes is None else outcomes.leads(row)
+            self._local.finished(step, self._history.units(np.array([row]))[0], is_best=is_best)
 
     def _model_free_step(self, known: KnownLosses) -> Floats:
         """Change one of the best results a little, as simulated annealing does."""
@@ -186,21 +186,28 @@ class AutoTuner(LearningTuner):
         return rows if len(rows) == 1 else rows[[int(self._rng.integers(len(rows)))]]
 
     def _model_based(self, known: KnownLosses) -> Floats:
-        """Return candidates in order of expected improvement."""
+        """Return candidates in order of expected improvement, or of the expected loss."""
         s, history = self.settings, self._history
-        self._is_local, branch = self._where_to_look()
+        is_local, branch = self._where_to_look()
         pending = np.setdiff1d(self._running_rows(), known.rows)[-_MOST_PENDING:]
-        near = self._is_local and len(known.rows) > s.near_set
+        near = is_local and len(known.rows) > s.near_set
+        is_descent = near and self._can_descend() and self._local.may_descend
         known = self._nearest(known) if near else self._thinned(known)
-        acquisition = self._acquisition(known, history.units(pending), near=near)
+        running = history.units(pending)
+        acquisition = (
+            self._descent(known, running) if is_descent else self._acquisition(known, running, near=near)
+        )
         region: Region = branch or Everywhere()
         if branch:
             acquisition = acquisition.within(branch)
-        elif self._is_local:
+        elif is_local:
             good = acquisition.units[: max(len(acquisition.units) // 3, 2)]
             leading = self._leading(known)
             centre = good[0] if len(leading) == 1 else history.units(self._any_of(leading))[0]
-            region = Box(centre, self._trust.radius, principal_axes(self._embedding, good))
+            radius = self._local.radius(is_descent=is_descent)
+            region = Box(centre, radius, principal_axes(self._embedding, good))
+            best_loss = float(history.losses[0]) if history.finished else math.inf
+            self._step = Step(centre=centre, is_descent=is_descent, best=best_loss)
         best = acquisition.units[: s.climbers]
         return climb(self._rng, self._embedding, region, self._weighted(acquisition), best, s.climb_rounds)
 
@@ -236,6 +243,17 @@ class AutoTuner(LearningTuner):
         results = Results(units=units, losses=losses, excesses=excesses, final=final)
         return self._outcome_model.acquisition(self._rng, results, pending=pending, suggested=suggested)
 
+    def _descent(self, known: KnownLosses, pending: Floats) -> Acquisition:
+        """Return minus the expected loss after the best results: much worse ones would hide small differences."""
+        dimension = self._layout.dimension
+        coefficients = (dimension + 1) * (dimension + 2) // 2  # of a quadratic function
+        good = known.take(np.arange(min(max(3 * coefficients, _FEWEST_TO_DESCEND), len(known.rows))))
+        units, suggested = self._history.units(good.rows), self._history.count
+        acquisition = self._descent_model.acquisition(
+            units, good.losses, pending=pending, suggested=suggested, near=True
+        )
+        return replace(acquisition, is_descending=True)
+
     def _expected(self, outcomes: Outcomes, rows: Ints) -> tuple[Floats, Floats]:
         """Return the losses and the excesses of rows; those of stopped trials are predicted."""
         table = np.hstack(outcomes.tables(rows))
@@ -262,8 +280,14 @@ class AutoTuner(LearningTuner):
             return known.rows[known.losses == known.losses[0]]
         return known.rows[np.floor(known.losses) == np.floor(known.losses[0])]
 
+    def _can_descend(self) -> bool:
+        """Return whether there is one loss to minimise, and enough results."""
+        return self._outcomes is None and self._history.count >= self.settings.descend_after
+
     def _where_to_look(self) -> tuple[bool, Branch | None]:
         """Return whether to stay in the trust region, and the branch to search, if any."""
+        if self._local.is_descending:
+            return True, None
         s, history, draw = self.settings, self._history, float(self._rng.random())
         late = min(max((history.count - _EARLY) / _EARLY, 0.0), 1.0)
         if draw < s.local_share + late * (s.late_local_share - s.local_share):

@@ -13,15 +13,15 @@ import pytest
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner, Tuner
 from pitchpipe.tuners.auto.initial_design import initial_design
-from pitchpipe.tuners.auto.model import AutoModel
+from pitchpipe.tuners.auto.model import Acquisition, AutoModel
 from pitchpipe.tuners.auto.settings import Settings
-from pitchpipe.tuners.auto.trust_region import TrustRegion
 from pitchpipe.tuners.base.embedding import Embedding
 from pitchpipe.tuners.base.search_prior import SearchPrior
 from pitchpipe.tuners.moves.mutation import mutants
 from pitchpipe.tuners.moves.regions import Box, Branch, principal_axes
 
 PLANE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "loguniform", "_value": [1e-3, 1e3]}}
+BOWL = {f"x{i}": {"_type": "uniform", "_value": [-2, 2]} for i in range(5)}
 TREE: dict[str, Any] = {
     "model": {
         "_type": "choice",
@@ -192,6 +192,39 @@ def test_a_curved_valley_is_followed() -> None:
     assert min(losses(tuner, valley, 60)) < 0.1 * min(map(valley, known))
 
 
+def test_descending_counts_the_expected_loss_alone() -> None:
+    units = np.linspace(0.1, 0.9, 9)[:, None] * np.ones(2)
+    acquisition = acquisition_of(units, (units[:, 0] - 0.4) ** 2)
+    descending = dataclasses.replace(acquisition, is_descending=True)
+    assert descending.score(acquisition.units) == pytest.approx(-acquisition.means)
+
+
+def bowl(point: dict[str, float]) -> float:
+    return sum(10 ** (i / 2) * (point[f"x{i}"] - 0.06 * i) ** 2 for i in range(5))
+
+
+def test_late_suggestions_get_closer_to_the_bottom_of_a_bowl() -> None:
+    def ends(after: int) -> float:
+        tuners = [started(BOWL, seed, descend_after=after, near_set=40, local_share=0.6) for seed in range(4)]
+        return float(np.mean([math.log10(min(losses(tuner, bowl, 80))) for tuner in tuners]))
+
+    assert ends(40) < ends(1000) - 0.3
+
+
+def test_workers_do_not_all_descend_to_one_point() -> None:
+    tuner, nearest = started(BOWL, 1, descend_after=60, near_set=40, local_share=1.0), []
+    losses(tuner, bowl, 60)
+    for first in range(60, 100, 8):
+        batch = {i: tuner.generate_parameters(i) for i in range(first, first + 8)}
+        points = np.array([[point[name] for name in BOWL] for point in batch.values()])
+        apart = np.linalg.norm(points[:, None] - points[None], axis=2)
+        nearest.append(apart[~np.eye(8, dtype=bool)].min())
+        for i, point in batch.items():
+            tuner.receive_trial_result(i, point, bowl(point))
+            tuner.trial_end(i, True)
+    assert np.median(nearest) > 0.003
+
+
 def test_distances_of_the_embedding_follow_the_tree() -> None:
     space = SearchSpace.parse(TREE)
     embedding = Embedding.of(space)
@@ -268,19 +301,6 @@ def test_axes_point_along_the_points() -> None:
     assert np.linalg.norm(axes[:, 0]) < 0.05
 
 
-def test_the_trust_region_grows_shrinks_and_begins_again() -> None:
-    region = TrustRegion(dimension=5)
-    for _ in range(3):
-        region.update(improved=True)
-    assert region.radius == 0.8
-    radii = set()
-    for _ in range(100):
-        region.update(improved=False)
-        radii.add(region.radius)
-    assert min(radii) < 0.01
-    assert max(radii) == 0.8
-
-
 def test_the_design_is_spread_over_options_and_ranges() -> None:
     space = SearchSpace.parse(TREE)
     design = initial_design(
@@ -311,10 +331,12 @@ def test_least_gain_is_half_a_step_where_the_best_tie_and_nothing_elsewhere() ->
 
 
 def least_gain(found: np.ndarray) -> float:
-    embedding = Embedding.of(SearchSpace.parse(PLANE))
-    units = np.linspace(0.1, 0.9, len(found))[:, None] * np.ones(2)
-    model = AutoModel(embedding, Settings())
-    return model.acquisition(units, found, pending=units[:0], suggested=len(found), near=False).least
+    return acquisition_of(np.linspace(0.1, 0.9, len(found))[:, None] * np.ones(2), found).least
+
+
+def acquisition_of(units: np.ndarray, found: np.ndarray) -> Acquisition:
+    model = AutoModel(Embedding.of(SearchSpace.parse(PLANE)), Settings())
+    return model.acquisition(units, found, pending=units[:0], suggested=len(found), near=False)
 
 
 def test_model_free_step_changes_any_of_the_tied_results() -> None:

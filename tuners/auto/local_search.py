@@ -1,0 +1,81 @@
+"""Two ways to search near the best point: by the largest expected improvement, and down to the lowest expected loss.
+
+Expected improvement is a poor guide to the bottom of a valley, the lowest expected loss to a model's unknown parts. The
+way that has just found the best result continues; after a step without success the other has its turn.
+
+    Robbins, Some aspects of the sequential design of experiments, 1952 (win-stay, lose-shift)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base import Floats, Ints
+from .trust_region import DescentRegion, TrustRegion
+
+__all__ = ["LocalSearch", "Step"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Step:
+    """A suggestion in a box around `centre`, shape (d,); `best` is the lowest loss until then."""
+
+    centre: Floats
+    is_descent: bool
+    best: float
+
+
+class LocalSearch:
+    """Chooses the way and the radius of the next step near the best point, by the success of the steps so far.
+
+    `numeric` are the columns of a point that are numbers: the length of a step is measured in them.
+
+    >>> search = LocalSearch(dimension=2, numeric=np.arange(2))
+    >>> search.may_descend, search.radius(is_descent=True)
+    (True, 0.4)
+    """
+
+    def __init__(self, dimension: int, numeric: Ints) -> None:
+        self._numeric = numeric
+        self._trust = TrustRegion(dimension)
+        self._descent: DescentRegion | None = None
+        self._steps: dict[int, Step] = {}
+        self._descends = True
+        self._has_won = False
+
+    @property
+    def may_descend(self) -> bool:
+        """Whether it is the turn of a descent: one at a time, since the next would go to the same point."""
+        return self._descends and not any(step.is_descent for step in self._steps.values())
+
+    @property
+    def is_descending(self) -> bool:
+        """Whether the last step was a descent and found the best result."""
+        return self._has_won and self.may_descend
+
+    def radius(self, *, is_descent: bool) -> float:
+        """Return half the side of the box; the first descent begins with the other's."""
+        if not is_descent:
+            return self._trust.radius
+        self._descent = self._descent or DescentRegion(self._trust.radius)
+        return self._descent.radius
+
+    def suggested(self, row: int, step: Step) -> None:
+        """Remember a step until its result is known."""
+        self._steps[row] = step
+
+    def pop(self, row: int) -> Step | None:
+        """Return the step that suggested this row, if any, and forget it."""
+        return self._steps.pop(row, None)
+
+    def finished(self, step: Step, units: Floats, *, is_best: bool) -> None:
+        """Learn whether a step to a point, shape (d,), found the best result so far."""
+        if step.is_descent and self._descent is not None:
+            length = float(np.nanmax(np.abs(units - step.centre)[self._numeric], initial=0.0))
+            self._descent.update(improved=is_best, length=length)
+        else:
+            self._trust.update(improved=is_best)
+        self._descends = step.is_descent == is_best
+        self._has_won = step.is_descent and is_best
