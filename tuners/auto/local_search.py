@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Floats, Ints
+from ..base import Floats, Layout
 from .trust_region import DescentRegion, TrustRegion
 
 __all__ = ["LocalSearch", "Step"]
@@ -30,16 +30,18 @@ class Step:
 class LocalSearch:
     """Chooses the way and the radius of the next step near the best point, by the success of the steps so far.
 
-    `numeric` are the columns of a point that are numbers: the length of a step is measured in them.
+    The length of a step is measured in its numbers.
 
-    >>> search = LocalSearch(dimension=2, numeric=np.arange(2))
+    >>> from pitchpipe.search_space import SearchSpace
+    >>> space = SearchSpace.parse({"x": {"_type": "uniform", "_value": [0, 1]}})
+    >>> search = LocalSearch(Layout.of(space))
     >>> search.may_descend, search.radius(is_descent=True)
     (True, 0.4)
     """
 
-    def __init__(self, dimension: int, numeric: Ints) -> None:
-        self._numeric = numeric
-        self._trust = TrustRegion(dimension)
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._trust = TrustRegion(layout.dimension)
         self._descent: DescentRegion | None = None
         self._steps: dict[int, Step] = {}
         self._descends = True
@@ -59,7 +61,10 @@ class LocalSearch:
         """Return half the side of the box; the first descent begins with the other's."""
         if not is_descent:
             return self._trust.radius
-        self._descent = self._descent or DescentRegion(self._trust.radius)
+        if self._descent is None:
+            # A smaller box around an integer has no other one.
+            least = 0.5 * min(self._layout.cells, default=0.0)
+            self._descent = DescentRegion(max(self._trust.radius, least), least)
         return self._descent.radius
 
     def suggested(self, row: int, step: Step) -> None:
@@ -73,7 +78,7 @@ class LocalSearch:
     def finished(self, step: Step, units: Floats, *, is_best: bool) -> None:
         """Learn whether a step to a point, shape (d,), found the best result so far."""
         if step.is_descent and self._descent is not None:
-            length = float(np.nanmax(np.abs(units - step.centre)[self._numeric], initial=0.0))
+            length = float(np.nanmax(np.abs(units - step.centre)[self._layout.numeric], initial=0.0))
             self._descent.update(improved=is_best, length=length)
         else:
             self._trust.update(improved=is_best)

@@ -8,7 +8,7 @@ __all__ = ["DescentRegion", "TrustRegion"]
 
 _START, _LEAST, _MOST = 0.4, 2.0**-8, 0.8  # half the side of the box, of the unit interval
 _PATIENCE = 3  # successes in a row before the radius grows
-_FINEST = 2.0**-20  # the least radius of a descent
+_FINEST = 2.0**-20  # the least radius of a descent among real numbers
 _FAR = 0.5  # of the radius: a longer step that succeeds lets the radius grow
 _SHORT_PATIENCE = 2  # failures in a row before a descent shrinks its box
 
@@ -55,6 +55,7 @@ class DescentRegion:
     """
 
     radius: float = _START
+    least: float = 0.0
     failures: int = 0
 
     def update(self, *, improved: bool, length: float) -> None:
@@ -64,5 +65,5 @@ class DescentRegion:
             self.radius = min(2 * self.radius, _MOST)
         elif self.failures == _SHORT_PATIENCE:
             self.radius, self.failures = self.radius / 2, 0
-        if self.radius < _FINEST:
+        if self.radius < max(self.least, _FINEST):
             self.radius = _START

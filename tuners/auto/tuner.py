@@ -69,7 +69,7 @@ class AutoTuner(LearningTuner):
         self._failures = FailureModel(self._embedding, s)
         outcomes = self._outcomes
         self._outcome_model = None if outcomes is None else OutcomeModel(self._embedding, s, outcomes)
-        self._local = LocalSearch(self._layout.dimension, self._layout.numeric)
+        self._local = LocalSearch(self._layout)
         self._step: Step | None = None
         self._curves = LearningCurves()
         # With several objectives, or limits, those of each.

@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners.auto.local_search import LocalSearch, Step
 from pitchpipe.tuners.auto.trust_region import DescentRegion, TrustRegion
+from pitchpipe.tuners.base.layout import Layout
 
-CENTRE = np.array([0.5, math.nan, 3.0])  # a number, an inactive one, a choice
+NUMBER = {"_type": "uniform", "_value": [0, 1]}
+CHOICE: dict[str, Any] = {"_type": "choice", "_value": ["a", "b", "c", "d"]}
+CENTRE = np.array([0.5, math.nan, 0.9])  # a number, an inactive one, a choice
 
 
-def searching() -> LocalSearch:
-    return LocalSearch(dimension=3, numeric=np.arange(2))
+def searching(**space: dict[str, Any]) -> LocalSearch:
+    return LocalSearch(Layout.of(SearchSpace.parse(space or {"x": NUMBER, "y": NUMBER, "z": CHOICE})))
 
 
 def step(search: LocalSearch, *, is_descent: bool, is_best: bool, to: Any = CENTRE) -> None:
@@ -90,13 +94,24 @@ def test_each_way_has_its_own_box_and_the_first_descent_begins_with_the_other() 
 def test_the_length_of_a_step_is_that_of_its_numbers() -> None:
     search = searching()
     search.radius(is_descent=True)
-    step(search, is_descent=True, is_best=True, to=[0.51, 0.9, 0.0])
+    step(search, is_descent=True, is_best=True, to=[0.51, 0.9, 0.1])
     assert search.radius(is_descent=True) == 0.4
-    step(search, is_descent=True, is_best=True, to=[0.8, math.nan, 3.0])
+    step(search, is_descent=True, is_best=True, to=[0.8, math.nan, 0.9])
     assert search.radius(is_descent=True) == 0.8
 
 
 def test_a_step_between_choices_alone_has_no_length() -> None:
-    search = LocalSearch(dimension=2, numeric=np.arange(0))
+    search = searching(x=CHOICE, y=CHOICE, z=CHOICE)
     step(search, is_descent=True, is_best=True)
     assert search.radius(is_descent=True) == 0.4
+
+
+def test_the_box_among_integers_is_never_so_small_that_it_has_one_of_each() -> None:
+    search = searching(
+        x={"_type": "randint", "_value": [0, 10]}, y={"_type": "randint", "_value": [0, 50]}, z=CHOICE
+    )
+    radii = set()
+    for _ in range(40):
+        radii.add(search.radius(is_descent=True))
+        step(search, is_descent=True, is_best=False)
+    assert min(radii) == pytest.approx(0.4 / 2**5)
