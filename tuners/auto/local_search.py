@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Floats, Layout
+from ..base import Floats, Ints, Layout
 from .trust_region import DescentRegion, TrustRegion
 
 __all__ = ["LocalSearch", "Step"]
@@ -35,7 +35,7 @@ class LocalSearch:
     >>> from pitchpipe.search_space import SearchSpace
     >>> space = SearchSpace.parse({"x": {"_type": "uniform", "_value": [0, 1]}})
     >>> search = LocalSearch(Layout.of(space))
-    >>> search.may_descend, search.radius(is_descent=True)
+    >>> search.may_descend(np.arange(0)), search.radius(is_descent=True)
     (True, 0.4)
     """
 
@@ -47,15 +47,14 @@ class LocalSearch:
         self._descends = True
         self._has_won = False
 
-    @property
-    def may_descend(self) -> bool:
-        """Whether it is the turn of a descent: one at a time, since the next would go to the same point."""
-        return self._descends and not any(step.is_descent for step in self._steps.values())
+    def may_descend(self, running: Ints) -> bool:
+        """Return whether it is the turn of a descent, and no `running` row is one: both would be one point."""
+        steps = [self._steps.get(row) for row in running.tolist()]
+        return self._descends and not any(step and step.is_descent for step in steps)
 
-    @property
-    def is_descending(self) -> bool:
-        """Whether the last step was a descent and found the best result."""
-        return self._has_won and self.may_descend
+    def must_descend(self, running: Ints) -> bool:
+        """Return whether the last step was a descent that found the best result: another one follows."""
+        return self._has_won and self.may_descend(running)
 
     def radius(self, *, is_descent: bool) -> float:
         """Return half the side of the box; the first descent begins with the other's."""

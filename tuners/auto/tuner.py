@@ -191,7 +191,7 @@ class AutoTuner(LearningTuner):
         is_local, branch = self._where_to_look()
         pending = np.setdiff1d(self._running_rows(), known.rows)[-_MOST_PENDING:]
         near = is_local and len(known.rows) > s.near_set
-        is_descent = near and self._can_descend() and self._local.may_descend
+        is_descent = near and self._can_descend() and self._local.may_descend(self._running_rows())
         known = self._nearest(known) if near else self._thinned(known)
         running = history.units(pending)
         acquisition = (
@@ -286,7 +286,7 @@ class AutoTuner(LearningTuner):
 
     def _where_to_look(self) -> tuple[bool, Branch | None]:
         """Return whether to stay in the trust region, and the branch to search, if any."""
-        if self._local.is_descending:
+        if self._local.must_descend(self._running_rows()):
             return True, None
         s, history, draw = self.settings, self._history, float(self._rng.random())
         late = min(max((history.count - _EARLY) / _EARLY, 0.0), 1.0)

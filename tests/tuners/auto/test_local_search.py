@@ -15,6 +15,7 @@ from pitchpipe.tuners.base.layout import Layout
 
 NUMBER = {"_type": "uniform", "_value": [0, 1]}
 CHOICE: dict[str, Any] = {"_type": "choice", "_value": ["a", "b", "c", "d"]}
+NONE = np.arange(0)
 CENTRE = np.array([0.5, math.nan, 0.9])  # a number, an inactive one, a choice
 
 
@@ -64,21 +65,21 @@ def test_the_box_of_a_descent_grows_after_long_steps_that_succeed(length: float,
 def test_the_way_that_found_the_best_result_continues(is_descent: bool) -> None:
     search = searching()
     step(search, is_descent=is_descent, is_best=True)
-    assert search.may_descend is is_descent
-    assert search.is_descending is is_descent
+    assert search.may_descend(NONE) is is_descent
+    assert search.must_descend(NONE) is is_descent
     step(search, is_descent=is_descent, is_best=False)
-    assert search.may_descend is not is_descent
-    assert not search.is_descending
+    assert search.may_descend(NONE) is not is_descent
+    assert not search.must_descend(NONE)
 
 
 def test_there_is_one_descent_at_a_time() -> None:
     search = searching()
     step(search, is_descent=True, is_best=True)
     search.suggested(1, Step(centre=CENTRE, is_descent=True, best=1.0))
-    assert (search.may_descend, search.is_descending) == (False, False)
     search.suggested(2, Step(centre=CENTRE, is_descent=False, best=1.0))
-    search.pop(1)
-    assert search.may_descend
+    assert not search.may_descend(np.array([1, 2]))
+    assert not search.must_descend(np.array([1, 2]))
+    assert search.must_descend(np.array([2, 3]))  # the first was cancelled
 
 
 def test_each_way_has_its_own_box_and_the_first_descent_begins_with_the_other() -> None:
