@@ -1,7 +1,7 @@
 """Two ways to search near the best point: by the largest expected improvement, and down to the lowest expected loss.
 
-Expected improvement is a poor guide to the bottom of a valley, the lowest expected loss to a model's unknown parts. The
-way that has just found the best result continues; after a step without success the other has its turn.
+Expected improvement prefers unknown points to the bottom of a valley; the lowest expected loss leaves unknown points
+alone. The way that has just found the best result continues; after a step without success the other has its turn.
 
     Robbins, Some aspects of the sequential design of experiments, 1952 (win-stay, lose-shift)
 """
@@ -61,7 +61,7 @@ class LocalSearch:
         if not is_descent:
             return self._trust.radius
         if self._descent is None:
-            # A smaller box around an integer has no other one.
+            # A smaller box around an integer contains no other integer.
             least = 0.5 * min(self._layout.cells, default=0.0)
             self._descent = DescentRegion(max(self._trust.radius, least), least)
         return self._descent.radius

@@ -55,7 +55,7 @@ class DescentRegion:
     """
 
     radius: float = _START
-    least: float = 0.0
+    least: float = 0.0  # among integers, half the step between two of them
     failures: int = 0
 
     def update(self, *, improved: bool, length: float) -> None:

@@ -35,7 +35,7 @@ _MOST_PENDING = 100  # running trials that the model takes into account
 # Trials without a final result at which half of the share of random suggestions is reached.
 _MANY_UNFINISHED = 20
 _FEWEST = 4  # results that a model needs
-_FEWEST_TO_DESCEND = 40  # results
+_FEWEST_TO_DESCEND = 40  # results that the model of a descent learns from, also in few dimensions
 _TELLING = 32  # results: among fewer, equal ones may be chance
 _MANY = 20  # random points, of which one where trials hardly fail is chosen
 _UNLIKELY = math.log(0.5)
