@@ -13,6 +13,7 @@ import pytest
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner, Tuner
 from pitchpipe.tuners.auto.initial_design import initial_design
+from pitchpipe.tuners.auto.local_search import Step
 from pitchpipe.tuners.auto.model import Acquisition, AutoModel
 from pitchpipe.tuners.auto.settings import Settings
 from pitchpipe.tuners.base.embedding import Embedding
@@ -209,6 +210,17 @@ def test_late_suggestions_get_closer_to_the_bottom_of_a_bowl() -> None:
         return float(np.mean([math.log10(min(losses(tuner, bowl, 80))) for tuner in tuners]))
 
     assert ends(40) < ends(1000) - 0.3
+
+
+def test_a_descent_that_found_the_best_result_is_followed_by_another() -> None:
+    tuner = started(BOWL, 1, descend_after=40, near_set=30, local_share=0.0, model_free_share=0.0)
+    losses(tuner, bowl, 40)
+    assert tuner._step is None
+    won = Step(centre=np.full(5, 0.5), is_descent=True, best=1.0)
+    tuner._local.finished(won, won.centre, is_best=True)
+    tuner.generate_parameters(40)
+    assert tuner._step is not None
+    assert tuner._step.is_descent
 
 
 def test_workers_do_not_all_descend_to_one_point() -> None:
