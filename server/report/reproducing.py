@@ -80,7 +80,9 @@ def _command(file: Path, config: Mapping[str, Any]) -> str:
     copy = shlex.quote(str(file))
     elsewhere = _CODE_DIRECTORY.search(file.read_text(encoding="utf-8", errors="replace"))
     if elsewhere is not None:
-        return f"pitchpipe run {copy} --set {shlex.quote(f'trial_code_directory={directory}')}"
+        paths = {"trial_code_directory": directory, "search_space_file": config.get("searchSpaceFile")}
+        settings = [f" --set {shlex.quote(f'{name}={path}')}" for name, path in paths.items() if path]
+        return f"pitchpipe run {copy}" + "".join(settings)
     place = shlex.quote(str(Path(directory) / f"{file.parent.name}.yml"))
     return f"cp {copy} {place}\npitchpipe run {place}"
 

@@ -192,7 +192,7 @@ class AutoTuner(LearningTuner):
         pending = np.setdiff1d(self._running_rows(), known.rows)[-_MOST_PENDING:]
         near = is_local and len(known.rows) > s.near_set
         is_descent = near and self._can_descend() and self._local.may_descend(self._running_rows())
-        known = self._nearest(known) if near else self._thinned(known)
+        known = self._nearest(known, is_descent=is_descent) if near else self._thinned(known)
         running = history.units(pending)
         acquisition = (
             self._descent(known, running) if is_descent else self._acquisition(known, running, near=near)
@@ -245,14 +245,18 @@ class AutoTuner(LearningTuner):
 
     def _descent(self, known: KnownLosses, pending: Floats) -> Acquisition:
         """Return minus the expected loss after the best results: much worse ones would hide small differences."""
-        dimension = self._layout.dimension
-        coefficients = (dimension + 1) * (dimension + 2) // 2  # of a quadratic function
-        good = known.take(np.arange(min(max(3 * coefficients, _FEWEST_TO_DESCEND), len(known.rows))))
+        good = known.take(np.arange(min(self._descent_set(), len(known.rows))))
         units, suggested = self._history.units(good.rows), self._history.count
         acquisition = self._descent_model.acquisition(
             units, good.losses, pending=pending, suggested=suggested, near=True
         )
         return replace(acquisition, is_descending=True)
+
+    def _descent_set(self) -> int:
+        """Return how many results the model of a descent learns from."""
+        dimension = self._layout.dimension
+        coefficients = (dimension + 1) * (dimension + 2) // 2  # of a quadratic function
+        return min(max(3 * coefficients, _FEWEST_TO_DESCEND), self.settings.largest_set)
 
     def _expected(self, outcomes: Outcomes, rows: Ints) -> tuple[Floats, Floats]:
         """Return the losses and the excesses of rows; those of stopped trials are predicted."""
@@ -317,11 +321,12 @@ class AutoTuner(LearningTuner):
         """Return the known results, without stopped trials: they neither failed nor have a result."""
         return self._decoded(row for row in self._history.ranked.tolist() if row not in self._stopped)
 
-    def _nearest(self, known: KnownLosses) -> KnownLosses:
-        """Return the points nearest to the best."""
+    def _nearest(self, known: KnownLosses, *, is_descent: bool) -> KnownLosses:
+        """Return the points nearest to the best; a descent takes the better half of them, or fewer."""
+        count = max(self.settings.near_set, 2 * self._descent_set() if is_descent else 0)
         features = self._embedding.features(self._history.units(known.rows))
         distances = ((features - features[0]) ** 2).sum(axis=1)
-        return known.take(np.sort(np.argsort(distances, kind="stable")[: self.settings.near_set]))
+        return known.take(np.sort(np.argsort(distances, kind="stable")[:count]))
 
     def _thinned(self, known: KnownLosses) -> KnownLosses:
         """Return the results to learn from: all, or the best, the newest and some others."""

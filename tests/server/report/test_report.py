@@ -179,6 +179,21 @@ def test_experiment_is_run_again_where_its_relative_paths_are_found(
     made.store.close()
 
 
+def test_experiment_is_run_again_with_its_search_space_file(tmp_path: Path) -> None:
+    space = tmp_path / "space.json"
+    space.write_text('{"x": {"_type": "uniform", "_value": [0, 1]}}')
+    config = a_config(trial_code_directory=str(tmp_path), search_space=None, search_space_file=str(space))
+    made = MadeExperiment(tmp_path / "e", config, "DONE")
+    file = made.folder.path / "experiment.yml"
+    file.write_text("search_space_file: space.json\ntrial_code_directory: src\n")
+    with ExperimentView(made.folder) as view:
+        command = steps_of(view)[-1].text
+    made.store.close()
+    assert command == (
+        f"pitchpipe run {file} --set trial_code_directory={tmp_path} --set search_space_file={space}"
+    )
+
+
 def test_report_refers_to_nothing_outside_itself(finished: MadeExperiment) -> None:
     page = page_of(finished)
     leading_out = {"src", "href", "data", "action", "poster", "srcset", "background", "formaction"}
