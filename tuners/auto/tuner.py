@@ -322,7 +322,7 @@ class AutoTuner(LearningTuner):
         return self._decoded(row for row in self._history.ranked.tolist() if row not in self._stopped)
 
     def _nearest(self, known: KnownLosses, *, is_descent: bool) -> KnownLosses:
-        """Return the points nearest to the best; a descent takes the better half of them, or fewer."""
+        """Return the points nearest to the best; for a descent, twice as many as its model takes, or more."""
         count = max(self.settings.near_set, 2 * self._descent_set() if is_descent else 0)
         features = self._embedding.features(self._history.units(known.rows))
         distances = ((features - features[0]) ** 2).sum(axis=1)

@@ -206,7 +206,7 @@ def bowl(point: dict[str, float]) -> float:
 
 def test_late_suggestions_get_closer_to_the_bottom_of_a_bowl() -> None:
     def ends(after: int) -> float:
-        tuners = [started(BOWL, seed, descend_after=after, near_set=40, local_share=0.6) for seed in range(3)]
+        tuners = [started(BOWL, seed, descend_after=after, near_set=40, local_share=0.6) for seed in range(4)]
         return float(np.mean([math.log10(min(losses(tuner, bowl, 120))) for tuner in tuners]))
 
     assert ends(63) < ends(1000) - 0.3  # 63 results are three for each coefficient of a quadratic function
