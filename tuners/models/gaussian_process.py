@@ -111,8 +111,8 @@ class Posterior:
         return math.exp(self.theta[-1])
 
     def _covariance(self, features: Floats) -> Floats:
-        correlation = matern(_squared_distances(features * self.weights, self.scaled), self.nu)
-        covariance = math.exp(self.theta[-3]) * correlation
+        covariance = matern(_squared_distances(features * self.weights, self.scaled), self.nu)
+        covariance *= math.exp(self.theta[-3])
         if self.theta[-2] > _LOG_NONE:
             covariance += math.exp(self.theta[-2]) * _quadratic(features @ self.features.T)
         return covariance
@@ -120,12 +120,15 @@ class Posterior:
 
 def _quadratic(products: Floats) -> Floats:
     """Return the kernel of all polynomials of degree two (R&W section 4.2.2); features are at most about 1 apart."""
-    return (1 + 4 * products) ** 2
+    root = 4 * products
+    root += 1
+    return np.square(root, out=root)
 
 
 def _squared_distances(left: Floats, right: Floats) -> Floats:
-    squared = (left * left).sum(axis=1)[:, None] + (right * right).sum(axis=1) - 2 * left @ right.T
-    return np.maximum(squared, 0.0)
+    squared = (left * left).sum(axis=1)[:, None] + (right * right).sum(axis=1)
+    squared -= 2 * left @ right.T
+    return np.maximum(squared, 0.0, out=squared)
 
 
 def fit(
@@ -167,7 +170,8 @@ def condition(
     potrs, trtri = _lapack("potrs"), _lapack("trtri")
     weights = np.exp(-theta[:-3])[groups]
     scaled = features * weights
-    covariance = math.exp(theta[-3]) * matern(_squared_distances(scaled, scaled), nu)
+    covariance = matern(_squared_distances(scaled, scaled), nu)
+    covariance *= math.exp(theta[-3])
     if theta[-2] > _LOG_NONE:
         covariance += math.exp(theta[-2]) * _quadratic(features @ features.T)
     # Rounding may make it singular where many features are alike: then more of the variance is taken for noise.
@@ -201,9 +205,9 @@ def _noise(theta: Floats) -> float:
 
 
 def _cholesky(covariance: Floats, noise: float) -> Floats | None:
-    noisy = covariance.copy()
+    noisy = covariance.copy(order="F")  # as LAPACK reads it
     noisy.flat[:: len(noisy) + 1] += noise
-    factor, info = _lapack("potrf")(noisy, lower=1)
+    factor, info = _lapack("potrf")(noisy, lower=1, overwrite_a=1)
     return factor if info == 0 else None
 
 
@@ -226,13 +230,15 @@ def _negative_log_posterior(
         return 1e10, np.zeros_like(theta)
     alpha, _ = potrs(factor, targets, lower=1)
     alpha = alpha.ravel()
-    inverse, _ = potri(factor, lower=1)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
     value = 0.5 * float(targets @ alpha) + float(np.log(np.diag(factor)).sum()) + penalty
+    lower, _ = potri(factor, lower=1, overwrite_c=1)
     # R&W eq. 5.9: d value / d K = (K^-1 - alpha alpha^T) / 2.
-    slope = 0.5 * (inverse - np.outer(alpha, alpha))
+    slope = np.add(lower, np.tril(lower, -1).T, order="C")
+    slope -= np.outer(alpha, alpha)
+    slope *= 0.5
     # d k / d squared distance = -fall / 2, and d squared / d log l_j = -2 squared_j.
-    b = slope * signal * fall
+    b = slope * signal
+    b *= fall
     per_feature = 2 * (b.sum(axis=1) @ (scaled * scaled)) - 2 * np.einsum("ij,ij->j", scaled, b @ scaled)
     gradient[:-3] += np.bincount(groups, per_feature, minlength=len(theta) - 3)
     gradient[-3] += float((slope * correlation).sum()) * signal

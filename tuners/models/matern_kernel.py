@@ -31,11 +31,20 @@ def correlation_and_slope(squared: Floats, nu: float = 2.5) -> tuple[Floats, Flo
     if nu == math.inf:
         correlation = np.exp(-0.5 * squared)
         return correlation, correlation
-    distance = math.sqrt(2 * nu) * np.sqrt(squared)
-    decay = np.exp(-distance)
-    if nu == 2.5:
-        return (1 + distance + (5 / 3) * squared) * decay, (5 / 3) * (1 + distance) * decay
+    # In place: new arrays of this size cost more than the arithmetic.
+    distance = np.sqrt(squared)
+    distance *= math.sqrt(2 * nu)
+    decay = np.negative(distance)
+    np.exp(decay, out=decay)
+    if nu == 0.5:
+        # The slope is infinite at a distance of 0, where it does not count.
+        return decay, np.where(distance > _NEAREST, decay / np.maximum(distance, _NEAREST), 0.0)
+    linear = np.add(distance, 1, out=distance)
     if nu == 1.5:
-        return (1 + distance) * decay, 3 * decay
-    # The slope is infinite at a distance of 0, where it does not count.
-    return decay, np.where(distance > _NEAREST, decay / np.maximum(distance, _NEAREST), 0.0)
+        linear *= decay
+        return linear, 3 * decay
+    slope = (5 / 3) * linear
+    slope *= decay
+    linear += (5 / 3) * squared
+    linear *= decay
+    return linear, slope
