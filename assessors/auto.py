@@ -99,6 +99,8 @@ class AutoAssessor(Assessor):
     '0.1 is not among the best 1 of 4 after 1 result'
     """
 
+    judges_several = False  # objectives: `pitchpipe validate` and the start of a run warn of it
+
     def __init__(self, optimize_mode: str = "maximize", hopeless_only: bool = False) -> None:
         if not isinstance(hopeless_only, bool):
             raise ValueError(f"hopeless_only must be true or false, not {hopeless_only!r}")

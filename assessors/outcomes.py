@@ -34,7 +34,7 @@ class Outcome:
 class OutcomeReader:
     """Reads outcomes from reports: dicts by the names of the objectives, or numbers, which are the main objective.
 
-    An objective that a report lacks has its latest earlier value.
+    An objective that a report lacks, or has as None, has its latest earlier value.
 
     >>> reader = OutcomeReader([Objective(), Objective(name="ms", direction=None, at_most=20.0)])
     >>> reader.read([{"default": 0.5, "ms": 25.0}, 0.4], 1)
@@ -79,9 +79,9 @@ class OutcomeReader:
         return next((value for value in values if value is not None), None)
 
     def _number(self, report: Any, name: str) -> float | None:
-        if name in report if isinstance(report, Mapping) else name == self._main:
-            return metric_value(report, name)
-        return None
+        if isinstance(report, Mapping):
+            return None if report.get(name) is None else metric_value(report, name)
+        return metric_value(report, name) if name == self._main else None
 
 
 def _loss(one: Objective, value: float | None) -> float:

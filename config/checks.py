@@ -134,11 +134,16 @@ def check_stop(config: ConfigFields) -> list[Finding]:
         what = f"needs a single objective with a direction, and there are {len(goals)}: {', '.join(goals)}"
         hint = "limit the others instead: constraint without direction"
         findings.append(Finding(path=("stop_when",), message=what, hint=hint, at_key=True))
-    if most is not None and rule.min_trials > most:
+    fewest = 1 if config.repeats is None else config.repeats.fewest
+    if most is not None and rule.min_trials > most // fewest:
         default = "" if "min_trials" in rule.model_fields_set else " by default"
         over = f"more than max_trial_number ({most})"
+        if fewest > 1:
+            over = f"more than the {most // fewest} configurations of max_trial_number ({most}) with repeats"
         what = f"is {rule.min_trials}{default}, {over}: the search would never end early"
-        findings.append(Finding(path=("stop_when", "min_trials"), message=what, hint=f"at most {most}"))
+        findings.append(
+            Finding(path=("stop_when", "min_trials"), message=what, hint=f"at most {most // fewest}")
+        )
     return findings
 
 

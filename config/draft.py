@@ -249,7 +249,10 @@ def _part(draft: Draft, name: str, model: type[Section]) -> None:
 
 def _repeats(draft: Draft) -> None:
     value = draft.values.get("repeats")
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        draft.values.pop("repeats")
+        draft.add(("repeats",), f"must be a number or a mapping, not {shown(value)}", "repeats: 5")
+    elif isinstance(value, int):
         draft.values["repeats"] = {"count": value}
     _part(draft, "repeats", RepeatsConfig)
 

@@ -69,7 +69,7 @@ def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:
         return str(cause), cause.hint
     if kind == "missing":
         return MISSING, ""
-    if kind == "string_too_short":
+    if kind in ("string_too_short", "too_short"):
         return "must not be empty", ""
     if kind == "literal_error":
         choices = details["expected"].replace("'", "")

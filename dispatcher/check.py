@@ -14,6 +14,7 @@ from .settings import Settings
 
 __all__ = ["check", "directions", "warnings"]
 
+_OF_SEVERAL = "ASHA, Hyperband and Medianstop"  # assessors that judge by all objectives
 _WITHOUT_SAMPLES = ("gridsearch", "batch", "batchtuner")
 
 
@@ -49,7 +50,7 @@ def directions(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def warnings(config: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each thing that the tuner ignores: objectives, limits, the rule to stop.
+    """Return a sentence for each thing that a plug-in ignores: objectives, limits, the rule to stop, the other one.
 
     >>> warnings({"tuner": {"name": "Random"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
     ['the tuner optimises default alone, without its limit (unlike Auto, TPE and NSGA)']
@@ -61,19 +62,51 @@ def warnings(config: Mapping[str, Any]) -> list[str]:
         return []
     unused = config.get("stopWhen") is not None and issubclass(cls, MsgDispatcherBase)
     ignored = [f"stop_when has no effect: {cls.__name__} is an advisor"] if unused else []
-    why = "unlike Auto, TPE and NSGA" if section.get("name") else f"{cls.__name__} has no update_objectives"
-    return [*_alone(cls, objectives_of(config.get("objectives") or ()), why), *ignored]
+    objectives = objectives_of(config.get("objectives") or ())
+    of_tuner = _alone(cls, section, objectives, "tuner optimises", "Auto, TPE and NSGA")
+    return [*of_tuner, *ignored, *_of_assessor(cls, config.get("assessor") or {}, objectives)]
 
 
-def _alone(cls: type, objectives: Sequence[Objective], why: str) -> list[str]:
-    """Return a warning about a tuner that leaves out some of the objectives or limits."""
-    if len(objectives) < 2 and not any(one.is_limited for one in objectives):
+def _of_assessor(tuner: type, section: Mapping[str, Any], objectives: Sequence[Objective]) -> list[str]:
+    """Return warnings about the assessor of a config, if it has one."""
+    try:
+        cls = find_class("assessor", section) if section else None
+    except PluginNotLoaded:  # `check` says why
         return []
-    if hasattr(cls, "update_objectives"):
+    if cls is None:
         return []
+    found = _alone(cls, section, objectives, "assessor judges", _OF_SEVERAL)
+    if _are_several(objectives) and not getattr(cls, "judges_several", True):
+        found.append(
+            f"the assessor stops no trial: there are several objectives or limits (unlike {_OF_SEVERAL})"
+        )
+    if _follows_trials(tuner):
+        found.append(
+            f"{tuner.__name__} stops trials itself, and counts those that the assessor stops as failed"
+        )
+    return found
+
+
+def _alone(
+    cls: type, section: Mapping[str, Any], objectives: Sequence[Objective], does: str, others: str
+) -> list[str]:
+    """Return a warning about a plug-in that leaves out some of the objectives or limits."""
+    if not _are_several(objectives) or hasattr(cls, "update_objectives"):
+        return []
+    why = f"unlike {others}" if section.get("name") else f"{cls.__name__} has no update_objectives"
     without = "its limit" if len(objectives) == 1 else "the other objectives and limits"
-    main = main_objective(objectives).name
-    return [f"the tuner optimises {main} alone, without {without} ({why})"]
+    return [f"the {does} {main_objective(objectives).name} alone, without {without} ({why})"]
+
+
+def _are_several(objectives: Sequence[Objective]) -> bool:
+    """Return whether there is more than one objective, or a limit."""
+    return len(objectives) > 1 or any(one.is_limited for one in objectives)
+
+
+def _follows_trials(tuner: type) -> bool:
+    """Return whether a tuner is a scheduler: it judges single trials by their intermediate results."""
+    is_advisor = hasattr(tuner, "handle_request_trial_jobs")
+    return is_advisor or getattr(tuner, "wants_periodical", False) is True
 
 
 def _direction(role: str, config: Mapping[str, Any]) -> str | None:
@@ -112,10 +145,7 @@ def _missing_methods(role: str, config: Mapping[str, Any], plugin: Any) -> list[
 
 def _problems_of_repeats(tuner: Any) -> list[Problem]:
     """Return a problem for a tuner that needs the single trials: of a repeated configuration it gets the mean."""
-    if (
-        not hasattr(tuner, "handle_request_trial_jobs")
-        and getattr(tuner, "wants_periodical", False) is not True
-    ):
+    if not _follows_trials(type(tuner)):
         return []
     why = f"{type(tuner).__name__} follows single trials, and cannot take the mean of several"
     return [Problem(("repeats",), why, "remove repeats, or use another tuner, such as Auto or TPE")]

@@ -27,11 +27,9 @@ from ..dispatcher import InlineDispatcher
 from ..protocol import (
     CommandType,
     Frame,
-    MetricError,
     dumps,
     loads,
     main_objective,
-    metric_value,
     parameters_of,
 )
 from ..runner import (
@@ -55,6 +53,7 @@ from ..runner import (
     Verdict,
     added_trial,
     check_final,
+    check_intermediate,
 )
 from ..store import ExperimentFolder, ExperimentRow, Record, Store, Tick, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
@@ -150,10 +149,9 @@ class SearchSession:
         """Take an intermediate result, JSON text; return why the trial should stop, None if it should not."""
         with self._turn():
             trial = self._claimed(trial_id, attempt)
-            try:
-                metric_value(loads(value), main_objective(objectives_of(self.config)).name)
-            except MetricError as error:
-                raise ValueError(f"trial {trial.sequence_id} {error}") from error
+            main = main_objective(objectives_of(self.config)).name
+            if (unusable := check_intermediate(value, main, self.objectives)) is not None:
+                raise ValueError(f"trial {trial.sequence_id} {unusable.reason}")
             who = self.now(), trial_id, trial.attempt
             self._handle(Reported(*who, kind="intermediate", sequence=sequence, value=value))
             return None if trial.verdict is None else trial.verdict.reason

@@ -154,12 +154,10 @@ def _refuse_mistyped(
             raise TypeError(f"there is no argument {name}: {did_you_mean(name, known)}")
 
 
-def objectives_of(
-    direction: str | None, metric: str, objectives: Points | None
-) -> list[dict[str, Any]] | None:
+def objectives_of(direction: str | None, metric: str, objectives: Points | None) -> Points | None:
     """Return the `objectives` of a config: as given, or one; None for the defaults of the plug-ins.
 
-    Raise `TypeError` if both are given.
+    Raise `TypeError` if both are given, and for a metric without its direction.
 
     >>> objectives_of("maximize", "accuracy", None)
     [{'name': 'accuracy', 'direction': 'maximize'}]
@@ -167,7 +165,9 @@ def objectives_of(
     if objectives is not None:
         if direction is not None or metric != "default":
             raise TypeError("give objectives, or the direction of one metric, not both")
-        return [dict(one) for one in objectives]
+        return objectives
     if direction is None and metric == "default":
         return None
-    return [{"name": metric, "direction": direction or "minimize"}]
+    if direction is None:
+        raise TypeError(f"metric={metric!r} needs a direction: 'minimize' or 'maximize'")
+    return [{"name": metric, "direction": direction}]

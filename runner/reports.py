@@ -61,7 +61,8 @@ class Reports:
         self._output.note(trial)
         self._keep(trial, event, "PERIODICAL")
         is_any = "PERIODICAL" in self._state.any_results
-        if not is_any and (verdict := check_intermediate(event.value, self._main)) is not None:
+        verdict = None if is_any else check_intermediate(event.value, self._main, self._names)
+        if verdict is not None:
             reason = f"intermediate result {event.sequence}: {verdict.reason}"
             self._trials.stop_attempt(trial, Verdict(verdict.cause, reason, verdict.kind))
         elif self._is_judged(trial) and event.sequence >= trial.next_unsent:

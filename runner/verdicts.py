@@ -30,18 +30,21 @@ __all__ = [
 NO_RESULT = "ended without reporting a final result: call pitchpipe.report_final_result(value) once"
 
 
-def check_intermediate(value: str, main: str = "default") -> Verdict | None:
+def check_intermediate(value: str, main: str = "default", names: Sequence[str] = ()) -> Verdict | None:
     """Return the verdict on an unusable intermediate result; None for a usable one (NaN is left to the assessor).
 
-    A dict needs only the `main` objective.
+    A dict needs only the `main` objective; of the other `names`, None is as good as nothing.
     """
     try:
         float(value)
         return None  # the usual case, a bare number: no JSON parser needed
     except ValueError:
         pass
+    report = loads(value)
+    known = {name for name in names if isinstance(report, dict) and report.get(name) is not None}
     try:
-        metric_value(loads(value), main)
+        for name in sorted(known | {main}):
+            metric_value(report, name)
     except MetricError as error:
         return _bad_report(str(error))
     return None

@@ -12,6 +12,7 @@ __all__ = ["early_stopping_note", "read_health"]
 _FEWEST = 40  # trials that succeeded
 _MOST = 2_000  # reading more would delay `pitchpipe status`
 _FEWEST_TO_STOP = 5  # trials that reported intermediate results
+_STOPPED_READ = 5  # trials that were stopped early
 _FEWEST_EQUAL = 5  # results: of fewer, a tie is nothing special
 _SCHEDULERS = ("hyperband", "asha", "bohb", "dehb", "pbt", "pb2")  # they stop trials without an assessor
 # Tuners that do not learn from results where to search: that random search does as well is no news.
@@ -25,9 +26,9 @@ def read_health(view: ExperimentView) -> list[str]:
     is_unused = trials >= _FEWEST_TO_STOP and results >= 2 * trials
     note = early_stopping_note(config) if is_unused else ""
     equal = _equality_note(view, summary)
-    return [one for one in (note, equal, _reference_note(view, summary)) if one] + (
-        [] if equal else _notes_on_the_search(view, summary, config)
-    )
+    lacking = _lacking_note(view, summary) if config.get("assessor") else ""
+    notes = (note, lacking, equal, _reference_note(view, summary))
+    return [one for one in notes if one] + ([] if equal else _notes_on_the_search(view, summary, config))
 
 
 def early_stopping_note(config: Mapping[str, Any]) -> str:
@@ -44,6 +45,24 @@ def early_stopping_note(config: Mapping[str, Any]) -> str:
     return (
         "early stopping is off: trials report intermediate results, and no assessor is named"
         f" (such as assessor: {advised})"
+    )
+
+
+def _lacking_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+    """Say which of several objectives early stopping did not know, because no stopped trial had reported it."""
+    names = [one["name"] for one in summary["objectives"]]
+    names += [name for name in summary["outcome_limits"] if name not in names]
+    if len(names) < 2 or not summary["counts"].get("EARLY_STOPPED"):
+        return ""
+    stopped = view.trials(TrialQuery(statuses=["EARLY_STOPPED"], limit=_STOPPED_READ)).trials
+    found = [view.results(one["sequence_id"]) for one in stopped]
+    reports = [report for one in found for results in one.values() for report in results.values()]
+    # A plain number is the main objective, which every report has.
+    known = {names[0]}.union(*(one for one in reports if isinstance(one, dict)))
+    lacking = ", ".join(name for name in names if name not in known)
+    return lacking and (
+        f"trials were stopped without a look at {lacking}, which their intermediate results lack; report it on the"
+        " way, too, or write assessor: none"
     )
 
 

@@ -658,6 +658,8 @@ def test_direction_of_one_metric_is_an_objective(tmp_path: Path) -> None:
     assert result.best.value == max(row["value"] for row in result.trials)
     with pytest.raises(TypeError, match="not both"):
         experiment(square, tmp_path, direction="maximize", objectives=[{"direction": "minimize"}])
+    with pytest.raises(TypeError, match="metric='height' needs a direction: 'minimize' or 'maximize'"):
+        experiment(square, tmp_path, metric="height")
 
 
 def test_dataframe_without_pandas_says_what_to_install(

@@ -102,11 +102,13 @@ def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> No
     from ..outcome import command_for
 
     with ExperimentView(folder) as view:
-        status = view.summary()["status"]
-        folder.refuse_search(view.config())
-    again = command_for(folder, "resume", options_to_extend(folder))
+        summary, config = view.summary(), view.config()
+        folder.refuse_search(config)
+    status, again = summary["status"], command_for(folder, "resume", options_to_extend(folder))
     if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):
         hint = f"; to extend it: {again}" if status == "DONE" else ""
+        if config.get("stopWhen") and summary["reason"].startswith("expected gain"):
+            hint = f"; stop_when would end it again: start another with warm_start: [{folder.experiment_id}]"
         raise Failure(f"experiment {folder.experiment_id} is {status}: there is nothing to continue{hint}")
     if extend and not extension.changes():
         raise Failure(f"--extend needs a new limit, such as: {again}")

@@ -106,7 +106,7 @@ def _printing_to_stderr() -> Iterator[None]:
 
 def _problem(again: Rerun, metrics: Sequence[str], main: str) -> str:
     """Return why an experiment would not accept the results; empty if it would."""
-    found = [check_intermediate(value, main) for value in again.intermediate]
+    found = [check_intermediate(value, main, metrics) for value in again.intermediate]
     if again.final is not None:
         found.append(verdict if isinstance(verdict := check_final(again.final, metrics), Verdict) else None)
     reasons = [verdict.reason for verdict in found if verdict is not None]

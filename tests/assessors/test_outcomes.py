@@ -136,11 +136,12 @@ def test_an_objective_that_some_lack_is_left_out_at_their_rung() -> None:
 
 def test_an_objective_that_is_reported_now_and_then_keeps_its_value() -> None:
     reader = OutcomeReader(objectives_of(TWO))
-    history: list[Any] = [report(0.5, 7.0), {"accuracy": 0.6}, {"ms": 6.0}]
-    assert [reader.read(history, i) for i in range(3)] == [
+    history: list[Any] = [report(0.5, 7.0), {"accuracy": 0.6}, {"ms": 6.0}, {"accuracy": 0.7, "ms": None}]
+    assert [reader.read(history, i) for i in range(4)] == [
         Outcome((-0.5, 7.0)),
         Outcome((-0.6, 7.0)),
         Outcome((-0.6, 6.0)),
+        Outcome((-0.7, 6.0)),
     ]
 
 

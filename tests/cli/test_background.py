@@ -190,6 +190,20 @@ def test_resume_needs_the_script_as_run_does(
     assert "DONE" in call("status", "e").out
 
 
+def test_search_that_a_rule_ended_is_not_said_to_be_extensible(
+    config: Path, start: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    rule = "stop_when={expected_gain_below: 1e9, min_trials: 4}"
+    words = ["--quiet", "--set", rule, "--set", "max_trial_number=90", "--set", "tuner=TPE"]
+    assert start("run", config, "--experiment-id", "e", *words).finish().code == 0
+    refused = call("resume", "e")
+    hint = "stop_when would end it again: start another with warm_start: [e]"
+    assert (refused.code, refused.err) == (
+        2,
+        f"error: experiment e is DONE: there is nothing to continue; {hint}\n",
+    )
+
+
 def test_experiment_whose_time_is_over_is_extended_as_advised(
     config: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
 ) -> None:

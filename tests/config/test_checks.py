@@ -198,6 +198,18 @@ def test_default_of_the_stop_rule_that_is_too_high_is_said_to_be_one() -> None:
     assert found.startswith("stop_when.min_trials: is 20 by default, more than max_trial_number (6): ")
 
 
+@pytest.mark.parametrize(("repeats", "trials", "most"), [(5, 20, 10), ({"count": 3, "race": False}, 59, 19)])
+def test_stop_rule_counts_configurations_where_they_are_repeated(
+    repeats: Any, trials: int, most: int
+) -> None:
+    rule = {"expected_gain_below": "noise"}
+    (found,) = problems_of({**SMALLEST, "max_trial_number": trials, "repeats": repeats, "stop_when": rule})
+    what = (
+        f"is 20 by default, more than the {most} configurations of max_trial_number ({trials}) with repeats"
+    )
+    assert found == f"stop_when.min_trials: {what}: the search would never end early (at most {most})"
+
+
 def test_stop_rule_needs_one_objective() -> None:
     objectives = [{"name": "a", "direction": "minimize"}, {"name": "b", "direction": "maximize"}]
     rule = {"expected_gain_below": "noise"}

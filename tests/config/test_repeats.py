@@ -34,7 +34,7 @@ def test_number_is_short_for_a_count() -> None:
         ({"seed": True}, "repeats.count: required field is missing"),
         ({"count": 3, "seed": 7}, "repeats.seed: must be true or false, not 7"),
         ({"count": 3, "sead": True}, "repeats.sead: unknown field (did you mean seed?)"),
-        (True, "repeats: must be a mapping, not true"),
+        (True, "repeats: must be a number or a mapping, not true (repeats: 5)"),
     ],
 )
 def test_bad_repeats_are_named(repeats: Any, problem: str) -> None:

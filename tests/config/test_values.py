@@ -57,7 +57,7 @@ def problems_of(data: Any, **options: Any) -> list[str]:
         ("search_space", [1], "search_space: must be a mapping, not [1]"),
         ("search_space", None, "search_space: required field is missing (or search_space_file)"),
         ("tuner_gpu_indices", "a", "must be GPU indices"),
-        ("objectives", [], "objectives: "),
+        ("objectives", [], "objectives: must not be empty"),
     ],
 )
 def test_wrong_value_is_one_problem(field: str, value: Any, message: str) -> None:

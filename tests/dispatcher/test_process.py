@@ -353,6 +353,49 @@ def test_check_warns_of_a_tuner_that_knows_one_objective_only(tuner, objectives,
     assert (reply["problems"], reply["warnings"]) == ([], warnings)
 
 
+@pytest.mark.parametrize(
+    ("tuner", "assessor", "objectives", "warnings"),
+    [
+        ("Auto", "ASHA", ["loss", "ms"], []),
+        ("Auto", "Plateau", ["loss"], []),
+        (
+            "Auto",
+            "Plateau",
+            ["loss", "ms"],
+            [
+                "the assessor judges loss alone, without the other objectives and limits"
+                " (unlike ASHA, Hyperband and Medianstop)"
+            ],
+        ),
+        ("Auto", "Auto", ["loss"], []),
+        (
+            "Auto",
+            "Auto",
+            ["loss", "ms"],
+            [
+                "the assessor stops no trial: there are several objectives or limits"
+                " (unlike ASHA, Hyperband and Medianstop)"
+            ],
+        ),
+        (
+            "Hyperband",
+            "Medianstop",
+            ["loss"],
+            ["HyperbandTuner stops trials itself, and counts those that the assessor stops as failed"],
+        ),
+    ],
+)
+def test_check_warns_of_an_assessor_that_does_not_do_what_is_expected(tuner, assessor, objectives, warnings):
+    config = {
+        "tuner": {"name": tuner, "classArgs": {"R": 9} if tuner == "Hyperband" else {}},
+        "assessor": {"name": assessor},
+        "objectives": [{"name": name, "direction": "minimize"} for name in objectives],
+        "searchSpace": SPACE,
+    }
+    reply = loads(run("--check", "--exp_params", encode_exp_params(config)).stdout)
+    assert (reply["problems"], reply["warnings"]) == ([], warnings)
+
+
 def test_warning_about_a_tuner_of_ones_own_names_the_method_that_it_lacks(plugin_file):
     tuner = plugin_file("plain.Plain", "class Plain:\n    def generate_parameters(self, number): return {}\n")
     config = {

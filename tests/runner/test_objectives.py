@@ -114,5 +114,15 @@ def test_intermediate_results_need_the_main_objective_only() -> None:
     )
 
 
+def test_intermediate_results_without_a_number_yet_are_usable() -> None:
+    driver = limited_driver()
+    trial = driver.running_trial()
+    driver.report(trial, {"loss": 1.0, "ms": None})
+    assert trial.verdict is None
+    driver.report(trial, {"loss": 1.0, "ms": "n/a"})
+    assert trial.verdict is not None
+    assert trial.verdict.reason == "intermediate result 1: reported 'n/a' under 'ms', which is not a number"
+
+
 def test_bare_number_is_the_only_objective_whatever_its_name() -> None:
     assert finished(limited_driver(LOSS), 0.5).values == (0.5,)

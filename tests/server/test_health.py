@@ -19,7 +19,7 @@ from pitchpipe.server.ui.notices import notices_of
 from pitchpipe.store.reading import ExperimentView
 
 from .asking import Asking
-from .made_stores import MadeExperiment, a_config, a_trial
+from .made_stores import MadeExperiment, a_config, a_trial, results
 
 NOTE = (
     "the range of lr may be cut off: the best trials crowd at its upper end, 1; widen it to 1.2 if such values make"
@@ -82,6 +82,32 @@ def test_early_stopping_that_is_off_is_said_with_a_rule_for_it(
             f" (such as assessor: {advised})"
         )
         assert read_health(view) == [said] * (advised is not None)
+
+
+@pytest.mark.parametrize(
+    ("reports", "lacking"),
+    [
+        ([{"loss": 1.0}], "ms, size"),
+        ([1.0], "ms, size"),
+        ([{"loss": 1.0, "ms": 3}], "size"),
+        ([{"loss": 1.0, "ms": 3}, {"size": 2}], ""),
+    ],
+)
+def test_objectives_that_early_stopping_did_not_know_are_named(
+    reports: list[Any], lacking: str, tmp_path: Path
+) -> None:
+    goals = [LOSS | {"name": name} for name in ("loss", "ms")] + [{"name": "size", "constraint": "<= 2"}]
+    config = a_config(objectives=goals, assessor={"name": "ASHA"})
+    experiment = MadeExperiment(tmp_path / "made0001", config, "DONE")
+    stopped = a_trial(0, "EARLY_STOPPED")
+    experiment.commit(stopped, metrics=results(stopped, reports))
+    experiment.store.close()
+    note = (
+        f"trials were stopped without a look at {lacking}, which their intermediate results lack; report it on the"
+        " way, too, or write assessor: none"
+    )
+    with ExperimentView(experiment.folder) as view:
+        assert read_health(view) == [note] * bool(lacking)
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,12 @@ class Outcomes:
         return len(self.goals) + len(self.limits)
 
     def partial(self, report: Any) -> list[float]:
-        """Return the losses and the excesses in an intermediate report, NaN for those that it lacks."""
+        """Return the losses and the excesses in an intermediate report, NaN for those that it lacks or has as None."""
         if not isinstance(report, dict):
             return [math.nan] * self.width
-        losses = [one.loss(report) if one.name in report else math.nan for one in self.goals]
-        return losses + [one.excess(report) if one.name in report else math.nan for one in self.limits]
+        known = {name for name, value in report.items() if value is not None}
+        losses = [one.loss(report) if one.name in known else math.nan for one in self.goals]
+        return losses + [one.excess(report) if one.name in known else math.nan for one in self.limits]
 
     def take(self, row: int, other: Outcomes, other_row: int) -> None:
         """Record what another one has recorded of its row."""

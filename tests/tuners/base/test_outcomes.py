@@ -95,6 +95,12 @@ def test_trial_without_numbers_is_not_recorded_and_has_the_worst_of_the_others()
     assert excesses.tolist() == [[10.0], [10.0]]
 
 
+def test_what_an_intermediate_report_lacks_is_not_known() -> None:
+    outcomes = Outcomes([COST, LATENCY])
+    for report in ({"cost": 1.0}, {"cost": 1.0, "ms": None}):
+        np.testing.assert_array_equal(outcomes.partial(report), [1.0, np.nan])
+
+
 def test_later_result_replaces_the_first() -> None:
     outcomes = Outcomes([COST, LATENCY])
     outcomes.note(0, {"cost": 1.0, "ms": 30.0})
