@@ -65,7 +65,7 @@ def _unpassed(config: ExperimentConfig) -> Iterator[str]:
     from .script_facts import read_script
 
     try:
-        facts = read_script((config.trial_code_directory / script).read_text(encoding="utf-8"))
+        facts = read_script((config.trial_code_directory / script).read_text(encoding="utf-8-sig"))
         parameters = SearchSpace.parse(config.search_space).parameters
     except (OSError, ValueError, SyntaxError):
         return  # no script that Python can read, or a space that only the user's own tuner can

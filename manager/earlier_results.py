@@ -84,7 +84,7 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
     """Yield the rows of a file with a column for each parameter and one for the result."""
     names = (f"final.{objective.name}", "final", objective.name, "value")
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
             column = next((name for name in names if name in (rows.fieldnames or ())), None)
             if column is None:

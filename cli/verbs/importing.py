@@ -89,7 +89,7 @@ def _import_experiment(
 
 def _results(path: Path) -> Iterator[Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise Failure(f"there is no file {path}") from None
     except ValueError as error:

@@ -212,7 +212,7 @@ def _text_of(script: Path | None) -> str | None:
         return None
     if not script.is_file():
         raise Failure(f"there is no file {script}")
-    text = script.read_text(encoding="utf-8", errors="replace")
+    text = script.read_text(encoding="utf-8-sig", errors="replace")
     try:
         compile(text, str(script), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:

@@ -424,15 +424,17 @@ def test_init_asks_on_a_terminal(script: Path) -> None:
     assert config.objectives[0].direction == "maximize"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 def test_false_that_the_command_cannot_pass_is_not_tuned_and_warned_of(
-    call: Callable[..., Any], script: Path
+    call: Callable[..., Any], script: Path, encoding: str
 ) -> None:
     options = [
         "'--bn', action=argparse.BooleanOptionalAction, default=True",
         "'--depth', type=int, default=5",
     ]
     added = "".join(f"p.add_argument({one})\n" for one in ("'--fast', action='store_true'", *options))
-    script.write_text(f"import argparse\np = argparse.ArgumentParser()\n{added}print(p.parse_args())\n")
+    text = f"import argparse\np = argparse.ArgumentParser()\n{added}print(p.parse_args())\n"
+    script.write_text(text, encoding=encoding)
     assert call("init", script, "--yes").code == 0
     found = load_config("experiment.yml")
     assert list(found.search_space or {}) == ["depth"]

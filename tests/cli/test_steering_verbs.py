@@ -128,7 +128,7 @@ def test_import_tells_the_tuner_what_an_export_holds(
     called = call("import", "held", "--file", tmp_path / "trials.json")
     assert (called.code, called.out) == (0, "imported 1 result into experiment held\n")
     of_nni = [{"parameter": {"x": 0.75}, "value": '{"default": 3.0}', "trialJobId": "AbCdE"}]
-    (tmp_path / "of_nni.json").write_text(json.dumps(of_nni))
+    (tmp_path / "of_nni.json").write_text(json.dumps(of_nni), encoding="utf-8-sig")  # as Windows tools write
     assert call("import", "held", "--file", tmp_path / "of_nni.json").code == 0
     payloads = [
         json.loads(payload) for (payload,) in held.rows("SELECT payload FROM commands WHERE code = 'FD'")

@@ -110,6 +110,14 @@ def test_export_as_csv_is_read_again(tmp_path: Path) -> None:
     assert "ignored" not in by_file.notes[0]
 
 
+def test_byte_order_mark_of_a_table_is_no_part_of_its_first_name(tmp_path: Path) -> None:
+    source = Path(table(tmp_path / "old.csv", row(0.3)))
+    source.write_text(source.read_text(), encoding="utf-8-sig")
+    found = read(tmp_path, str(source), defaults=row_point(0.5))
+    assert list(found.points) == [row_point(0.3)]
+    assert found.notes == [f"warm start from {source}: 1 of 1 results fit this search space"]
+
+
 def test_sources_take_turns_within_a_quarter_of_the_trials(tmp_path: Path) -> None:
     one = table(tmp_path / "one.csv", *(row(lr, lr) for lr in (0.1, 0.2, 0.3, 0.4)))
     two = table(tmp_path / "two.csv", *(row(lr, lr) for lr in (0.1, 0.15, 0.6)))
