@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from .problems import did_you_mean, shown
 from .section import Section
 from .units import UnitError
-from .values import as_tuple, directory_path, file_path, is_number
+from .values import absolute_path, as_tuple, directory_path, file_path, is_number
 
 __all__ = ["Confidence", "EarlierSearches", "Points", "PriorConfig"]
 
@@ -36,6 +36,9 @@ def _earlier_search(value: Any, info: ValidationInfo) -> str:
         if ":" not in value.partition("://")[2]:
             raise UnitError(f"{value} names no study", f"{value}:NAME")
         return value
+    if value.endswith(".db") and (file := absolute_path(value, info)).is_file():
+        hint = f"for a study of Optuna in it: sqlite:///{file}:NAME"
+        raise UnitError(f"{value} is a file, not an experiment", hint)
     if value.endswith(".csv"):
         return str(file_path(value, info))
     return str(directory_path(value, info)) if "/" in value or value.startswith("~") else value

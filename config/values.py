@@ -28,6 +28,7 @@ __all__ = [
     "Text",
     "Texts",
     "WorkingDirectory",
+    "absolute_path",
     "as_tuple",
     "directory_path",
     "file_path",
@@ -41,7 +42,7 @@ def _not_zero(seconds: float) -> float:
     return seconds
 
 
-def _path(value: Any, info: ValidationInfo) -> Path:
+def absolute_path(value: Any, info: ValidationInfo) -> Path:
     """Return the absolute path; relative ones start from the folder `info.context["base"]`."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise UnitError(f"must be a path, not {shown(value)}")
@@ -63,16 +64,16 @@ def _existing(kind: str, exists: Any) -> Any:
 
 def directory_path(value: Any, info: ValidationInfo) -> Path:
     """Return the absolute path of a folder, which exists if the files of this config are checked."""
-    return _existing("directory", os.path.isdir)(_path(value, info), info)
+    return _existing("directory", os.path.isdir)(absolute_path(value, info), info)
 
 
 def file_path(value: Any, info: ValidationInfo) -> Path:
     """Return the absolute path of a file, which exists if the files of this config are checked."""
-    return _existing("file", os.path.isfile)(_path(value, info), info)
+    return _existing("file", os.path.isfile)(absolute_path(value, info), info)
 
 
 def _working_directory(value: Any, info: ValidationInfo) -> Path:
-    path = _path(value, info)
+    path = absolute_path(value, info)
     if (info.context or {}).get("check_files") and os.path.exists(path) and not os.path.isdir(path):
         raise UnitError(f"is not a directory: {path}")
     return path
@@ -135,7 +136,7 @@ def _storage(value: Any, info: ValidationInfo) -> Any:
     """Return a URL as it is, or the absolute path of a folder."""
     if isinstance(value, str) and "://" in value:
         return value
-    return str(_path(value, info))
+    return str(absolute_path(value, info))
 
 
 def is_number(value: Any) -> bool:

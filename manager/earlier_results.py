@@ -7,6 +7,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -137,15 +138,34 @@ def _of_study(source: str) -> Iterator[EarlierResult]:
     except ImportError:
         raise UnreadableSource("reading a study needs Optuna: pip install optuna") from None
     storage, _, name = source.rpartition(":")
+    _refuse_other_file(storage)
     try:
         study = optuna.load_study(study_name=name, storage=storage)
         maximized = study.directions[0].name == "MAXIMIZE"
         trials = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
+    except KeyError:
+        known = ", ".join(optuna.get_all_study_names(storage))
+        raise UnreadableSource(f"it has no study '{name}'; it has {known or 'none'}") from None
     except Exception as error:  # Optuna raises whatever its storage raises
         raise UnreadableSource(f"it cannot be read ({type(error).__name__}: {error})") from error
     for trial in trials:
         parameters = trial.user_attrs.get("parameters", trial.params)  # the former by `pitchpipe export`
         yield EarlierResult(flat(parameters), _loss(trial.values[0], "maximize" if maximized else "minimize"))
+
+
+def _refuse_other_file(storage: str) -> None:
+    """Raise `UnreadableSource` for a SQLite file without studies: Optuna would make the file, or its tables in it."""
+    scheme, _, name = storage.partition(":///")
+    if scheme.partition("+")[0] != "sqlite" or "?" in name:
+        return
+    file = Path(name).absolute()
+    if not file.is_file():
+        raise UnreadableSource(f"there is no file {file}")
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as db:
+            db.execute("SELECT 1 FROM studies")
+    except sqlite3.Error as error:
+        raise UnreadableSource(f"{file} is not a file of Optuna: {error}") from error
 
 
 def _of_nni(database: Path, objective: Objective) -> Iterator[EarlierResult]:

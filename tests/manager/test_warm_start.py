@@ -230,8 +230,38 @@ def test_study_of_optuna_is_read(tmp_path: Path) -> None:
     )
     found = read(tmp_path, f"{storage}:first")
     assert list(found.points) == [row_point(0.8), row_point(0.5), row_point(0.2)]
-    with pytest.raises(ConfigError, match="second cannot be used: it cannot be read"):
+    optuna.create_study(storage=storage, study_name="empty")
+    with pytest.raises(
+        ConfigError, match="second cannot be used: it has no study 'second'; it has first, empty"
+    ):
         read(tmp_path, f"{storage}:second")
+
+
+def test_reading_a_study_makes_no_file_and_changes_none(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    with sqlite3.connect(tmp_path / "other.db") as db:
+        db.execute("CREATE TABLE mine (a)")
+    db.close()
+    before = (tmp_path / "other.db").read_bytes()
+    for name, why in (
+        ("nope.db", "there is no file {}"),
+        ("other.db", "{} is not a file of Optuna: no such table"),
+    ):
+        with pytest.raises(ConfigError, match=f"S cannot be used: {why.format(tmp_path / name)}"):
+            read(tmp_path, f"sqlite:///{tmp_path / name}:S")
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"other.db": before}
+
+
+@pytest.mark.parametrize("source", ["study.db", "./study.db"])
+def test_file_of_a_study_in_place_of_its_address_gets_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.db").touch()
+    with pytest.raises(
+        ConfigError, match=rf"is a file, not an experiment \(.*: sqlite:///.*{source[-8:]}:NAME\)"
+    ):
+        config(warm_start=[source])
 
 
 def test_flat_names_of_another_search_are_those_inside_a_choice(tmp_path: Path) -> None:
