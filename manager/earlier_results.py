@@ -70,7 +70,8 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
             objectives = {one["name"]: one["direction"] for one in view.objectives()}
             name = objective.name if objective.name in objectives else next(iter(objectives))
             if len(objectives) > 1 and name != objective.name:
-                raise UnreadableSource(f"it has no objective {objective.name}: {', '.join(objectives)}")
+                known = ", ".join(objectives)
+                raise UnreadableSource(f"it has no objective '{objective.name}'; its objectives are {known}")
             trials = view.families() or view.trials(TrialQuery(limit=None)).trials
     except (FolderError, StoreError) as error:
         raise UnreadableSource(str(error)) from error

@@ -264,6 +264,15 @@ def test_file_of_a_study_in_place_of_its_address_gets_a_hint(
         config(warm_start=[source])
 
 
+def test_experiment_without_the_objective_names_those_it_has(tmp_path: Path) -> None:
+    goals = [{"name": name, "direction": "minimize"} for name in ("acc", "lat")]
+    manager = made(tmp_path, "old", objectives=goals)
+    with pytest.raises(ConfigError, match="it has no objective 'default'; its objectives are acc, lat"):
+        read(tmp_path, "old")
+    manager.store.close()
+    manager.folder.disown()
+
+
 def test_flat_names_of_another_search_are_those_inside_a_choice(tmp_path: Path) -> None:
     source = table(tmp_path / "old.csv", row(0.3, layer="conv", kernel=3), row(0.4, 0.5, layer="none"))
     found = read(tmp_path, source)
