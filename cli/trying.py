@@ -67,7 +67,9 @@ def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts)
     """
     count = min(config.trial_concurrency, config.max_trial_number or config.trial_concurrency)
     limits = {"max_trial_number": count, "trial_concurrency": count, "max_experiment_duration": seconds}
-    short = config.model_copy(update={**limits, "max_failures": 0, "storage_path": None, "trackers": {}})
+    # Earlier searches are named by their ids in another folder than the temporary one, and were read by the check.
+    without = {"storage_path": None, "trackers": {}, "warm_start": ()}
+    short = config.model_copy(update={**limits, "max_failures": 0, **without})
     with tempfile.TemporaryDirectory(prefix="pitchpipe-try-") as directory:
         manager = create_experiment(short, directory=Path(directory), experiment_id="tried")
         running = RunningExperiment(manager, SilentDisplay(sys.stderr), interrupts)

@@ -278,6 +278,15 @@ def test_warm_start_that_cannot_be_read_is_named_with_its_place(
     )
 
 
+def test_try_needs_no_earlier_search_in_its_own_folder(
+    call: Callable[..., Any], config: Path, stored: Callable[..., Any], trial_of: Callable[..., Any]
+) -> None:
+    stored().write("old", [trial_of(0, "SUCCEEDED", {"x": 0.5}, final=0.1)])
+    config.write_text(f"warmStart: [old]\n{config.read_text()}")
+    called = call("validate", config, "--try")
+    assert (called.code, called.out.count("warm start from old: 1 of 1 results fit")) == (0, 1), called.err
+
+
 @pytest.mark.parametrize("verb", ["validate", "run"])
 @pytest.mark.parametrize(
     ("mistake", "place"),
