@@ -43,8 +43,10 @@ class EarlierResult:
     direction: str | None = None
 
 
-def read_earlier(source: str, objective: Objective, directory: Path) -> list[EarlierResult]:
-    """Return the results of an earlier search for an objective; raise `UnreadableSource`.
+def read_earlier(source: str, objective: Objective, directory: Path) -> tuple[list[EarlierResult], int]:
+    """Return the results of an earlier search for an objective, and how many others are not finite or missing.
+
+    Raise `UnreadableSource`.
 
     `source` is an experiment's id (in `directory`) or folder, a CSV file, `STORAGE:STUDY` of Optuna, or the folder of
     an experiment of NNI.
@@ -57,10 +59,11 @@ def read_earlier(source: str, objective: Objective, directory: Path) -> list[Ear
         found = _of_nni(database, objective)
     else:
         found = _of_experiment(source, objective, directory)
-    results = [result for result in found if math.isfinite(result.loss)]
+    everything = list(found)
+    results = [result for result in everything if math.isfinite(result.loss)]
     if not results:
         raise UnreadableSource("it has no results")
-    return results
+    return results, len(everything) - len(results)
 
 
 def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterator[EarlierResult]:
@@ -83,7 +86,7 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
 
 
 def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
-    """Yield the rows of a file with a column for each parameter and one for the result."""
+    """Yield the rows of a file with a column for each parameter and one for the result, NaN where it is missing."""
     names = (f"final.{objective.name}", "final", objective.name, "value")
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -96,7 +99,8 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             families = dict[Any, list[EarlierResult]]()
             for number, row in enumerate(rows):
                 value = _plain(row.pop(column) or "")
-                if isinstance(value, int | float) and row.get("status") in (None, "SUCCEEDED"):
+                if row.get("status") in (None, "SUCCEEDED"):
+                    loss = _loss(value, objective.direction) if isinstance(value, int | float) else math.nan
                     parameters = {
                         name.removeprefix("parameters."): _plain(text or "")
                         for name, text in row.items()
@@ -108,10 +112,9 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                     metrics = {
                         name: value for name, value in finals.items() if isinstance(value, int | float)
                     }
-                    result = EarlierResult(
-                        parameters, _loss(value, objective.direction or "minimize"), metrics
-                    )
-                    families.setdefault(row["family"] if has_repeats else number, []).append(result)
+                    result = EarlierResult(parameters, loss, metrics)
+                    family = row["family"] if has_repeats and not math.isnan(loss) else number
+                    families.setdefault(family, []).append(result)
             yield from map(_mean, families.values())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableSource(f"it cannot be read: {error}") from error

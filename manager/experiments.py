@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,8 +46,6 @@ __all__ = [
 ]
 
 BY_USER = "stopped by the user"
-
-_log = logging.getLogger(__name__)
 
 
 def create_experiment(
@@ -105,12 +102,11 @@ def create_experiment(
         raise
     executor = executor or executor_for(config)
     hooks = Hooks(callbacks=callbacks, stopper=stopper)
-    notes = [] if warm_start is None else [one for one in warm_start.notes if one not in warm_start.warnings]
-    for warning in () if warm_start is None else warm_start.warnings:
-        _log.warning("%s", warning)
-    return Manager(
-        folder, config, store, executor, clock, hooks=hooks, first_events=first_events, notes=notes
-    )
+    manager = Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first_events)
+    if warm_start is not None:
+        manager.notes += warm_start.notes
+        manager.start_warnings = warm_start.warnings
+    return manager
 
 
 def resume_experiment(
@@ -238,10 +234,12 @@ def warm_start_faults(config: ExperimentConfig, directory: Path | None = None) -
     return unreadable_sources(config, directory or directory_of(config))
 
 
-def warm_start_notes(config: ExperimentConfig, directory: Path | None = None) -> Sequence[str]:
-    """Return what the warm start of a configuration would use and leave out; raise `ConfigError`."""
+def warm_start_notes(
+    config: ExperimentConfig, directory: Path | None = None
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return what the warm start of a configuration would use and leave out, and warnings; raise `ConfigError`."""
     found = _warm_start_of(config, directory or directory_of(config))
-    return () if found is None else found.notes
+    return ((), ()) if found is None else (found.notes, found.warnings)
 
 
 def executor_for(config: ExperimentConfig) -> TrialExecutor:

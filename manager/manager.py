@@ -52,8 +52,8 @@ class Manager:
 
     It is open while its `async with` block runs, or from `open` to `close`. After `close` no process that it started
     is left. `clock` returns seconds since the epoch; `runner` has the state of the experiment. `notes` are sentences
-    about the configuration that users should read at the start. A `trace`, if there is one, is complete after `close`.
-    A `standby`, if there is one, becomes the first dispatcher.
+    about the configuration that users should read at the start, and `start_warnings` those to act on. A `trace`, if
+    there is one, is complete after `close`. A `standby`, if there is one, becomes the first dispatcher.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class Manager:
         self.trace: Trace | None = None
         self.standby: StandbyDispatcher | None = None
         self.notes = [config.goal, *filter(None, [config.repeats_note, config.assessor_note]), *notes]
+        self.start_warnings: Sequence[str] = ()
         self._first_events = first_events
         self._dispatcher_command = dispatcher_command
         self._mirror = Mirror(folder, config.storage_path) if config.storage_path else None
@@ -122,6 +123,8 @@ class Manager:
         """Begin to open the experiment, on the running event loop; from now on it can be stopped."""
         for note in self.notes:
             _log.info("%s", note)
+        for warning in self.start_warnings:
+            _log.warning("%s", warning)
         make_loop = TurnLoop if self.trace is None else partial(TracedTurnLoop, self.trace)
         self._loop = loop = make_loop(
             self.folder.path, self.store, self.executor, self.hooks, self.now, self._observers

@@ -28,7 +28,7 @@ _SHARE = 4  # of the trials, one in so many at most
 class WarmStart:
     """Points to try, in order, and a note about each source: what was used, and what was left out.
 
-    `warnings` are the notes about sources of which nothing fits. `results` are what a tuner that models earlier
+    Of a source of which nothing fits, that is in `warnings` instead. `results` are what a tuner that models earlier
     searches gets: `parameter`, `value` (a loss), `source` (a number).
     """
 
@@ -56,14 +56,14 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
     results, faults = _read(config, directory)
     if faults:
         raise ConfigError([ConfigProblem(path=one.path, message=one.message) for one in faults])
-    sources = [fitting.of(one) for one in results]
+    sources = [fitting.of(*one) for one in results]
     notes = [
         f"warm start from {name}: {one.note}" for name, one in zip(config.warm_start, sources, strict=True)
     ]
     known = [point.parameters for point in config.starting_points]
     return WarmStart(
         points=list(_chosen([one.points for one in sources], known, config.max_trial_number)),
-        notes=notes,
+        notes=[note for note, one in zip(notes, sources, strict=True) if one.points],
         warnings=[note for note, one in zip(notes, sources, strict=True) if not one.points],
         results=list(_modelled(sources)) if (config.tuner.name or "").lower() == "auto" else (),
     )
@@ -74,10 +74,12 @@ def unreadable_sources(config: ExperimentConfig, directory: Path) -> list[Findin
     return _read(config, directory)[1]
 
 
-def _read(config: ExperimentConfig, directory: Path) -> tuple[list[Sequence[EarlierResult]], list[Finding]]:
-    """Return the results of each earlier search, and what is wrong with those that cannot be read."""
+def _read(
+    config: ExperimentConfig, directory: Path
+) -> tuple[list[tuple[Sequence[EarlierResult], int]], list[Finding]]:
+    """Return what `read_earlier` returns of each earlier search, and what is wrong with those it cannot read."""
     objective = main_objective(objectives_of(config))
-    results, faults = list[Sequence[EarlierResult]](), list[Finding]()
+    results, faults = list[tuple[Sequence[EarlierResult], int]](), list[Finding]()
     for index, source in enumerate(config.warm_start):
         try:
             results.append(read_earlier(source, objective, directory))
@@ -135,8 +137,8 @@ class _Fitting:
     limits: Sequence[Objective]
     objective: Objective
 
-    def of(self, results: Sequence[EarlierResult]) -> _Fitted:
-        """Return the results of one source as points."""
+    def of(self, results: Sequence[EarlierResult], unmeasured: int) -> _Fitted:
+        """Return the results of one source as points; `unmeasured` of its rows have none."""
         points, reasons = dict[Any, tuple[dict[str, Any], float]](), Counter[str]()
         for result in sorted(results, key=lambda result: result.loss):
             point = self._point(result.parameters) if self._shares(result.parameters) else _NOTHING_SHARED
@@ -146,14 +148,16 @@ class _Fitting:
             else:
                 points.setdefault(identity(point), (point, result.loss))
         found, losses = zip(*points.values(), strict=True) if points else ((), ())
-        return _Fitted(found, losses, self._note(results, reasons))
+        return _Fitted(found, losses, self._note(results, unmeasured, reasons))
 
-    def _note(self, results: Sequence[EarlierResult], reasons: Counter[str]) -> str:
+    def _note(self, results: Sequence[EarlierResult], unmeasured: int, reasons: Counter[str]) -> str:
         """Return what was used and what was left out."""
         parts = [f"{len(results) - reasons.total()} of {len(results)} results fit this search space"]
         parts += [
             f"{count} {_of_one(reason) if count == 1 else reason}" for reason, count in reasons.most_common()
         ]
+        if unmeasured:
+            parts.append(f"{unmeasured} without a result")
         named = {name for result in results for name in _names(result.parameters)}
         if unknown := named - {*self.flat, *self.flat.values()}:
             parts.append(f"ignored, because this space does not have them: {', '.join(sorted(unknown))}")

@@ -39,6 +39,8 @@ def create(
         manager = make_experiment(config, experiment_id, directory, interrupts, overrides)
         for note in () if quiet or as_json else manager.notes:
             click.echo(note, err=True)  # only the id goes to stdout
+        for warning in manager.start_warnings:
+            click.echo(f"{config}: warning: {warning}", err=True)
         # The background process acquires it.
         manager.store.close()
         manager.folder.disown()

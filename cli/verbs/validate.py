@@ -49,7 +49,10 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
         checked = checked_config(config, overrides)
         check_startable(checked, config, overrides)
         with placed(config, overrides):
-            found, lines = _facts(config, checked)
+            notes, warnings = _warm_start_notes(checked)
+        for warning in warnings:
+            click.echo(f"{config}: warning: {warning}", err=True)
+        found, lines = _facts(config, checked, notes)
         # A trial that fits alone has no other beside it, neither when it is tried nor in the forecast.
         checked = checked.model_copy(update={"trial_concurrency": found["at_a_time"]})
         if not as_json:
@@ -66,8 +69,8 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
         return FAILED if tried is not None and tried.has_failed else 0
 
 
-def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[str]]:
-    """Return what a valid config says, for scripts and as lines."""
+def _facts(path: Path, checked: ExperimentConfig, notes: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return what a valid config says, for scripts and as lines; `notes` are those on its warm start."""
     from ...manager import most_at_once
 
     tuner, assessor, at_once = checked.tuner, checked.assessor, most_at_once(checked)
@@ -77,7 +80,7 @@ def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[
         "tuner": tuner.name or tuner.class_name,
         "assessor": None if assessor is None else assessor.name or assessor.class_name,
         "objective": checked.goal,
-        "notes": [*filter(None, [checked.repeats_note, checked.assessor_note, *_warm_start_notes(checked)])],
+        "notes": [*filter(None, [checked.repeats_note, checked.assessor_note, *notes])],
         "trial_concurrency": checked.trial_concurrency,
         "at_a_time": at_once,
         "platform": checked.training_service.platform,
@@ -98,9 +101,9 @@ def _facts(path: Path, checked: ExperimentConfig) -> tuple[dict[str, Any], list[
     return found, lines
 
 
-def _warm_start_notes(checked: ExperimentConfig) -> Sequence[str]:
+def _warm_start_notes(checked: ExperimentConfig) -> tuple[Sequence[str], Sequence[str]]:
     if not checked.warm_start:
-        return ()
+        return (), ()
     from ...manager import warm_start_notes  # importing the manager takes longer than the check
 
     return warm_start_notes(checked)

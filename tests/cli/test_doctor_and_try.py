@@ -264,6 +264,17 @@ def test_fewer_trials_at_a_time_than_wanted_are_forecast(
     assert (found["trial_concurrency"], found["at_a_time"]) == (2, 1)
 
 
+@pytest.mark.parametrize("verb", ["validate", "run", "create"])
+def test_warm_start_of_which_nothing_fits_is_a_warning(
+    start: Callable[..., Any], config: Path, verb: str
+) -> None:
+    (config.parent / "earlier.csv").write_text("y,value\n1,2\n")
+    config.write_text(f"warmStart: [earlier.csv]\n{config.read_text()}")
+    called = start(verb, config).finish()
+    text = f"warning: warm start from {config.parent}/earlier.csv: 0 of 1 results fit this search space"
+    assert (called.code, called.err.count(text), "warm start" in called.out) == (0, 1, False)
+
+
 @pytest.mark.parametrize("verb", ["validate", "run"])
 def test_warm_start_that_cannot_be_read_is_named_with_its_place(
     call: Callable[..., Any], config: Path, verb: str

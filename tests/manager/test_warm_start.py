@@ -148,13 +148,14 @@ def test_results_that_do_not_fit_are_counted_by_reason(tmp_path: Path) -> None:
         "1 has a value of lr that this space does not have",
         "1 has no value for units",
         "1 has a value of units that this space does not have",
+        "2 without a result",
         "ignored, because this space does not have them: momentum",
     }
 
 
 def test_defaults_fill_in_what_a_source_lacks(tmp_path: Path) -> None:
     source = table(tmp_path / "old.csv", {"lr": 0.3, "value": 1})
-    assert "1 has no value for units" in read(tmp_path, source).notes[0]
+    assert "1 has no value for units" in read(tmp_path, source).warnings[0]
     (point,) = read(tmp_path, source, defaults=row_point(0.9)).points
     assert point == row_point(0.3)
 
@@ -209,7 +210,7 @@ def test_family_of_repeats_is_one_result_with_its_mean(tmp_path: Path) -> None:
     with ExperimentView(earlier.folder) as view:
         (tmp_path / "earlier.csv").write_bytes(b"".join(csv_lines(view)))
     for source in (earlier.folder.path, tmp_path / "earlier.csv"):
-        results = read_earlier(str(source), Objective(), tmp_path)
+        results, _ = read_earlier(str(source), Objective(), tmp_path)
         assert [(one.parameters["lr"], one.loss) for one in results] == [(0.0, 0.5), (0.2, 0.2)]
         assert set(results[0].parameters) == {"lr", "units"}
 
@@ -287,7 +288,7 @@ def test_results_without_a_parameter_of_the_space_are_not_the_defaults(tmp_path:
     source = table(tmp_path / "old.csv", *({"C": 0.1 * n, "value": 0.5} for n in range(3)))
     found = read(tmp_path, source, defaults={"lr": 0.5, "units": 8, "layer": {"_name": "none"}})
     assert not found.points
-    assert found.notes == [
+    assert found.warnings == [
         f"warm start from {source}: 0 of 3 results fit this search space; 3 share no parameter with it;"
         " ignored, because this space does not have them: C"
     ]
@@ -306,15 +307,17 @@ def test_results_that_break_a_limit_are_left_out(tmp_path: Path) -> None:
     assert "1 breaks the limit ms <= 10" in found.notes[0]
 
 
-def test_source_of_which_nothing_fits_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_source_of_which_nothing_fits_is_warned_of_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     old = table(tmp_path / "old.csv", *({"C": 0.1 * n, "value": 0.5} for n in range(3)))
     good = table(tmp_path / "good.csv", row(0.3))
     manager = made(tmp_path / "runs", "new", warm_start=[old, good])
+    assert not caplog.records
+    assert manager.notes[1:] == [f"warm start from {good}: 1 of 1 results fit this search space"]
+    run(manager)
     (warning,) = (one.message for one in caplog.records if one.levelname == "WARNING")
     assert warning.startswith(f"warm start from {old}: 0 of 3 results fit this search space; ")
-    assert manager.notes[1:] == [f"warm start from {good}: 1 of 1 results fit this search space"]
-    manager.store.close()
-    manager.folder.disown()
 
 
 def test_all_sources_that_cannot_be_read_are_named_and_nothing_is_made(tmp_path: Path) -> None:
@@ -377,13 +380,16 @@ def test_experiment_of_nni_has_its_succeeded_trials_in_its_own_direction(tmp_pat
         ("SUCCEEDED", 0.5, float("nan")),
     ]
     old = nni_experiment(tmp_path / "old", "maximize", *trials)
-    found = read_earlier(old, Objective(), tmp_path)
+    found, unmeasured = read_earlier(old, Objective(), tmp_path)
+    assert unmeasured == 1
     assert [(result.parameters["lr"], result.loss) for result in found] == [(0.1, -0.5), (0.2, -0.9)]
     unnamed = nni_experiment(tmp_path / "unnamed", None, *trials)
-    assert [result.loss for result in read_earlier(unnamed, Objective(), tmp_path)] == [0.5, 0.9]
+    assert [result.loss for result in read_earlier(unnamed, Objective(), tmp_path)[0]] == [0.5, 0.9]
     started = warm_start_of(config(warm_start=[old]), tmp_path)
     assert [point["lr"] for point in started.points] == [0.2, 0.1]
-    assert started.notes == [f"warm start from {old}: 2 of 2 results fit this search space"]
+    assert started.notes == [
+        f"warm start from {old}: 2 of 2 results fit this search space; 1 without a result"
+    ]
 
 
 def test_experiment_of_nni_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
