@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..protocol import MetricError, metric_value
+from ..protocol import MetricError, Objective, metric_value, objectives_of
 from ..runner import TrialStatus
 from ..search_space import Parameter, SearchSpace, SearchSpaceError
 from ..store import ExperimentFolder
@@ -65,12 +65,15 @@ def _frozen_trials(view: ExperimentView, space: SearchSpace, names: list[str]) -
 
     parameters = _Parameters(space)
     results, main = view.results(), view.main_objective()
+    limits = [one for one in objectives_of(view.config().get("objectives") or ()) if one.is_limited]
     for trial in view.trials(TrialQuery(limit=None)).trials:
         if trial["status"] not in _STATES:
             continue
         state = TrialState[_STATES[trial["status"]]]
         record = trial["parameters"]
         values, distributions = parameters.of(record)
+        limited = {one.name: trial["values"][one.name] for one in limits if one.name in trial["values"]}
+        known = {"trial_id": trial["trial_id"], "reason": trial["reason"], "parameters": record}
         yield _with_times(
             trial,
             create_trial(
@@ -79,9 +82,17 @@ def _frozen_trials(view: ExperimentView, space: SearchSpace, names: list[str]) -
                 params=values,
                 distributions=distributions,
                 intermediate_values=_curve(results.get(trial["sequence_id"], {}), main),
-                user_attrs={"trial_id": trial["trial_id"], "reason": trial["reason"], "parameters": record},
+                user_attrs={**limited, **known},
+                system_attrs=_constraints(limits, limited),
             ),
         )
+
+
+def _constraints(limits: Sequence[Objective], values: Mapping[str, float]) -> dict[str, list[float]]:
+    """Return what Optuna knows the limits by, one number for each: above 0 breaks it. A trial has all or none."""
+    if not limits or len(values) < len(limits):
+        return {}
+    return {"constraints": [one.excess_of(values[one.name]) for one in limits]}
 
 
 def _with_times(trial: Mapping[str, Any], frozen: Any) -> Any:

@@ -114,3 +114,24 @@ def test_curve_of_a_study_is_the_main_objective(
     assert call("export", "named", "--format", "optuna", "-o", tmp_path / "study.db").code == 0
     study = optuna.load_study(study_name="named", storage=f"sqlite:///{tmp_path / 'study.db'}")
     assert (study.trials[0].value, study.trials[0].intermediate_values) == (0.5, {0: 0.75})
+
+
+def test_limits_are_constraints_of_a_study_and_limited_metrics_its_user_attributes(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any], tmp_path: Path
+) -> None:
+    import optuna
+
+    objectives = [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": ">= 1, <= 3"}]
+    trials = [
+        trial_of(0, "SUCCEEDED", EMPTY, final={"f1": 0.9, "ms": 8.0}),
+        trial_of(1, "SUCCEEDED", EMPTY, final={"f1": 0.5, "ms": 2.5}),
+        trial_of(2, "SUCCEEDED", EMPTY, final={"f1": 0.8, "ms": 0.5}),
+        trial_of(3, "EARLY_STOPPED", EMPTY),
+    ]
+    stored(objectives=objectives, more={"searchSpace": SPACE}).write("limited", trials)
+    assert call("export", "limited", "--format", "optuna", "-o", tmp_path / "study.db").code == 0
+    study = optuna.load_study(study_name="limited", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    assert (study.best_trial.number, study.best_value) == (1, 0.5)
+    assert [trial.user_attrs.get("ms") for trial in study.trials] == [8.0, 2.5, 0.5, None]
+    constraints = [trial.system_attrs.get("constraints") for trial in study.trials]
+    assert constraints == [[5.0], [-0.5], [0.5], None]
