@@ -45,9 +45,9 @@ def import_verb(
 ) -> None:
     """Import results measured elsewhere into the tuner of a running experiment, or an experiment of NNI.
 
-    FILE contains [{"parameter": {"lr": 0.1}, "value": 0.9}, ...], or the JSON of `pitchpipe export`, whose
-    successful trials are used. The whole file is checked first. The results do not become trials of the
-    experiment, and `resume` keeps them.
+    FILE contains [{"parameter": {"lr": 0.1}, "value": 0.9}, ...], with several metrics or limits
+    "value": {"acc": 0.9, "ms": 12}, or the JSON of `pitchpipe export`, whose successful trials are used. The whole
+    file is checked first. The results do not become trials of the experiment, and `resume` keeps them.
 
     Without FILE, ID is the folder of an experiment of NNI, which becomes an experiment to look at.
     """
