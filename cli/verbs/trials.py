@@ -53,7 +53,12 @@ class _Order(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the order."""
-        return value if _OBJECTIVE.fullmatch(value) else super().convert(value, param, ctx)
+        try:
+            return value if _OBJECTIVE.fullmatch(value) else super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(
+                f"{error.message} To sort by a metric, write value.{value} or -value.{value}.", param, ctx
+            )
 
 
 @verb(

@@ -206,7 +206,8 @@ def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]
         return _inside(head, name)
     known = [*_COLUMNS, *_NOTED, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
     raise QueryError(
-        f"'{field}' is not a field of a trial: write parameters.{field} for a parameter, or one of {', '.join(known)}"
+        f"'{field}' is not a field of a trial: write value.{field} for a metric, parameters.{field} for a parameter,"
+        f" or one of {', '.join(known)}"
     )
 
 
