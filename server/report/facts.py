@@ -85,6 +85,7 @@ class Facts:
     counts: list[tuple[str, str, int]]
     best: list[BestTrial]
     more_best: int
+    closest: str
     knee: int | None
     failures: list[Failures]
     trials: TrialsTable
@@ -113,6 +114,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         ],
         best=[_best(row, table) for row in best[:_MOST_BEST]],
         more_best=max(len(best) - _MOST_BEST, 0),
+        closest=_closest(summary),
         knee=view.front()["knee"],
         failures=[_failures(group) for group in view.failures()],
         trials=_trials(table),
@@ -148,8 +150,8 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: Experimen
             else ("Best trial", str(row["sequence_id"]))
         )
     pairs += _front(view.front(), len(table.objectives))
-    if summary["closest"] is not None:
-        pairs.append(("Best trial", closest_text(summary["closest"], summary["status"])))
+    if closest := _closest(summary):
+        pairs.append(("Best trial", closest))
     if gain := gain_text(summary):
         pairs.append(("Defaults", gain))
     for line in closeness_lines(view.closest_to_defaults()):
@@ -165,6 +167,11 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: Experimen
         ("Begun", _moment(summary["created"])),
     ]
     return pairs + ([("Ended", _moment(summary["end_time"]))] if summary["end_time"] else [])
+
+
+def _closest(summary: Mapping[str, Any]) -> str:
+    """Return that no trial keeps the limits, and the closest; empty if one does, or none has succeeded."""
+    return "" if summary["closest"] is None else closest_text(summary["closest"], summary["status"])
 
 
 def _front(front: Mapping[str, Any], objectives: int) -> Pairs:

@@ -321,6 +321,8 @@ def test_limits_and_the_trials_that_violate_them_are_named(tmp_path: Path) -> No
     experiment.commit(*trials)
     text = page_of(experiment).text
     assert "Best trial no trial keeps the limits yet (closest: trial 1)" in text
+    assert "Best trial No trial keeps the limits yet (closest: trial 1)." in text
+    assert "No trial has succeeded" not in text
     assert "Limits ms <= 20" in text
     assert "Violate a limit 2" in text
     experiment.commit(a_trial(2, final="{}", values=(0.75, 7.0)))
