@@ -186,15 +186,17 @@ def _best_first(
 ) -> list[dict[str, Any]]:
     """Return the families that keep the limits first: the front, then whole ones, each by the first objective.
 
-    The mean of a family that got fewer repeats is less certain.
+    Those that violate them follow, the closest to the limits first. The mean of a family that got fewer
+    repeats is less certain.
     """
     front, sign = view.front(), -1.0 if objective["direction"] == "maximize" else 1.0
+    broken = {number: rank for rank, number in enumerate(front["infeasible"], start=1)}
 
-    def place(family: dict[str, Any]) -> tuple[bool, bool, bool, bool, float]:
+    def place(family: dict[str, Any]) -> tuple[bool, int, bool, bool, float]:
         number, value = family["sequence_id"], family["values"].get(objective["name"])
         is_behind, is_cut = number not in front["trials"], family["family_end"] != "complete"
         rank = 0.0 if value is None else sign * value
-        return value is None, number in front["infeasible"], is_behind, is_cut, rank
+        return value is None, broken.get(number, 0), is_behind, is_cut, rank
 
     return sorted((one for one in found if not statuses or one["status"] in statuses), key=place)
 

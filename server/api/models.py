@@ -249,7 +249,7 @@ class Front(BaseModel):
     hypervolume: float | None
     reference: dict[str, float] = Field(description="From where the volume is measured, by objective.")
     history: list[FrontPoint]
-    infeasible: list[int] = Field(description="Those that violate a limit.")
+    infeasible: list[int] = Field(description="Those that violate a limit, the closest first.")
     limits: dict[str, str]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from .configuration import read_objectives, read_repeats
 from .database import Database
 from .families import outcomes_of, read_families, read_outcomes
 from .front import Point, added, front_of, hypervolume, knee_of, reference_of
-from .trial_query import QueryError, limit_broken
+from .trial_query import QueryError, limit_broken, limits_exceeded
 
 __all__ = [
     "closest_to_limits",
@@ -69,7 +70,8 @@ def read_front(db: Database) -> dict[str, Any]:
     """Return the front of several objectives: `trials` (numbers), `knee`, `hypervolume`, `reference` and `history`.
 
     `history` has the hypervolume after the trials that increased it, thinned out. `infeasible` are the numbers of the
-    trials that violate a limit. With one objective `trials` has the best trial, and there is no volume.
+    trials that violate a limit, the closest to the limits first. With one objective `trials` has the best trial, and
+    there is no volume.
     """
     goals, points = _goals(db), _points(db)
     found = {"infeasible": _infeasible(db), "limits": limits_of(db)}
@@ -107,12 +109,14 @@ def limits_of(db: Database) -> dict[str, str]:
 
 def closest_to_limits(db: Database) -> int | None:
     """Return the number of the trial that exceeds the limits least (of equals, the earlier)."""
-    violations = dict[int, float]()
-    for one in read_objectives(db):
-        if one.is_limited:
-            for number, _, value in db.rows(_values(db), (one.name,)):
-                violations[number] = violations.get(number, 0.0) + one.violation(value)
-    return min(violations, key=lambda number: (violations[number], number), default=None)
+    excess, bound = limits_exceeded(read_objectives(db))
+    limited = json.dumps([*limits_of(db)])
+    row = db.row(
+        f"SELECT sequence_id FROM ({outcomes_of(db)}) WHERE name IN (SELECT value FROM json_each(?))"
+        f" GROUP BY sequence_id ORDER BY {excess}, sequence_id LIMIT 1",
+        (limited, *bound),
+    )
+    return None if row is None else row[0]
 
 
 def _goals(db: Database) -> list[Objective]:
@@ -126,8 +130,14 @@ def _keeps_limits(db: Database) -> tuple[str, list[Any]]:
 
 
 def _infeasible(db: Database) -> list[int]:
+    """Return the numbers of the trials that violate a limit, the closest to the limits first."""
     keeps, bound = _keeps_limits(db)
-    rows = db.rows(f"SELECT DISTINCT sequence_id FROM ({outcomes_of(db)}) WHERE NOT {keeps}", bound)
+    excess, ends = limits_exceeded(read_objectives(db))
+    rows = db.rows(
+        f"SELECT sequence_id FROM ({outcomes_of(db)}) WHERE NOT {keeps}"
+        f" GROUP BY sequence_id ORDER BY {excess}, sequence_id",
+        (*bound, *ends),
+    )
     return [number for (number,) in rows]
 
 

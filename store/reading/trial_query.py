@@ -9,6 +9,7 @@ dots.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -110,8 +111,9 @@ class TrialQuery:
     """Which trials, in which order, which page of them; by default the first 100 trials.
 
     `search` is text to find in the parameters, reason, error or id, or the number; None as `limit` means all. `sort` is
-    a field, or `best`: the trials that keep the limits first, among them those in `front`, by the first
-    objective. Conditions on tags and notes look into `noted`, by the number of the trial.
+    a field, or `best`: the trials that keep the limits first, among them those in `front`, by the first objective; then
+    the others, the closest to the limits first. Conditions on tags and notes look into `noted`, by the number of the
+    trial.
     """
 
     statuses: Sequence[str] = ()
@@ -165,11 +167,11 @@ class TrialQuery:
         if self.sort == "best":
             goal = next(one for one in objectives if one.direction is not None)
             value, values = field_expression(f"value.{goal.name}", main)
-            broken, bound = limit_broken(objectives)
-            is_infeasible = f"t.sequence_id IN (SELECT sequence_id FROM objective_values WHERE {broken})"
+            excess, bound = limits_exceeded(objectives)
+            excess = f"(SELECT {excess} FROM objective_values WHERE sequence_id = t.sequence_id)"
             direction = "DESC" if goal.direction == "maximize" else "ASC"
             is_behind = "t.sequence_id NOT IN (SELECT value FROM json_each(?))"
-            order = f"{value} IS NULL, {is_infeasible}, {is_behind}, {value} {direction}, t.sequence_id"
+            order = f"{value} IS NULL, {excess}, {is_behind}, {value} {direction}, t.sequence_id"
             return order, [*values, *bound, json.dumps(list(self.front)), *values]
         expression, values = field_expression(self.sort, main)
         direction = "DESC" if self.descending else "ASC"
@@ -216,6 +218,18 @@ def limit_broken(objectives: Sequence[Objective]) -> tuple[str, list[Any]]:
     limits = [one for one in objectives if one.is_limited]
     broken = " OR ".join("name = ? AND value NOT BETWEEN ? AND ?" for _ in limits)
     return broken or "0", [value for one in limits for value in (one.name, one.at_least, one.at_most)]
+
+
+def limits_exceeded(objectives: Sequence[Objective]) -> tuple[str, list[Any]]:
+    """Return the SQL aggregate of rows of `objective_values` for the sum of `Objective.violation`, with its values."""
+    ends = [
+        (one.name, end, side * (abs(end) or 1.0))
+        for one in objectives
+        for side, end in ((-1.0, one.at_least), (1.0, one.at_most))
+        if math.isfinite(end)
+    ]
+    terms = " + ".join("total((name = ?) * max(0.0, (value - ?) / ?))" for _ in ends)
+    return terms or "0.0", [value for one in ends for value in one]
 
 
 def number_expression(column: str, name: str, main: str = "default") -> tuple[str, list[Any]]:

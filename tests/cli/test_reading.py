@@ -473,7 +473,7 @@ def test_best_trials_keep_the_limits(
     limited = [{"name": "default", "direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}]
     stored(objectives=limited).write("e", trials)
     lines = call("trials", "e", "--sort", "best").out.splitlines()[1:]
-    assert [line.split()[0] for line in lines] == ["2", "0", "1", "3", "4"]
+    assert [line.split()[0] for line in lines] == ["2", "0", "3", "1", "4"]
 
 
 def test_best_trials_of_several_objectives_are_the_front_and_have_named_columns(
@@ -531,6 +531,25 @@ def test_family_closest_to_the_limits_has_its_mean_though_its_first_trial_failed
     lines = call("status", "e").out.splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("best: none, no trial keeps the limits"))
     assert lines[at + 1] == "  family 0 has loss 0.2, ms 25"
+
+
+@pytest.mark.parametrize("words", [[], ["--families"]])
+def test_best_of_those_that_violate_limits_is_the_closest_to_them(
+    words: list[str], stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    # Two limits: the excesses are relative to each, and added.
+    values = [(0.1, 40.0, 1.0), (0.2, 5.0, 0.5), (0.3, 24.0, 0.9), (0.4, 22.0, 0.5)]
+    trials = [
+        trial_of(n, "SUCCEEDED", None, dict(zip(("loss", "ms", "mb"), each, strict=True)))
+        for n, each in enumerate(values)
+    ]
+    for number, trial in enumerate(trials):
+        trial.record = with_family_end(repeated(trial.record, number, 0, 40), "complete")
+    objectives = [FRONT[0], FRONT[2], {"name": "mb", "constraint": ">= 1"}]
+    repeats = {"trialCommand": "true", "repeats": {"count": 2}}
+    stored(objectives=objectives, more=repeats).write("e", trials)
+    lines = call("trials", "e", "--sort", "best", *words).out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == ["2", "1", "3", "0"]
 
 
 def test_region_where_most_trials_fail_is_named(directory: Path, call: Callable[..., Any]) -> None:

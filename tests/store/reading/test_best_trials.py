@@ -86,7 +86,7 @@ def test_best_of_one_objective_keeps_the_limits(tmp_path: Path) -> None:
         assert [trial["sequence_id"] for trial in view.best(3)] == [2, 1]
         assert view.best(1)[0]["value"] == 0.4
         assert [row["best"] for row in view.history()] == [None, 0.5, 0.4, 0.4]
-        assert view.front()["infeasible"] == [0, 3]
+        assert view.front()["infeasible"] == [3, 0]
         with pytest.raises(QueryError, match="use loss"):
             view.best(1, "knee")
     result = result_of(made.folder.path)
@@ -100,6 +100,7 @@ def test_closest_trial_is_named_while_none_keeps_the_limits(tmp_path: Path) -> N
     made = limited(tmp_path, *values, objectives=objectives)
     with ExperimentView(made.folder) as view:
         summary = view.summary()
+        assert view.front()["infeasible"] == [2, 3, 1, 0]
     assert (summary["best"], summary["closest"]) == ([], 2)
 
 
