@@ -23,6 +23,7 @@ __all__ = ["plot_pareto"]
 
 _TITLE = "Pareto front"
 _MOST_PAIRS = 6
+_COLUMNS = 3
 _FRONT, _KNEE = "on the front", "knee"
 _GREY = "#7d838b"
 _MARKERS = MappingProxyType(
@@ -42,9 +43,12 @@ def plot_pareto(
     objectives: Sequence[str] | None = None,
     *,
     show_all: bool = False,
+    columns: int = _COLUMNS,
     theme: ThemeName = "light",
 ) -> go.Figure:
     """Draw the trials by two objectives, those on the front marked; more than two objectives have a panel each pair.
+
+    The panels are in rows of at most `columns`, three at most: each has an axis title of its own, which needs room.
 
     The front is that of the chosen `objectives`, all without; its knee is a star. Trials that violate a limit are not
     on it. Results that would flatten the others are outside the axes, unless on the front or with `show_all`. Raises
@@ -67,7 +71,7 @@ def plot_pareto(
     feasible = np.array([table.keeps_limits(trial) for trial in trials])
     groups = _groups(values * signs, feasible)
     pairs = list(combinations(range(len(chosen)), 2))[:_MOST_PAIRS]
-    columns = min(len(pairs), 3)
+    columns = min(len(pairs), columns, _COLUMNS)
     rows = -(-len(pairs) // columns)
     figure = panels(theme, _TITLE, rows, columns)
     hover = Hover.of(table, trials, len(pairs))

@@ -38,7 +38,7 @@ _TAKES: Mapping[str, frozenset[str]] = MappingProxyType(
         "parallel": frozenset({"objective", "parameters"}),
         "importance": frozenset({"objective"}),
         "slice": frozenset({"objective", "parameters", "log", "show_all", "columns"}),
-        "pareto": frozenset({"show_all"}),
+        "pareto": frozenset({"show_all", "columns"}),
         "contour": frozenset({"objective", "x", "y"}),
         "edf": frozenset({"objective", "others"}),
     }

@@ -69,7 +69,7 @@ class _Details:
         return cls(
             history=view.history(),
             health=_cached(shown, "health", lambda: {"notes": read_health(view)})["notes"],
-            pareto=plot_pareto(read_table(view, curves=0)) if _has_front(summary) else None,
+            pareto=plot_pareto(read_table(view, curves=0), columns=1) if _has_front(summary) else None,
             importance=_cached(shown, "importance", lambda: _importance(shown))
             if is_over and small
             else None,
@@ -193,7 +193,7 @@ class _Overview:
     def _build_front(self, summary: Mapping[str, Any], one: str, several: str, left: Any, right: Any) -> None:
         with left:
             with panel("Pareto front"):
-                self._pareto = FigureView("Trials by two objectives", where=self._where, height=300)
+                self._pareto = FigureView("Trials by two objectives", where=self._where)
             self._build_progress("Best so far: hypervolume of the front")
         with right:
             title = f"Best {several}: the Pareto front"
@@ -230,7 +230,10 @@ class _Overview:
         self._show_by(self._by)
         self._importance.show(details.importance)
         if self._pareto is not None and details.pareto is not None:
-            self._pareto.show(details.pareto.update_layout(title=None, margin={"t": 30, "r": 10}))
+            height = 60 + 240 * len([*details.pareto.select_yaxes()])
+            self._pareto.show(
+                details.pareto.update_layout(title=None, margin={"t": 30, "r": 10}, height=height)
+            )
 
     def _show_by(self, by: By) -> None:
         self._by = by

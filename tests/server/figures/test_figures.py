@@ -364,6 +364,9 @@ def test_pareto_of_three_objectives_has_a_panel_for_each_pair() -> None:
     figure = figures.plot_pareto(ExperimentTable.of("one", objectives, trials))
     assert len(figure.data) == 6
     assert sorted(set(figure.data[1].x)) == [1.0, 2.0]
+    assert len({axis.domain for axis in figure.select_xaxes()}) == 3
+    narrow = figures.plot_pareto(ExperimentTable.of("one", objectives, trials), columns=1)
+    assert {axis.domain for axis in narrow.select_xaxes()} == {(0.0, 1.0)}
 
 
 def test_edf_tells_experiments_of_one_name_apart() -> None:

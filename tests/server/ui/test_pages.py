@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,9 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
     single.commit(*(_trial(number, one=True) for number in range(30)), end_time=200.0, run_time=100.0)
     empty = MadeExperiment(directory / "empty", status="DONE")
     empty.commit(end_time=101.0, run_time=1.0)
+    three = a_config(objectives=[*objectives, {"name": "megabytes", "direction": "minimize"}])
+    several = MadeExperiment(directory / "several", three, "DONE")
+    several.commit(*(a_trial(n, final="{}", values=(n, n, 8 - n)) for n in range(8)), end_time=200.0)
     wide = MadeExperiment(directory / "wide", a_config(search_space=WIDE), "DONE")
     wide.commit(*(_wide_trial(number) for number in range(8)), end_time=200.0, run_time=100.0)
     old = MadeExperiment(directory / "old", status="STOPPED")
@@ -69,7 +73,7 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
     near = a_config(defaults={"lr": 0.0, "units": 16}, keep_close=True)
     lost = MadeExperiment(directory / "lost", near, status="RUNNING")
     lost.commit(a_trial(0, value=0.5))
-    for experiment in (made, single, wide, empty, old, lost):
+    for experiment in (made, single, several, wide, empty, old, lost):
         experiment.store.close()
     return serve(directory)
 
@@ -86,6 +90,18 @@ def test_overview_has_the_front_as_figure_and_table(gallery: str, open_page: Cal
     points.get_by_text("on the front").wait_for()
     page.get_by_role("region", name="Which parameters matter").get_by_text("Confidence").wait_for()
     check_page(page)
+
+
+def test_titles_of_three_objectives_lie_on_no_points(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/several")
+    page.set_viewport_size({"width": 1300, "height": 900})
+    figure = page.get_by_role("figure", name="Trials by two objectives")
+    figure.get_by_text("on the front").wait_for()
+    panels = [one.bounding_box() for one in figure.locator(".nsewdrag").all()]
+    titles = [one.bounding_box() for one in figure.locator("text[class^=y][class$=title]").all()]
+    assert (len(panels), len(titles)) == (3, 3)
+    for title, panel in product(titles, panels):
+        assert title["x"] + title["width"] <= panel["x"] or title["x"] >= panel["x"] + panel["width"]
 
 
 def test_overview_tells_the_best_and_the_failures_without_scrolling(
