@@ -54,12 +54,15 @@ def _centres(priors: Any) -> dict[str, Any]:
 
 def _points(config: ConfigFields) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield all points with their paths in the config; the constants of the search space need not be written."""
+    if config.defaults is None and not config.initial_points:
+        return
+    from ..search_space import with_constants
+
     space = config.search_space or {}
-    constants = {name: spec for name, spec in space.items() if isinstance(spec, str | int | float)}
     if config.defaults is not None:
-        yield ("defaults",), constants | config.defaults
+        yield ("defaults",), with_constants(space, config.defaults)
     for index, point in enumerate(config.initial_points):
-        yield ("initial_points", index), constants | point
+        yield ("initial_points", index), with_constants(space, point)
 
 
 def _faults(space: SearchSpace, place: Path, point: dict[str, Any]) -> list[Finding]:

@@ -9,6 +9,7 @@ from .json_values import identity, plain_copy
 from .numeric import MAX_INTEGER, MAX_STEPS
 from .parameter import TYPES, Parameter
 from .problems import Path, Problem, SearchSpaceError, format_path
+from .reading import with_constants
 from .sampling import (
     choice,
     lognormal,
@@ -52,4 +53,5 @@ __all__ = [
     "randint",
     "uniform",
     "unit_map",
+    "with_constants",
 ]

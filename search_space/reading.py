@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .json_values import MAX_DEPTH, identity, json_problems, plain_copy
@@ -9,7 +10,7 @@ from .numeric import read_numbers
 from .parameter import TYPES, Parameter, dotted
 from .problems import Path, Problem, nearest, show, spec_hint
 
-__all__ = ["Parent", "read"]
+__all__ = ["Parent", "read", "with_constants"]
 
 Parent = tuple[int, int] | None
 _SYNONYMS = {
@@ -37,6 +38,15 @@ def read(space: Any) -> tuple[tuple[Parameter, ...], frozenset[str], list[Proble
         hint = 'write {"lr": {"_type": "loguniform", "_value": [0.0001, 0.1]}}'
         reader.problem((), f"a search space is an object of parameters, not {show(space)}", hint)
     return tuple(reader.parameters), frozenset(reader.unread), reader.problems
+
+
+def with_constants(space: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a point with the constants of a valid search space, which users need not write.
+
+    >>> with_constants({"lr": {"_type": "uniform", "_value": [0, 1]}, "epochs": 5}, {"lr": 0.1})
+    {'epochs': 5, 'lr': 0.1}
+    """
+    return {name: spec for name, spec in space.items() if isinstance(spec, str | int | float)} | dict(point)
 
 
 class _Reader:

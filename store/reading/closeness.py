@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...protocol import Objective
-from ...search_space import SearchSpace
+from ...search_space import SearchSpace, with_constants
 from ..errors import understood
 from .configuration import read_config, read_objectives
 from .database import Database
@@ -52,13 +52,12 @@ def read_closest_to_defaults(db: Database) -> Row | None:
         return None
     with understood(db.path, "keepClose"):
         space = SearchSpace.parse(config["searchSpace"], config.get("constraints") or ())
-        if space.validate(config["defaults"]):
+        defaults = with_constants(config["searchSpace"], config["defaults"])
+        if space.validate(defaults):
             return None  # the search space has changed since
         objectives = read_objectives(db)
         values = _read_values(db, [one.name for one in objectives])
-        search = Closeness(
-            space, config["defaults"], objectives, values, lambda numbers: read_outcomes(db, numbers)
-        )
+        search = Closeness(space, defaults, objectives, values, lambda numbers: read_outcomes(db, numbers))
         return search.found()
 
 

@@ -156,3 +156,17 @@ def test_read_from_a_store(tmp_path: Path, keep_close: bool) -> None:
     assert found is not None
     assert found["trial"]["trial_id"] == "T0001"
     assert found["changes"] == [{"parameter": "lr", "default": 0.5, "value": 0.6}]
+
+
+def test_constants_need_not_be_among_the_defaults(tmp_path: Path) -> None:
+    start = {"lr": 0.5}
+    space = {"lr": UNIT, "epochs": 5}
+    made = MadeExperiment(tmp_path / "made", a_config(search_space=space, defaults=start, keep_close=True))
+    made.commit(
+        a_trial(0, value=1.0, parameters={**start, "epochs": 5}, source="defaults"),
+        a_trial(1, value=0.0, parameters={"lr": 0.6, "epochs": 5}),
+    )
+    with ExperimentView(made.folder) as view:
+        found = view.closest_to_defaults()
+    assert found is not None
+    assert changes_text(found["changes"]) == "lr 0.5 -> 0.6"
