@@ -112,9 +112,10 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   the defaults (over the median, if the defaults have no result). Changes are added up over the parameters, each in
   the units of its range, on a logarithmic scale if it is searched on one; another option of a choice counts 1. With
   10 results or more, a Gaussian process of the results also says which changes matter, in that trial and in the best
-  one: those without which it expects to lose more than the same 5 %, or to violate a limit. With several objectives
-  the best trial is the knee of the front (without a knee, the front's best in the first objective), and the range of
-  the front takes the place of the gain. It needs `defaults`.
+  one: those without which it expects to lose more than the same 5 %, or to violate a limit. It may miss effects up
+  to a few times the noise of the results. With several objectives the best trial is the knee of the front (without a
+  knee, the front's best in the first objective), and the range of the front takes the place of the gain. It needs
+  `defaults`.
 - **`warm_start`** names earlier searches for a similar problem. Of each, the three best configurations that fit this
   search space are tried after the initial points: the best of each source first, then the second best; in all at most
   a quarter of `max_trial_number`. Parameters are matched by name, nested ones by their path (`layer.kernel`). A

@@ -306,7 +306,7 @@ def _values_text(trial: Mapping[str, Any]) -> str:
 
 def _changes_of(changes: Sequence[Mapping[str, Any]], unimportant: int) -> str:
     others = f"{unimportant} {'other' if changes else 'change'}{'s' if unimportant > 1 else ''}"
-    ignored = f"{others} {'does' if unimportant == 1 else 'do'} not matter"
+    ignored = f"{others} {'seems' if unimportant == 1 else 'seem'} not to matter"
     if not changes:
         return ignored if unimportant else "no changes"
     text = f"changes: {changes_text(changes)}"

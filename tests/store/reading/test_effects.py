@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from pitchpipe.store.reading.effects import Effects, differences
 
@@ -26,6 +27,17 @@ def test_parameters_without_an_effect_do_not_change_the_prediction() -> None:
     assert second == base
     assert abs(first - base - 0.5) < 0.05
     assert abs(option - base - 0.5) < 0.05
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("count", "noise", "error"), [(30, 0.0, 0.02), (60, 0.06, 0.06)])
+def test_small_effect_beside_a_large_one_is_found(count: int, noise: float, error: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    units = np.column_stack([rng.random((count, 2)), (rng.integers(0, 3, count) + 0.5) / 3])
+    targets = 10 * (units[:, 0] - 0.5) ** 2 + 0.12 * (units[:, 2] > 0.7) + noise * rng.normal(size=count)
+    effects = Effects(units, np.minimum(targets, 1 + np.log(np.maximum(targets, 1))), FEW)
+    first, last = effects.predicted(np.array([[0.5, 0.5, 1 / 6], [0.5, 0.5, 5 / 6]]))
+    assert abs(last - first - 0.12) < error
 
 
 def test_equal_results_are_predicted() -> None:
