@@ -11,7 +11,7 @@ from typing import Any
 
 from ..config import ConfigError, ConfigProblem, ExperimentConfig, Finding
 from ..protocol import Objective, main_objective
-from ..search_space import Parameter, SearchSpace, identity, unit_map
+from ..search_space import Parameter, SearchSpace, identity, unit_map, with_constants
 from ..store.reading import flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
 from .settings import objectives_of
@@ -48,7 +48,7 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
     limits = [one for one in objectives if one.is_limited]
     fitting = _Fitting(
         space=space,
-        defaults=flat(config.defaults or {}),
+        defaults=flat(with_constants(config.search_space or {}, config.defaults or {})),
         flat=_flat_names(space),
         limits=limits,
         objective=main_objective(objectives),

@@ -160,6 +160,13 @@ def test_defaults_fill_in_what_a_source_lacks(tmp_path: Path) -> None:
     assert point == row_point(0.3)
 
 
+@pytest.mark.parametrize("defaults", [{}, {"defaults": row_point(0.5)}])
+def test_a_source_may_lack_the_constants_of_the_space(defaults: dict[str, Any], tmp_path: Path) -> None:
+    source = table(tmp_path / "old.csv", row(0.25))
+    found = read(tmp_path, source, search_space={**SPACE, "epochs": 7}, **defaults)
+    assert found.points == [{**row_point(0.25), "epochs": 7}]
+
+
 def test_constraints_hold_for_earlier_points_too(tmp_path: Path) -> None:
     source = table(tmp_path / "old.csv", row(0.3, 1), row(0.7, 2))
     found = read(tmp_path, source, constraints=["lr > 0.5"])
