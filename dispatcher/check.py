@@ -64,11 +64,13 @@ def warnings(config: Mapping[str, Any]) -> list[str]:
     ignored = [f"stop_when has no effect: {cls.__name__} is an advisor"] if unused else []
     objectives = objectives_of(config.get("objectives") or ())
     of_tuner = _alone(cls, section, objectives, "tuner optimises", "Auto, TPE and NSGA")
-    return [*of_tuner, *ignored, *_of_assessor(cls, config.get("assessor") or {}, objectives)]
+    # A class of the user's that follows trials may do so to learn.
+    scheduler = cls.__name__ if section.get("name") and _follows_trials(cls) else ""
+    return [*of_tuner, *ignored, *_of_assessor(config.get("assessor") or {}, objectives, scheduler)]
 
 
-def _of_assessor(tuner: type, section: Mapping[str, Any], objectives: Sequence[Objective]) -> list[str]:
-    """Return warnings about the assessor of a config, if it has one."""
+def _of_assessor(section: Mapping[str, Any], objectives: Sequence[Objective], scheduler: str) -> list[str]:
+    """Return warnings about the assessor of a config, if it has one; `scheduler` is the tuner, if it is one."""
     try:
         cls = find_class("assessor", section) if section else None
     except PluginNotLoaded:  # `check` says why
@@ -80,10 +82,8 @@ def _of_assessor(tuner: type, section: Mapping[str, Any], objectives: Sequence[O
         found.append(
             f"the assessor stops no trial: there are several objectives or limits (unlike {_OF_SEVERAL})"
         )
-    if _follows_trials(tuner):
-        found.append(
-            f"{tuner.__name__} stops trials itself, and counts those that the assessor stops as failed"
-        )
+    if scheduler:
+        found.append(f"{scheduler} stops trials itself, and counts those that the assessor stops as failed")
     return found
 
 

@@ -397,9 +397,12 @@ def test_check_warns_of_an_assessor_that_does_not_do_what_is_expected(tuner, ass
 
 
 def test_warning_about_a_tuner_of_ones_own_names_the_method_that_it_lacks(plugin_file):
-    tuner = plugin_file("plain.Plain", "class Plain:\n    def generate_parameters(self, number): return {}\n")
+    source = (
+        "class Plain:\n    wants_periodical = True\n    def generate_parameters(self, number): return {}\n"
+    )
     config = {
-        "tuner": tuner,
+        "tuner": plugin_file("plain.Plain", source),
+        "assessor": {"name": "Medianstop"},
         "objectives": [{"direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}],
     }
     reply = loads(run("--check", "--exp_params", encode_exp_params(config)).stdout)
