@@ -89,7 +89,7 @@ def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dic
     assert (trials[0]["final"], trials[3]["final"]) == (0.5, "a text")
     assert trials[0]["end_time"] - trials[0]["start_time"] == pytest.approx(0.9)
     assert folder.manager() is None
-    found = read_earlier(str(folder.path), Objective(), tmp_path)
+    found, _ = read_earlier(str(folder.path), Objective(), tmp_path)
     assert [(one.parameters, one.loss) for one in found] == [({"lr": 0.0}, -0.5)]
 
 
@@ -117,7 +117,7 @@ def test_parameters_are_those_that_the_results_name(
     with ExperimentView(folder) as view:
         trials = view.trials(TrialQuery(limit=None)).trials
     assert [trial["parameters"]["lr"] for trial in trials] == lrs
-    found = read_earlier(str(old), Objective(), tmp_path)
+    found, _ = read_earlier(str(old), Objective(), tmp_path)
     assert [dict(one.parameters) for one in found] == [{"lr": lrs[0]}]
 
 
