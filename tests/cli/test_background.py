@@ -190,6 +190,7 @@ def test_resume_needs_the_script_as_run_does(
     assert "DONE" in call("status", "e").out
 
 
+@pytest.mark.usefixtures("directory")
 def test_search_that_a_rule_ended_is_not_said_to_be_extensible(
     config: Path, start: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
