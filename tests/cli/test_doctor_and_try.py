@@ -264,6 +264,7 @@ def test_fewer_trials_at_a_time_than_wanted_are_forecast(
     assert (found["trial_concurrency"], found["at_a_time"]) == (2, 1)
 
 
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("verb", ["validate", "run", "create"])
 def test_warm_start_of_which_nothing_fits_is_a_warning(
     start: Callable[..., Any], config: Path, verb: str
