@@ -46,8 +46,7 @@ def health_notes(table: ExperimentTable, *, learns: bool = True, fewest: int = 4
     if len(table.objectives) > 1 or np.isfinite(losses).sum() < fewest:
         return []
     found = importance(table)
-    # Where the parameters explain the results, the advice is wrong: the search has found the best, and tries elsewhere.
-    like_random = learns and found.fit < _LEAST_FIT and _is_like_random(trials, losses)
+    like_random = learns and _is_like_random(trials, losses)
     return [
         *([_LIKE_RANDOM] if like_random else []),
         *_narrow(table.dimensions, trials, losses, found),
