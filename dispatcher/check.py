@@ -64,7 +64,7 @@ def warnings(config: Mapping[str, Any]) -> list[str]:
     ignored = [f"stop_when has no effect: {cls.__name__} is an advisor"] if unused else []
     objectives = objectives_of(config.get("objectives") or ())
     of_tuner = _alone(cls, section, objectives, "tuner optimises", "Auto, TPE and NSGA")
-    # A class of the user's that follows trials may do so to learn.
+    # A user's own class may follow trials to learn from them.
     scheduler = cls.__name__ if section.get("name") and _follows_trials(cls) else ""
     return [*of_tuner, *ignored, *_of_assessor(config.get("assessor") or {}, objectives, scheduler)]
 
