@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -109,14 +108,7 @@ def limits_of(db: Database) -> dict[str, str]:
 
 def closest_to_limits(db: Database) -> int | None:
     """Return the number of the trial that exceeds the limits least (of equals, the earlier)."""
-    excess, bound = limits_exceeded(read_objectives(db))
-    limited = json.dumps([*limits_of(db)])
-    row = db.row(
-        f"SELECT sequence_id FROM ({outcomes_of(db)}) WHERE name IN (SELECT value FROM json_each(?))"
-        f" GROUP BY sequence_id ORDER BY {excess}, sequence_id LIMIT 1",
-        (limited, *bound),
-    )
-    return None if row is None else row[0]
+    return next(iter(_infeasible(db)), None)
 
 
 def _goals(db: Database) -> list[Objective]:
