@@ -76,9 +76,9 @@ main objective only.
   there is no best trial, and the one that exceeds them least is named as the closest: each excess is divided by its
   limit, unless that is 0. Limits are for reported metrics; the root's `constraints` are for parameters.
 - **The main objective** is the one named `default`, else the first with a direction. Tuners and assessors that know
-  only one objective optimise it alone, and get its value as `default`; for such a tuner `pitchpipe validate` and
-  `pitchpipe run` print a warning. It also gives the direction to the tuner and the assessor: their `optimize_mode` must
-  agree with it.
+  only one objective optimise it alone, and get its value as `default`; for such a tuner, if it learns from results,
+  `pitchpipe validate` and `pitchpipe run` print a warning. It also gives the direction to the tuner and the assessor:
+  their `optimize_mode` must agree with it.
 
 A config without `objectives` has one objective, `default`. The first of these that exists sets its direction:
 

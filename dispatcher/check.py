@@ -52,7 +52,7 @@ def directions(config: Mapping[str, Any]) -> dict[str, str]:
 def warnings(config: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each thing that a plug-in ignores: objectives, limits, the rule to stop, the other one.
 
-    >>> warnings({"tuner": {"name": "Random"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
+    >>> warnings({"tuner": {"name": "BOHB"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
     ['the tuner optimises default alone, without its limit (unlike Auto, TPE and NSGA)']
     """
     section = config.get("advisor") or config.get("tuner") or {}
@@ -63,7 +63,8 @@ def warnings(config: Mapping[str, Any]) -> list[str]:
     unused = config.get("stopWhen") is not None and issubclass(cls, MsgDispatcherBase)
     ignored = [f"stop_when has no effect: {cls.__name__} is an advisor"] if unused else []
     objectives = objectives_of(config.get("objectives") or ())
-    of_tuner = _alone(cls, section, objectives, "tuner optimises", "Auto, TPE and NSGA")
+    learns = vars(cls).get("learns") is not False  # otherwise it optimises none of them
+    of_tuner = _alone(cls, section, objectives, "tuner optimises", "Auto, TPE and NSGA") if learns else []
     # A user's own class may follow trials to learn from them.
     scheduler = cls.__name__ if section.get("name") and _follows_trials(cls) else ""
     return [*of_tuner, *ignored, *_of_assessor(config.get("assessor") or {}, objectives, scheduler)]

@@ -11,6 +11,7 @@ from .channel import MemoryChannel
 from .errors import PluginFailed
 from .making import made_from
 from .msg_dispatcher import MsgDispatcher
+from .one_thread import OneThread
 from .settings import Settings
 
 __all__ = ["InlineDispatcher"]
@@ -32,6 +33,7 @@ class InlineDispatcher:
     def __init__(self, config: Mapping[str, Any]) -> None:
         settings = Settings.read(config, {PROTOCOL_ENVIRONMENT: str(PROTOCOL_VERSION)})
         self._channel = MemoryChannel()
+        self._one_thread = OneThread()
         self._dispatcher = made_from(settings, self._channel)
 
     @property
@@ -59,7 +61,8 @@ class InlineDispatcher:
                 self._dispatcher.process_command if is_default else self._dispatcher.process_assessor_command
             )
             try:
-                handle(command, data)
+                with self._one_thread():
+                    handle(command, data)
             except PluginFailed as failed:
                 if isinstance(failed.__cause__, KeyboardInterrupt):
                     raise failed.__cause__ from None

@@ -73,7 +73,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "assessors": frozenset({"numpy", "scipy", "pytest", "cloudpickle"}),
     "trial_agent": frozenset({"psutil", "orjson", "cloudpickle"}),
     "runner": frozenset(),
-    "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy"}),
+    "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy", "threadpoolctl"}),
     "store": frozenset({"orjson", "psutil", "fsspec", "filelock", "numpy"}),  # numpy: for `keep_close` only
     "config": frozenset({"pydantic", "pydantic_core", "ruamel"}),
     "executors": frozenset({"psutil", "orjson", "filelock"}),

@@ -766,7 +766,7 @@ def test_tuner_that_knows_one_objective_only_is_warned_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 25"}]
-    made = experiment(measured, tmp_path, GRID, tuner={"name": "GridSearch"}, objectives=objectives)
+    made = experiment(measured, tmp_path, GRID, tuner={"name": "BOHB"}, objectives=objectives)
     warning = "the tuner optimises loss alone, without the other objectives and limits"
     assert any(warning in record.getMessage() for record in caplog.records)
     assert warning in made.config.warnings[-1]

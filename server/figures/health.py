@@ -46,10 +46,11 @@ def health_notes(table: ExperimentTable, *, learns: bool = True, fewest: int = 4
     if len(table.objectives) > 1 or np.isfinite(losses).sum() < fewest:
         return []
     found = importance(table)
-    like_random = learns and _is_like_random(trials, losses)
+    narrow = [*_narrow(table.dimensions, trials, losses, found)]
+    # Where the best trials crowd at an end, the metric depends on the parameters: the search found it early.
+    like_random = learns and not narrow and _is_like_random(trials, losses)
     return [
-        *([_LIKE_RANDOM] if like_random else []),
-        *_narrow(table.dimensions, trials, losses, found),
+        *([_LIKE_RANDOM] if like_random else narrow),
         *_useless(table.dimensions, trials, losses, found),
     ]
 

@@ -331,8 +331,9 @@ def test_check_of_a_good_configuration_has_no_problems():
     [
         ("Random", [{"name": "f1", "direction": "maximize"}], []),
         ("Auto", [{"direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}], []),
+        ("Random", [{"direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}], []),
         (
-            "Random",
+            "BOHB",
             [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}],
             [
                 "the tuner optimises f1 alone, without the other objectives and limits"
@@ -340,7 +341,7 @@ def test_check_of_a_good_configuration_has_no_problems():
             ],
         ),
         (
-            "Random",
+            "BOHB",
             [{"direction": "minimize", "constraint": ">= 1"}],
             ["the tuner optimises default alone, without its limit (unlike Auto, TPE and NSGA)"],
         ),

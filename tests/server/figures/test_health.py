@@ -111,6 +111,19 @@ def test_range_is_cut_off_on_its_own_scale(best: float, end: str) -> None:
     )
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_search_that_finds_the_end_of_a_range_early_and_then_explores_is_not_like_random(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    places = [*rng.random(10), *(1 - 0.05 * rng.random(20)), *rng.random(40)]
+    records = [
+        TrialRecord(number, "SUCCEEDED", {"x": x, "y": rng.random()}, {"default": -x})
+        for number, x in enumerate(places)
+    ]
+    (note, *others) = health_notes(table(records))
+    assert note.startswith("the range of x may be cut off")
+    assert RANDOM not in others
+
+
 @pytest.mark.parametrize(
     "one",
     [
