@@ -107,7 +107,7 @@ def limits_of(db: Database) -> dict[str, str]:
 
 
 def closest_to_limits(db: Database) -> int | None:
-    """Return the number of the trial that exceeds the limits least (of equals, the earlier)."""
+    """Return the number of the trial that exceeds the limits least (of equals, the better, then the earlier)."""
     return next(iter(_infeasible(db)), None)
 
 
@@ -122,13 +122,14 @@ def _keeps_limits(db: Database) -> tuple[str, list[Any]]:
 
 
 def _infeasible(db: Database) -> list[int]:
-    """Return the numbers of the trials that violate a limit, the closest to the limits first."""
+    """Return the numbers of the trials that violate a limit, the closest to the limits first, of equals the better."""
     keeps, bound = _keeps_limits(db)
     excess, ends = limits_exceeded(read_objectives(db))
+    main = _goals(db)[0]
     rows = db.rows(
         f"SELECT sequence_id FROM ({outcomes_of(db)}) WHERE NOT {keeps}"
-        f" GROUP BY sequence_id ORDER BY {excess}, sequence_id",
-        (*bound, *ends),
+        f" GROUP BY sequence_id ORDER BY {excess}, total((name = ?) * ? * value), sequence_id",
+        (*bound, *ends, main.name, main.sign),
     )
     return [number for (number,) in rows]
 

@@ -94,14 +94,19 @@ def test_best_of_one_objective_keeps_the_limits(tmp_path: Path) -> None:
     assert (result.best.value, result.directions) == (0.4, {"loss": "minimize"})  # type: ignore[union-attr]
 
 
-def test_closest_trial_is_named_while_none_keeps_the_limits(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("last", "order"), [(0.1, [2, 3, 1, 0]), (0.05, [3, 2, 1, 0])])
+def test_closest_trial_is_named_while_none_keeps_the_limits(
+    last: float, order: list[int], tmp_path: Path
+) -> None:
+    """Of two that are as close, the better, as in the table; of two that are as good, the earlier."""
     objectives = [OBJECTIVES[0], OBJECTIVES[2], {"name": "mb", "constraint": ">= 1"}]
-    values = [(0.1, 40.0, 1.0), (0.1, 5.0, 0.5), (0.1, 24.0, 0.9), (0.1, 24.0, 0.9)]
+    values = [(0.1, 40.0, 1.0), (0.1, 5.0, 0.5), (0.1, 24.0, 0.9), (last, 24.0, 0.9)]
     made = limited(tmp_path, *values, objectives=objectives)
     with ExperimentView(made.folder) as view:
         summary = view.summary()
-        assert view.front()["infeasible"] == [2, 3, 1, 0]
-    assert (summary["best"], summary["closest"]) == ([], 2)
+        assert view.front()["infeasible"] == order
+        assert [trial["sequence_id"] for trial in view.trials(TrialQuery(sort="best")).trials] == order
+    assert (summary["best"], summary["closest"]) == ([], order[0])
 
 
 def test_default_value_and_last_mean_the_main_objective(tmp_path: Path) -> None:
