@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -48,15 +49,14 @@ class Prior:
         limits = [(-3.0, 3.0), trend, (math.log(_NOISE_FLOOR), 0.0)]
         return [(math.log(0.03), math.log(30.0))] * scales + limits
 
-    def penalty(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the negative log density of hyper-parameters up to a constant, and its gradient."""
-        scales = len(theta) - 3
-        medians = [0.0, self._log_trend, math.log(self.noise)]
-        centre = np.append(np.full(scales, math.log(self.length_scale)), medians)
+    def moments(self, scales: int) -> tuple[Floats, Floats]:
+        """Return the means and the standard deviations of the logarithms of the hyper-parameters."""
+        means = [0.0, self._log_trend, math.log(self.noise)]
         spreads = [self.signal_spread, self.trend_spread, self.noise_spread]
-        spread = np.append(np.full(scales, self.length_scale_spread), spreads)
-        z = (theta - centre) / spread
-        return 0.5 * float(z @ z), z / spread
+        return (
+            np.append(np.full(scales, math.log(self.length_scale)), means),
+            np.append(np.full(scales, self.length_scale_spread), spreads),
+        )
 
     @property
     def _log_trend(self) -> float:
@@ -150,7 +150,7 @@ def fit(
     found = minimize(
         _negative_log_posterior,
         theta,
-        args=(features, targets, groups, prior, _quadratic(features @ features.T)),
+        args=(features, targets, groups, prior.nu, prior.moments(scales), _quadratic(features @ features.T)),
         jac=True,
         method="L-BFGS-B",
         bounds=prior.bounds(scales),
@@ -194,6 +194,7 @@ def condition(
     )
 
 
+@cache
 def _lapack(name: str) -> Any:
     from scipy.linalg import get_lapack_funcs
 
@@ -216,24 +217,28 @@ def _negative_log_posterior(
     features: Floats,
     targets: Floats,
     groups: Ints,
-    prior: Prior,
+    nu: float,
+    prior: tuple[Floats, Floats],
     quadratic: Floats,
 ) -> tuple[float, Floats]:
-    """Return the negative log marginal likelihood (R&W eq. 5.8) plus the penalty of the prior, and its gradient."""
+    """Return minus the log of marginal likelihood (R&W eq. 5.8) and prior up to a constant, and its gradient."""
     potri, potrs = _lapack("potri"), _lapack("potrs")
     scaled = features * np.exp(-theta[:-3])[groups]
-    correlation, fall = correlation_and_slope(_squared_distances(scaled, scaled), prior.nu)
+    correlation, fall = correlation_and_slope(_squared_distances(scaled, scaled), nu)
     signal, trend = math.exp(theta[-3]), math.exp(theta[-2])
     factor = _cholesky(signal * correlation + trend * quadratic, _noise(theta))
-    penalty, gradient = prior.penalty(theta)
     if factor is None:
         return 1e10, np.zeros_like(theta)
+    mean, spread = prior
+    z = (theta - mean) / spread
     alpha, _ = potrs(factor, targets, lower=1)
     alpha = alpha.ravel()
-    value = 0.5 * float(targets @ alpha) + float(np.log(np.diag(factor)).sum()) + penalty
+    value = 0.5 * float(targets @ alpha) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(z @ z)
+    gradient = z / spread
     lower, _ = potri(factor, lower=1, overwrite_c=1)
     # R&W eq. 5.9: d value / d K = (K^-1 - alpha alpha^T) / 2.
-    slope = np.add(lower, np.tril(lower, -1).T, order="C")
+    slope = np.add(lower, lower.T, order="C")  # above the diagonal, LAPACK leaves the zeros of the factor
+    slope.flat[:: len(slope) + 1] = np.diag(lower)
     slope -= np.outer(alpha, alpha)
     slope *= 0.5
     # d k / d squared distance = -fall / 2, and d squared / d log l_j = -2 squared_j.
