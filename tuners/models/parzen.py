@@ -17,7 +17,6 @@ from ..base import Bools, Floats, History, Ints, Layout
 __all__ = ["Mixture", "ParzenHistory", "features_of", "log_normaliser"]
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
-_ONE_THREAD = 200_000  # multiplications; OpenBLAS uses several threads from 262,144 on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,7 @@ class Mixture:
         left = np.concatenate(
             [-precision * x * x, 2 * precision * x, -precision, -active.astype(float)], axis=1
         )
-        return _product(left, self.features)
+        return left @ self.features.T
 
     def sample(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw points, shape (count, d), NaN where inactive."""
@@ -151,12 +150,3 @@ def _log_sum(exponents: Floats, weights: Floats) -> Floats:
     highest = np.maximum(exponents.max(axis=1, initial=0.0), 0.0)
     total = (np.exp(exponents - highest[:, None]) * weights[:-1]).sum(axis=1) + weights[-1] * np.exp(-highest)
     return np.log(total) + highest
-
-
-def _product(left: Floats, right: Floats) -> Floats:
-    """Return `left @ right.T`, in pieces for one thread of BLAS: several threads wait long on a busy machine."""
-    step = max(_ONE_THREAD // max(left.size, 1), 1)
-    product = np.empty((len(left), len(right)))
-    for i in range(0, len(right), step):
-        np.matmul(left, right[i : i + step].T, out=product[:, i : i + step])
-    return product

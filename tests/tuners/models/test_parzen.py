@@ -89,18 +89,6 @@ def test_a_kernel_by_hand() -> None:
     assert model.log_density(np.array([[0.2]]), np.empty((1, 0), int)) == pytest.approx([expected])
 
 
-def test_large_products_are_the_same_in_pieces() -> None:
-    space = {f"x{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(12)}
-    model = SearchSpace.parse(space)
-    rng = np.random.default_rng(0)
-    points = [model.sample(rng) for _ in range(700)]
-    whole = mixture(space, points)
-    units = rng.random((24, 12))
-    codes = np.empty((24, 0), int)
-    one_by_one = [float(whole.log_density(units[i : i + 1], codes[:1])[0]) for i in range(24)]
-    assert whole.log_density(units, codes) == pytest.approx(one_by_one)
-
-
 def test_deactivation_reaches_the_third_level() -> None:
     leaf = {"_type": "uniform", "_value": [0, 1]}
     for _ in range(3):
