@@ -152,7 +152,7 @@ def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the best trial with its parameters, or the front, the gain over the defaults, and notes on the search."""
     yield from _best_lines(view, summary)
     if has_front(summary):
-        yield from front_lines(view.front())
+        yield from front_lines(view.front(), repeats=view.repeats())
     if gain := summary.get("gain") or gain_text(summary):
         yield gain
     yield from closeness_lines(view.closest_to_defaults())

@@ -65,13 +65,14 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
 
 
 def _success(trial: dict[str, Any], view: ExperimentView) -> str:
-    """Return a sentence with the result and its rank, or with the value of each of several metrics."""
+    """Return a sentence with the result, or the value of each of several metrics, and its rank."""
     names = view.metric_names()
     if len(names) > 1 and all(name in trial["values"] for name in names):
-        return f"Its results are {values_text(trial, names)}."
-    result = "" if trial["final"] is None else _result(trial["final"])
-    rank = _rank_text(trial["sequence_id"], view, "") if trial["family"] is None and len(names) == 1 else ""
-    return f"Its result is {result}: {rank}." if rank else f"Its result is {result}."
+        found = f"results are {values_text(trial, names)}"
+    else:
+        found = f"result is {'' if trial['final'] is None else _result(trial['final'])}"
+    rank = _rank_text(trial["sequence_id"], view, "") if trial["family"] is None else ""
+    return f"Its {found}: {rank}." if rank else f"Its {found}."
 
 
 def _family_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
@@ -81,7 +82,7 @@ def _family_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
         return
     names = [name for name in view.metric_names() if name in family["values"]]
     number = family["sequence_id"]
-    rank = _rank_text(number, view, " families") if len(names) == 1 else ""
+    rank = _rank_text(number, view, " families")
     means = f"{repeats_text(family)} {values_text(family, names)}" if names else "which has no mean yet"
     placed = ", ".join(filter(None, (f"It is repeat {trial['repeat']} of family {number}", means, rank)))
     yield f"{placed}."
@@ -111,8 +112,14 @@ def _place_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
 
 
 def _rank_text(number: int, view: ExperimentView, noun: str) -> str:
-    """Return the rank of a trial or a family among the results of the only metric; empty if it does not count."""
-    results = {row["sequence_id"]: row["value"] for row in view.history()}
+    """Return the rank of a trial or a family by the only objective, among those that keep the limits.
+
+    Empty if there are several objectives, or it does not count.
+    """
+    if len(view.objectives()) > 1:
+        return ""
+    broken = set(view.front()["infeasible"])
+    results = {row["sequence_id"]: row["value"] for row in view.history() if row["sequence_id"] not in broken}
     value = results.pop(number, None)
     if value is None:
         return ""
@@ -121,7 +128,8 @@ def _rank_text(number: int, view: ExperimentView, noun: str) -> str:
     ties = sum(other == value for other in results.values())
     rank = f"rank {better + 1}" if better else "the best"
     tied = f", tied with {ties} {'other' if ties == 1 else 'others'}" if ties else ""
-    return f"{rank} of {len(results) + 1}{noun}{tied}"
+    kept = " that keep the limits" if broken else ""
+    return f"{rank} of {len(results) + 1}{noun}{kept}{tied}"
 
 
 def _result(final: object) -> str:

@@ -34,6 +34,7 @@ class Leaders:
     summary: Mapping[str, Any]
     trials: Sequence[dict[str, Any]]
     front: Mapping[str, Any] | None = None
+    repeats: int = 1
     closeness: Sequence[str] = field(default_factory=tuple)
 
     @property
@@ -44,7 +45,7 @@ class Leaders:
     @property
     def lines(self) -> list[str]:
         """The remarks, as sentences without a full stop."""
-        lines = [*(front_lines(self.front) if self.front else ()), *self.closeness]
+        lines = [*(front_lines(self.front, repeats=self.repeats) if self.front else ()), *self.closeness]
         return [line[0].upper() + line[1:] for line in lines]
 
 

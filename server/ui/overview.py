@@ -115,6 +115,7 @@ def _leaders(shown: Shown, summary: Mapping[str, Any]) -> Leaders:
         summary=summary,
         trials=trials,
         front=view.front() if several or summary["outcome_limits"] else None,
+        repeats=view.repeats(),
         closeness=tuple(closeness_lines(_cached(shown, "closest", view.closest_to_defaults))),
     )
 

@@ -245,23 +245,28 @@ def closest_text(sequence_id: int, status: str) -> str:
     return f"no trial keeps the limits{yet} (closest: trial {sequence_id})"
 
 
-def front_lines(front: Mapping[str, Any]) -> Iterator[str]:
+def front_lines(front: Mapping[str, Any], *, repeats: int = 1) -> Iterator[str]:
     """Yield the size of a front, its hypervolume and its knee, and how many trials violate a limit.
+
+    With `repeats`, these are families.
 
     >>> more = {"reference": {}, "limits": {"ms": "<= 20"}, "infeasible": [4]}
     >>> list(front_lines({"trials": [1], "hypervolume": None, "knee": None, **more}))
     ['limits: ms <= 20; 1 trial violates them']
+    >>> list(front_lines({"trials": [1, 3], "hypervolume": 2.5, "knee": 3, **more}, repeats=5))[0]
+    'front: 2 families, hypervolume 2.5 (from the reference point ); the knee is family 3'
     """
+    one, several = ("trial", "trials") if repeats == 1 else ("family", "families")
     if front["hypervolume"] is not None:
         reference = ", ".join(f"{name} {number_text(value)}" for name, value in front["reference"].items())
         volume = f"hypervolume {number_text(front['hypervolume'])} (from the reference point {reference})"
-        knee = "" if front["knee"] is None else f"; the knee is trial {front['knee']}"
+        knee = "" if front["knee"] is None else f"; the knee is {one} {front['knee']}"
         count = len(front["trials"])
-        yield f"front: {count} {'trial' if count == 1 else 'trials'}, {volume}{knee}"
+        yield f"front: {count} {one if count == 1 else several}, {volume}{knee}"
     if front["limits"]:
         limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
         count = len(front["infeasible"])
-        yield f"limits: {limits}; {count or 'no'} {'trial violates' if count == 1 else 'trials violate'} them"
+        yield f"limits: {limits}; {count or 'no'} {f'{one} violates' if count == 1 else f'{several} violate'} them"
 
 
 def front_text(points: Mapping[int, tuple[float, ...]]) -> str:

@@ -285,6 +285,24 @@ def test_best_by_refuses_what_is_not_optimised(front: None, call: Callable[..., 
     assert "--best-by: 'ms' is not an objective to choose the best by: use loss or f1 or knee" in called.err
 
 
+def test_trial_that_violates_a_limit_has_no_rank(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    finals = [{"loss": 0.1, "ms": 30.0}, {"loss": 0.3, "ms": 12.0}, {"loss": 0.2, "ms": 10.0}]
+    stored(objectives=[FRONT[0], FRONT[2]]).write(
+        "ranked", [trial_of(n, "SUCCEEDED", None, final) for n, final in enumerate(finals)]
+    )
+    said = [
+        [line.strip() for line in call("trial", "show", "ranked", n, "--why").out.splitlines()[1:]]
+        for n in range(3)
+    ]
+    assert said == [
+        ["Its results are loss 0.1, ms 30.", "It violates the limits ms <= 20, and is never the best."],
+        ["Its results are loss 0.3, ms 12: rank 2 of 2 that keep the limits."],
+        ["Its results are loss 0.2, ms 10: the best of 2 that keep the limits."],
+    ]
+
+
 def test_trial_closest_to_the_limits_is_not_called_best(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
