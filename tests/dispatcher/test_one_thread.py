@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from pitchpipe.dispatcher import InlineDispatcher
 from pitchpipe.dispatcher.one_thread import OneThread
@@ -23,9 +24,11 @@ def threads() -> set[int]:
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    with threadpool_limits(2, "blas"):
-        assert threads() == {2}
-        yield
+    limits = threadpool_limits(2, "blas")
+    OpenBLASController.clear_controlling_thread()  # or no other thread could change the number
+    assert threads() == {2}
+    yield
+    limits.restore_original_limits()
 
 
 def test_block_has_one_thread_and_an_error_restores_the_others() -> None:
@@ -47,6 +50,25 @@ def test_setting_of_the_user_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "4")
     with OneThread()():
         assert threads() == {2}
+
+
+def test_blocks_that_overlap_restore_the_number_of_before() -> None:
+    """The second, which is left last, must not restore the one thread that it found."""
+    is_inside, may_leave = threading.Event(), threading.Event()
+
+    def second() -> None:
+        with OneThread()():
+            is_inside.set()
+            assert may_leave.wait(30)
+
+    running = threading.Thread(target=second)
+    with OneThread()():
+        running.start()
+        assert is_inside.wait(30)
+        assert threads() == {1}
+    may_leave.set()
+    running.join(30)
+    assert threads() == {2}
 
 
 def test_tuner_in_the_callers_process_has_one_thread(plugin_file) -> None:
