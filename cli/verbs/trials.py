@@ -56,8 +56,9 @@ class _Order(click.Choice[str]):
         try:
             return value if _OBJECTIVE.fullmatch(value) else super().convert(value, param, ctx)
         except click.BadParameter as error:
+            metric = value.removeprefix("-")
             self.fail(
-                f"{error.message} To sort by a metric, write value.{value} or -value.{value}.", param, ctx
+                f"{error.message} To sort by a metric, write value.{metric} or -value.{metric}.", param, ctx
             )
 
 

@@ -516,7 +516,9 @@ def test_best_trials_of_several_objectives_are_the_front_and_have_named_columns(
     assert (wrong.code, wrong.out) == (2, "")
     assert "--sort: there is no objective 'ms': write value.loss or value.f1" in wrong.err
     assert "'value' is not one of" in call("trials", "e", "--sort", "value").err
-    assert "To sort by a metric, write value.f1 or -value.f1." in call("trials", "e", "--sort", "f1").err
+    for metric in ("f1", "-f1"):
+        said = call("trials", "e", "--sort", metric).err
+        assert "To sort by a metric, write value.f1 or -value.f1." in said
     assert "write value.f1 for a metric, " in call("trials", "e", "--where", "f1 < 3").err
 
 
