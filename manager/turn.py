@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -244,7 +245,7 @@ class TurnLoop:
         sent: list[SendCommand] = []
         others: list[Effect] = []
         runner, is_verbose = self.opened_runner, _log.isEnabledFor(logging.DEBUG)
-        for event in events:
+        for event in self._with_decisions(events):
             if runner.is_ending and isinstance(event, REPLIES):
                 self._dispatcher.unprocessed += 1
                 continue
@@ -268,6 +269,20 @@ class TurnLoop:
                 _log.debug("%s after %s%s", names, type(event).__name__, _because(event))
         return sent, others
 
+    def _with_decisions(self, events: Sequence[Event]) -> Iterator[Event]:
+        """Yield events; after each, what the stopper decides about the results that it brought."""
+        if self._hooks.stopper is None:
+            yield from events
+            return
+        runner, judged = self.opened_runner, 0
+        pending = deque(events)
+        while pending:
+            yield pending.popleft()
+            new, judged = runner.new_results[judged:], len(runner.new_results)
+            pending.extendleft(reversed(self._hooks.judge(new, self._clock())))
+            if not pending:
+                pending.extend(self._hooks.end_of_all(self._clock()))
+
     def _log_end(self, event: AttemptEnded, runner: TrialRunner) -> None:
         """Log the end of a trial that did not succeed."""
         trial = runner.get_trial(event.trial_id)
@@ -287,8 +302,7 @@ class TurnLoop:
         if not self._dispatcher.session.is_full:
             self._executor.acknowledge()
         self._dispatcher.session.write(turn.commands)
-        if said := self._hooks.after(turn.tick.changes, turn.events, self._clock()):
-            self.post(said)
+        self._hooks.after(turn.tick.changes, turn.events)
         self._timers.set()
         for observer in self._observers:
             observer()

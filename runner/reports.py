@@ -47,9 +47,9 @@ class Reports:
         self._trials.refused(trial, event.devices)
 
     def reported(self, event: happened.Reported) -> None:
-        """Handle a result."""
+        """Handle a result; none counts that the trial reports before it hears that it has done enough."""
         trial = self._trials.current(event)
-        if trial is None:
+        if trial is None or (trial.verdict is not None and trial.verdict.cause is Cause.ENDED_WELL):
             return
         if event.kind == "final":
             self.take_final(trial, event)

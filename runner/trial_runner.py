@@ -18,7 +18,7 @@ from typing import Any
 
 from ..protocol import Objective
 from . import events as happened
-from .changes import Changes
+from .changes import Changes, MetricRow
 from .course import Course
 from .effects import AttemptOrder, CopyCheckpoint, Effect
 from .events import Event
@@ -128,6 +128,11 @@ class TrialRunner:
     def take_changes(self) -> Changes:
         """Return the changes to commit before the effects so far are performed."""
         return self._output.take_changes()
+
+    @property
+    def new_results(self) -> Sequence[MetricRow]:
+        """The results since `take_changes`."""
+        return self._output.changes.metrics
 
     def snapshot(self) -> dict[str, Any]:
         """Return what a resumed runner needs besides the trials, as plain JSON values."""

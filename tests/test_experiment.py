@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ from pitchpipe.manager.turn import TurnLoop
 from pitchpipe.registry import NotRegistered, make_env, registered
 from pitchpipe.results import BestTrial
 from pitchpipe.store.folder import ExperimentFolder, FolderError
-from pitchpipe.store.store import StoreError
+from pitchpipe.store.store import Store, StoreError
 
 SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}}
 GRID = {"x": {"_type": "choice", "_value": [0, 1, 2]}}
@@ -129,6 +130,23 @@ def test_class_is_tried_step_by_step_until_a_stopper_ends_it(tmp_path: Path) -> 
     for row in result.trials:
         assert (row["status"], row["reason"]) == ("SUCCEEDED", "4 results are enough")
         assert row["value"] == pytest.approx(row["parameters"]["x"] ** 2 / 16)
+
+
+def hasty(parameters: dict[str, Any]) -> float:
+    """Take 200 steps in less time than any message needs."""
+    for step in range(1, 201):
+        pitchpipe.report_intermediate_result(step)
+    return 999.0
+
+
+def test_what_a_trial_does_after_the_stopper_decided_does_not_count(tmp_path: Path) -> None:
+    result = experiment(hasty, tmp_path, stop={"training_iteration": 3}, max_trial_number=12).run()
+    assert {(row["value"], row["reason"]) for row in result.trials} == {
+        (3.0, "training_iteration has reached 3")
+    }
+    with closing(Store.view(tmp_path / "exp" / "experiment.db")) as store:
+        kept = [(number, sequence) for number, kind, sequence, *_ in store.metrics() if kind == "PERIODICAL"]
+    assert sorted(kept) == [(number, sequence) for number in range(12) for sequence in range(3)]
 
 
 @pytest.mark.parametrize(

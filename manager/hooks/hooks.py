@@ -1,7 +1,8 @@
-"""Passes on what was committed to callbacks and stoppers, and turns what stoppers decide into events.
+"""Passes on what was committed to callbacks, lets a stopper judge results, and turns what it decides into events.
 
 Both are users' code. A callback that raises is logged and dropped. A stopper that raises ends the experiment, because
-its rule is part of the experiment.
+its rule is part of the experiment. A result and what the stopper decides about it are one commit: what the trial does
+later, however soon, cannot change that.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Hooks:
             self.stopper.begin(lambda: runner.elapsed(clock()))
         except Exception as error:  # noqa: BLE001  (the user's code)
             return [self._failed(error, clock())]
-        return list(self._judged(results(), clock()))
+        return [*self.judge(results(), clock()), *self.end_of_all(clock())]
 
     def end(self, experiment: Callable[[], dict[str, Any]]) -> None:
         """Report the end to the callbacks."""
@@ -84,13 +85,10 @@ class Hooks:
 
     # ------------------------------------------------------------------ after each commit
 
-    def after(self, changes: Changes, events: Sequence[Event], now: float) -> list[Event]:
-        """Report what a commit changed; return what the stopper decides."""
-        if self.callbacks:
-            self._notify_changes(changes, events)
-        return [] if self.stopper is None else list(self._judged(changes.metrics, now))
-
-    def _notify_changes(self, changes: Changes, events: Sequence[Event]) -> None:
+    def after(self, changes: Changes, events: Sequence[Event]) -> None:
+        """Report what a commit changed to the callbacks."""
+        if not self.callbacks:
+            return
         for trial in changes.trials.values():
             self._notify_start(trial)
         for metric in changes.metrics:
@@ -150,18 +148,29 @@ class Hooks:
 
     # ------------------------------------------------------------------ the stopper
 
-    def _judged(self, results: Iterable[MetricRow], now: float) -> Iterator[Event]:
-        """Yield what the stopper decides about some results, as events."""
-        if self._is_over or self.stopper is None or self._runner is None:
-            return
+    def judge(self, results: Iterable[MetricRow], now: float) -> list[Event]:
+        """Return the trials that the stopper ends because of some results, as events."""
+        if self._is_over or self.stopper is None:
+            return []
+        ended: list[Event] = []
         try:
             for metric in results:
-                yield from self._judged_trial(self.stopper, metric, now)
-            if self.stopper.stop_all():
-                self._is_over = True
-                yield StopRequested(now, self.stopper.reason(), "DONE", cause="stopper")
+                ended.extend(self._judged_trial(self.stopper, metric, now))
         except Exception as error:  # noqa: BLE001  (the user's code)
-            yield self._failed(error, now)
+            ended.append(self._failed(error, now))
+        return ended
+
+    def end_of_all(self, now: float) -> list[Event]:
+        """Return the end of the experiment, if the stopper wants it now."""
+        if self._is_over or self.stopper is None:
+            return []
+        try:
+            if not self.stopper.stop_all():
+                return []
+            self._is_over = True
+            return [StopRequested(now, self.stopper.reason(), "DONE", cause="stopper")]
+        except Exception as error:  # noqa: BLE001  (the user's code)
+            return [self._failed(error, now)]
 
     def _failed(self, error: Exception, now: float) -> StopRequested:
         """End the experiment: it does not continue without its rule."""

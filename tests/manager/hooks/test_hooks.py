@@ -180,7 +180,7 @@ def test_callback_gets_checkpoints_pauses_and_attempts() -> None:
     def tell(*events: happened.Event) -> list[tuple[Any, ...]]:
         for event in events:
             driver.handle(event)
-        assert listeners.after(driver.runner.take_changes(), events, driver.now) == []
+        listeners.after(driver.runner.take_changes(), events)
         calls, callback.calls = callback.calls, []
         return calls
 
@@ -221,7 +221,7 @@ def test_start_that_an_earlier_manager_ordered_is_reported_by_the_next() -> None
     listeners = Hooks(callbacks=[callback])
     listeners.begin(driver.runner, list, lambda: driver.now, dict)
     driver.start(trial)
-    listeners.after(driver.runner.take_changes(), [], driver.now)
+    listeners.after(driver.runner.take_changes(), [])
     assert callback.calls == [("on_trial_start", 1)]
 
 
@@ -314,7 +314,7 @@ def test_stopper_gets_a_repeated_result_once() -> None:
     driver.start(trial)
     driver.report(trial, 0.4)
     driver.report(trial, 0.3)
-    assert listeners.after(driver.runner.take_changes(), [], driver.now) == []
+    assert listeners.judge(driver.runner.new_results, driver.now) == []
     assert calls == [(1, 0.5), (2, 0.4), (3, 0.3)]
 
 
