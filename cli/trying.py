@@ -43,7 +43,7 @@ class Tried:
     status: str
     seconds: float
     bytes: int
-    parameters: str
+    parameters: dict[str, Any]
     intermediate: list[Any]
     final: Any
     failure: str
@@ -88,7 +88,7 @@ def _tried(view: ExperimentView, error: str) -> Tried:
             status="NONE",
             seconds=0.0,
             bytes=0,
-            parameters="",
+            parameters={},
             intermediate=[],
             final=None,
             failure=why,
@@ -101,7 +101,7 @@ def _tried(view: ExperimentView, error: str) -> Tried:
         status=trial["status"],
         seconds=sum(one["duration"] or 0.0 for one in ran) / len(ran),
         bytes=sum(path.stat().st_size for path in view.folder.trial(number).rglob("*") if path.is_file()),
-        parameters=parameters_text(trial["parameters"]),
+        parameters=trial["parameters"],
         intermediate=[*view.results(number).get(number, {}).values()],
         final=trial["final"],
         failure=str(FailedTrial.of(failures[0])) if failures else trial["reason"],
@@ -111,14 +111,14 @@ def _tried(view: ExperimentView, error: str) -> Tried:
 
 def tried_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
     """Yield what the trial did, as lines."""
-    ran = duration_text(tried.seconds)
+    ran, trial = duration_text(tried.seconds), f"a trial with {parameters_text(tried.parameters)}"
     if tried.has_failed:
-        who = "no trial ran" if tried.status == "NONE" else f"a trial with {tried.parameters} failed"
+        who = "no trial ran" if tried.status == "NONE" else f"{trial} failed"
         yield f"{who}: {tried.failure}"
         yield from (f"  {line}" for line in tried.last_lines.rstrip().splitlines())
         return
     ended = f"succeeded in {ran}" if tried.is_whole else f"still ran after {ran}, and was stopped"
-    yield f"a trial with {tried.parameters} {ended}"
+    yield f"{trial} {ended}"
     note = early_stopping_note(config.canonical()) if len(tried.intermediate) > 1 else ""
     if tried.intermediate:
         last = result_text(tried.intermediate[-1])

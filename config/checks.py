@@ -55,7 +55,8 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
 
 def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
     if section.name is None and section.class_name is None:
-        return [Finding(path=(name,), message="needs a name, or class_name and code_directory")]
+        hint = f"such as {name}.name: {'Auto' if name == 'tuner' else 'Medianstop'}"
+        return [Finding(path=(name,), message="needs a name, or class_name and code_directory", hint=hint)]
     if section.name is not None and section.class_name is not None:
         return [
             Finding(

@@ -120,8 +120,8 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   search space are tried after the initial points: the best of each source first, then the second best; in all at most
   a quarter of `max_trial_number`. Parameters are matched by name, nested ones by their path (`layer.kernel`). A
   result that lacks a parameter gets its value from `defaults`; without them, or with a value outside this space, it
-  is left out. `pitchpipe validate` and the start of a run say what was used and what was left out, and warn of a
-  source of which nothing fits. With several objectives the main one decides which are the best. An experiment, also
+  is left out. `pitchpipe validate` and the start of a run say what was used, what was left out and how many points are
+  tried first, and warn of a source of which nothing fits. With several objectives the main one decides which are the best. An experiment, also
   of NNI, and a study are read in their own direction: of one that maximized `default` the highest results are tried
   first, also where this experiment minimizes it (the two may be different metrics); of an experiment of Pitchpipe a
   line says so. If you only changed the direction, export it as CSV. Results that break a limit of `objectives` are
@@ -195,8 +195,9 @@ one for every fourth trial, beyond 100 for every eighth, beyond 200 for every tw
   those that were stopped early do not count. Several objectives are an error.
 - With `repeats`, families count, by their means, and `noise` is that of a mean.
 - Results of `defaults`, `initial_points`, added trials and imports count; those of a `warm_start` do not.
-- The rule needs a tuner with one configuration for each trial. Trials whose parameters are not a point of the search
-  space do not count, and advisors (a tuner and an assessor in one class) do not use the rule.
+- The rule needs a tuner with one configuration for each trial: with `PBT` and `PB2`, which change the parameters of a
+  trial as it runs, `validate` and `run` warn of it. Trials whose parameters are not a point of the search space do
+  not count, and advisors (a tuner and an assessor in one class) do not use the rule.
 - A search that ended this way ends again when it is resumed. To search longer, start an experiment with `warm_start`.
 
 [The notes on the search](notes/search-quality.md#the-expected-gain) say how good the estimate is."""

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from .problems import did_you_mean, shown
 from .section import Section
 from .units import UnitError
-from .values import absolute_path, as_tuple, directory_path, file_path, is_number
+from .values import absolute_path, as_tuple, is_number
 
 __all__ = ["Confidence", "EarlierSearches", "Points", "PriorConfig"]
 
@@ -39,9 +39,8 @@ def _earlier_search(value: Any, info: ValidationInfo) -> str:
     if value.endswith(".db") and (file := absolute_path(value, info)).is_file():
         hint = f"for a study of Optuna in it: sqlite:///{file}:NAME"
         raise UnitError(f"{value} is a file, not an experiment", hint)
-    if value.endswith(".csv"):
-        return str(file_path(value, info))
-    return str(directory_path(value, info)) if "/" in value or value.startswith("~") else value
+    is_path = value.endswith(".csv") or "/" in value or value.startswith("~")
+    return str(absolute_path(value, info)) if is_path else value
 
 
 EarlierSearches = Annotated[

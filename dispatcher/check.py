@@ -15,6 +15,7 @@ from .settings import Settings
 __all__ = ["check", "directions", "warnings"]
 
 _OF_SEVERAL = "ASHA, Hyperband and Medianstop"  # assessors that judge by all objectives
+_CHANGE_PARAMETERS = ("PBTTuner", "PB2Tuner")
 _WITHOUT_SAMPLES = ("gridsearch", "batch", "batchtuner")
 
 
@@ -31,7 +32,7 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
     problems, tuner = _loaded("tuner", settings.tuner, settings)
     if settings.assessor is not None:
         problems += _loaded("assessor", settings.assessor, settings)[0]
-    if tuner is not None and (config.get("repeats") or {}).get("count", 1) > 1:
+    if tuner is not None and settings.has_repeats:
         problems += _problems_of_repeats(tuner)
     if tuner is not None and "searchSpace" in config and hasattr(tuner, "update_search_space"):
         found = _space_problems(tuner, config["searchSpace"], settings.constraints)
@@ -60,14 +61,23 @@ def warnings(config: Mapping[str, Any]) -> list[str]:
         cls = find_class("tuner", section)
     except PluginNotLoaded:  # `check` says why
         return []
-    unused = config.get("stopWhen") is not None and issubclass(cls, MsgDispatcherBase)
-    ignored = [f"stop_when has no effect: {cls.__name__} is an advisor"] if unused else []
+    ignored = [] if config.get("stopWhen") is None else _of_stop_rule(cls)
     objectives = objectives_of(config.get("objectives") or ())
     learns = vars(cls).get("learns") is not False  # otherwise it optimises none of them
     of_tuner = _alone(cls, section, objectives, "tuner optimises", "Auto, TPE and NSGA") if learns else []
     # A user's own class may follow trials to learn from them.
     scheduler = cls.__name__ if section.get("name") and _follows_trials(cls) else ""
     return [*of_tuner, *ignored, *_of_assessor(config.get("assessor") or {}, objectives, scheduler)]
+
+
+def _of_stop_rule(cls: type) -> list[str]:
+    """Return a warning about a rule that ends the search, if it does not suit the tuner."""
+    if issubclass(cls, MsgDispatcherBase):
+        return [f"stop_when has no effect: {cls.__name__} is an advisor"]
+    if cls.__name__ in _CHANGE_PARAMETERS:
+        why = f"{cls.__name__} changes the parameters of a trial as it runs, and only its last ones count"
+        return [f"stop_when may end the search too early or too late: {why}"]
+    return []
 
 
 def _of_assessor(section: Mapping[str, Any], objectives: Sequence[Objective], scheduler: str) -> list[str]:

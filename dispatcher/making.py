@@ -27,13 +27,16 @@ def made_from(settings: Settings, channel: Channel) -> MsgDispatcherBase:
     assessor = None
     if settings.assessor is not None:
         assessor = load_plugin("assessor", settings.assessor, settings.injected, settings.objectives)
+    rule = None
+    if settings.stop_when is not None:
+        rule = StopRule(settings.stop_when, settings.objectives, has_repeats=settings.has_repeats)
     return MsgDispatcher(
         tuner,
         assessor,
         channel,
         constraints=settings.constraints,
         objective=settings.objective,
-        stop_rule=None if settings.stop_when is None else StopRule(settings.stop_when, settings.objectives),
+        stop_rule=rule,
         protocol=settings.protocol,
         threads=settings.threads,
     )

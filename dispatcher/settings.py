@@ -27,6 +27,7 @@ class Settings:
     objective: str  # the name of the one that other plug-ins optimise
     priors: Mapping[str, Mapping[str, Any]]  # as in the configuration
     stop_when: Mapping[str, Any] | None  # the same
+    has_repeats: bool
     injected: Mapping[str, Any]
     threads: int
     protocol: int | None
@@ -55,6 +56,7 @@ class Settings:
             objective=main.name,
             priors=config.get("priors") or {},
             stop_when=config.get("stopWhen"),
+            has_repeats=(config.get("repeats") or {}).get("count", 1) > 1,
             injected={
                 "optimize_mode": main.direction if objectives else None,
                 "seed": config.get("seed"),

@@ -20,7 +20,7 @@ class StopRule:
 
     `rule` and `objectives` are as in the configuration. So many trials as the rule says must have succeeded, and kept
     all limits, before. What is not a point of the search space, or has no finite number for every objective, does not
-    count.
+    count. With `has_repeats` the results are means of families.
 
     >>> rule = StopRule({"expectedGainBelow": "noise", "minTrials": 5}, [{"direction": "minimize"}])
     >>> rule.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
@@ -29,7 +29,10 @@ class StopRule:
     'expected gain 0 is below the noise 0 after 5 trials'
     """
 
-    def __init__(self, rule: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, rule: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]], *, has_repeats: bool = False
+    ) -> None:
+        self._nouns = ("family", "families") if has_repeats else ("trial", "trials")
         self._below: float | str = rule["expectedGainBelow"]
         self._fewest: int = rule["minTrials"]
         parsed = objectives_of(objectives or [{"direction": "minimize"}])
@@ -115,9 +118,13 @@ class StopRule:
         outlook = expected_gain(Embedding.of(space), units, numbers[:, 0], numbers[:, 1:])
         least = outlook.noise if self._below == "noise" else float(self._below)
         _log.info(
-            "After %d trials the expected gain is %.3g, the noise %.3g", count, outlook.gain, outlook.noise
+            "After %d %s the expected gain is %.3g, the noise %.3g",
+            count,
+            self._nouns[count > 1],
+            outlook.gain,
+            outlook.noise,
         )
         if outlook.gain > 0 and outlook.gain >= least:
             return ""
         named = f"the noise {least:.3g}" if self._below == "noise" else f"{least:.12g}"
-        return f"expected gain {outlook.gain:.3g} is below {named} after {count} trial{'s' * (count > 1)}"
+        return f"expected gain {outlook.gain:.3g} is below {named} after {count} {self._nouns[count > 1]}"

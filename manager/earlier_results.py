@@ -116,6 +116,8 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                     family = row["family"] if has_repeats and not math.isnan(loss) else number
                     families.setdefault(family, []).append(result)
             yield from map(_mean, families.values())
+    except FileNotFoundError as error:
+        raise UnreadableSource("no such file") from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableSource(f"it cannot be read: {error}") from error
 

@@ -61,9 +61,11 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
         f"warm start from {name}: {one.note}" for name, one in zip(config.warm_start, sources, strict=True)
     ]
     known = [point.parameters for point in config.starting_points]
+    points = list(_chosen([one.points for one in sources], known, config.max_trial_number))
+    tried = [f"warm start tries {len(points)} of these points first"] if points else []
     return WarmStart(
-        points=list(_chosen([one.points for one in sources], known, config.max_trial_number)),
-        notes=[note for note, one in zip(notes, sources, strict=True) if one.points],
+        points=points,
+        notes=[*(note for note, one in zip(notes, sources, strict=True) if one.points), *tried],
         warnings=[note for note, one in zip(notes, sources, strict=True) if not one.points],
         results=list(_modelled(sources)) if (config.tuner.name or "").lower() == "auto" else (),
     )

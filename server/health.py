@@ -43,7 +43,7 @@ def early_stopping_note(config: Mapping[str, Any]) -> str:
     is_single = len(objectives) < 2 and not any(one.get("constraint") for one in objectives)
     advised = "{name: Auto, class_args: {hopeless_only: true}}" if is_single else "Medianstop"
     return (
-        "early stopping is off: trials report intermediate results, and no assessor is named"
+        "early stopping is off: trials report intermediate results, and no assessor reads them"
         f" (such as assessor: {advised})"
     )
 

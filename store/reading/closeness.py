@@ -23,7 +23,7 @@ from .database import Database
 from .effects import Effects, differences
 from .families import outcomes_of, read_outcomes
 from .front import Point, front_of, knee_of
-from .words import number_text
+from .words import number_text, repeats_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -283,18 +283,19 @@ def changes_text(changes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def closeness_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield which trial is closest to the defaults, with its changes, and which changes of the best trial matter."""
+    """Yield which trial, or family, is closest to the defaults, and which changes of it and of the best one matter."""
     if found is None:
         return
     trial, best = found["trial"], found["best"]
     number = trial["sequence_id"]
     is_best = number == best["sequence_id"]
-    compared = "the best trial" if is_best else f"best: {_values_text(best)}, trial {best['sequence_id']}"
+    one = "family" if repeats_text(trial) else "trial"
+    compared = f"the best {one}" if is_best else f"best: {_values_text(best)}, {one} {best['sequence_id']}"
     text = _changes_of(found["changes"], found["unimportant"])
-    yield f"closest to your defaults: trial {number}, {_values_text(trial)} ({compared}); {text}"
+    yield f"closest to your defaults: {one} {number}, {_values_text(trial)} ({compared}); {text}"
     if not is_best:
         text = _changes_of(found["best_changes"], found["best_unimportant"])
-        yield f"the best trial ({best['sequence_id']}): {text}"
+        yield f"the best {one} ({best['sequence_id']}): {text}"
 
 
 def _values_text(trial: Mapping[str, Any]) -> str:

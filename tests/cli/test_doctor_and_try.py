@@ -30,7 +30,7 @@ def tried(status: str = "SUCCEEDED", seconds: float = 6.0, size: int = 2400) -> 
         status=status,
         seconds=seconds,
         bytes=size,
-        parameters="x=1",
+        parameters={"x": 1},
         intermediate=[0.5] * 50,
         final=0.5,
         failure="",

@@ -68,7 +68,8 @@ def test_value_takes_the_place_of_the_files(
             "--set max_trial_numbr: unknown field (did you mean max_trial_number?)",
         ),
         ("search_space.x._value=[1, 2]", "--set search_space.x._value: searchSpace.x: _type is missing"),
-        ("assessor.class_args.n=1", "--set assessor.class_args.n: assessor: needs a name"),
+        ("assessor.class_args.n=1", "--set assessor.class_args.n: assessor: needs a name, or class_name"),
+        ("assessor.class_args.n=1", "code_directory (such as assessor.name: Medianstop)"),
         ("search_space.lr._type=unifrm", "--set search_space.lr._type: searchSpace.lr._type: "),
     ],
 )

@@ -397,6 +397,31 @@ def test_check_warns_of_an_assessor_that_does_not_do_what_is_expected(tuner, ass
     assert (reply["problems"], reply["warnings"]) == ([], warnings)
 
 
+@pytest.mark.parametrize(
+    ("tuner", "warnings"),
+    [
+        ("TPE", []),
+        ("Hyperband", []),
+        (
+            "PB2",
+            [
+                "stop_when may end the search too early or too late: PB2Tuner changes the parameters of a trial as it"
+                " runs, and only its last ones count"
+            ],
+        ),
+    ],
+)
+def test_check_warns_of_a_stop_rule_that_does_not_suit_the_tuner(tuner, warnings):
+    config = {
+        "tuner": {"name": tuner, "classArgs": {"R": 9} if tuner == "Hyperband" else {}},
+        "stopWhen": {"expectedGainBelow": "noise", "minTrials": 5},
+        "objectives": [{"name": "loss", "direction": "minimize"}],
+        "searchSpace": SPACE,
+    }
+    reply = loads(run("--check", "--exp_params", encode_exp_params(config)).stdout)
+    assert (reply["problems"], reply["warnings"]) == ([], warnings)
+
+
 def test_warning_about_a_tuner_of_ones_own_names_the_method_that_it_lacks(plugin_file):
     source = (
         "class Plain:\n    wants_periodical = True\n    def generate_parameters(self, number): return {}\n"

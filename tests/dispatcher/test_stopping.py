@@ -46,6 +46,13 @@ def test_search_ends_when_the_gain_is_below_the_number_and_says_both() -> None:
     assert ended.why_stop().endswith(" is below 0.05 after 40 trials")
 
 
+def test_means_of_repeats_are_of_families() -> None:
+    ended = StopRule({"expectedGainBelow": 0.05, "minTrials": 10}, MINIMIZE, has_repeats=True)
+    ended.update_search_space(SPACE)
+    succeed(ended, 40, bowl)
+    assert ended.why_stop().endswith(" after 40 families")
+
+
 def test_search_continues_while_much_can_be_gained() -> None:
     early, exact = rule(0.05), rule(1e-9)
     succeed(early, 9, bowl)

@@ -79,7 +79,10 @@ def test_best_of_an_experiment_run_first(tmp_path: Path) -> None:
     manager = made(
         tmp_path, "new", warm_start=["old"], initial_points=[{**row_point(0.5)}], max_trial_number=16
     )
-    assert manager.notes[1:] == ["warm start from old: 12 of 12 results fit this search space"]
+    assert manager.notes[1:] == [
+        "warm start from old: 12 of 12 results fit this search space",
+        "warm start tries 3 of these points first",
+    ]
     run(manager)
     assert tried(tmp_path, "new")[:5] == [
         (0.5, "initial"),
@@ -115,7 +118,7 @@ def test_byte_order_mark_of_a_table_is_no_part_of_its_first_name(tmp_path: Path)
     source.write_text(source.read_text(), encoding="utf-8-sig")
     found = read(tmp_path, str(source), defaults=row_point(0.5))
     assert list(found.points) == [row_point(0.3)]
-    assert found.notes == [f"warm start from {source}: 1 of 1 results fit this search space"]
+    assert found.notes[:-1] == [f"warm start from {source}: 1 of 1 results fit this search space"]
 
 
 def test_sources_take_turns_within_a_quarter_of_the_trials(tmp_path: Path) -> None:
@@ -141,7 +144,7 @@ def test_results_that_do_not_fit_are_counted_by_reason(tmp_path: Path) -> None:
     )
     found = read(tmp_path, source)
     assert list(found.points) == [{"lr": 0.3, "units": 8, "layer": {"_name": "conv", "kernel": 5}}]
-    (note,) = found.notes
+    note, _ = found.notes
     assert note.startswith(f"warm start from {source}: 1 of 5 results fit this search space; ")
     assert set(note.partition("; ")[2].split("; ")) == {
         "1 has a value of layer.kernel that this space does not have",
@@ -288,7 +291,7 @@ def test_flat_names_of_another_search_are_those_inside_a_choice(tmp_path: Path) 
         {"lr": 0.3, "units": 8, "layer": {"_name": "conv", "kernel": 3}},
         {"lr": 0.4, "units": 8, "layer": {"_name": "none"}},
     ]
-    assert found.notes == [f"warm start from {source}: 2 of 2 results fit this search space"]
+    assert found.notes[:-1] == [f"warm start from {source}: 2 of 2 results fit this search space"]
 
 
 def test_results_without_a_parameter_of_the_space_are_not_the_defaults(tmp_path: Path) -> None:
@@ -321,7 +324,7 @@ def test_source_of_which_nothing_fits_is_warned_of_at_the_start(
     good = table(tmp_path / "good.csv", row(0.3))
     manager = made(tmp_path / "runs", "new", warm_start=[old, good])
     assert not caplog.records
-    assert manager.notes[1:] == [f"warm start from {good}: 1 of 1 results fit this search space"]
+    assert manager.notes[1:-1] == [f"warm start from {good}: 1 of 1 results fit this search space"]
     run(manager)
     (warning,) = (one.message for one in caplog.records if one.levelname == "WARNING")
     assert warning.startswith(f"warm start from {old}: 0 of 3 results fit this search space; ")
@@ -330,20 +333,20 @@ def test_source_of_which_nothing_fits_is_warned_of_at_the_start(
 def test_all_sources_that_cannot_be_read_are_named_and_nothing_is_made(tmp_path: Path) -> None:
     empty = table(tmp_path / "empty.csv", {"lr": 0.3, "loss": 1})
     with pytest.raises(ConfigError) as caught:
-        made(tmp_path / "runs", "new", warm_start=["old", empty])
-    first, second = map(str, caught.value.problems)
+        made(tmp_path / "runs", "new", warm_start=["old", empty, "no.csv", "runs/old"])
+    first, second, third, fourth = map(str, caught.value.problems)
     assert first.startswith("warm_start[0]: old cannot be used: there is no experiment 'old' in")
     assert second.startswith(
         f"warm_start[1]: {empty} cannot be used: no column has the result: name it final.default"
     )
+    assert third.startswith("warm_start[2]: ") and third.endswith("no.csv cannot be used: no such file")
+    assert fourth.startswith("warm_start[3]: ") and fourth.endswith("this is not the folder of an experiment")
     assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        ("no.csv", "no such file"),
-        ("runs/old", "no such directory"),
         ("sqlite:///study.db", "names no study"),
         (3, "must be an experiment's id or folder, a CSV file, or STORAGE:STUDY, not 3"),
     ],
@@ -394,7 +397,7 @@ def test_experiment_of_nni_has_its_succeeded_trials_in_its_own_direction(tmp_pat
     assert [result.loss for result in read_earlier(unnamed, Objective(), tmp_path)[0]] == [0.5, 0.9]
     started = warm_start_of(config(warm_start=[old]), tmp_path)
     assert [point["lr"] for point in started.points] == [0.2, 0.1]
-    assert started.notes == [
+    assert started.notes[:-1] == [
         f"warm start from {old}: 2 of 2 results fit this search space; 1 without a result"
     ]
 

@@ -78,7 +78,7 @@ def test_early_stopping_that_is_off_is_said_with_a_rule_for_it(
     experiment.store.close()
     with ExperimentView(experiment.folder) as view:
         said = (
-            "early stopping is off: trials report intermediate results, and no assessor is named"
+            "early stopping is off: trials report intermediate results, and no assessor reads them"
             f" (such as assessor: {advised})"
         )
         assert read_health(view) == [said] * (advised is not None)

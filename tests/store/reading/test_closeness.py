@@ -78,6 +78,15 @@ def test_defaults_themselves_may_be_the_best() -> None:
     ]
 
 
+def test_family_is_named_as_one() -> None:
+    found = found_in([(START, 0.1), ({**START, "x": 0.9}, 0.0)])
+    for row in (found["trial"], found["best"]):
+        row["repeats"] = {"count": 3, "of": 5}
+    assert next(closeness_lines(found)).startswith(
+        "closest to your defaults: family 1, 0 (the best family); "
+    )
+
+
 def test_nothing_before_a_trial_has_succeeded() -> None:
     assert closest([(START, None)]) is None
     assert list(closeness_lines(None)) == []
