@@ -120,15 +120,15 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   search space are tried after the initial points: the best of each source first, then the second best; in all at most
   a quarter of `max_trial_number`. Parameters are matched by name, nested ones by their path (`layer.kernel`). A
   result that lacks a parameter gets its value from `defaults`; without them, or with a value outside this space, it
-  is left out. `pitchpipe validate` and the start of a run say what was used, what was left out and how many points are
-  tried first, and warn of a source of which nothing fits. With several objectives the main one decides which are the best. An experiment, also
-  of NNI, and a study are read in their own direction: of one that maximized `default` the highest results are tried
-  first, also where this experiment minimizes it (the two may be different metrics); of an experiment of Pitchpipe a
-  line says so. If you only changed the direction, export it as CSV. Results that break a limit of `objectives` are
-  left out. An experiment is named by its folder, or by its id if it is in the same `experiment_working_directory`. A
-  CSV file has a column for each parameter and one for the result, named `value`, `final`, or like the objective,
-  whose direction it shares; `pitchpipe export --format csv` writes such files. `Auto` also models each source and
-  weighs it by how well it ranks the new results; a useless one soon counts for nothing.
+  is left out. `pitchpipe validate` and the start of a run say what was used, what was left out and how many points
+  are tried first, and warn of a source of which nothing fits. With several objectives the main one decides which are
+  the best. An experiment, also of NNI, and a study are read in their own direction: of one that maximized `default`
+  the highest results are tried first, also where this experiment minimizes it (the two may be different metrics); of
+  an experiment of Pitchpipe a line says so. If you only changed the direction, export it as CSV. Results that break a
+  limit of `objectives` are left out. An experiment is named by its folder, or by its id if it is in the same
+  `experiment_working_directory`. A CSV file has a column for each parameter and one for the result, named `value`,
+  `final`, or like the objective, whose direction it shares; `pitchpipe export --format csv` writes such files. `Auto`
+  also models each source and weighs it by how well it ranks the new results; a useless one soon counts for nothing.
 - **`priors`** are for the tuners `Auto`, `TPE` and `NSGA`. Part of the first suggestions is drawn near the centres.
   `Auto` and `TPE` weight later ones by the prior, less and less as results arrive, and not at all once the better
   results are elsewhere, so that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a

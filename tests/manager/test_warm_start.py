@@ -339,8 +339,10 @@ def test_all_sources_that_cannot_be_read_are_named_and_nothing_is_made(tmp_path:
     assert second.startswith(
         f"warm_start[1]: {empty} cannot be used: no column has the result: name it final.default"
     )
-    assert third.startswith("warm_start[2]: ") and third.endswith("no.csv cannot be used: no such file")
-    assert fourth.startswith("warm_start[3]: ") and fourth.endswith("this is not the folder of an experiment")
+    assert third.startswith("warm_start[2]: ")
+    assert third.endswith("no.csv cannot be used: no such file")
+    assert fourth.startswith("warm_start[3]: ")
+    assert fourth.endswith("this is not the folder of an experiment")
     assert not (tmp_path / "runs").exists()
 
 

@@ -3,12 +3,14 @@
 A number is its place in the unit interval, or the middle if it is inactive; a choice is a corner of a simplex, or the
 origin if it is inactive. Distances are Euclidean, so any radial kernel is positive definite; a distance "only where
 both are active" would not allow that. A choice between numbers also has a coordinate on a line. Parameters of one name
-in different branches of a choice are never active together: they share one coordinate.
+in different branches of a choice are never active together: they share one coordinate. Where several choices have the
+same options, as the layers of a network, it also counts how often each option is chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,7 @@ __all__ = ["Embedding", "active_dimension"]
 
 _LARGEST_TABLE = 4096  # values of a parameter; a parameter with more is treated as continuous
 _CORNER = 0.5**0.5  # so that two options are at distance 1
+_FEWEST = 3  # choices with the same options, and options: two switches have little in common
 _STEP = 1e-12
 
 
@@ -39,6 +42,7 @@ class Embedding:
     lines: tuple[tuple[int, int, Floats], ...]  # of ordered choices: column, feature, place of each option
     numbers: tuple[tuple[int, int], ...]  # column, feature
     corners: tuple[tuple[int, int, int], ...]  # column, first feature, number of options
+    counts: tuple[tuple[int, int, int, float], ...]  # of choices that are alike: and what an option adds
 
     @classmethod
     def of(cls, space: SearchSpace, *, ordered_choices: bool = True, shared_names: bool = True) -> Embedding:
@@ -67,6 +71,11 @@ class Embedding:
             if ordered_choices and _are_numbers(parameter.options):
                 places = np.argsort(np.argsort(parameter.options)) / (count - 1)
                 lines.append((i, place(("line", *key, repr(parameter.options)), 1), places))
+        counts = []
+        for alike in _alike(parameters):
+            count = len(parameters[alike[0]].options)
+            first, size = place(("count", alike[0]), count), _CORNER / math.sqrt(len(alike))
+            counts += [(i, first, count, size) for i in alike]
         return cls(
             layout=layout,
             edges=tuple(_edges(p) if p.ordered else None for p in parameters),
@@ -75,6 +84,7 @@ class Embedding:
             lines=tuple(lines),
             numbers=tuple(numbers),
             corners=tuple(corners),
+            counts=tuple(counts),
         )
 
     def features(self, units: Floats) -> Floats:
@@ -84,15 +94,21 @@ class Embedding:
         centred = np.where(active, units - 0.5, 0.0)
         for column, feature in self.numbers:
             result[:, feature] += centred[:, column]
-        rows = np.arange(len(units))
+
+        def chosen(column: int, count: int) -> tuple[Ints, Ints]:
+            """Return the points where a choice is active, and the numbers of their options."""
+            points = np.flatnonzero(active[:, column])
+            return points, np.minimum((units[points, column] * count).astype(np.int64), count - 1)
+
         for column, first, count in self.corners:
-            known = active[:, column]
-            code = np.minimum((units[known, column] * count).astype(np.int64), count - 1)
-            result[rows[known], first + code] = _CORNER
+            points, options = chosen(column, count)
+            result[points, first + options] = _CORNER
+        for column, first, count, size in self.counts:
+            points, options = chosen(column, count)
+            result[points, first + options] += size
         for column, feature, places in self.lines:
-            known = active[:, column]
-            code = np.minimum((units[known, column] * len(places)).astype(np.int64), len(places) - 1)
-            result[known, feature] = places[code] - 0.5
+            points, options = chosen(column, len(places))
+            result[points, feature] = places[options] - 0.5
         return result
 
     def snap(self, units: Floats) -> Floats:
@@ -118,6 +134,15 @@ def _shared_key(parameter: Parameter) -> tuple[Any, ...]:
     """Return a key that parameters of the same name in sibling branches share."""
     path = tuple(part for part in parameter.key if isinstance(part, str))
     return path, parameter.type
+
+
+def _alike(parameters: Sequence[Parameter]) -> list[list[int]]:
+    """Return the numbers of the parameters in each group of choices side by side with the same options, not numbers."""
+    groups = dict[Any, list[int]]()
+    for i, one in enumerate(parameters):
+        if len(one.options) >= _FEWEST and not one.nested and not _are_numbers(one.options):
+            groups.setdefault((one.parent, repr(one.options)), []).append(i)
+    return [group for group in groups.values() if len(group) >= _FEWEST]
 
 
 def _are_numbers(options: tuple[Any, ...]) -> bool:

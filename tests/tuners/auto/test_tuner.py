@@ -278,6 +278,25 @@ def test_one_name_in_two_branches_is_one_coordinate() -> None:
     assert len({feature for _, feature in Embedding.of(space, shared_names=False).numbers}) == 2
 
 
+def test_choices_with_the_same_options_are_also_counted() -> None:
+    layer, switch = ["conv", "pool", "skip"], [True, False]
+    names = [("a", layer), ("b", layer), ("c", layer), ("x", switch), ("y", switch), ("z", switch)]
+    space = SearchSpace.parse({name: {"_type": "choice", "_value": options} for name, options in names})
+    embedding = Embedding.of(space)
+
+    def features(*layers: str) -> Any:
+        rest = {"x": True, "y": True, "z": True}
+        return embedding.features(space.encode({**dict(zip("abc", layers, strict=True)), **rest})[None])[0]
+
+    start, moved = features("conv", "pool", "skip"), features("skip", "conv", "pool")
+    replaced = features("pool", "skip", "pool")
+    assert len(start) == 3 * 3 + 3 * 2 + 3
+    assert start[-3:] == pytest.approx(moved[-3:])
+    assert np.linalg.norm(start - moved) < np.linalg.norm(start - replaced)
+    two = SearchSpace.parse({name: {"_type": "choice", "_value": layer} for name in "ab"})
+    assert not Embedding.of(two).counts
+
+
 def test_points_are_snapped_to_what_a_trial_would_see() -> None:
     space = SearchSpace.parse(
         {
