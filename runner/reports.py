@@ -47,7 +47,7 @@ class Reports:
         self._trials.refused(trial, event.devices)
 
     def reported(self, event: happened.Reported) -> None:
-        """Handle a result; none counts that the trial reports before it hears that it has done enough."""
+        """Handle a result, unless a stopper has ended the trial and the trial does not know it yet."""
         trial = self._trials.current(event)
         if trial is None or (trial.verdict is not None and trial.verdict.cause is Cause.ENDED_WELL):
             return

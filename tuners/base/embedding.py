@@ -23,7 +23,7 @@ __all__ = ["Embedding", "active_dimension"]
 
 _LARGEST_TABLE = 4096  # values of a parameter; a parameter with more is treated as continuous
 _CORNER = 0.5**0.5  # so that two options are at distance 1
-_FEWEST = 3  # choices with the same options, and options: two switches have little in common
+_FEWEST = 3  # choices with the same options, and options of each: switches have little in common
 _STEP = 1e-12
 
 
@@ -42,7 +42,7 @@ class Embedding:
     lines: tuple[tuple[int, int, Floats], ...]  # of ordered choices: column, feature, place of each option
     numbers: tuple[tuple[int, int], ...]  # column, feature
     corners: tuple[tuple[int, int, int], ...]  # column, first feature, number of options
-    counts: tuple[tuple[int, int, int, float], ...]  # of choices that are alike: and what an option adds
+    counts: tuple[tuple[int, int, int, float], ...]  # of choices alike: as `corners`, and what one adds
 
     @classmethod
     def of(cls, space: SearchSpace, *, ordered_choices: bool = True, shared_names: bool = True) -> Embedding:
