@@ -130,7 +130,7 @@ class ProgressMeter:
             counts=counts,
             total=config.max_trial_number,
             best=tuple(Best.of(trial, names, _repeats(runner, trial)) for trial in runner.best.front[:5]),
-            front=front_text(runner.best.points()),
+            front=front_text(runner.best.points(), repeats=runner.families.repeats.count),
             closest=""
             if runner.best.closest is None
             else closest_text(runner.best.closest.sequence_id, runner.status),

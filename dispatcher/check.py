@@ -15,7 +15,6 @@ from .settings import Settings
 __all__ = ["check", "directions", "warnings"]
 
 _OF_SEVERAL = "ASHA, Hyperband and Medianstop"  # assessors that judge by all objectives
-_CHANGE_PARAMETERS = ("PBTTuner", "PB2Tuner")
 _WITHOUT_SAMPLES = ("gridsearch", "batch", "batchtuner")
 
 
@@ -74,7 +73,7 @@ def _of_stop_rule(cls: type) -> list[str]:
     """Return a warning about a rule that ends the search, if it does not suit the tuner."""
     if issubclass(cls, MsgDispatcherBase):
         return [f"stop_when has no effect: {cls.__name__} is an advisor"]
-    if cls.__name__ in _CHANGE_PARAMETERS:
+    if any(base.__name__ == "PBTTuner" for base in cls.__mro__):  # also PB2, and a user's own
         why = f"{cls.__name__} changes the parameters of a trial as it runs, and only its last ones count"
         return [f"stop_when may end the search too early or too late: {why}"]
     return []

@@ -23,7 +23,7 @@ Look = tuple[str, int, int | None]
 
 def line_of(runner: Any) -> Look:
     """Return what there is to show of a running experiment."""
-    from .store.reading import counts_text, front_text, number_text
+    from .store.reading import counts_text, front_text, nouns, number_text
 
     ended = len(runner.trials) - len(runner.live)
     total = runner.limits.max_trial_number
@@ -33,8 +33,10 @@ def line_of(runner: Any) -> Look:
         for trial in runner.best.front[:1]
         for objective, value in zip(runner.objectives, trial.values or (), strict=False)
     ]
-    found = f"best: {', '.join(best)} (trial {runner.best.front[0].sequence_id})" if best else ""
-    found = front_text(runner.best.points()) or found
+    repeats = runner.families.repeats.count
+    one, _ = nouns(repeats)
+    found = f"best: {', '.join(best)} ({one} {runner.best.front[0].sequence_id})" if best else ""
+    found = front_text(runner.best.points(), repeats=repeats) or found
     of_total = f" of {total}" if total else ""
     return " | ".join(filter(None, [f"{ended}{of_total} trials", counts, found])), ended, total
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         length_text,
         margin_text,
         moment_text,
+        nouns,
         number_text,
         parameters_text,
         rate_text,
@@ -66,7 +67,7 @@ _HOMES = {
     ".view": "ExperimentView Follow",
     ".words": (
         "STATUS_WORDS best_result_text closest_text counts_text duration_text experiment_text flat front_lines "
-        "front_text left_text length_text margin_text moment_text number_text parameters_text rate_text "
+        "front_text left_text length_text margin_text moment_text nouns number_text parameters_text rate_text "
         "repeat_text repeats_text result_text value_text values_text"
     ),
 }
@@ -113,6 +114,7 @@ __all__ = [
     "nni_metrics",
     "nni_profile",
     "nni_statistics",
+    "nouns",
     "number_text",
     "parameters_text",
     "plain",

@@ -24,6 +24,7 @@ __all__ = [
     "length_text",
     "margin_text",
     "moment_text",
+    "nouns",
     "number_text",
     "parameters_text",
     "rate_text",
@@ -253,10 +254,12 @@ def front_lines(front: Mapping[str, Any], *, repeats: int = 1) -> Iterator[str]:
     >>> more = {"reference": {}, "limits": {"ms": "<= 20"}, "infeasible": [4]}
     >>> list(front_lines({"trials": [1], "hypervolume": None, "knee": None, **more}))
     ['limits: ms <= 20; 1 trial violates them']
+    >>> list(front_lines({"trials": [], "hypervolume": None, "knee": None, **more, "infeasible": []}))
+    ['limits: ms <= 20']
     >>> list(front_lines({"trials": [1, 3], "hypervolume": 2.5, "knee": 3, **more}, repeats=5))[0]
     'front: 2 families, hypervolume 2.5 (from the reference point ); the knee is family 3'
     """
-    one, several = ("trial", "trials") if repeats == 1 else ("family", "families")
+    one, several = nouns(repeats)
     if front["hypervolume"] is not None:
         reference = ", ".join(f"{name} {number_text(value)}" for name, value in front["reference"].items())
         volume = f"hypervolume {number_text(front['hypervolume'])} (from the reference point {reference})"
@@ -266,18 +269,29 @@ def front_lines(front: Mapping[str, Any], *, repeats: int = 1) -> Iterator[str]:
     if front["limits"]:
         limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
         count = len(front["infeasible"])
-        yield f"limits: {limits}; {count or 'no'} {f'{one} violates' if count == 1 else f'{several} violate'} them"
+        violations = f"; {count or 'no'} {f'{one} violates' if count == 1 else f'{several} violate'} them"
+        yield f"limits: {limits}{violations if count or front['trials'] else ''}"
 
 
-def front_text(points: Mapping[int, tuple[float, ...]]) -> str:
-    """Return the size of a front and its knee; empty for one of a single trial.
+def nouns(repeats: int) -> tuple[str, str]:
+    """Return what to call the one that has a result, and several of them: a family where configurations are repeated.
+
+    >>> nouns(1), nouns(5)
+    (('trial', 'trials'), ('family', 'families'))
+    """
+    return ("trial", "trials") if repeats == 1 else ("family", "families")
+
+
+def front_text(points: Mapping[int, tuple[float, ...]], *, repeats: int = 1) -> str:
+    """Return the size of a front and its knee; empty for one of a single trial. With `repeats`, these are families.
 
     >>> front_text({3: (0.0, 1.0), 4: (0.1, 0.2), 9: (1.0, 0.0)}), front_text({3: (0.5,)})
     ('front: 3 trials, knee trial 4', '')
     """
+    one, several = nouns(repeats)
     knee = knee_of(points)
-    found = f"front: {len(points)} trials" if len(points) > 1 else ""
-    return found if knee is None else f"{found}, knee trial {knee}"
+    found = f"front: {len(points)} {several}" if len(points) > 1 else ""
+    return found if knee is None else f"{found}, knee {one} {knee}"
 
 
 def parameters_text(parameters: object) -> str:

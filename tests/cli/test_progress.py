@@ -163,6 +163,12 @@ def test_several_objectives_are_shown_by_name() -> None:
     assert sum("default 0.9  size 3" in line for line in drawn(both)) == 2
 
 
+def test_front_of_repeated_configurations_is_one_of_families(manager: Any) -> None:
+    manager.runner.best.points = lambda: {3: (0.0, 1.0), 4: (0.1, 0.2), 9: (1.0, 0.0)}
+    manager.runner.families.repeats = SimpleNamespace(count=5)
+    assert "  front: 3 families, knee family 4" in drawn(ProgressMeter(manager).read(1.0))
+
+
 def test_front_is_shown_with_its_size_and_its_knee(manager: Any) -> None:
     manager.runner.best.points = lambda: {3: (0.0, 1.0), 4: (0.1, 0.2), 9: (1.0, 0.0)}
     progress = ProgressMeter(manager).read(1.0)
@@ -251,7 +257,7 @@ def manager(trial_of: Callable[..., Any]) -> Any:
     """Return the progress that a meter reads from a manager with one best trial."""
     best = trial_of(3, "SUCCEEDED", {"x": 1}, 0.5)
     runner = SimpleNamespace(
-        families=SimpleNamespace(of=lambda trial: None),
+        families=SimpleNamespace(of=lambda trial: None, repeats=SimpleNamespace(count=1)),
         status=TrialStatus.RUNNING, reason="", counts={TrialStatus.RUNNING: 1, TrialStatus.FAILED: 0},
         failures=[],
         objectives=(Objective(name="default", direction="minimize"),), waiting=[],

@@ -422,6 +422,18 @@ def test_check_warns_of_a_stop_rule_that_does_not_suit_the_tuner(tuner, warnings
     assert (reply["problems"], reply["warnings"]) == ([], warnings)
 
 
+def test_check_warns_of_a_stop_rule_with_a_users_own_pbt(plugin_file):
+    source = "from pitchpipe.tuners.pbt import PBTTuner\n\nclass Mine(PBTTuner): pass\n"
+    config = {
+        "tuner": plugin_file("mine.Mine", source),
+        "stopWhen": {"expectedGainBelow": "noise", "minTrials": 5},
+        "objectives": [{"name": "loss", "direction": "minimize"}],
+        "searchSpace": SPACE,
+    }
+    (warning,) = loads(run("--check", "--exp_params", encode_exp_params(config)).stdout)["warnings"]
+    assert warning.startswith("stop_when may end the search too early or too late: Mine changes")
+
+
 def test_warning_about_a_tuner_of_ones_own_names_the_method_that_it_lacks(plugin_file):
     source = (
         "class Plain:\n    wants_periodical = True\n    def generate_parameters(self, number): return {}\n"
