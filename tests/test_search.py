@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -533,6 +534,26 @@ def test_progress_of_several_objectives_is_the_front() -> None:
             search.tell(search.ask(), {"loss": loss, "ms": ms})
         line, *_ = line_of(search._session.runner)
     assert line == "4 trials | 4 succeeded | front: 3 trials, knee trial 1"
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        ([(0.1, 0.2)], "best: loss 0.1, ms 0.2 (family 0)"),
+        ([(0.0, 1.0), (0.1, 0.2), (1.0, 0.0)], "front: 3 families, knee family 1"),
+    ],
+)
+def test_progress_of_repeated_configurations_names_families(
+    told: list[tuple[float, float]], found: str
+) -> None:
+    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "direction": "minimize"}]
+    with Search(SPACE, objectives=objectives, tuner="Random") as search:
+        for loss, ms in told:
+            search.tell(search.ask(), {"loss": loss, "ms": ms})
+        families = search._session.runner.families
+        families.repeats = replace(families.repeats, count=5)
+        line, *_ = line_of(search._session.runner)
+    assert line.endswith(found)
 
 
 def test_time_is_over_before_the_first_trial() -> None:
