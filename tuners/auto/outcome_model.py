@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base import Bools, Embedding, Floats, Outcomes, active_dimension, front_of
+from ..base import Bools, Embedding, Floats, Ints, Outcomes, active_dimension, front_of
 from ..models import HyperParameters, Posterior, Prior
 from ..moves import (
     Boxes,
@@ -33,10 +33,11 @@ _SUM = 0.05  # weight of the sum in a scalarisation, which makes every minimum l
 class Results:
     """What trials at `units`, shape (n, d), reported, best first: losses (n, m) and excesses over limits (n, c).
 
-    Failed trials have the worst losses and excesses. Those of stopped trials, which are not `final`, are predicted:
-    they shape the model, and growth is not measured against them.
+    `rows` (n,) grow in the order of suggestion. Failed trials have the worst losses and excesses. Those of stopped
+    trials, which are not `final`, are predicted: they shape the model, and growth is not measured against them.
     """
 
+    rows: Ints
     units: Floats
     losses: Floats
     excesses: Floats
@@ -61,7 +62,7 @@ class OutcomeAcquisition:
     """The expected growth of the volume that feasible trials dominate, times the probability of being feasible.
 
     With one objective the volume is the improvement. Before a trial is feasible, the probability alone counts.
-    `means` (n, m) are those of the objectives at `units`, best first.
+    `means` (n, m) are those of the objectives at `units`, best first; growth below the `floor` (m,) does not count.
     """
 
     embedding: Embedding
@@ -71,6 +72,7 @@ class OutcomeAcquisition:
     means: Floats
     feasible: Bools
     reference: Floats
+    floor: Floats
     rng: np.random.Generator
     boxes: Boxes | None = None
 
@@ -99,7 +101,7 @@ class OutcomeAcquisition:
             return self
         means = self.means[chosen]
         front = thinned_front(self.rng, means[front_of(means)])
-        return replace(self, boxes=Boxes.left_by(front, self.reference))
+        return replace(self, boxes=Boxes.left_by(front, self.reference).above(self.floor))
 
     def within(self, branch: Branch) -> OutcomeAcquisition:
         """Return the same with the growth measured against the points of a branch."""
@@ -155,14 +157,18 @@ class OutcomeModel:
         units = np.concatenate([results.units, pending])
         # A pending point counts as feasible once there is one, so that it is not suggested again.
         expected_feasible = np.full(len(pending), results.feasible.any())
+        feasible = np.concatenate([results.feasible & results.final, expected_feasible])
+        early = np.append(results.rows <= np.median(results.rows), np.zeros(len(pending), dtype=bool))
+        expected = np.column_stack(means)
         found = OutcomeAcquisition(
             embedding=self._embedding,
             units=units,
             goals=goals,
             limits=limits,
-            means=np.column_stack(means),
-            feasible=np.concatenate([results.feasible & results.final, expected_feasible]),
+            means=expected,
+            feasible=feasible,
             reference=np.array(reference),
+            floor=_floor(expected[feasible], expected[feasible & early]),
             rng=rng,
         )
         return found.against(np.ones(len(units), dtype=bool))
@@ -177,6 +183,18 @@ class OutcomeModel:
             return quantile
         good = losses[known]
         return max(float(good[front_of(good), place].max()), quantile)
+
+
+def _floor(means: Floats, early: Floats) -> Floats:
+    """Return how low growth counts, shape (m,): as far below the lowest of all means as that is below the early ones'.
+
+    At the ends of a front, a small gain in one objective counts with the whole range of the others. Where an objective
+    has come to its lower end, the process does not know, and would look there again and again.
+    """
+    if not len(early):
+        return np.full(means.shape[1], -np.inf)
+    lowest = means.min(axis=0)
+    return lowest - (early.min(axis=0) - lowest)
 
 
 def scalarised(rng: np.random.Generator, losses: Floats) -> Floats:

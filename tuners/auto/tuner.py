@@ -34,6 +34,7 @@ _EARLY = 100  # suggestions; by twice as many, the late shares hold
 _MOST_PENDING = 100  # running trials that the model takes into account
 # Trials without a final result at which half of the share of random suggestions is reached.
 _MANY_UNFINISHED = 20
+_KNOWING = 50  # suggestions after which the hypervolume decides more and more of them
 _FEWEST = 4  # results that a model needs
 _FEWEST_TO_DESCEND = 40  # results that the model of a descent learns from, also in few dimensions
 _TELLING = 32  # results: among fewer, equal ones may be chance
@@ -126,7 +127,7 @@ class AutoTuner(LearningTuner):
             return self._random(1)
         if self._is_on_plateau(known):
             return self._random(_MANY)
-        if self._rng.random() < s.model_free_share:
+        if self._rng.random() < self._fading(s.model_free_share):
             return self._model_free_step(known)
         return self._model_based(known)
 
@@ -240,7 +241,7 @@ class AutoTuner(LearningTuner):
             weighted = scalarised(self._rng, losses)
             return self._model.acquisition(units, weighted, pending=pending, suggested=suggested, near=False)
         final = np.array([row not in self._stopped for row in known.rows.tolist()])
-        results = Results(units=units, losses=losses, excesses=excesses, final=final)
+        results = Results(rows=known.rows, units=units, losses=losses, excesses=excesses, final=final)
         return self._outcome_model.acquisition(self._rng, results, pending=pending, suggested=suggested)
 
     def _descent(self, known: KnownLosses, pending: Floats) -> Acquisition:
@@ -276,7 +277,13 @@ class AutoTuner(LearningTuner):
         outcomes = self._outcomes
         if outcomes is None or len(outcomes.goals) == 1 or outcomes.limits:
             return False
-        return bool(self._rng.random() < self.settings.scalarised_share)
+        return bool(self._rng.random() < self._fading(self.settings.scalarised_share))
+
+    def _fading(self, share: float) -> float:
+        """Return a share of the suggestions; with several objectives, it shrinks once the model knows enough."""
+        if self._outcomes is None or len(self._outcomes.goals) == 1:
+            return share
+        return share * min(_KNOWING / self._history.count, 1.0)
 
     def _leading(self, known: KnownLosses) -> Ints:
         """Return the rows that share the first place: of tied results all, of several objectives the front."""

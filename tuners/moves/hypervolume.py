@@ -44,6 +44,10 @@ class Boxes:
         inside = front[(front < reference).all(axis=1)]
         return cls(*_cut(np.unique(inside, axis=0), reference))
 
+    def above(self, floor: Floats) -> Boxes:
+        """Return what lies above a point that no box is below, shape (m,)."""
+        return Boxes(np.maximum(self.lower, floor), self.upper)
+
 
 def _cut(front: Floats, reference: Floats) -> tuple[Floats, Floats]:
     """Slice along the last objective; in each slice, the points below it leave a region with one objective less."""

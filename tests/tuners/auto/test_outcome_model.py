@@ -10,6 +10,7 @@ import pytest
 
 from pitchpipe.protocol import MetricError
 from pitchpipe.tuners import AutoTuner, RandomTuner, TPETuner, Tuner
+from pitchpipe.tuners.auto import tuner as auto_tuner
 from pitchpipe.tuners.auto.outcome_model import scalarised
 
 SPACE: dict[str, Any] = {
@@ -116,3 +117,58 @@ def test_scalarised_losses_have_their_minimum_on_the_front() -> None:
     for _ in range(20):
         best = losses[scalarised(rng, losses).argmin()]
         assert not ((losses <= best).all(axis=1) & (losses < best).any(axis=1)).any()
+
+
+def at_ends(seed: int) -> float:
+    """Return which share of the later trials has two of three objectives near 0; four numbers are free there."""
+    tuner = AutoTuner(seed=seed)
+    tuner.update_objectives([{"name": name, "direction": "minimize"} for name in ("one", "two", "three")])
+    tuner.update_search_space({f"x{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(6)})
+    found = []
+    for i in range(70):
+        point = tuner.generate_parameters(i)
+        size = 1 + 2 * sum((point[f"x{place}"] - 0.4) ** 2 for place in range(2, 6))
+        a, b = (point[f"x{place}"] * math.pi / 2 for place in range(2))
+        found.append(
+            {
+                "one": size * math.cos(a) * math.cos(b),
+                "two": size * math.cos(a) * math.sin(b),
+                "three": size * math.sin(a),
+            }
+        )
+        tuner.receive_trial_result(i, point, found[-1])
+    return float(np.mean([sorted(one.values())[1] < 0.1 for one in found[40:]]))
+
+
+def test_ends_of_the_front_that_cannot_move_are_not_searched_again_and_again() -> None:
+    assert np.mean([at_ends(seed) for seed in range(3)]) < 0.5
+
+
+def test_objectives_that_agree_are_minimised_together() -> None:
+    tuner = AutoTuner(seed=1)
+    tuner.update_objectives([{"name": name, "direction": "minimize"} for name in ("one", "two")])
+    tuner.update_search_space({f"x{i}": {"_type": "uniform", "_value": [-5, 5]} for i in range(3)})
+    found = []
+    for i in range(70):
+        point = tuner.generate_parameters(i)
+        found.append(sum((value - 1) ** 2 for value in point.values()))
+        tuner.receive_trial_result(i, point, {"one": found[-1], "two": 2 * found[-1] + 1})
+    assert min(found) < 0.01
+
+
+def test_random_weightings_fade_as_results_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    weighted = []
+    monkeypatch.setattr(
+        auto_tuner, "scalarised", lambda *arguments: weighted.append(1) or scalarised(*arguments)
+    )
+    tuner = AutoTuner(seed=1)
+    tuner.update_objectives(TWO)
+    tuner.update_search_space(SPACE)
+    random = RandomTuner(seed=2)
+    random.update_search_space(SPACE)
+    rows = [random.generate_parameters(i) for i in range(200)]
+    tuner.import_data([{"parameter": row, "value": outcomes(row)} for row in rows])
+    for i in range(40):
+        point = tuner.generate_parameters(i)
+        tuner.receive_trial_result(i, point, outcomes(point))
+    assert 0 < len(weighted) < 10

@@ -43,10 +43,21 @@ def grown(samples: np.ndarray, boxes: Boxes) -> np.ndarray:
     return sides.prod(axis=2).sum(axis=1)
 
 
+def test_nothing_is_left_below_the_floor() -> None:
+    boxes, floor = Boxes.left_by(some_front(3), np.full(3, 1.1)), np.array([-0.1, -0.2, -0.3])
+    probes = np.random.default_rng(1).uniform(-0.5, 1.3, (3000, 3))
+
+    def inside(some: Boxes) -> np.ndarray:
+        return ((probes[:, None] > some.lower) & (probes[:, None] <= some.upper)).all(axis=2).sum(axis=1)
+
+    assert inside(boxes.above(floor)).tolist() == (inside(boxes) * (probes > floor).all(axis=1)).tolist()
+
+
+@pytest.mark.parametrize("floor", [-np.inf, -0.1])
 @pytest.mark.parametrize("objectives", [2, 3])
-def test_expected_growth_is_the_mean_of_samples(objectives: int) -> None:
+def test_expected_growth_is_the_mean_of_samples(objectives: int, floor: float) -> None:
     rng = np.random.default_rng(2)
-    boxes = Boxes.left_by(some_front(objectives), np.full(objectives, 1.1))
+    boxes = Boxes.left_by(some_front(objectives), np.full(objectives, 1.1)).above(np.full(objectives, floor))
     means, deviations = rng.random((6, objectives)), rng.uniform(0.05, 0.4, (6, objectives))
     found = np.exp(log_expected_hypervolume_improvement(means, deviations, boxes))
     for mean, deviation, value in zip(means, deviations, found, strict=True):
