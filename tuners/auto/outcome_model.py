@@ -101,7 +101,9 @@ class OutcomeAcquisition:
             return self
         means = self.means[chosen]
         front = thinned_front(self.rng, means[front_of(means)])
-        return replace(self, boxes=Boxes.left_by(front, self.reference).above(self.floor))
+        boxes = Boxes.left_by(front, self.reference)
+        # Where a single point leads, the floor may leave no growth at all.
+        return replace(self, boxes=boxes if len(front) == 1 else boxes.above(self.floor))
 
     def within(self, branch: Branch) -> OutcomeAcquisition:
         """Return the same with the growth measured against the points of a branch."""
