@@ -167,7 +167,7 @@ def _health(view: ExperimentView, summary: Summary) -> list[str]:
 
 def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if not summary["best"]:
-        yield f"best: none, {_why_none(summary)}"
+        yield f"best: none, {_why_none(summary, view.repeats())}"
     if (closest := summary["closest"]) is not None:
         yield _closest_line(view, summary, closest)
     if len(summary["best"]) > 1:
@@ -209,9 +209,9 @@ def _named(trial: Mapping[str, Any]) -> str:
     )
 
 
-def _why_none(summary: Summary) -> str:
+def _why_none(summary: Summary, repeats: int) -> str:
     if summary["closest"] is not None:
-        return closest_text(summary["closest"], summary["status"])
+        return closest_text(summary["closest"], summary["status"], repeats=repeats)
     if summary["counts"].get("EARLY_STOPPED") == summary["trials"] > 0:
         return f"all {summary['trials']} trials were stopped early: use a milder assessor, or more trials"
     if len(summary["objectives"]) > 1 and summary["counts"].get("SUCCEEDED"):

@@ -133,7 +133,9 @@ class ProgressMeter:
             front=front_text(runner.best.points(), repeats=runner.families.repeats.count),
             closest=""
             if runner.best.closest is None
-            else closest_text(runner.best.closest.sequence_id, runner.status),
+            else closest_text(
+                runner.best.closest.sequence_id, runner.status, repeats=runner.families.repeats.count
+            ),
             failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
             waiting_for=_waiting_for(runner),
             warnings=tuple(self._manager.warnings()),

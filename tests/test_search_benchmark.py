@@ -192,6 +192,18 @@ def test_benchmark_runs_and_does_not_repeat_itself(tree: Path, tmp_path: Path) -
     assert "seeds" not in second.stderr
 
 
+def test_tasks_of_another_kind_are_refused(tree: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(tree / "benchmarks" / "search_quality" / "run.py"), "--objectives"]
+    command += ["--optimisers", "TPE", "--quick", "--budget", "3", "--results", str(tmp_path / "found")]
+    refused = subprocess.run([*command, "--tasks", "m1", "s1"], capture_output=True, text=True, timeout=100)
+    assert (refused.returncode, (tmp_path / "found").exists()) == (2, False)
+    assert "--tasks s1: known here are m1, m2, m3, m4, m5, m6, m7" in refused.stderr
+    found = subprocess.run(
+        [*command, "--tasks", "m1"], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert found.stdout.startswith("3 trials on 1 tasks;")
+
+
 def test_epochs_are_counted_over_all_workers_and_stopped_trials_train_no_further(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,15 @@ STOPPING = ("Random", "Random+ASHA", "TPE+ASHA", "Auto+ASHA", "Auto+Hyperband", 
 STOPPING_FRONTS = ("Random", "Random+ASHA", "Random+Medianstop", "Auto", "Auto+ASHA")
 SEVERAL = ("Auto", "NSGA", "TPE", "Evolution", "optuna-tpe", "optuna-nsga2")
 PEERS_STOPPING = ("optuna-tpe", "optuna-tpe+asha", "optuna-tpe+hyperband", "optuna-tpe+median")
+# Kinds of tasks: with what their names begin. Those with learning curves have one objective, or a front of two.
+_USUAL_TASKS, _PLATEAUS, _CURVES, _FRONTS, _OBJECTIVES = "st", "p", "c", "f", "m"
+_USUAL_OPTIMISERS = {
+    _USUAL_TASKS: USUAL,
+    _PLATEAUS: USUAL,
+    _CURVES: (*STOPPING, *PEERS_STOPPING),
+    _FRONTS: STOPPING_FRONTS,
+    _OBJECTIVES: SEVERAL,
+}
 # A full trial trains so many epochs.
 _FULL = 27
 _RANDOM_SEEDS = 15
@@ -58,36 +67,27 @@ _ROOT = Path(__file__).parents[2]
 def main() -> None:
     """Run what is missing, then print the tables and draw the plots."""
     options = _options()
-    if options.curves or options.fronts:
-        options.tasks = tasks.front_tasks() if options.fronts else tasks.scalar_curve_tasks()
-        options.budget, options.workers = 30 * _FULL, 4
+    has_epochs, is_front = options.kind in (_CURVES, _FRONTS), options.kind == _FRONTS
+    if has_epochs:
         options.results /= "curves"
-        if options.optimisers == list(USUAL):
-            options.optimisers = list(STOPPING_FRONTS if options.fronts else (*STOPPING, *PEERS_STOPPING))
-    if options.plateaus:
-        options.tasks = tasks.plateaus()
-    if options.objectives:
-        options.tasks = tasks.several()
-        if options.optimisers == list(USUAL):
-            options.optimisers = list(SEVERAL)
     if options.ablation:
         options.optimisers = ["Auto", *(f"Auto@{settings}" for settings in WITHOUT)]
     results = Results(options.results, options.peers)
     seeds = range(2 if options.quick else options.seeds)
     chosen = [*OURS, *PEERS] if options.optimisers == ["all"] else options.optimisers
-    few = options.quick or options.fronts
+    few = options.quick or is_front
     random_seeds = range(len(seeds) if few else max(_RANDOM_SEEDS, len(seeds)))
     results.run(Plan(["Random"], options.tasks, random_seeds, options.budget, options.workers))
     results.run(Plan(chosen, options.tasks, seeds, options.budget, options.workers))
-    if options.fronts:
+    if is_front:
         print("\n".join(savings(results, options.tasks, chosen, options.budget, len(seeds))))
         return
     scores = _scores(results, [*chosen, "Random"], options, len(seeds))
-    counted = (3 * _FULL, 10 * _FULL, 30 * _FULL) if options.curves else (25, 50, 100, 200, 250, 500, 1000)
+    counted = (3 * _FULL, 10 * _FULL, 30 * _FULL) if has_epochs else (25, 50, 100, 200, 250, 500, 1000)
     marks = {n: n - 1 for n in counted if n <= options.budget} or {options.budget: options.budget - 1}
     _print(scores, marks, options)
     if options.plots is not None:
-        _plot(scores, options.plots, "epochs" if options.curves else "trials")
+        _plot(scores, options.plots, "epochs" if has_epochs else "trials")
 
 
 def _scores(results: Results, optimisers: list[str], options: argparse.Namespace, seeds: int) -> list[Scores]:
@@ -146,24 +146,40 @@ def _options() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--optimisers", nargs="+", default=list(USUAL), help="names, or all")
-    usual = [name for name in tasks.names() if name[0] in "st"]
-    parser.add_argument("--tasks", nargs="+", default=usual, choices=tasks.names(), metavar="TASK")
+    parser.add_argument("--optimisers", nargs="+", help="names, or all")
+    parser.add_argument("--tasks", nargs="+", metavar="TASK")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--budget", type=int, help="trials a search: 100, with --objectives 200")
+    parser.add_argument(
+        "--budget",
+        type=int,
+        help="trials a search: 100, with --objectives 200; of early stopping epochs, 810",
+    )
     parser.add_argument("--ablation", action="store_true", help="Auto without each of its parts")
-    parser.add_argument("--plateaus", action="store_true", help="tasks whose value has few levels instead")
-    parser.add_argument("--curves", action="store_true", help="learning curves and early stopping instead")
-    parser.add_argument("--fronts", action="store_true", help="the same with two objectives instead")
-    parser.add_argument("--objectives", action="store_true", help="tasks with several objectives instead")
-    parser.add_argument("--workers", type=int, default=1, help="trials at a time")
+    parser.set_defaults(kind=_USUAL_TASKS)
+    kinds = parser.add_mutually_exclusive_group()
+    for name, kind, text in (
+        ("--plateaus", _PLATEAUS, "tasks whose value has few levels instead"),
+        ("--curves", _CURVES, "learning curves and early stopping instead"),
+        ("--fronts", _FRONTS, "the same with two objectives instead"),
+        ("--objectives", _OBJECTIVES, "tasks with several objectives instead"),
+    ):
+        kinds.add_argument(name, dest="kind", action="store_const", const=kind, help=text)
+    parser.add_argument("--workers", type=int, help="trials at a time: 1, with early stopping 4")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "search_quality")
     parser.add_argument("--peers", type=Path, default=_ROOT / ".peers", help="an environment with the peers")
     parser.add_argument("--plots", type=Path, help="a folder for SVG files; needs matplotlib")
     parser.add_argument("--quick", action="store_true", help="two seeds")
     options = parser.parse_args()
+    has_epochs = options.kind in (_CURVES, _FRONTS)
     if options.budget is None:
-        options.budget = 200 if options.objectives else 100
+        options.budget = 30 * _FULL if has_epochs else 200 if options.kind == _OBJECTIVES else 100
+    if options.workers is None:
+        options.workers = 4 if has_epochs else 1
+    options.optimisers = options.optimisers or list(_USUAL_OPTIMISERS[options.kind])
+    options.tasks = options.tasks or tasks.of_kind(options.kind)
+    known = tasks.names() if options.kind == _USUAL_TASKS else tasks.of_kind(options.kind)
+    if unknown := [name for name in options.tasks if name not in known]:
+        parser.error(f"--tasks {' '.join(unknown)}: known here are {', '.join(known)}")
     if options.budget < 1 or options.workers < 1 or options.seeds < 1:
         parser.error("budget, workers and seeds are at least 1")
     return options

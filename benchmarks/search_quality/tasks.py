@@ -17,12 +17,9 @@ __all__ = [
     "Curves",
     "Task",
     "curve_tasks",
-    "front_tasks",
     "make",
     "names",
-    "plateaus",
-    "scalar_curve_tasks",
-    "several",
+    "of_kind",
     "space_of",
 ]
 
@@ -96,24 +93,9 @@ def curve_tasks() -> dict[str, Callable[[], Curves]]:
     }
 
 
-def scalar_curve_tasks() -> list[str]:
-    """Return the names of the tasks with learning curves of one objective."""
-    return [name for name in curve_tasks() if name.startswith("c")]
-
-
-def front_tasks() -> list[str]:
-    """Return the names of the tasks with learning curves of two objectives."""
-    return [name for name in curve_tasks() if name.startswith("f")]
-
-
-def plateaus() -> list[str]:
-    """Return the names of the tasks whose value has few levels."""
-    return [name for name in names() if name.startswith("p")]
-
-
-def several() -> list[str]:
-    """Return the names of the tasks with several objectives."""
-    return [name for name in names() if name.startswith("m")]
+def of_kind(kind: str) -> list[str]:
+    """Return the names of the tasks of a kind: they begin with one of its letters."""
+    return [name for name in (*names(), *curve_tasks()) if name[0] in kind]
 
 
 def _makers() -> dict[str, Callable[[], Task]]:

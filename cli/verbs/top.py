@@ -124,7 +124,8 @@ def screen(
     left = height - _FRAME - len(failures) - len(regions)
     parts: list[RenderableType] = [_head(summary), _counts(summary)]
     if summary["closest"] is not None:
-        parts.append(Text(closest_text(summary["closest"], summary["status"]), style="yellow"))
+        closest = closest_text(summary["closest"], summary["status"], repeats=view.repeats())
+        parts.append(Text(closest, style="yellow"))
         left -= 1
     for title, trials, value in _tables(view, left, best_by):
         parts += [Text(), _table(title, trials, value)]

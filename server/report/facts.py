@@ -19,6 +19,7 @@ from ...store.reading import (
     excerpt,
     experiment_text,
     gain_text,
+    nouns,
     repeats_text,
     value_text,
 )
@@ -114,7 +115,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         ],
         best=[_best(row, table) for row in best[:_MOST_BEST]],
         more_best=max(len(best) - _MOST_BEST, 0),
-        closest=_closest(summary),
+        closest=_closest(summary, view.repeats()),
         knee=view.front()["knee"],
         failures=[_failures(group) for group in view.failures()],
         trials=_trials(table),
@@ -137,21 +138,17 @@ def _state(summary: Mapping[str, Any], now: float) -> str:
 
 
 def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: ExperimentView) -> Pairs:
-    counts = summary["counts"]
+    counts, repeats = summary["counts"], view.repeats()
+    noun, _ = nouns(repeats)
     planned = summary["limits"]["max_trial_number"]
     pairs = [("Status", experiment_text(summary["status"]))]
     for row in summary["best"][:1] if len(table.objectives) == 1 else []:
         one = table.objectives[0]
         pairs.append((f"Best {value_name(one)}", _value(row, one.name)))
-        repeats = repeats_text(row)
-        pairs.append(
-            ("Best family", f"{row['sequence_id']}, {repeats}")
-            if repeats
-            else ("Best trial", str(row["sequence_id"]))
-        )
+        pairs.append((f"Best {noun}", ", ".join(filter(None, (str(row["sequence_id"]), repeats_text(row))))))
     pairs += _front(view.front(), len(table.objectives))
-    if closest := _closest(summary):
-        pairs.append(("Best trial", closest))
+    if closest := _closest(summary, repeats):
+        pairs.append((f"Best {noun}", closest))
     if gain := gain_text(summary):
         pairs.append(("Defaults", gain))
     for line in closeness_lines(view.closest_to_defaults()):
@@ -169,9 +166,11 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: Experimen
     return pairs + ([("Ended", _moment(summary["end_time"]))] if summary["end_time"] else [])
 
 
-def _closest(summary: Mapping[str, Any]) -> str:
+def _closest(summary: Mapping[str, Any], repeats: int) -> str:
     """Return that no trial keeps the limits, and the closest; empty if one does, or none has succeeded."""
-    return "" if summary["closest"] is None else closest_text(summary["closest"], summary["status"])
+    if summary["closest"] is None:
+        return ""
+    return closest_text(summary["closest"], summary["status"], repeats=repeats)
 
 
 def _front(front: Mapping[str, Any], objectives: int) -> Pairs:

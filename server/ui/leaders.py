@@ -73,7 +73,8 @@ class BestPanel:
             if best is not None:
                 self._trial(best, is_knee=best["sequence_id"] == leaders.knee)
             elif summary["closest"] is not None:
-                html.p(closest_text(summary["closest"], summary["status"])).classes("pp-dim")
+                text = closest_text(summary["closest"], summary["status"], repeats=leaders.repeats)
+                html.p(text).classes("pp-dim")
             else:
                 html.p("No trial has succeeded yet.").classes("pp-dim")
             if gain := gain_text(dict(summary)):

@@ -20,6 +20,7 @@ from ...store.reading import (
     closeness_lines,
     duration_text,
     left_text,
+    nouns,
     number_text,
     rate_text,
     repeats_text,
@@ -134,7 +135,7 @@ async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     async with experiment_frame(experiments, experiment_id, "Overview", "") as (view, where, live):
         shown = experiments.shown(experiment_id)
         first = await asyncio.to_thread(_Snapshot.of, shown, is_first=True)
-        page = _Overview(where, view.folder, first.summary, is_repeated=view.repeats() > 1)
+        page = _Overview(where, view.folder, first.summary, repeats=view.repeats())
         page.show(first)
 
         async def refresh(_events: list[Event]) -> None:
@@ -154,7 +155,7 @@ class _Overview:
         folder: ExperimentFolder,
         summary: Mapping[str, Any],
         *,
-        is_repeated: bool,
+        repeats: int,
     ) -> None:
         self._where = where
         self._summary: dict[str, Any] = {}
@@ -170,7 +171,7 @@ class _Overview:
         self._counts = html.nav().classes("pp-row").props('aria-label="Trials by status"')
         self._nothing = html.section().classes("pp-panel pp-empty")
         with html.div().classes("pp-columns pp-overview") as self._results:
-            one, several = ("family", "families") if is_repeated else ("trial", "trials")
+            one, several = nouns(repeats)
             left, right = (html.div().classes("pp-stack") for _ in range(2))
             if _has_front(summary):
                 self._build_front(summary, one, several, left, right)

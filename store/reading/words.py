@@ -236,14 +236,17 @@ def flat(value: object, name: str = "") -> dict[str, Any]:
     return found
 
 
-def closest_text(sequence_id: int, status: str) -> str:
+def closest_text(sequence_id: int, status: str, *, repeats: int = 1) -> str:
     """Return a sentence for an experiment, with its status, in which no trial keeps the limits of the objectives.
 
-    >>> closest_text(7, "RUNNING"), closest_text(7, "DONE")
-    ('no trial keeps the limits yet (closest: trial 7)', 'no trial keeps the limits (closest: trial 7)')
+    With `repeats`, families keep them.
+
+    >>> closest_text(7, "RUNNING"), closest_text(7, "DONE", repeats=5)
+    ('no trial keeps the limits yet (closest: trial 7)', 'no family keeps the limits (closest: family 7)')
     """
+    one, _ = nouns(repeats)
     yet = "" if status == "DONE" else " yet"
-    return f"no trial keeps the limits{yet} (closest: trial {sequence_id})"
+    return f"no {one} keeps the limits{yet} (closest: {one} {sequence_id})"
 
 
 def front_lines(front: Mapping[str, Any], *, repeats: int = 1) -> Iterator[str]:

@@ -549,7 +549,7 @@ def test_family_closest_to_the_limits_has_its_mean_though_its_first_trial_failed
     repeats = {"trialCommand": "true", "repeats": {"count": 2}}
     stored(objectives=[FRONT[0], FRONT[2]], more=repeats).write("e", trials)
     lines = call("status", "e").out.splitlines()
-    at = next(n for n, line in enumerate(lines) if line.startswith("best: none, no trial keeps the limits"))
+    at = lines.index("best: none, no family keeps the limits (closest: family 0)")
     assert lines[at + 1] == "  family 0 has loss 0.2, ms 25"
 
 
