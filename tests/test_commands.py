@@ -47,7 +47,7 @@ ELSEWHERE = {
     "mcp": "cli/test_mcp.py",
     "resume": "cli/test_background.py",
     "run": "cli/test_run.py",
-    "status --best-by": "cli/test_reading.py",
+    "status --best-by": "cli/test_fronts.py",
     "slurm": "executors/clusters/test_slurm.py",
     "stop": "cli/test_stop.py",
     "top": "cli/test_top.py",

@@ -16,9 +16,11 @@ import pytest
 
 from pitchpipe.cli.app import run
 from pitchpipe.runner.changes import AttemptRow, Changes, MetricRow
-from pitchpipe.runner.trial import Trial, TrialStatus
+from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.store import ExperimentRow, Store, Tick
+
+from .results import FRONT, NESTED, write_output
 
 MARK = "PPTEST_CLI"
 SECONDS_TO_LEAVE = 30.0
@@ -223,3 +225,36 @@ def until(condition: Callable[[], Any], timeout: float = 60.0) -> Any:
 def until_fixture() -> Callable[..., Any]:
     """Return `until`."""
     return until
+
+
+@pytest.fixture
+def three(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> list[Any]:
+    """Three trials: one that is best, one that failed, one without any end."""
+    failed = {
+        "error": "Traceback\n  File ...\nValueError: too big",
+        "reason": "ValueError: too big",
+        "exit_code": 1,
+        "kind": FailureKind.USER_ERROR,
+        "failed": {"USER_ERROR": 2},
+        "attempt": 2,
+    }
+    trials = [
+        trial_of(0, "SUCCEEDED", NESTED, 0.75),
+        trial_of(1, "FAILED", NESTED, **failed),
+        trial_of(2, "SUCCEEDED", NESTED, 0.5),
+    ]
+    metrics = [
+        MetricRow(trial=trials[0], attempt=1, kind="PERIODICAL", sequence=n, value=text, time=0.0)
+        for n, text in enumerate(["0.5", "NaN", "0.7"])
+    ]
+    metrics.append(MetricRow(trial=trials[0], attempt=1, kind="FINAL", sequence=0, value="0.75", time=0.0))
+    write_output(stored(name="mine").write("first", trials, metrics).trial(1), "Epoch 1\n")
+    return trials
+
+
+@pytest.fixture
+def front(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
+    """Three trials on a front, one that violates a limit."""
+    values = [(4.0, 0.9, 5.0), (0.0, 1.0, 21.0), (2.0, 0.8, 20.0), (1.0, 0.1, 1.0)]
+    finals = [dict(zip(("loss", "f1", "ms"), each, strict=True)) for each in values]
+    stored(objectives=FRONT).write("front", [trial_of(n, "SUCCEEDED", None, f) for n, f in enumerate(finals)])

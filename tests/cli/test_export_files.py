@@ -1,0 +1,112 @@
+"""`pitchpipe export`: the trials as JSON and as CSV."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pitchpipe.runner.changes import MetricRow
+
+from .results import NESTED
+
+
+def test_json_export_has_numbers_and_no_nan(three: list[Any], call: Callable[..., Any]) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    exported = json.loads(call("export", "first", "--format", "json").out, parse_constant=refuse)
+    assert exported["experiment"]["id"] == "first"
+    assert exported["trials"][0] == {
+        "id": "T0000",
+        "sequence_id": 0,
+        "status": "SUCCEEDED",
+        "parameters": NESTED,
+        "intermediate": [0.5, None, 0.7],
+        "final": 0.75,
+        "start_time": 1000.0,
+        "end_time": 1010.0,
+        "reason": "",
+        "kind": None,
+        "exit_code": None,
+        "attempts": 1,
+    }
+    assert exported["trials"][1]["final"] is None
+    assert [trial["sequence_id"] for trial in exported["trials"]] == [0, 1, 2]
+
+
+def test_help_and_page_list_the_fields_of_the_export(
+    three: list[Any], call: Callable[..., Any], tree: Path
+) -> None:
+    page = (tree / "docs" / "cli.md").read_text().split("\n## export\n")[1].split("\n## ")[0]
+    shown = call("export", "--help").out
+    fields = [*json.loads(call("export").out)["trials"][0]]
+    assert [*json.loads(page.split('"trials": ')[1].split("}\n\n")[0])[0]] == fields
+    assert re.findall(r'"(\w+)"', shown.split('"trials":')[1].split("]}")[0]) == fields
+    header = call("export", "--format", "csv").out.splitlines()[0].split(",")
+    columns = [*dict.fromkeys(name if name in fields else "parameters" for name in header)]
+    for text in (page.split("CSV has one row")[1], shown.split("CSV:")[1]):
+        assert re.findall(rf"\b({'|'.join(fields)})\b", re.split(r"[.;]\s", text)[0]) == columns
+
+
+def test_export_counts_a_later_attempt_instead_of_what_it_repeats(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    trial = trial_of(0, "SUCCEEDED", None, 1.0)
+    rows = [(1, 0, "10"), (1, 1, "11"), (1, 2, "12"), (2, 1, "21")]
+    metrics = [
+        MetricRow(trial=trial, attempt=a, kind="PERIODICAL", sequence=n, value=value, time=0.0)
+        for a, n, value in rows
+    ]
+    stored().write("e", [trial], metrics, superseded=[(0, 1, 1)])
+    assert json.loads(call("export").out)["trials"][0]["intermediate"] == [10, 21]
+
+
+def test_csv_export_flattens_parameters_and_results(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    trials = [
+        trial_of(0, "SUCCEEDED", {**NESTED, "status": "a, b"}, {"default": 0.5, "size": 3}, values=(0.5,)),
+        trial_of(1, "FAILED", {"lr": 1}, reason='he said "no"'),
+    ]
+    stored().write("e", trials)
+    one, other = csv.DictReader(io.StringIO(call("export", "--format", "csv").out))
+    assert (one["lr"], one["solver._name"], one["solver.momentum"]) == ("0.1", "sgd", "0.9")
+    assert (one["status"], one["parameters.status"]) == ("SUCCEEDED", "a, b")
+    assert (one["final.default"], one["final.size"]) == ("0.5", "3")
+    assert (other["sequence_id"], other["solver.momentum"], other["final.size"]) == ("1", "", "")
+    assert other["reason"] == 'he said "no"'
+
+
+def test_export_to_a_file_leaves_nothing_else(
+    three: list[Any], tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    called = call("export", "first", "--format", "csv", "-o", folder / "trials.csv")
+    assert (called.code, called.out) == (0, "")
+    assert [path.name for path in folder.iterdir()] == ["trials.csv"]
+    assert len((folder / "trials.csv").read_text().splitlines()) == 4
+
+
+def test_a_file_that_is_named_csv_gets_csv(
+    three: list[Any], call: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert call("export", "-o", tmp_path / "t.csv").code == 0
+    assert (tmp_path / "t.csv").read_text().startswith("sequence_id,id,status,")
+    assert call("export", "-o", tmp_path / "u.csv", "--format", "json").code == 0
+    assert "experiment" in json.loads((tmp_path / "u.csv").read_text())
+    refused = call("export", "-o", tmp_path / "t.xlsx")
+    assert (refused.code, "unknown file ending .xlsx: add --format" in refused.err) == (2, True)
+    assert not (tmp_path / "t.xlsx").exists()
+
+
+def test_export_to_a_folder_that_is_not_there_is_a_sentence(
+    three: list[Any], call: Callable[..., Any]
+) -> None:
+    called = call("export", "first", "-o", "nowhere/trials.json")
+    assert called.code == 1
+    assert called.err == "error: nowhere/trials.json cannot be written: No such file or directory\n"
+    assert "Traceback" not in called.err

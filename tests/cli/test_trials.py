@@ -1,0 +1,58 @@
+"""`pitchpipe trials`: what it selects, and in which order."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+def test_trials_are_sorted_filtered_and_limited(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    values = [0.3, 0.9, 0.1, 0.5]
+    trials = [trial_of(n, "SUCCEEDED", None, value) for n, value in enumerate(values)]
+    trials.append(trial_of(4, "FAILED", None, reason="no good", end_time=2000.0))
+    stored().write("e", trials)
+
+    def numbers(*words: str) -> list[str]:
+        return [line.split()[0] for line in call("trials", "e", *words).out.splitlines()[1:]]
+
+    assert numbers() == ["0", "1", "2", "3", "4"]
+    assert numbers("--sort", "best") == ["1", "3", "0", "2", "4"]
+    assert numbers("--sort", "highest", "--limit", "2") == ["1", "3"]
+    assert numbers("--sort", "lowest", "--limit", "2") == ["2", "0"]
+    assert numbers("--sort", "longest")[0] == "4"
+    assert numbers("--sort", "latest") == ["4", "3", "2", "1", "0"]
+    assert numbers("--limit", "2") == ["3", "4"]
+    assert numbers("--limit", "2", "--sort", "best") == ["1", "3"]
+    assert numbers("--status", "failed") == ["4"]
+    assert "no good" in call("trials", "e").out
+    assert "2 of 5 trials" in call("trials", "e", "--limit", "2").err
+    assert numbers("--where", "value > 0.2 and status == 'SUCCEEDED' AND sequence_id != 1") == ["0", "3"]
+    assert numbers("--where", "reason ~ 'no good'") == ["4"]
+    listed = json.loads(call("trials", "e", "--where", "value >= 0.5", "--json", "--sort", "best").out)
+    assert [(trial["sequence_id"], trial["final"]) for trial in listed] == [(1, 0.9), (3, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--where", "lr"], "--where: 'lr' is not a condition: write FIELD < VALUE"),
+        (["--where", "lr < 1"], "--where: "),
+        (["--where", "parameters.width < 1"], "no trial has a parameter 'width': there are "),
+        (["--limit", "-1"], "'-1' is not a whole number of at least 0"),
+        (["--limit", "many"], "'many' is not a whole number of at least 0"),
+        (["--families", "--json"], "--families lists configurations: give it without --where and --json"),
+    ],
+)
+@pytest.mark.usefixtures("three")
+def test_trials_refuses_what_it_cannot_select(words: list[str], why: str, call: Callable[..., Any]) -> None:
+    called = call("trials", "first", *words)
+    assert (called.code, why in called.err) == (2, True), called.err
+
+
+@pytest.mark.usefixtures("three")
+def test_filter_without_a_hit_says_of_how_many(call: Callable[..., Any]) -> None:
+    assert call("trials", "first", "--where", "value > 1e9").out == "none of 3 trials matches\n"
+    assert json.loads(call("trials", "first", "--where", "value > 1e9", "--json").out) == []
