@@ -137,6 +137,11 @@ class Families:
         found = repeat_of(trial.record) if self.are_on else None
         return None if found is None else self._all.get(found[0])
 
+    def begins_with(self, trial: Trial) -> bool:
+        """Return whether a trial is the first of its configuration, or the only one."""
+        family = self.of(trial)
+        return family is None or family.first is trial
+
     def first_record(self, record: str, number: int) -> str:
         """Return the record of the first trial of a new configuration, which gets this number."""
         return self._record(record, number, 0) if self.are_on else record

@@ -145,8 +145,11 @@ class LiveChanges:
         ]
         first = runner.created
         self._apply(verb, [TrialAddRequested(now, record) for record in records])
+        # Where a trial is added, other configurations may get their next repeat.
         own = [
-            trial for trial in list(runner.trials.values())[first:] if any(trial.record is r for r in records)
+            trial
+            for trial in list(runner.trials.values())[first:]
+            if trial.parameter_id is None and runner.families.begins_with(trial)
         ]
         return [{"sequence_id": trial.sequence_id, "trial_id": trial.trial_id} for trial in own]
 

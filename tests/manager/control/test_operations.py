@@ -29,6 +29,7 @@ from pitchpipe.manager.control.steering import (
 from pitchpipe.manager.dispatcher_link.history import user_imports
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
+from pitchpipe.protocol import repeat_of
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.store import NoRoomError, Store, StoreError
 
@@ -610,3 +611,25 @@ def test_trials_are_added_all_or_none_also_when_the_tuner_has_no_more(count: int
     else:
         assert len(intervention.answer["trials"]) == count
     assert len(in_store(tmp_path)[0]) == 2 + (count if count <= 8 else 0)
+
+
+def test_configurations_that_are_repeated_are_added_as_families(tmp_path: Path) -> None:
+    clock = VirtualClock(1000.0)
+    manager = create_experiment(
+        config(tmp_path, repeats={"count": 3}, max_trial_number=20, trial_concurrency=4),
+        directory=tmp_path,
+        experiment_id="exp",
+        executor=SimulatedTrialExecutor(behave, clock),
+        clock=clock,
+    )
+
+    def add_and_rerun(operations: Operations) -> list[dict[str, Any]]:
+        several = operations["add"]({"parameters": [{"x": 100}, {"x": 200}]})["trials"]
+        return [*several, operations["rerun"]({"trial": 0})]
+
+    intervention = Intervention(manager, two_ended, add_and_rerun)
+    run(manager)
+    numbers = [made["sequence_id"] for made in intervention.answer]
+    records = in_store(tmp_path)[0]
+    assert [records[number]["parameters"]["x"] for number in numbers] == [100, 200, 1]
+    assert [repeat_of(json.dumps(records[number])) for number in numbers] == [(n, 0) for n in numbers]
