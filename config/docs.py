@@ -127,8 +127,9 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   an experiment of Pitchpipe a line says so. If you only changed the direction, export it as CSV. Results that break a
   limit of `objectives` are left out. An experiment is named by its folder, or by its id if it is in the same
   `experiment_working_directory`. A CSV file has a column for each parameter and one for the result, named `value`,
-  `final`, or like the objective, whose direction it shares; `pitchpipe export --format csv` writes such files. `Auto`
-  also models each source and weighs it by how well it ranks the new results; a useless one soon counts for nothing.
+  `final`, or like the objective, whose direction it shares; a limited metric may have one, too. `pitchpipe export
+  --format csv` writes such files. `Auto` also models each source and weighs it by how well it ranks the new results; a
+  useless one soon counts for nothing.
 - **`priors`** are for the tuners `Auto`, `TPE` and `NSGA`. Part of the first suggestions is drawn near the centres.
   `Auto` and `TPE` weight later ones by the prior, less and less as results arrive, and not at all once the better
   results are elsewhere, so that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a

@@ -144,7 +144,7 @@ class _Fitting:
         points, reasons = dict[Any, tuple[dict[str, Any], float]](), Counter[str]()
         for result in sorted(results, key=lambda result: result.loss):
             point = self._point(result.parameters) if self._shares(result.parameters) else _NOTHING_SHARED
-            point = self._broken(result.metrics) or point
+            point = self._broken(result) or point
             if isinstance(point, str):
                 reasons[point] += 1
             else:
@@ -154,14 +154,18 @@ class _Fitting:
 
     def _note(self, results: Sequence[EarlierResult], unmeasured: int, reasons: Counter[str]) -> str:
         """Return what was used and what was left out."""
-        parts = [f"{len(results) - reasons.total()} of {len(results)} results fit this search space"]
+        fit = len(results) - reasons.total()
+        parts = [f"{fit} of {len(results)} results fit this search space"]
         parts += [
             f"{count} {_of_one(reason) if count == 1 else reason}" for reason, count in reasons.most_common()
         ]
         if unmeasured:
             parts.append(f"{unmeasured} without a result")
         named = {name for result in results for name in _names(result.parameters)}
-        if unknown := named - {*self.flat, *self.flat.values()}:
+        filled = [one.path for one in self.space.parameters if self._is_filled(one, named)]
+        if fit and filled:
+            parts.append(f"from your defaults: {', '.join(filled)}")
+        if unknown := named - {*self.flat, *self.flat.values(), *(one.name for one in self.limits)}:
             parts.append(f"ignored, because this space does not have them: {', '.join(sorted(unknown))}")
         theirs, ours = results[0].direction, self.objective.direction
         if theirs is not None and ours is not None and theirs != ours:
@@ -169,13 +173,24 @@ class _Fitting:
             parts.append(f"it {theirs}s {self.objective.name}, so its {good} results count as good here, too")
         return "; ".join(parts)
 
+    def _is_filled(self, parameter: Parameter, named: set[str]) -> bool:
+        """Return whether no result names a parameter, so that the defaults decide its value."""
+        is_constant = parameter.categorical and len(parameter.options) == 1
+        is_named = parameter.path in named or self.flat[parameter.path] in named
+        return parameter.path in _names(self.defaults) and not is_named and not is_constant
+
     def _shares(self, values: Mapping[str, Any]) -> bool:
         """Return whether a result has a parameter of the space; without one, the defaults alone would fit."""
         return any(name in self.flat or name in self.flat.values() for name in _names(values))
 
-    def _broken(self, metrics: Mapping[str, float]) -> str:
-        """Return which limit on outcomes a result breaks; empty for none, or if its metric is not known."""
-        known = [one for one in self.limits if one.name in metrics]
+    def _broken(self, result: EarlierResult) -> str:
+        """Return which limit on outcomes a result breaks; empty for none, or if its metric is not known.
+
+        A column of a CSV file may have the plain name of the metric.
+        """
+        columns = {name: value for name, value in result.parameters.items() if isinstance(value, int | float)}
+        metrics = {**columns, **result.metrics}
+        known = [one for one in self.limits if one.name in metrics and one.name not in self.flat]
         broken = [one for one in known if one.violation(metrics[one.name]) > 0]
         return f"break the limit {broken[0].name} {broken[0].limits_text}" if broken else ""
 

@@ -159,8 +159,9 @@ def test_results_that_do_not_fit_are_counted_by_reason(tmp_path: Path) -> None:
 def test_defaults_fill_in_what_a_source_lacks(tmp_path: Path) -> None:
     source = table(tmp_path / "old.csv", {"lr": 0.3, "value": 1})
     assert "1 has no value for units" in read(tmp_path, source).warnings[0]
-    (point,) = read(tmp_path, source, defaults=row_point(0.9)).points
-    assert point == row_point(0.3)
+    found = read(tmp_path, source, defaults=row_point(0.9))
+    assert found.points == [row_point(0.3)]
+    assert found.notes[0].endswith("1 of 1 results fit this search space; from your defaults: units, layer")
 
 
 @pytest.mark.parametrize("defaults", [{}, {"defaults": row_point(0.5)}])
@@ -168,6 +169,7 @@ def test_a_source_may_lack_the_constants_of_the_space(defaults: dict[str, Any], 
     source = table(tmp_path / "old.csv", row(0.25))
     found = read(tmp_path, source, search_space={**SPACE, "epochs": 7}, **defaults)
     assert found.points == [{**row_point(0.25), "epochs": 7}]
+    assert found.notes[0].endswith(": 1 of 1 results fit this search space")
 
 
 def test_constraints_hold_for_earlier_points_too(tmp_path: Path) -> None:
@@ -304,9 +306,11 @@ def test_results_without_a_parameter_of_the_space_are_not_the_defaults(tmp_path:
     ]
 
 
-def test_results_that_break_a_limit_are_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefix", ["final.", ""])
+def test_results_that_break_a_limit_are_left_out(prefix: str, tmp_path: Path) -> None:
     rows = [
-        {**row(lr), "final.default": lr, "final.ms": ms} for lr, ms in ((0.3, 30.0), (0.4, 5.0), (0.5, 7.0))
+        {**row(lr), "final.default": lr, f"{prefix}ms": ms}
+        for lr, ms in ((0.3, 30.0), (0.4, 5.0), (0.5, 7.0))
     ]
     for one in rows:
         one.pop("value", None)
@@ -314,7 +318,7 @@ def test_results_that_break_a_limit_are_left_out(tmp_path: Path) -> None:
     limited = [{"name": "default", "direction": "minimize"}, {"name": "ms", "constraint": "<= 10"}]
     found = read(tmp_path, source, objectives=limited)
     assert [point["lr"] for point in found.points] == [0.4, 0.5]
-    assert "1 breaks the limit ms <= 10" in found.notes[0]
+    assert found.notes[0].endswith("; 1 breaks the limit ms <= 10")
 
 
 def test_source_of_which_nothing_fits_is_warned_of_at_the_start(
