@@ -23,9 +23,10 @@ from ..search_space import Problem
 from ..tuners import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
 
-__all__ = ["construct", "find_class", "load_plugin", "own_direction"]
+__all__ = ["construct", "default_direction", "find_class", "load_plugin"]
 
 _REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
+_DIRECTIONS = ("minimize", "maximize")
 
 
 def load_plugin(
@@ -37,16 +38,19 @@ def load_plugin(
 ) -> Any:
     """Return a new "tuner" or "assessor"; raise `PluginNotLoaded` if there is none.
 
-    `injected` are arguments for a class whose signature has them, unless the configuration gives them. A direction that
-    is the class's own default is left out: the class may write its default in another form, such as an enum.
+    `injected` are arguments for a class whose signature has them, unless the configuration gives them; the direction
+    among them replaces that of a registered name. A direction that is the class's own default is left out: the class
+    may write its default in another form, such as an enum.
     `objectives` and `priors` are those of the configuration, for a plug-in that takes them.
 
     >>> load_plugin("tuner", {"name": "Random"}, {"seed": 1, "optimize_mode": "minimize"}).__class__.__name__
     'RandomTuner'
     """
     cls = find_class(role, config)
-    given = _class_args(role, config)
-    plugin = construct(role, cls, {**_accepted(cls, injected), **given})
+    accepted, given = _accepted(cls, injected), _class_args(role, config)
+    if "optimize_mode" in accepted and "optimize_mode" not in (config.get("classArgs") or {}):
+        given = {name: value for name, value in given.items() if name != "optimize_mode"}
+    plugin = construct(role, cls, {**_without_default(cls, accepted), **given})
     if objectives and hasattr(plugin, "update_objectives"):
         plugin.update_objectives(list(objectives))
     if priors and hasattr(plugin, "update_priors"):
@@ -134,6 +138,13 @@ def _below(role: str, problems: list[Problem]) -> list[Problem]:
     return [Problem((role, "classArgs", *p.path), p.message, p.hint) for p in problems]
 
 
+def default_direction(role: str, config: Mapping[str, Any]) -> str | None:
+    """Return the direction of a tuner or an assessor that is given none: that of its registered name, or its class."""
+    own = _registered(role, str(config["name"])) if config.get("name") else None
+    registered_one = None if own is None else own.class_args.get("optimize_mode")
+    return registered_one if registered_one in _DIRECTIONS else own_direction(find_class(role, config))
+
+
 def own_direction(cls: type) -> str | None:
     """Return the default direction of a class: the default of its `optimize_mode`.
 
@@ -143,15 +154,17 @@ def own_direction(cls: type) -> str | None:
     parameter = inspect.signature(cls).parameters.get("optimize_mode")
     default = None if parameter is None else parameter.default
     value = default.value if isinstance(default, Enum) else default
-    return value if value in ("minimize", "maximize") else None
+    return value if value in _DIRECTIONS else None
 
 
 def _accepted(cls: type, injected: Mapping[str, Any]) -> dict[str, Any]:
     parameters = inspect.signature(cls).parameters
-    wanted = {key: value for key, value in injected.items() if value is not None and key in parameters}
-    if wanted.get("optimize_mode") == own_direction(cls):
-        wanted.pop("optimize_mode", None)
-    return wanted
+    return {key: value for key, value in injected.items() if value is not None and key in parameters}
+
+
+def _without_default(cls: type, accepted: Mapping[str, Any]) -> dict[str, Any]:
+    is_default = accepted.get("optimize_mode") == own_direction(cls)
+    return {key: value for key, value in accepted.items() if key != "optimize_mode" or not is_default}
 
 
 def _named(role: str, name: str) -> type:

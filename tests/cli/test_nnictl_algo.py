@@ -10,12 +10,14 @@ import pytest
 from pitchpipe.cli.app import run
 from pitchpipe.cli.nnictl_algo import ALGO
 from pitchpipe.config import check_parameters
+from pitchpipe.dispatcher.check import directions
+from pitchpipe.dispatcher.plugins import load_plugin
 from pitchpipe.plugins import registry_file
 
 CLASSES = """
 from nni.tuner import Tuner
 class Needy(Tuner):
-    def __init__(self, need, optimize_mode="maximize"): self.need = need
+    def __init__(self, need, optimize_mode="maximize"): self.mode = optimize_mode
     def generate_parameters(self, parameter_id, **kwargs): return {}
 class Checked:
     def validate_class_args(self, **kwargs): assert kwargs["need"] > 0, "need is not above 0"
@@ -60,6 +62,18 @@ def test_registered_name_is_used_like_a_built_in_one(algo: Any, tmp_path: Path) 
     assert "needy.Needy, the class of needy, cannot be loaded" in problems(need=1)[0]
     assert algo("unregister", "needy")[0] == 0
     assert problems(need=1)[0].startswith("no tuner is called 'Needy'")
+
+
+@pytest.mark.parametrize(
+    ("given", "direction"), [(None, "minimize"), ("minimize", "minimize"), ("maximize", "maximize")]
+)
+def test_direction_of_a_registered_name_is_a_default(
+    given: str | None, direction: str, algo: Any, tmp_path: Path
+) -> None:
+    algo("register", "-m", str(tmp_path / "meta.yml"))
+    section = {"name": "needy", "classArgs": {"need": 1}}
+    assert directions({"tuner": section}) == {"tuner": "minimize"}
+    assert load_plugin("tuner", section, {"optimize_mode": given}).mode == direction
 
 
 @pytest.mark.parametrize(
