@@ -183,7 +183,8 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 def _front_table(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
     """Yield the trials of a front as a table, by their first objective."""
     front, names = summary["best"], _metrics(summary)
-    yield f"best: {len(front)} trials on the Pareto front"
+    is_repeated = any("repeats" in trial for trial in front)
+    yield f"best: {len(front)} {'families' if is_repeated else 'trials'} on the Pareto front"
     rows = [
         (
             str(trial["sequence_id"]),
@@ -192,7 +193,6 @@ def _front_table(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
         )
         for trial in front[:_MAX_BEST]
     ]
-    is_repeated = any("repeats" in trial for trial in front)
     head = ("family" if is_repeated else "trial", *names, "parameters")
     yield from (f"  {line}" for line in aligned([head, *rows]))
     if len(front) > _MAX_BEST:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..server import ending_of
-from ..store.reading import ExperimentView, Follow, number_text
+from ..store.reading import ExperimentView, Follow, number_text, violation_text
 from .outcome import command_for, printed
 
 __all__ = ["why_lines"]
@@ -60,8 +60,8 @@ def _broken_limits(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]
     front, family = view.front(), view.family(trial)
     it, number = ("It", trial["sequence_id"]) if family is None else ("Its family", family["sequence_id"])
     if number in front["infeasible"]:
-        limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
-        yield f"{it} violates the limits {limits}, and is never the best."
+        values = (trial if family is None else family)["values"]
+        yield f"{it} {violation_text(values, front['limits'])}, and is never the best."
 
 
 def _at_the_same_step(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:

@@ -56,6 +56,8 @@ ELSEWHERE = {
     "trial rerun": "cli/test_rerun.py",
     "ui": "server/ui/test_run.py",
     "trials --families": "cli/test_repeats.py",
+    # of several objectives
+    'trials --where "value.latency_ms': "cli/test_fronts.py",
     # of a space with a nested choice
     'trials --where "parameters.model._name': "store/reading/test_trial_query.py",
     "update": "cli/test_steering_verbs.py",

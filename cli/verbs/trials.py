@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ...store.reading import (
     to_json,
     trial_object,
     value_text,
+    violation_text,
 )
 from ..failures import Failure
 from ..finding import chosen_experiment
@@ -128,7 +130,7 @@ def trials(
             # By number, the newest are the ones to see; in every other order, the first.
             shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
             everything = total or view.trials(TrialQuery(limit=0)).total
-        marks = {} if as_json else _marks(view)
+        marks, limits = ({}, {}) if as_json else (_marks(view), view.summary()["outcome_limits"])
         results = view.results() if as_json else {}
     if as_json:
         listed = [trial_object(trial, [*results.get(trial["sequence_id"], {}).values()]) for trial in shown]
@@ -141,7 +143,7 @@ def trials(
     columns = names if len(names) > 1 else ("result",)
     fronts = ["front"] * bool(marks)
     head = ("#", "id", *["family"] * is_repeated, "status", *columns, *fronts, "took", "parameters", "reason")
-    print_table(head, [_row(trial, names, is_repeated, marks) for trial in shown], len(head) - 2)
+    print_table(head, [_row(trial, names, is_repeated, marks, limits) for trial in shown], len(head) - 2)
     if len(shown) < total:
         click.echo(
             f"{len(shown)} of {total} {'families' if families else 'trials'}; --limit 0 shows all", err=True
@@ -156,10 +158,18 @@ def _marks(view: ExperimentView) -> dict[int, str]:
     return {number: "knee" if number == front["knee"] else "yes" for number in front["trials"]}
 
 
-def _end_text(family: dict[str, Any]) -> str:
-    if family["status"] == "SYS_CANCELED":
-        return "the experiment ended before its other repeats"
-    return _END_WORDS.get(family["family_end"], "")
+def _reasons(trial: dict[str, Any], limits: Mapping[str, str]) -> Iterator[str]:
+    """Yield why a trial failed or a family got no further repeats, and which limits the results violate."""
+    violation = violation_text(trial["values"], limits)
+    yield violation
+    if "repeats" not in trial:
+        yield trial["reason"]
+    elif trial["status"] == "SYS_CANCELED":
+        yield "the experiment ended before its other repeats"
+    elif violation and trial["family_end"] == "raced":
+        yield "it got no further repeats"
+    else:
+        yield _END_WORDS.get(trial["family_end"], "")
 
 
 def _families(
@@ -196,8 +206,10 @@ def _best_first(
     def place(family: dict[str, Any]) -> tuple[bool, int, bool, bool, float]:
         number, value = family["sequence_id"], family["values"].get(objective["name"])
         is_behind, is_cut = number not in front["trials"], family["family_end"] != "complete"
-        rank = 0.0 if value is None else sign * value
-        return value is None, broken.get(number, 0), is_behind, is_cut, rank
+        # One that the end of the experiment cut off has no rank among those that violate the limits.
+        is_beyond = violation_text(family["values"], front["limits"])
+        excess = broken.get(number, len(broken) + 1) if is_beyond else 0
+        return value is None, excess, is_behind, is_cut, 0.0 if value is None else sign * value
 
     return sorted((one for one in found if not statuses or one["status"] in statuses), key=place)
 
@@ -234,7 +246,11 @@ def _order(sort: str, objective: dict[str, str]) -> tuple[str, bool]:
 
 
 def _row(
-    trial: dict[str, Any], names: list[str], is_repeated: bool, marks: dict[int, str]
+    trial: dict[str, Any],
+    names: list[str],
+    is_repeated: bool,
+    marks: dict[int, str],
+    limits: Mapping[str, str],
 ) -> tuple[str, ...]:
     begin, end = trial["start_time"], trial["end_time"] or time.time()
     family = repeats_text(trial) or f"{trial['family']}, repeat {trial['repeat']}"
@@ -247,5 +263,5 @@ def _row(
         *[marks.get(trial["sequence_id"] if trial["family"] is None else trial["family"], "")] * bool(marks),
         "" if begin is None else duration_text(max(0.0, end - begin)),
         parameters_text(trial["parameters"]),
-        _end_text(trial) if "repeats" in trial else trial["reason"],
+        "; ".join(filter(None, _reasons(trial, limits))),
     )

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         result_text,
         value_text,
         values_text,
+        violation_text,
     )
 
 _HOMES = {
@@ -68,7 +69,7 @@ _HOMES = {
     ".words": (
         "STATUS_WORDS best_result_text closest_text counts_text duration_text experiment_text flat front_lines "
         "front_text left_text length_text margin_text moment_text nouns number_text parameters_text rate_text "
-        "repeat_text repeats_text result_text value_text values_text"
+        "repeat_text repeats_text result_text value_text values_text violation_text"
     ),
 }
 
@@ -126,6 +127,7 @@ __all__ = [
     "trial_object",
     "value_text",
     "values_text",
+    "violation_text",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

@@ -38,9 +38,15 @@ def gains_over_defaults(summary: Summary) -> dict[str, float] | None:
     {'default': 0.25}
     """
     defaults = summary["defaults"]
-    if defaults is None or defaults["status"] != TrialStatus.SUCCEEDED.value or _broken_limits(summary):
+    if defaults is None or not _has_result(defaults) or _broken_limits(summary):
         return None
     return {name: max([0.0, *gains]) for name, gains in _differences(summary).items()}
+
+
+def _has_result(defaults: Mapping[str, Any]) -> bool:
+    """Return whether the defaults succeeded; the end of an experiment may have cut off some of their repeats."""
+    is_cut_off = "repeats" in defaults and defaults["status"] == TrialStatus.SYS_CANCELED.value
+    return defaults["status"] == TrialStatus.SUCCEEDED.value or (is_cut_off and bool(defaults["values"]))
 
 
 def _differences(summary: Summary) -> dict[str, list[float]]:
@@ -82,7 +88,7 @@ def gain_text(summary: Summary) -> str:
     defaults = summary["defaults"]
     if defaults is None:
         return ""
-    if defaults["status"] != TrialStatus.SUCCEEDED.value:
+    if not _has_result(defaults):
         return _without_result(TrialStatus(defaults["status"]), _who(defaults))
     signs = _signs(summary["objectives"])
     values = [number_text(defaults["values"][name]) for name in signs]

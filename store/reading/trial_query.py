@@ -132,11 +132,10 @@ class TrialQuery:
         """Whether a condition is about tags or notes, which are not in the database."""
         return any(condition.field in _NOTED for condition in self.conditions)
 
-    @property
-    def parameters(self) -> list[str]:
-        """The names of the parameters in conditions."""
+    def names(self, kind: str) -> list[str]:
+        """Return the names of `parameters`, or those of metrics (`value`), in conditions."""
         heads = (condition.field.partition(".") for condition in self.conditions)
-        return [name for head, _, name in heads if head == "parameters"]
+        return [name for head, _, name in heads if head == kind and name]
 
     def where(self, main: str = "default") -> tuple[str, list[Any]]:
         """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for an unknown field.

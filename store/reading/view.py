@@ -197,23 +197,25 @@ class ExperimentView:
             query = replace(query, front=read_front_trials(self.database))
         page = read_trials(self.database, query, whole=whole)
         if not page.total:
-            self._check_parameters(query)
+            self._check_names(query)
         return page
 
-    def _check_parameters(self, query: TrialQuery) -> None:
-        """Raise `QueryError` for a condition on a parameter that neither the search space nor any trial has."""
+    def _check_names(self, query: TrialQuery) -> None:
+        """Raise `QueryError` for a condition on a parameter or a metric that neither the config nor any trial has."""
         shown = read_trials(self.database, TrialQuery()).trials
-        known = {name.partition(".")[0] for trial in shown for name in flat(trial["parameters"])}
-        known |= set(self.config().get("searchSpace") or ())
-        for name in query.parameters:
-            outer = name.partition(".")[0]
-            if outer in known or not known:
-                continue
-            exists = TrialQuery(conditions=[Condition(f"parameters.{outer}", "!=", None)], limit=0)
-            if not read_trials(self.database, exists).total:
-                alike = get_close_matches(outer, known, n=1)
-                hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(sorted(known))}"
-                raise QueryError(f"no trial has a parameter '{outer}': {hint}")
+        parameters = {name.partition(".")[0] for trial in shown for name in flat(trial["parameters"])}
+        parameters |= set(self.config().get("searchSpace") or ())
+        metrics = set(self.metric_names())
+        for head, noun, known in (("parameters", "parameter", parameters), ("value", "metric", metrics)):
+            for name in query.names(head):
+                outer = name.partition(".")[0]
+                if outer in known or not known or (head == "value" and outer == "default"):
+                    continue
+                exists = TrialQuery(conditions=[Condition(f"{head}.{outer}", "!=", None)], limit=0)
+                if not read_trials(self.database, exists).total:
+                    alike = get_close_matches(outer, known, n=1)
+                    hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(sorted(known))}"
+                    raise QueryError(f"no trial has a {noun} '{outer}': {hint}")
 
     def trial(self, name: int | str) -> dict[str, Any]:
         """Return all about one trial, by its number or id; raise `LookupError` if there is none."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from ...protocol import constraint_limits
 from .front import knee_of
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "result_text",
     "value_text",
     "values_text",
+    "violation_text",
 ]
 
 STATUS_WORDS: Mapping[str, str] = MappingProxyType(
@@ -247,6 +249,17 @@ def closest_text(sequence_id: int, status: str, *, repeats: int = 1) -> str:
     one, _ = nouns(repeats)
     yet = "" if status == "DONE" else " yet"
     return f"no {one} keeps the limits{yet} (closest: {one} {sequence_id})"
+
+
+def violation_text(values: Mapping[str, float], limits: Mapping[str, str]) -> str:
+    """Return which limits the results of a trial violate; empty if it keeps all.
+
+    >>> violation_text({"loss": 0.5, "ms": 25.0}, {"ms": "<= 20", "loss": "<= 1"})
+    'violates ms <= 20'
+    """
+    bounds = {name: constraint_limits(text) for name, text in limits.items() if name in values}
+    broken = [name for name, (low, high) in bounds.items() if not low <= values[name] <= high]
+    return f"violates {' and '.join(f'{name} {limits[name]}' for name in broken)}" if broken else ""
 
 
 def front_lines(front: Mapping[str, Any], *, repeats: int = 1) -> Iterator[str]:

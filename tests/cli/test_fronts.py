@@ -98,6 +98,20 @@ def test_table_of_trials_has_the_limited_metrics(front: None, call: Callable[...
     assert any("0 1 21" in " ".join(line.split()) for line in call("trials", "front").out.splitlines())
 
 
+def test_trials_are_chosen_by_a_metric_and_those_beyond_a_limit_say_so(
+    front: None, call: Callable[..., Any]
+) -> None:
+    lines = call("trials", "front", "--where", "value.ms < 10", "--sort", "number").out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == ["0", "3"]
+    assert "violates" not in "".join(lines)
+    (beyond,) = call("trials", "front", "--where", "value.ms > 20").out.splitlines()[1:]
+    assert beyond.endswith("violates ms <= 20")
+    assert (
+        "no trial has a metric 'mss': did you mean ms?"
+        in call("trials", "front", "--where", "value.mss < 1").err
+    )
+
+
 @pytest.mark.parametrize(("by", "number"), [("knee", 2), ("loss", 3), ("f1", 0)])
 def test_best_by_chooses_one_trial_of_the_front(
     front: None, call: Callable[..., Any], by: str, number: int
@@ -147,7 +161,7 @@ def test_trial_that_violates_a_limit_has_no_rank(
         for n in range(3)
     ]
     assert said == [
-        ["Its results are loss 0.1, ms 30.", "It violates the limits ms <= 20, and is never the best."],
+        ["Its results are loss 0.1, ms 30.", "It violates ms <= 20, and is never the best."],
         ["Its results are loss 0.3, ms 12: rank 2 of 2 that keep the limits."],
         ["Its results are loss 0.2, ms 10: the best of 2 that keep the limits."],
     ]
@@ -166,10 +180,7 @@ def test_trial_closest_to_the_limits_is_not_called_best(
     assert "limits: ms <= 20; 2 trials violate them" in lines
     found = json.loads(call("status", "far", "--json").out)
     assert (found["best"], found["front"]["closest"]) == (None, 1)
-    assert (
-        "It violates the limits ms <= 20, and is never the best."
-        in call("trial", "show", "far", "0", "--why").out
-    )
+    assert "It violates ms <= 20, and is never the best." in call("trial", "show", "far", "0", "--why").out
 
 
 def test_best_trials_keep_the_limits(
@@ -263,3 +274,33 @@ def test_best_of_those_that_violate_limits_is_the_closest_to_them(
     stored(objectives=objectives, more=repeats).write("e", trials)
     lines = call("trials", "e", "--sort", "best", *words).out.splitlines()[1:]
     assert [line.split()[0] for line in lines] == ["2", "1", "3", "0"]
+
+
+def test_family_that_was_cut_off_is_listed_behind_whole_ones(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    values = [(0.1, 600.0), (0.2, 40.0), (0.3, 5.0), (0.4, 10.0), (0.5, 30.0)]
+    ends = [None, "raced", None, "complete", "complete"]
+    trials = [
+        trial_of(n, "SUCCEEDED", None, dict(zip(("loss", "ms"), each, strict=True)))
+        for n, each in enumerate(values)
+    ]
+    for number, (trial, end) in enumerate(zip(trials, ends, strict=True)):
+        record = repeated(trial.record, number, 0, 40)
+        trial.record = record if end is None else with_family_end(record, end)
+    repeats = {"trialCommand": "true", "repeats": {"count": 2}}
+    stored(objectives=[FRONT[0], FRONT[2]], more=repeats).write("e", trials)
+    lines = call("trials", "e", "--families", "--sort", "best").out.splitlines()[1:]
+    cut = "the experiment ended before its other repeats"
+    expected = {
+        "3": "",
+        "2": f"  {cut}",
+        "4": "  violates ms <= 20",
+        "1": "  violates ms <= 20; it got no further repeats",
+        "0": f"  violates ms <= 20; {cut}",
+    }
+    assert [line.split()[0] for line in lines] == list(expected)
+    assert [
+        line for line, reason in zip(lines, expected.values(), strict=True) if not line.endswith(reason)
+    ] == []
+    assert "violates" not in "".join(lines[:2])

@@ -54,6 +54,14 @@ def test_defaults_without_a_result(status: str, text: str) -> None:
     assert gain_text(found) == text
 
 
+def test_defaults_of_which_the_end_cut_off_some_repeats_are_compared() -> None:
+    cut = row(0, "SYS_CANCELED", default=0.8) | {"repeats": {"count": 2, "of": 3}}
+    found = summary(cut, [row(4, default=1.0)])
+    assert gains_over_defaults(found) == {"default": pytest.approx(0.2)}
+    assert gain_text(found) == "0.2 (25 %) better than the defaults (0.8, mean of 2 of 3 repeats, family 0)"
+    assert "no result to compare with" in gain_text(summary({**cut, "values": {}}, [row(4, default=1.0)]))
+
+
 def test_experiment_without_defaults_says_nothing() -> None:
     assert gain_text(summary(None, [row(4, default=0.9)])) == ""
 

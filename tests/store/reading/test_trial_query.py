@@ -118,6 +118,11 @@ def test_parameter_that_no_trial_has_is_corrected(filled: MadeExperiment, view: 
         view.trials(TrialQuery(conditions=[Condition.parse("parameters.lrr < 1")]))
 
 
+def test_metric_that_no_trial_has_is_corrected(filled: MadeExperiment, view: ExperimentView) -> None:
+    with pytest.raises(QueryError, match=r"no trial has a metric 'defualt': did you mean default\?"):
+        view.trials(TrialQuery(conditions=[Condition.parse("value.defualt < 1")]))
+
+
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
     db = sqlite3.connect(":memory:")
