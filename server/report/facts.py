@@ -22,8 +22,17 @@ from ...store.reading import (
     nouns,
     repeats_text,
     value_text,
+    violation_text,
 )
-from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
+from ..figures import (
+    STATUS_LOOKS,
+    ExperimentTable,
+    Objective,
+    TrialRecord,
+    chosen_numbers,
+    value_name,
+    written,
+)
 from ..health import read_health
 from .secrecy import hidden
 
@@ -190,9 +199,13 @@ def _front(front: Mapping[str, Any], objectives: int) -> Pairs:
 
 
 def _best(row: Mapping[str, Any], table: ExperimentTable) -> BestTrial:
-    shown = dict.fromkeys([*table.objectives, *table.limits])
-    values = [(value_name(one), _value(row, one.name)) for one in shown]
+    values = [(value_name(one), _value(row, one.name)) for one in _metrics(table)]
     return BestTrial(row["sequence_id"], values, _parameters(row["parameters"], table), repeats_text(row))
+
+
+def _metrics(table: ExperimentTable) -> list[Objective]:
+    """Return what is optimised, and what is limited alone."""
+    return [*dict.fromkeys([*table.objectives, *table.limits])]
 
 
 def _value(row: Mapping[str, Any], name: str) -> str:
@@ -234,16 +247,18 @@ def _failures(group: FailureGroup) -> Failures:
 def _trials(table: ExperimentTable) -> TrialsTable:
     """Return the trials by number; of more than a thousand the best tenth, and others evenly over time."""
     kept = set(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS))
-    dimensions = table.dimensions[:_MOST_COLUMNS]
-    head = ["trial", "status", *(value_name(one) for one in table.objectives)]
+    dimensions, metrics = table.dimensions[:_MOST_COLUMNS], _metrics(table)
+    limits = {one.name: one.limits_text for one in table.limits}
+    head = ["trial", "status", *map(value_name, metrics)]
     head += [*(one.name for one in dimensions), "seconds", "reason"]
     rows = []
     for trial in table.trials:
         if trial.number in kept:
-            values = [trial.values.get(one.name) for one in table.objectives]
+            values = [trial.values.get(one.name) for one in metrics]
             points = [one.value(trial.parameters) for one in dimensions]
             cells = [float(trial.number), STATUS_LOOKS[trial.status].name, *values, *points, _seconds(trial)]
-            rows.append([*map(_cell, cells), (hidden(trial.reason), hidden(trial.reason))])
+            reason = hidden(trial.reason) or violation_text(trial.values, limits)
+            rows.append([*map(_cell, cells), (reason, reason)])
     are_numbers = [any(isinstance(row[place][1], float) for row in rows) for place in range(len(head))]
     return TrialsTable(list(zip(head, are_numbers, strict=True)), rows, len(table.trials))
 

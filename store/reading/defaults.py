@@ -95,8 +95,9 @@ def gain_text(summary: Summary) -> str:
     named = values[0] if len(signs) == 1 else ", ".join(map(" ".join, zip(signs, values, strict=True)))
     those = f"the defaults ({named}, {_who(defaults)})"
     if broken := _broken_limits(summary):
-        others = "the best trials keep all limits" if summary["best"] else "no trial keeps all limits"
-        return f"{those} violate a limit: {', '.join(broken)}; {others}"
+        best = len(summary["best"])
+        keeps = "the best trials keep" if best > 1 else "the best trial keeps" if best else "no trial keeps"
+        return f"{those} violate a limit: {', '.join(broken)}; {keeps} all limits"
     if len(signs) == 1:
         return _single(summary, those, *signs)
     ahead = sum(

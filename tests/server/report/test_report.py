@@ -325,6 +325,8 @@ def test_limits_and_the_trials_that_violate_them_are_named(tmp_path: Path) -> No
     assert "No trial has succeeded" not in text
     assert "Limits ms <= 20" in text
     assert "Violate a limit 2" in text
+    assert "trial status loss ms " in text
+    assert text.count("violates ms <= 20") == 2
     experiment.commit(a_trial(2, final="{}", values=(0.75, 7.0)))
     page = page_of(experiment)
     assert "Best loss 0.75" in page.text

@@ -87,7 +87,7 @@ def test_best_trials_are_not_compared_with_defaults_that_violate_a_limit() -> No
     found = {**summary(defaults, [row(4, default=0.7, ms=9.0)]), "outcome_limits": LIMITED}
     assert gains_over_defaults(found) is None
     assert gain_text(found) == (
-        "the defaults (0.8, trial 0) violate a limit: ms is 30, not <= 20; the best trials keep all limits"
+        "the defaults (0.8, trial 0) violate a limit: ms is 30, not <= 20; the best trial keeps all limits"
     )
     found["best"] = []
     assert gain_text(found).endswith("ms is 30, not <= 20; no trial keeps all limits")
