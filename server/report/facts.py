@@ -155,7 +155,7 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: Experimen
         one = table.objectives[0]
         pairs.append((f"Best {value_name(one)}", _value(row, one.name)))
         pairs.append((f"Best {noun}", ", ".join(filter(None, (str(row["sequence_id"]), repeats_text(row))))))
-    pairs += _front(view.front(), len(table.objectives))
+    pairs += _front(view.front(), len(table.objectives), noun)
     if closest := _closest(summary, repeats):
         pairs.append((f"Best {noun}", closest))
     if gain := gain_text(summary):
@@ -182,7 +182,7 @@ def _closest(summary: Mapping[str, Any], repeats: int) -> str:
     return closest_text(summary["closest"], summary["status"], repeats=repeats)
 
 
-def _front(front: Mapping[str, Any], objectives: int) -> Pairs:
+def _front(front: Mapping[str, Any], objectives: int, noun: str) -> Pairs:
     pairs = []
     if objectives > 1:
         pairs.append(("On the Pareto front", str(len(front["trials"]))))
@@ -191,7 +191,7 @@ def _front(front: Mapping[str, Any], objectives: int) -> Pairs:
         pairs.append(("Hypervolume", written(front["hypervolume"])))
         pairs.append(("Hypervolume is measured from", reference))
     if front["knee"] is not None:
-        pairs.append(("Knee of the front", f"trial {front['knee']}"))
+        pairs.append(("Knee of the front", f"{noun} {front['knee']}"))
     if front["limits"]:
         pairs.append(("Limits", ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())))
         pairs.append(("Violate a limit", f"{len(front['infeasible']):,}"))
