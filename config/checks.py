@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..protocol import main_objective
+from ..protocol import Objective, main_objective
 from .draft import Draft
 from .models import AlgorithmConfig, ConfigFields
 from .platforms import LocalConfig
@@ -15,6 +15,7 @@ from .processes import check_resources
 __all__ = ["check_fields", "check_space", "check_stop", "fill_defaults", "free_form_note"]
 
 DIRECTIONS = ("minimize", "maximize")
+_FARTHER = "the reference is worse than every good value"
 
 
 def fill_defaults(values: dict[str, Any]) -> None:
@@ -94,10 +95,19 @@ def _check_objectives(config: ConfigFields, draft: Draft) -> list[Finding]:
         elif one.direction is None and one.reference is not None:
             what = "belongs to an objective with a direction; this one is only limited"
             findings.append(Finding(path=("objectives", index, "reference"), message=what, at_key=True))
+        elif one.reference is not None and _is_out_of_reach(one.parsed()):
+            what = f"no value keeps {one.constraint} and is better than the reference"
+            findings.append(Finding(path=("objectives", index, "reference"), message=what, hint=_FARTHER))
     if not findings and all(one.direction is None for one in config.objectives):
         what, hint = "nothing is optimised: all of these are only limited", "give one of them a direction"
         findings.append(Finding(path=("objectives",), message=what, hint=hint))
     return findings
+
+
+def _is_out_of_reach(objective: Objective) -> bool:
+    """Return whether all values within the limits are worse than the reference, or as bad."""
+    best = -objective.at_most if objective.direction == "maximize" else objective.at_least
+    return objective.reference is not None and best >= objective.sign * objective.reference
 
 
 def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:

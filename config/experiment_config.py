@@ -15,7 +15,7 @@ from .directions import default_direction, objectives_text
 from .draft import fold, make_draft
 from .examination import IGNORED, Examination
 from .models import ConfigFields
-from .objectives import ObjectiveConfig
+from .objectives import ObjectiveConfig, warnings_about_objectives
 from .overrides import read_overridden
 from .places import Places
 from .plain import plain
@@ -96,6 +96,7 @@ class ExperimentConfig(ConfigFields):
             *(f"{name} has no effect" for name in names),
             *self._notes,
             *warnings_about_command(self),
+            *warnings_about_objectives(self.objectives),
             *warnings_about_start(self),
             *warnings_about_repeats(self.repeats, self.max_trial_number),
             *endless,

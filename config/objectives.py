@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -13,7 +14,7 @@ from .section import Section
 from .units import UnitError
 from .values import Text, as_tuple
 
-__all__ = ["ObjectiveConfig", "Objectives"]
+__all__ = ["ObjectiveConfig", "Objectives", "warnings_about_objectives"]
 
 
 def _outcome_constraint(value: Any) -> str:
@@ -52,3 +53,16 @@ class ObjectiveConfig(Section):
 
 
 Objectives = Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+
+
+def warnings_about_objectives(objectives: Sequence[ObjectiveConfig]) -> list[str]:
+    """Return what is probably a mistake: a reference of the only goal, of which there is no hypervolume.
+
+    >>> warnings_about_objectives([ObjectiveConfig(direction="minimize", reference=2.0)])
+    ['objectives[0].reference has no effect: there is one objective with a direction, so no hypervolume']
+    """
+    goals = [place for place, one in enumerate(objectives) if one.direction is not None]
+    if len(goals) != 1 or objectives[goals[0]].reference is None:
+        return []
+    what = "has no effect: there is one objective with a direction, so no hypervolume"
+    return [f"objectives[{goals[0]}].reference {what}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -111,9 +112,14 @@ def _repeated(config: ConfigFields) -> Mapping[Path, Path]:
 
 
 def warnings_about_start(config: ConfigFields) -> list[str]:
-    """Return what is probably a mistake: repeated points, points that no trial is left for, unused priors."""
+    """Return what is probably a mistake: points or sources given twice, too many points, unused priors."""
     repeated = [
         f"{dotted(place)} repeats {dotted(other)}: it runs once" for place, other in _repeated(config).items()
+    ]
+    repeated += [
+        f"warm_start names {source} {count} times: it is read once"
+        for source, count in Counter(config.warm_start).items()
+        if count > 1
     ]
     count, most = len(starting_points(config)), config.max_trial_number
     too_many = [] if most is None or count <= most else [_too_many(count, most)]

@@ -34,6 +34,15 @@ _BOUNDS = {
     "less_than": "less than {lt:g}",
     "less_than_equal": "at most {le:g}",
 }
+# What the fields that hold others look like.
+_EXAMPLES = {
+    "objectives": "[{name: accuracy, direction: maximize}]",
+    "defaults": "{lr: 0.1, layers: 2}",
+    "initial_points": "[{lr: 0.1, layers: 2}]",
+    "priors": "{lr: {centre: 0.1}}",
+    "warm_start": "[k3x9a2bq, earlier.csv]",
+    "repeats": "{count: 5}",
+}
 # The field that a section written as one word probably means.
 _FIRST_FIELDS = {"training_service": "platform"}
 
@@ -77,7 +86,10 @@ def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:
     if kind in _BOUNDS:
         return f"must be {_BOUNDS[kind].format(**details)}, not {shown(value)}", ""
     if kind in _KINDS:
-        return f"must be {_KINDS[kind]}, not {shown(value)}", _type_hint(kind, value, str(error["loc"][0]))
+        field = str(error["loc"][0])
+        is_whole = len(error["loc"]) == 1 and field in _EXAMPLES
+        hint = f"such as {_EXAMPLES[field]}" if is_whole else _type_hint(kind, value, field)
+        return f"must be {_KINDS[kind]}, not {shown(value)}", hint
     return f"{error['msg']}, not {shown(value)}", ""
 
 

@@ -58,7 +58,8 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
         raise ConfigError([ConfigProblem(path=one.path, message=one.message) for one in faults])
     sources = [fitting.of(*one) for one in results]
     notes = [
-        f"warm start from {name}: {one.note}" for name, one in zip(config.warm_start, sources, strict=True)
+        f"warm start from {name}: {one.note}"
+        for name, one in zip(dict.fromkeys(config.warm_start), sources, strict=True)
     ]
     known = [point.parameters for point in config.starting_points]
     points = list(_chosen([one.points for one in sources], known, config.max_trial_number))
@@ -79,14 +80,15 @@ def unreadable_sources(config: ExperimentConfig, directory: Path) -> list[Findin
 def _read(
     config: ExperimentConfig, directory: Path
 ) -> tuple[list[tuple[Sequence[EarlierResult], int]], list[Finding]]:
-    """Return what `read_earlier` returns of each earlier search, and what is wrong with those it cannot read."""
+    """Return what `read_earlier` returns of each earlier search, once, and what is wrong with those it cannot read."""
     objective = main_objective(objectives_of(config))
     results, faults = list[tuple[Sequence[EarlierResult], int]](), list[Finding]()
-    for index, source in enumerate(config.warm_start):
+    for source in dict.fromkeys(config.warm_start):
         try:
             results.append(read_earlier(source, objective, directory))
         except UnreadableSource as error:
             message = f"{source} cannot be used: {error}"
+            index = config.warm_start.index(source)
             faults.append(Finding(path=("warm_start", index), message=message))
     return results, faults
 

@@ -11,6 +11,7 @@ __all__ = ["added", "front_of", "hypervolume", "knee_of", "reference_of"]
 
 Point = tuple[float, ...]
 _MARGIN = 0.1  # of the front's range, between its worst values and the reference point
+_STRAIGHT = 1e-9  # of the front's range: nearer to the line, a point is on it
 
 
 def front_of(points: Mapping[int, Point]) -> dict[int, Point]:
@@ -125,7 +126,7 @@ def _worst_and_margin(values: Sequence[float]) -> float:
 
 
 def knee_of(front: Mapping[int, Point]) -> int | None:
-    """Return the number of the front's knee; None for fewer than three different points.
+    """Return the number of the front's knee; None if no point is better than the line through the front's ends.
 
     Each objective is scaled to the front's range, 0 for its best value and 1 for its worst. The knee is the point that
     lies farthest, towards the best values, from the line (for more objectives: the plane) through the points that are
@@ -144,4 +145,6 @@ def knee_of(front: Mapping[int, Point]) -> int | None:
             (value - low) / ((high - low) or 1.0) for value, (low, high) in zip(point, ends, strict=True)
         )
 
-    return min(finite, key=lambda number: (share(finite[number]), number))
+    shares = {number: share(point) for number, point in finite.items()}
+    knee = min(shares, key=lambda number: (shares[number], number))
+    return knee if shares[knee] < 1 - _STRAIGHT else None

@@ -143,10 +143,27 @@ LOSS = {"name": "loss", "direction": "minimize"}
             [LOSS, {**LOSS, "constraint": "<= 2"}],
             'objectives[1].name: there is another objective named "loss"',
         ),
+        (
+            [LOSS, {"name": "f1", "direction": "maximize", "constraint": "<= 0.5", "reference": 0.5}],
+            "objectives[1].reference: no value keeps <= 0.5 and is better than the reference"
+            " (the reference is worse than every good value)",
+        ),
+        (
+            [LOSS, {"name": "ms", "direction": "minimize", "constraint": ">= 2, <= 9", "reference": 1}],
+            "objectives[1].reference: no value keeps >= 2, <= 9 and is better than the reference"
+            " (the reference is worse than every good value)",
+        ),
     ],
 )
 def test_bad_objective_is_a_problem_with_a_place(objectives: list[Any], problem: str) -> None:
     assert problems_of({**SMALLEST, "objectives": objectives}) == [problem]
+
+
+@pytest.mark.parametrize("constraint", ["<= 9", ">= 0.5", ">= 0.5, <= 9"])
+def test_reference_may_lie_within_the_limits_or_beyond(constraint: str) -> None:
+    limited = {"name": "ms", "direction": "minimize", "constraint": constraint, "reference": 3}
+    data = {**SMALLEST, "objectives": [LOSS, limited], "max_trial_number": 9}
+    assert ExperimentConfig.from_dict(data).warnings == []
 
 
 @pytest.mark.parametrize("tuner", [{"name": "TPE"}, {"class_name": "m.C", "code_directory": "."}])

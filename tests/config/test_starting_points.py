@@ -47,6 +47,12 @@ def test_points_run_in_order_each_once() -> None:
     ]
 
 
+def test_source_of_a_warm_start_that_is_named_twice_is_a_warning() -> None:
+    assert config(warm_start=["one", "other", "one"]).warnings == [
+        "warm_start names one 2 times: it is read once"
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -48,6 +48,13 @@ def test_malformed_fields_get_their_defaults_and_the_others_stay() -> None:
         ({"debug": "maybe"}, ("debug",), 'must be true or false, not "maybe"', ""),
         ({"search_space": "x"}, ("search_space",), 'must be a mapping, not "x"', ""),
         ({"constraints": 3}, ("constraints",), "must be a list, not 3", ""),
+        ({"repeats": 5}, ("repeats",), "must be a mapping, not 5", "such as {count: 5}"),
+        (
+            {"warm_start": "a.csv"},
+            ("warm_start",),
+            'must be a list, not "a.csv"',
+            "such as [k3x9a2bq, earlier.csv]",
+        ),
         ({"seed": -1}, ("seed",), "must be at least 0, not -1", ""),
         ({"trial_concurrency": 0}, ("trial_concurrency",), "must be greater than 0, not 0", ""),
         (

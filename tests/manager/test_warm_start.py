@@ -131,6 +131,11 @@ def test_sources_take_turns_within_a_quarter_of_the_trials(tmp_path: Path) -> No
     assert [point["lr"] for point in known.points] == [0.3]
 
 
+def test_source_named_twice_is_read_once(tmp_path: Path) -> None:
+    source = table(tmp_path / "a.csv", row(0.25, 1.0), row(0.5, 2.0))
+    assert read(tmp_path, source, source) == read(tmp_path, source)
+
+
 def test_results_that_do_not_fit_are_counted_by_reason(tmp_path: Path) -> None:
     source = table(
         tmp_path / "old.csv",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -74,6 +75,12 @@ def test_knee_is_farthest_from_the_line_through_the_ends() -> None:
     front = {3: (0.0, 100.0), 5: (5.0, 40.0), 7: (2.0, 30.0), 9: (10.0, 0.0)}
     assert knee_of(front) == 7
     assert knee_of({1: (0.0, 0.0, 1.0), 2: (1.0, 0.0, 0.0), 3: (0.0, 1.0, 0.0), 4: (0.2, 0.2, 0.2)}) == 4
+
+
+@pytest.mark.parametrize("tenths", [range(11), (0, 2, 9, 10)])
+def test_straight_front_has_no_knee(tenths: Sequence[int]) -> None:
+    assert knee_of({n: (0.1 * n, 0.7 - 0.07 * n) for n in tenths}) is None
+    assert knee_of({n: (0.1 * n, 0.7 - 0.07 * n - 1e-6 * (n == 9)) for n in tenths}) == 9
 
 
 @pytest.mark.parametrize("front", [{}, {1: (0.0, 1.0)}, {1: (0.0, 1.0), 2: (1.0, 0.0), 3: (1.0, 0.0)}])
