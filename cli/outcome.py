@@ -171,7 +171,7 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if (closest := summary["closest"]) is not None:
         yield _closest_line(view, summary, closest)
     if len(summary["best"]) > 1:
-        yield from _front_table(view.folder, summary)
+        yield from _front_table(view, summary)
         return
     for trial in summary["best"]:
         yield f"best: {_values(summary, trial)} ({_named(trial)})"
@@ -180,8 +180,8 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
 
 
-def _front_table(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
-    """Yield the trials of a front as a table, by their first objective."""
+def _front_table(view: ExperimentView, summary: Summary) -> Iterator[str]:
+    """Yield the trials of a front as a table, by their first objective; of a long one the first ones and the knee."""
     front, names = summary["best"], _metrics(summary)
     is_repeated = any("repeats" in trial for trial in front)
     yield f"best: {len(front)} {'families' if is_repeated else 'trials'} on the Pareto front"
@@ -191,13 +191,20 @@ def _front_table(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
             *(value_text(trial, name) for name in names),
             parameters_text(trial["parameters"]),
         )
-        for trial in front[:_MAX_BEST]
+        for trial in _shown(view, front)
     ]
     head = ("family" if is_repeated else "trial", *names, "parameters")
     yield from (f"  {line}" for line in aligned([head, *rows]))
     if len(front) > _MAX_BEST:
         options = ("--families", "--sort best", "--limit 0")[not is_repeated :]
-        yield f"  and {len(front) - _MAX_BEST} more: {command_for(folder, 'trials', *options)}"
+        yield f"  and {len(front) - _MAX_BEST} more: {command_for(view.folder, 'trials', *options)}"
+
+
+def _shown(view: ExperimentView, front: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Return what the table has of a front: at most ten trials, the knee among them."""
+    rest = {trial["sequence_id"] for trial in front[_MAX_BEST:]}
+    knee = [trial for trial in (view.best(1, "knee") if rest else ()) if trial["sequence_id"] in rest]
+    return [*front[: _MAX_BEST - len(knee)], *knee]
 
 
 def _named(trial: Mapping[str, Any]) -> str:

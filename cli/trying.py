@@ -119,7 +119,8 @@ def tried_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
         return
     ended = f"succeeded in {ran}" if tried.is_whole else f"still ran after {ran}, and was stopped"
     yield f"{trial} {ended}"
-    note = early_stopping_note(config.canonical()) if len(tried.intermediate) > 1 else ""
+    reports = tried.intermediate
+    note = early_stopping_note(config.canonical(), reports) if len(reports) > 1 else ""
     if tried.intermediate:
         last = result_text(tried.intermediate[-1])
         yield f"  intermediate  {len(tried.intermediate)}, the last {last}"

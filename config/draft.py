@@ -37,7 +37,7 @@ _ALGORITHMS = ("tuner", "assessor", "advisor")
 _SPACE_FIELDS = ("search_space", "shared_storage")
 _NOT_SET = "_none_"
 _NO_ASSESSOR = ("none", "None", _NOT_SET)
-_NNIS = {"assessor": None}  # in NNI's spelling, none is chosen where none is named
+_NO_DEFAULT = {"assessor": None}  # in NNI's spelling, none is chosen where none is named
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,8 +76,11 @@ class Draft:
             self.wrong.add(finding.path[0] if finding.path else None)
 
 
-def make_draft(data: Any) -> Draft:
-    """Rename the keys of a config, drop fields that are not set, and resolve aliases; never raises."""
+def make_draft(data: Any, *, stored: bool = False) -> Draft:
+    """Rename the keys of a config, drop fields that are not set, and resolve aliases; never raises.
+
+    A `stored` config has keys as NNI's have, but is ours, and its `assessor` is null if none is wanted.
+    """
     draft = Draft()
     if not isinstance(data, Mapping):
         found = "is empty" if data is None else f"must be a mapping, not {shown(data)}"
@@ -88,8 +91,9 @@ def make_draft(data: Any) -> Draft:
     else:
         draft.values = _section(draft, data, (), [*ConfigFields.model_fields, "advisor"])
         _settle(draft)
-        if any(isinstance(key, str) and key != key.lower() for key in data):
-            draft.values = _NNIS | draft.values
+        is_nnis = any(isinstance(key, str) and key != key.lower() for key in data)
+        if "assessor" in data if stored else is_nnis:
+            draft.values = _NO_DEFAULT | draft.values
     return draft
 
 
@@ -105,7 +109,7 @@ def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
         old.meant.add(("trial_command",))
     new = make_draft(old.values)
     draft.values, draft.wrong, draft.meant, draft.notes = (
-        _NNIS | new.values,
+        _NO_DEFAULT | new.values,
         new.wrong,
         new.meant | old.meant,
         old.notes + [note.replace(*_IN_V1) for note in new.notes],

@@ -42,11 +42,11 @@ class Examination(Generic[Fields]):
         main: Source | None = None,
         needs_command: bool = True,
     ) -> None:
-        self.draft = make_draft(data)
+        self.stored = base is None
+        self.draft = make_draft(data, stored=self.stored)
         self.model = model
         self.main = main
         self.space_source: Source | None = None
-        self.stored = base is None
         self.base = base
         self.needs_command = needs_command
         self.problems: list[ConfigProblem] = []

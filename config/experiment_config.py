@@ -139,7 +139,8 @@ class ExperimentConfig(ConfigFields):
         These are the direction and the assessor of a config that names none.
         """
         assessor, note = default_assessor(self)
-        found = self.with_direction(checked.directions).model_copy(update={"assessor": assessor})
+        chosen = {} if assessor is None else {"assessor": assessor}
+        found = self.with_direction(checked.directions).model_copy(update=chosen)
         found._assessor_note = note
         found._plugin_warnings = tuple(checked.warnings)
         return found

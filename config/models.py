@@ -275,3 +275,10 @@ class ConfigFields(Section):
         default=RayConfig(platform="ray"), description="Where trials run."
     )
     shared_storage: dict[str, Any] | None = Field(default=None, description="Accepted and ignored.")
+
+    def canonical(self) -> dict[str, Any]:
+        """Return the config as JSON with camelCase keys; `assessor` is null if the config says that there is none."""
+        found = super().canonical()
+        if self.assessor is None and "assessor" in self.model_fields_set:
+            found["assessor"] = None
+        return found

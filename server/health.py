@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..protocol import Objective, main_objective, objectives_of
 from ..store.reading import ExperimentView, TrialQuery, number_text
 
 __all__ = ["early_stopping_note", "read_health"]
@@ -12,7 +13,7 @@ __all__ = ["early_stopping_note", "read_health"]
 _FEWEST = 40  # trials that succeeded
 _MOST = 2_000  # reading more would delay `pitchpipe status`
 _FEWEST_TO_STOP = 5  # trials that reported intermediate results
-_STOPPED_READ = 5  # trials that were stopped early
+_READ = 5  # trials of which the intermediate results are read
 _FEWEST_EQUAL = 5  # results: of fewer, a tie is nothing special
 _SCHEDULERS = ("hyperband", "asha", "bohb", "dehb", "pbt", "pb2")  # they stop trials without an assessor
 # Tuners that do not learn from results where to search: that random search does as well is no news.
@@ -23,24 +24,27 @@ def read_health(view: ExperimentView) -> list[str]:
     """Return the notes on an experiment; raise `StoreError` if it cannot be read."""
     summary, config = view.summary(), view.config()
     trials, results = sum(summary["counts"].values()), summary["intermediate_results"]
-    is_unused = trials >= _FEWEST_TO_STOP and results >= 2 * trials
-    note = early_stopping_note(config) if is_unused else ""
+    unused = ""
+    if trials >= _FEWEST_TO_STOP and results >= 2 * trials:
+        unused = early_stopping_note(config, _intermediate(view, TrialQuery(limit=_READ)))
     equal = _equality_note(view, summary)
-    lacking = _lacking_note(view, summary) if config.get("assessor") else ""
-    notes = (note, lacking, equal, _reference_note(view, summary))
+    notes = (unused, _lacking_note(view, summary, config), equal, _reference_note(view, summary))
     return [one for one in notes if one] + ([] if equal else _notes_on_the_search(view, summary, config))
 
 
-def early_stopping_note(config: Mapping[str, Any]) -> str:
-    """Say that intermediate results are not used, if nothing in a stored config stops trials; else nothing.
+def early_stopping_note(config: Mapping[str, Any], reports: Sequence[Any]) -> str:
+    """Say that intermediate results, such as `reports`, are not used, if nothing in a stored config stops trials.
 
-    What is advised stops only hopeless trials, since the number of trials limits the search. With several objectives,
-    or limits on outcomes, Auto stops none.
+    It is empty for `assessor: none`, and where the reports lack a metric that is optimised or limited. What is advised
+    stops only hopeless trials, since the number of trials limits the search. With several objectives, or limits on
+    outcomes, Auto stops none.
     """
-    if config.get("assessor") or _tuner_of(config) in _SCHEDULERS:
+    if "assessor" in config or _tuner_of(config) in _SCHEDULERS:
         return ""
-    objectives = config.get("objectives") or ()
-    is_single = len(objectives) < 2 and not any(one.get("constraint") for one in objectives)
+    objectives = objectives_of(config.get("objectives") or ())
+    if _lacking(reports, objectives):
+        return ""
+    is_single = len(objectives) < 2 and not any(one.is_limited for one in objectives)
     advised = "{name: Auto, class_args: {hopeless_only: true}}" if is_single else "Medianstop"
     return (
         "early stopping is off: trials report intermediate results, and no assessor reads them"
@@ -48,22 +52,28 @@ def early_stopping_note(config: Mapping[str, Any]) -> str:
     )
 
 
-def _lacking_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+def _lacking_note(view: ExperimentView, summary: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     """Say which of several objectives early stopping did not know, because no stopped trial had reported it."""
-    names = [one["name"] for one in summary["objectives"]]
-    names += [name for name in summary["outcome_limits"] if name not in names]
-    if len(names) < 2 or not summary["counts"].get("EARLY_STOPPED"):
+    if not config.get("assessor") or not summary["counts"].get("EARLY_STOPPED"):
         return ""
-    stopped = view.trials(TrialQuery(statuses=["EARLY_STOPPED"], limit=_STOPPED_READ)).trials
-    found = [view.results(one["sequence_id"]) for one in stopped]
-    reports = [report for one in found for results in one.values() for report in results.values()]
-    # A plain number is the main objective, which every report has.
-    known = {names[0]}.union(*(one for one in reports if isinstance(one, dict)))
-    lacking = ", ".join(name for name in names if name not in known)
+    reports = _intermediate(view, TrialQuery(statuses=["EARLY_STOPPED"], limit=_READ))
+    lacking = ", ".join(_lacking(reports, objectives_of(config.get("objectives") or ())))
     return lacking and (
         f"trials were stopped without a look at {lacking}, which their intermediate results lack; report it on the"
         " way, too, or write assessor: none"
     )
+
+
+def _intermediate(view: ExperimentView, query: TrialQuery) -> list[Any]:
+    """Return the intermediate results of some trials."""
+    found = [view.results(one["sequence_id"]) for one in view.trials(query).trials]
+    return [report for one in found for results in one.values() for report in results.values()]
+
+
+def _lacking(reports: Sequence[Any], objectives: Sequence[Objective]) -> list[str]:
+    """Return the metrics that no report has; a plain number is the main one, which every report has."""
+    known = {main_objective(objectives).name}.union(*(one for one in reports if isinstance(one, dict)))
+    return [one.name for one in objectives if one.name not in known]
 
 
 def _equality_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:

@@ -268,6 +268,7 @@ class Closest(BaseModel):
     best: Trial
     changes: list[ParameterChange] = Field(description="Those of `trial` that matter.")
     unimportant: int = Field(description="How many others it has.")
+    best_by: str | None
     best_changes: list[ParameterChange]
     best_unimportant: int
 

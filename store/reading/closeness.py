@@ -43,9 +43,10 @@ Row = dict[str, Any]
 def read_closest_to_defaults(db: Database) -> Row | None:
     """Return the trial that is closest to the defaults of the nearly equal ones, if `keep_close` asks for it.
 
-    It has `trial`, `best` (the trial it is compared with), `changes` and `best_changes` (those that matter, each with
-    `parameter`, `default` and `value`), and `unimportant` and `best_unimportant` (the number of the others). Without a
-    model, which needs 10 results, all changes count as important. None before a trial has succeeded.
+    It has `trial`, `best` (the trial it is compared with), `best_by` (of several objectives: `knee` or a name),
+    `changes` and `best_changes` (those that matter, each with `parameter`, `default` and `value`), and `unimportant`
+    and `best_unimportant` (the number of the others). Without a model, which needs 10 results, all changes count as
+    important. None before a trial has succeeded.
     """
     config = read_config(db)
     if not config.get("keepClose") or config.get("defaults") is None:
@@ -89,7 +90,7 @@ class Closeness:
         """Return what `read_closest_to_defaults` does."""
         if not self._points:
             return None
-        best, scale = self._best(), self._scale()
+        (best, by), scale = self._best(), self._scale()
         units = self._units({best, *self._near(self._points[best], scale)})
         if best not in units:
             return None  # the search space has changed since
@@ -102,6 +103,7 @@ class Closeness:
         return {
             "trial": rows[closest],
             "best": rows[best],
+            "best_by": by,
             "changes": changes,
             "unimportant": unimportant,
             "best_changes": best_changes,
@@ -117,12 +119,13 @@ class Closeness:
             if all(value <= bound for value, bound in zip(point, bounds, strict=True))
         ]
 
-    def _best(self) -> int:
+    def _best(self) -> tuple[int, str | None]:
+        """Return the best trial and, of several objectives, by what: the knee or, of a front without one, the first."""
+        first = min(self._points, key=lambda number: (self._points[number], number))
         if len(self._goals) == 1:
-            return min(self._points, key=lambda number: (self._points[number], number))
-        front = front_of(self._points)
-        knee = knee_of(front)
-        return next(iter(front)) if knee is None else knee
+            return first, None
+        knee = knee_of(front_of(self._points))
+        return (first, self._goals[0].name) if knee is None else (knee, "knee")
 
     def _scale(self) -> Point:
         """Return, for each objective, the distance of which a twentieth makes no difference."""
@@ -290,12 +293,15 @@ def closeness_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
     number = trial["sequence_id"]
     is_best = number == best["sequence_id"]
     one = "family" if repeats_text(trial) else "trial"
-    compared = f"the best {one}" if is_best else f"best: {_values_text(best)}, {one} {best['sequence_id']}"
+    by = found["best_by"]
+    what = "knee" if by == "knee" else "best" if by is None else f"best in {by}"
+    named = f"the {what.replace('best', f'best {one}', 1)}"
+    compared = named if is_best else f"{what}: {_values_text(best)}, {one} {best['sequence_id']}"
     text = _changes_of(found["changes"], found["unimportant"])
     yield f"closest to your defaults: {one} {number}, {_values_text(trial)} ({compared}); {text}"
     if not is_best:
         text = _changes_of(found["best_changes"], found["best_unimportant"])
-        yield f"the best {one} ({best['sequence_id']}): {text}"
+        yield f"{named} ({best['sequence_id']}): {text}"
 
 
 def _values_text(trial: Mapping[str, Any]) -> str:

@@ -55,6 +55,19 @@ def test_end_of_a_long_front_names_the_command_for_the_rest(
     assert len(shown) == 1 + 12
 
 
+def test_long_front_is_shown_with_its_knee(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    finals = [{"loss": n, "f1": 0.9 * (n >= 11) + 0.001 * n} for n in range(14)]
+    stored(objectives=FRONT[:2]).write(
+        "knee", [trial_of(n, "SUCCEEDED", None, f) for n, f in enumerate(finals)]
+    )
+    lines = call("status", "knee").out.splitlines()
+    first = lines.index("best: 14 trials on the Pareto front") + 2
+    assert [line.split()[0] for line in lines[first : first + 11]] == [*map(str, range(9)), "11", "and"]
+    assert "the knee is trial 11" in lines[first + 11]
+
+
 def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
     front: None, call: Callable[..., Any]
 ) -> None:

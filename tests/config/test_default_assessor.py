@@ -27,6 +27,18 @@ def assessor_of(data: dict[str, Any]) -> str | None:
     return "hopeless" if hopeless_only else "halving"
 
 
+@pytest.mark.parametrize(("more", "stored"), [({}, {}), ({"assessor": "none"}, {"assessor": None})])
+def test_a_stored_config_says_whether_none_was_wanted(more: dict[str, Any], stored: dict[str, Any]) -> None:
+    config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "x", **more})
+    for one in (
+        config,
+        config.with_plugins(PluginCheck()),
+        ExperimentConfig.from_canonical(config.canonical()),
+    ):
+        canonical = one.canonical()
+        assert {name: value for name, value in canonical.items() if name == "assessor"} == stored
+
+
 @pytest.mark.parametrize("more", [{}, {"tuner": "TPE"}, {"tuner": "random"}, {"trial_concurrency": 4}])
 def test_search_that_only_time_ends_halves_its_trials(more: dict[str, Any]) -> None:
     assert assessor_of({**TIMED, **more}) == "halving"

@@ -61,9 +61,11 @@ def cut(tmp_path: Path) -> MadeExperiment:
     ("fields", "results", "advised"),
     [
         ({}, 3, "{name: Auto, class_args: {hopeless_only: true}}"),
-        ({"objectives": [LOSS, {"name": "ms", "direction": "minimize"}]}, 3, "Medianstop"),
-        ({"objectives": [LOSS, {"name": "ms", "constraint": "<= 2"}]}, 3, "Medianstop"),
+        ({"objectives": [LOSS, {"name": "ms", "direction": "minimize"}]}, 3, None),  # not in the reports
+        ({"objectives": [LOSS, {"name": "ms", "constraint": "<= 2"}]}, 3, None),
+        ({"objectives": [LOSS | {"constraint": "<= 2"}]}, 3, "Medianstop"),
         ({}, 1, None),
+        ({"assessor": "none"}, 3, None),
         ({"assessor": {"name": "Medianstop"}}, 3, None),
         ({"tuner": {"name": "Hyperband"}}, 3, None),
     ],

@@ -150,6 +150,16 @@ def test_knee_of_several_objectives_takes_the_place_of_the_best() -> None:
     ]
     found = found_in(trials, two)
     assert (found["trial"]["sequence_id"], found["best"]["sequence_id"]) == (3, 2)
+    first, second = closeness_lines(found)
+    assert "trial 3, loss 0.12, size 0.11 (knee: loss 0.1, size 0.1, trial 2); changes: x " in first
+    assert second.startswith("the knee (2): changes: x ")
+
+
+def test_front_without_a_knee_has_its_best_in_the_first_objective() -> None:
+    two = [Objective(name="loss"), Objective(name="size")]
+    trials = [(START, {"loss": 0.0, "size": 1.0}), ({**START, "x": 0.9}, {"loss": 1.0, "size": 0.0})]
+    (line,) = closeness_lines(found_in(trials, two))
+    assert line == "closest to your defaults: trial 0, loss 0, size 1 (the best trial in loss); no changes"
 
 
 def test_change_of_a_choice_brings_what_is_below_it() -> None:
