@@ -35,8 +35,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --compile
 
 PACKAGES := pitchpipe protocol search_space plugins nni_compat config tuners assessors trial_agent runner dispatcher store executors manager server integrations cli
 # The folders are listed as well, so that a file that was deleted is noticed.
-SOURCES := setup.cfg pyproject.toml README.md $(shell find $(PACKAGES) \
-    \( -name '*.py' -o -name py.typed -o -type d \) -not -name __pycache__ -not -path '*/.*')
+SOURCES := setup.cfg pyproject.toml README.md $(shell find $(PACKAGES) -not -path '*/__pycache__*' -not -path '*/.*')
 
 VENV_READY := $(VENV)/.stamp-venv
 EXAMPLES_READY := $(VENV)/.stamp-extra-examples

@@ -119,6 +119,7 @@ def _trial_object(trial: Mapping[str, Any], names: Sequence[str]) -> dict[str, A
         "trial_id": trial["trial_id"],
         "sequence_id": trial["sequence_id"],
         "value": values if len(names) > 1 else values.get(names[0]),
+        **({} if set(trial["values"]) <= set(names) else {"values": trial["values"]}),
         "parameters": trial["parameters"],
         **({"repeats": trial["repeats"]} if "repeats" in trial else {}),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +35,8 @@ def _set(source: Source, text: str) -> None:
     if not equals or not all(steps):
         raise _error(text, "is not KEY=VALUE", "such as --set max_trial_number=5 or --set tuner.name=TPE")
     shown = f"{_OPTION} {text}"
-    value = parse_source(written, shown)
+    # A value that begins with > is a limit: what that begins in YAML has several lines.
+    value = parse_source(json.dumps(written) if written.startswith(">") else written, shown)
     if value.problems:
         raise ConfigError(value.problems)
     if source.data is None:

@@ -9,7 +9,7 @@ from ..protocol import Objective, main_objective, objectives_of
 from ..search_space import Problem, SearchSpaceError, impossible
 from .base import MsgDispatcherBase
 from .errors import PluginNotLoaded
-from .plugins import default_direction, find_class, load_plugin
+from .plugins import find_class, load_plugin, plugin_direction
 from .settings import Settings
 
 __all__ = ["check", "directions", "warnings"]
@@ -123,7 +123,7 @@ def _direction(role: str, config: Mapping[str, Any]) -> str | None:
     if not config or "optimize_mode" in (config.get("classArgs") or {}):
         return None
     try:
-        return default_direction(role, config)
+        return plugin_direction(role, config)
     except (PluginNotLoaded, ValueError):  # `check` says why; a class without a signature has no direction
         return None
 

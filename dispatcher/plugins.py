@@ -23,7 +23,7 @@ from ..search_space import Problem
 from ..tuners import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
 
-__all__ = ["construct", "default_direction", "find_class", "load_plugin"]
+__all__ = ["construct", "find_class", "load_plugin", "plugin_direction"]
 
 _REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
 _DIRECTIONS = ("minimize", "maximize")
@@ -138,11 +138,11 @@ def _below(role: str, problems: list[Problem]) -> list[Problem]:
     return [Problem((role, "classArgs", *p.path), p.message, p.hint) for p in problems]
 
 
-def default_direction(role: str, config: Mapping[str, Any]) -> str | None:
+def plugin_direction(role: str, config: Mapping[str, Any]) -> str | None:
     """Return the direction of a tuner or an assessor that is given none: that of its registered name, or its class."""
     own = _registered(role, str(config["name"])) if config.get("name") else None
-    registered_one = None if own is None else own.class_args.get("optimize_mode")
-    return registered_one if registered_one in _DIRECTIONS else own_direction(find_class(role, config))
+    direction = None if own is None else own.class_args.get("optimize_mode")
+    return direction if direction in _DIRECTIONS else own_direction(find_class(role, config))
 
 
 def own_direction(cls: type) -> str | None:

@@ -25,7 +25,7 @@ _PASSED_OVER = ("experimentId", "experimentName", "seed")
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One of the compared experiments; `curve` is the best value after each finished trial."""
+    """One of the compared experiments; `curve` is the best value after each finished trial, or family of repeats."""
 
     summary: dict[str, Any]
     config: dict[str, Any]
@@ -35,6 +35,14 @@ class _Side:
     @property
     def best(self) -> float | None:
         return self.curve[-1] if self.curve else None
+
+    @property
+    def has_families(self) -> bool:
+        return (self.config.get("repeats") or {}).get("count", 1) > 1
+
+    @property
+    def succeeded(self) -> int:
+        return int(self.summary["counts"].get("SUCCEEDED", 0))
 
 
 @verb("compare", "pitchpipe compare k3x9a2bq nightly", "pitchpipe compare k3x9a2bq nightly --json")
@@ -46,7 +54,8 @@ class _Side:
 def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     """Compare the best values after the same number of finished trials, and the configs.
 
-    They must have the same first objective. Trials are counted in the order in which they ended.
+    They must have the same first objective. Trials are counted in the order in which they ended; of configurations
+    that are run several times, the families, each with its mean.
     """
     if len(experiments) < 2:
         raise Failure("give at least two experiments to compare")
@@ -89,7 +98,8 @@ def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
     return [
         ("status", *(experiment_text(side.summary["status"]) for side in sides)),
         ("trials", *(str(side.summary["trials"]) for side in sides)),
-        ("succeeded", *(str(len(side.curve)) for side in sides)),
+        ("succeeded", *(str(side.succeeded) for side in sides)),
+        *[("families", *(_families(side) for side in sides))] * any(side.has_families for side in sides),
         ("ran for", *(duration_text(side.summary["run_time"]) for side in sides)),
         (
             f"{best} ({objective['direction']})",
@@ -132,7 +142,8 @@ def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str
         "experiments": [
             {
                 **{name: side.summary[name] for name in ("id", "status", "trials", "run_time")},
-                "succeeded": len(side.curve),
+                "succeeded": side.succeeded,
+                **({"families": len(side.curve)} if side.has_families else {}),
                 "best": side.best,
             }
             for side in sides
@@ -140,6 +151,10 @@ def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str
         "best_after": {str(count): values for count, values in _milestones(sides).items()},
         "differences": differing,
     }
+
+
+def _families(side: _Side) -> str:
+    return str(len(side.curve)) if side.has_families else "-"
 
 
 def _shown(value: Any) -> str:

@@ -39,6 +39,7 @@ from ..verb import best_by_option, directory_option, experiment_options, verb
 
 __all__ = ["list_experiments", "status"]
 
+_NONE_KEEPS = "none keeps the limits"
 _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 
 
@@ -158,6 +159,7 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
         "search": summary["is_search"],
         "best": best,
         **({"front": len(summary["best"])} if len(summary["objectives"]) > 1 else {}),
+        **({"closest": summary["closest"]} if summary["outcome_limits"] else {}),
     }
 
 
@@ -171,7 +173,9 @@ def _row(facts: dict[str, Any]) -> tuple[str, ...]:
         facts["id"],
         experiment_text(facts["status"]) + why,
         str(sum(facts["counts"].values())),
-        best_result_text(facts["best"], facts.get("front", 1)),
+        best_result_text(facts["best"], facts.get("front", 1))
+        if facts.get("closest") is None
+        else _NONE_KEEPS,
         duration_text(facts["run_time"]),
         time.strftime("%Y-%m-%d %H:%M", time.localtime(facts["created"])),
         facts["name"] or "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ...store.reading import (
     TrialQuery,
     duration_text,
     parameters_text,
+    reason_text,
     repeats_text,
     to_json,
     trial_object,
@@ -43,11 +44,6 @@ _STATUSES = (
 )
 _ORDERS = ("number", "best", "highest", "lowest", "longest", "latest")
 _OBJECTIVE = re.compile(r"-?value\.(.+)")
-_END_WORDS = {
-    "raced": "clearly worse than the best: it got no further repeats",
-    "stopped": "a repeat was stopped early",
-    "failed": "no repeat succeeded",
-}
 
 
 class _Order(click.Choice[str]):
@@ -158,20 +154,6 @@ def _marks(view: ExperimentView) -> dict[int, str]:
     return {number: "knee" if number == front["knee"] else "yes" for number in front["trials"]}
 
 
-def _reasons(trial: dict[str, Any], limits: Mapping[str, str]) -> Iterator[str]:
-    """Yield why a trial failed or a family got no further repeats, and which limits the results violate."""
-    violation = violation_text(trial["values"], limits)
-    yield violation
-    if "repeats" not in trial:
-        yield trial["reason"]
-    elif trial["status"] == "SYS_CANCELED":
-        yield "the experiment ended before its other repeats"
-    elif violation and trial["family_end"] == "raced":
-        yield "it got no further repeats"
-    else:
-        yield _END_WORDS.get(trial["family_end"], "")
-
-
 def _families(
     view: ExperimentView, sort: str, statuses: tuple[str, ...], objective: dict[str, str]
 ) -> list[dict[str, Any]]:
@@ -263,5 +245,5 @@ def _row(
         *[marks.get(trial["sequence_id"] if trial["family"] is None else trial["family"], "")] * bool(marks),
         "" if begin is None else duration_text(max(0.0, end - begin)),
         parameters_text(trial["parameters"]),
-        "; ".join(filter(None, _reasons(trial, limits))),
+        reason_text(trial, limits),
     )

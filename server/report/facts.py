@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -20,6 +20,7 @@ from ...store.reading import (
     experiment_text,
     gain_text,
     nouns,
+    reason_text,
     repeats_text,
     value_text,
     violation_text,
@@ -69,21 +70,28 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class TrialsTable:
-    """The trials as rows of (text, sort key); `head` contains (name, whether the column is numeric)."""
+    """Trials, or families, as rows of (text, sort key); `head` contains (name, whether the column is numeric)."""
 
     head: list[tuple[str, bool]]
     rows: list[list[tuple[str, float | str]]]
     total: int
 
     @property
-    def shown(self) -> int:
-        """The number of rows."""
-        return len(self.rows)
+    def left_out(self) -> str:
+        """A sentence about those that are left out; empty if there are none."""
+        if len(self.rows) == self.total:
+            return ""
+        _, several = nouns(1 if self.head[0][0] == "trial" else 2)
+        chosen = "the best tenth of these, and others evenly over time"
+        return f"{len(self.rows):,} of {self.total:,} {several}: {chosen}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All texts of a report; `state` is a sentence about an experiment that is not over."""
+    """All texts of a report; `state` is a sentence about an experiment that is not over.
+
+    There are `families` where configurations are run several times.
+    """
 
     id: str
     name: str
@@ -98,6 +106,7 @@ class Facts:
     closest: str
     knee: int | None
     failures: list[Failures]
+    families: TrialsTable | None
     trials: TrialsTable
     settings: Pairs
     environment: Pairs
@@ -108,7 +117,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
     """Collect the texts of a report; `now` is the time of writing, in seconds since the epoch."""
     summary, config = view.summary(), view.config()
     moment = time.time() if now is None else now
-    best = summary["best"]
+    best, families = summary["best"], view.families()
     return Facts(
         id=summary["id"],
         name=summary["name"] or "",
@@ -127,7 +136,8 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         closest=_closest(summary, view.repeats()),
         knee=view.front()["knee"],
         failures=[_failures(group) for group in view.failures()],
-        trials=_trials(table),
+        families=_family_table(families, table) if families else None,
+        trials=_trial_table(table, families),
         settings=_settings(config, summary),
         environment=_environment(),
         written=_moment(moment),
@@ -244,23 +254,45 @@ def _failures(group: FailureGroup) -> Failures:
     )
 
 
-def _trials(table: ExperimentTable) -> TrialsTable:
+def _trial_table(table: ExperimentTable, families: Sequence[Mapping[str, Any]]) -> TrialsTable:
     """Return the trials by number; of more than a thousand the best tenth, and others evenly over time."""
+    family_of = {n: float(one["sequence_id"]) for one in families for n in one["repeats"]["trials"]}
     kept = set(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS))
     dimensions, metrics = table.dimensions[:_MOST_COLUMNS], _metrics(table)
     limits = {one.name: one.limits_text for one in table.limits}
-    head = ["trial", "status", *map(value_name, metrics)]
+    head = ["trial", *["family"] * bool(families), "status", *map(value_name, metrics)]
     head += [*(one.name for one in dimensions), "seconds", "reason"]
     rows = []
     for trial in table.trials:
         if trial.number in kept:
             values = [trial.values.get(one.name) for one in metrics]
             points = [one.value(trial.parameters) for one in dimensions]
-            cells = [float(trial.number), STATUS_LOOKS[trial.status].name, *values, *points, _seconds(trial)]
+            place = [float(trial.number), *[family_of.get(trial.number)] * bool(families)]
+            cells = [*place, STATUS_LOOKS[trial.status].name, *values, *points, _seconds(trial)]
             reason = hidden(trial.reason) or violation_text(trial.values, limits)
             rows.append([*map(_cell, cells), (reason, reason)])
+    return _as_table(head, rows, len(table.trials))
+
+
+def _family_table(families: Sequence[Mapping[str, Any]], table: ExperimentTable) -> TrialsTable:
+    """Return the families by number, with the means of their repeats; of many, as of the trials."""
+    kept = set(chosen_numbers(table.configurations, table.objectives[0], _MOST_TRIALS))
+    dimensions, metrics = table.dimensions[:_MOST_COLUMNS], _metrics(table)
+    limits = {one.name: one.limits_text for one in table.limits}
+    head = ["family", "repeats", *map(value_name, metrics), *(one.name for one in dimensions), "reason"]
+    rows = []
+    for family in families:
+        if family["sequence_id"] in kept:
+            means = [(_value(family, one.name), _cell(family["values"].get(one.name))[1]) for one in metrics]
+            points = [one.value(family["parameters"]) for one in dimensions]
+            first, *others = map(_cell, [float(family["sequence_id"]), *points, reason_text(family, limits)])
+            rows.append([first, _cell(repeats_text(family)), *means, *others])
+    return _as_table(head, rows, len(families))
+
+
+def _as_table(head: list[str], rows: list[list[tuple[str, float | str]]], total: int) -> TrialsTable:
     are_numbers = [any(isinstance(row[place][1], float) for row in rows) for place in range(len(head))]
-    return TrialsTable(list(zip(head, are_numbers, strict=True)), rows, len(table.trials))
+    return TrialsTable(list(zip(head, are_numbers, strict=True)), rows, total)
 
 
 def _seconds(trial: TrialRecord) -> float | None:
@@ -310,10 +342,3 @@ def _environment() -> Pairs:
         ("System", platform.platform(terse=True)),
         ("plotly", version("plotly")),
     ]
-
-
-def shown_of(table: TrialsTable) -> str:
-    """Return a sentence about trials that are left out; empty if there are none."""
-    if table.shown == table.total:
-        return ""
-    return f"{table.shown:,} of {table.total:,} trials: the best tenth of these, and others evenly over time."

@@ -11,7 +11,7 @@ from typing import Any
 from ...store.reading import ExperimentView
 from ..experiment_table import read_table
 from .drawings import drawings_of, packed_drawings, packed_plotly
-from .facts import facts_of, shown_of
+from .facts import facts_of
 from .reproducing import configuration_text, steps_of
 
 __all__ = ["render_report", "write_report"]
@@ -46,7 +46,6 @@ def render_report(view: ExperimentView) -> str:
     values: dict[str, Any] = {
         "facts": facts,
         "drawings": drawings,
-        "left_out": shown_of(facts.trials),
         "steps": steps_of(view),
         "configuration": configuration_text(view),
         "css": Markup(_own("report.css")),

@@ -1,4 +1,4 @@
-// Unpacks and draws the figures, turns the page light or dark, sorts and filters the table of trials.
+// Unpacks and draws the figures, turns the page light or dark, sorts the tables and filters that of trials.
 "use strict";
 
 const root = document.documentElement;
@@ -96,9 +96,7 @@ function sortBy(table, head, column) {
   table.tBodies[0].append(...rows.map(([, row]) => row));
 }
 
-function offerTable() {
-  const table = document.getElementById("trials");
-  if (!table) return;
+function offerOrders(table) {
   table.querySelectorAll("thead th").forEach((head, column) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -106,6 +104,11 @@ function offerTable() {
     button.addEventListener("click", () => sortBy(table, head, column));
     head.replaceChildren(button);
   });
+}
+
+function offerFilter() {
+  const table = document.getElementById("trials");
+  if (!table) return;
   const rows = [...table.tBodies[0].rows].map((row) => [row, row.textContent.toLowerCase()]);
   const filter = document.getElementById("filter");
   const count = document.getElementById("count");
@@ -122,7 +125,8 @@ function offerTable() {
 }
 
 offerThemes();
-offerTable();
+document.querySelectorAll("table.sortable").forEach(offerOrders);
+offerFilter();
 drawAll().catch((error) => {
   root.dataset.failed = error.message;
   document.querySelectorAll("[data-figure]").forEach((place) => note(place, `The figures could not be drawn: ${error.message}`));

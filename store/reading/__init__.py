@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         number_text,
         parameters_text,
         rate_text,
+        reason_text,
         repeat_text,
         repeats_text,
         result_text,
@@ -69,7 +70,7 @@ _HOMES = {
     ".words": (
         "STATUS_WORDS best_result_text closest_text counts_text duration_text experiment_text flat front_lines "
         "front_text left_text length_text margin_text moment_text nouns number_text parameters_text rate_text "
-        "repeat_text repeats_text result_text value_text values_text violation_text"
+        "reason_text repeat_text repeats_text result_text value_text values_text violation_text"
     ),
 }
 
@@ -120,6 +121,7 @@ __all__ = [
     "parameters_text",
     "plain",
     "rate_text",
+    "reason_text",
     "repeat_text",
     "repeats_text",
     "result_text",

@@ -29,6 +29,7 @@ __all__ = [
     "number_text",
     "parameters_text",
     "rate_text",
+    "reason_text",
     "repeat_text",
     "repeats_text",
     "result_text",
@@ -260,6 +261,43 @@ def violation_text(values: Mapping[str, float], limits: Mapping[str, str]) -> st
     bounds = {name: constraint_limits(text) for name, text in limits.items() if name in values}
     broken = [name for name, (low, high) in bounds.items() if not low <= values[name] <= high]
     return f"violates {' and '.join(f'{name} {limits[name]}' for name in broken)}" if broken else ""
+
+
+def reason_text(trial: Mapping[str, Any], limits: Mapping[str, str]) -> str:
+    """Return which limits the results violate, and why a trial failed or a family got no further repeats.
+
+    >>> repeats = {"trials": [3, 4, 5], "count": 2, "end": "complete"}
+    >>> family = {"status": "SUCCEEDED", "values": {"ms": 25.0}, "family_end": "complete", "repeats": repeats}
+    >>> reason_text(family, {"ms": "<= 20"})
+    'violates ms <= 20; 1 repeat has no result'
+    """
+    violation = violation_text(trial["values"], limits)
+    if "repeats" not in trial:
+        reason = trial["reason"]
+    elif trial["status"] == "SYS_CANCELED":
+        reason = "the experiment ended before its other repeats"
+    elif violation and trial["family_end"] == "raced":
+        reason = "it got no further repeats"
+    else:
+        reason = _FAMILY_ENDS.get(trial["family_end"]) or _without_result(trial["repeats"])
+    return "; ".join(filter(None, (violation, reason)))
+
+
+_FAMILY_ENDS: Mapping[str, str] = MappingProxyType(
+    {
+        "raced": "clearly worse than the best: it got no further repeats",
+        "stopped": "a repeat was stopped early",
+        "failed": "no repeat succeeded",
+    }
+)
+
+
+def _without_result(repeats: Mapping[str, Any]) -> str:
+    """Return how many of all repeats of a whole family have no result."""
+    lacking = len(repeats["trials"]) - repeats["count"]
+    if not lacking or repeats["end"] != "complete":
+        return ""
+    return f"{lacking} {'repeat has' if lacking == 1 else 'repeats have'} no result"
 
 
 def front_lines(front: Mapping[str, Any], *, repeats: int = 1) -> Iterator[str]:

@@ -193,6 +193,8 @@ def test_trial_closest_to_the_limits_is_not_called_best(
     assert "limits: ms <= 20; 2 trials violate them" in lines
     found = json.loads(call("status", "far", "--json").out)
     assert (found["best"], found["front"]["closest"]) == (None, 1)
+    assert "  none keeps the limits  " in call("list").out
+    assert json.loads(call("list", "--json").out)[0]["closest"] == 1
     assert "It violates ms <= 20, and is never the best." in call("trial", "show", "far", "0", "--why").out
 
 
@@ -209,6 +211,8 @@ def test_best_trials_keep_the_limits(
     stored(objectives=limited).write("e", trials)
     lines = call("trials", "e", "--sort", "best").out.splitlines()[1:]
     assert [line.split()[0] for line in lines] == ["2", "0", "3", "1", "4"]
+    best = json.loads(call("status", "e", "--json").out)["best"]
+    assert (best["value"], best["values"]) == (0.5, {"default": 0.5, "ms": 3.0})
 
 
 def test_best_trials_of_several_objectives_are_the_front_and_have_named_columns(

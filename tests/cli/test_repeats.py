@@ -43,6 +43,7 @@ def test_trials_are_shown_with_their_family_or_as_families(repeating: None, call
     assert [line.split()[0] for line in lines[1:]] == ["2", "0"]
     assert "mean of 2 of 3 repeats" in lines[1]
     assert "0.65 ± 0.64" in lines[1]
+    assert lines[1].endswith("1 repeat has no result")
     assert "clearly worse than the best: it got no further repeats" in lines[2]
     for order, numbers in (("value.default", ["0", "2"]), ("-value.default", ["2", "0"])):
         lines = call("trials", "e", "--families", "--sort", order).out.splitlines()
@@ -119,6 +120,20 @@ def test_families_of_an_experiment_without_repeats_are_an_error(
     assert failed.code == 2
     assert "the configurations of this experiment run once: it has no repeats" in failed.err
     assert "family" not in call("export", "e", "--format", "csv").out
+
+
+def test_compare_counts_families_beside_trials(
+    repeating: None, stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    stored().write("once", [trial_of(0, "SUCCEEDED", None, 0.5)])
+    rows = {
+        line.split()[0]: line.split()[1:]
+        for line in call("compare", "e", "once").out.splitlines()[1:]
+        if line
+    }
+    assert (rows["succeeded"], rows["families"]) == (["4", "1"], ["2", "-"])
+    sides = json.loads(call("compare", "e", "once", "--json").out)["experiments"]
+    assert [(side["succeeded"], side.get("families")) for side in sides] == [(4, 2), (1, None)]
 
 
 def test_exports_have_the_repeats(repeating: None, call: Callable[..., Any]) -> None:

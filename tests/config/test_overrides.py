@@ -39,6 +39,7 @@ def file(tmp_path: Path) -> Path:
         (["search_space.LR={_type: choice, _value: [a]}"], ["searchSpace", "LR", "_value"], ["a"]),
         (["tuner.class_args.seed=7"], ["tuner"], {"name": "TPE", "class_args": {"seed": 7}}),
         (["objectives.0.direction=maximize"], ["objectives", 0, "direction"], "maximize"),
+        (["objectives.0.constraint=>= 0.5, <= 1"], ["objectives", 0, "constraint"], ">= 0.5, <= 1"),
         (["trialCommand=python train.py --a=b"], ["trialCommand"], "python train.py --a=b"),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.server.report import render_report, write_report
 from pitchpipe.server.report.reproducing import steps_of
 from pitchpipe.server.report.secrecy import hidden
@@ -291,6 +292,26 @@ def test_knee_of_the_front_is_marked_and_rerun(tmp_path: Path) -> None:
     text = page_of(experiment).text
     for words in ("1 (knee) 1 1", "Rerun trial 1, the knee of the front,", "The parameters of trial 1,"):
         assert words in text
+
+
+def test_families_have_a_table_with_their_means(tmp_path: Path) -> None:
+    experiment = MadeExperiment(tmp_path / "exps" / "repeats", a_config(repeats={"count": 2}))
+    for number, (end, value) in enumerate([("complete", 1.0), ("", 2.0), ("raced", 3.0)]):
+        trial, family = a_trial(number, value=value), number // 2 * 2
+        trial.record = repeated(trial.record, family, number % 2, 40)
+        trial.record = with_family_end(trial.record, end) if end else trial.record
+        experiment.commit(trial)
+    page = page_of(experiment)
+    families = page.text[page.text.index("Families") : page.text.index("Trials Filter")]
+    for words in (
+        "Families family repeats result lr",
+        "0 mean of 2 repeats 1.5 ± 6.4 ",
+        "2 1 of 2 repeats 3 ",
+    ):
+        assert words in families
+    assert families.strip().endswith("clearly worse than the best: it got no further repeats")
+    assert "trial family status result" in page.text
+    assert "1 0 succeeded 2 " in page.text
 
 
 def test_figure_of_several_axes_is_as_wide_as_they_need(finished: MadeExperiment) -> None:
