@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import Objective, main_objective, objectives_of
-from ..store.reading import ExperimentView, TrialQuery, number_text
+from ..store.reading import (
+    ExperimentView,
+    TrialQuery,
+    number_text,
+    repeats_text,
+    value_text,
+    violation_text,
+)
 
 __all__ = ["early_stopping_note", "read_health"]
 
@@ -28,7 +35,8 @@ def read_health(view: ExperimentView) -> list[str]:
     if trials >= _FEWEST_TO_STOP and results >= 2 * trials:
         unused = early_stopping_note(config, _intermediate(view, TrialQuery(limit=_READ)))
     equal = _equality_note(view, summary)
-    notes = (unused, _lacking_note(view, summary, config), equal, _reference_note(view, summary))
+    notes = [unused, _lacking_note(view, summary, config), equal, _reference_note(view, summary)]
+    notes.append(_cut_off_note(view, summary))
     return [one for one in notes if one] + ([] if equal else _notes_on_the_search(view, summary, config))
 
 
@@ -100,6 +108,28 @@ def _reference_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
     return (
         f"no trial is better than the reference point ({point}) in every objective, so the hypervolume is 0;"
         " choose the worst values that you would accept"
+    )
+
+
+def _cut_off_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+    """Say that a family which the end of the experiment cut off is better than the best whole one; else nothing."""
+    if view.repeats() < 2 or len(summary["objectives"]) > 1 or not summary["best"]:
+        return ""
+    name, limits = summary["objectives"][0]["name"], summary["outcome_limits"]
+    sign = -1.0 if summary["objectives"][0]["direction"] == "maximize" else 1.0
+    cut_off = [
+        family
+        for family in view.families()
+        if family["status"] == "SYS_CANCELED"
+        and name in family["values"]
+        and not violation_text(family["values"], limits)
+    ]
+    first, *_ = sorted([*summary["best"][:1], *cut_off], key=lambda one: sign * one["values"][name])
+    if first["sequence_id"] == summary["best"][0]["sequence_id"]:
+        return ""
+    return (
+        f"family {first['sequence_id']} has a better mean, {value_text(first, name)} ({repeats_text(first)}), but the"
+        " experiment ended before its other repeats; a resume with a higher limit runs them"
     )
 
 

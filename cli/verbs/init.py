@@ -27,8 +27,8 @@ __all__ = ["init"]
 @verb(
     "init",
     "pitchpipe init train.py",
-    "pitchpipe init train.py --param lr=loguniform:1e-5:1e-1 --param units=choice:32,64 --maximize --yes",
-    "pitchpipe init train.py --fix units --without momentum --yes",
+    "pitchpipe init train.py --param lr=loguniform:1e-5:1e-1 --param units=choice:32,64 --maximize --yes --force",
+    "pitchpipe init train.py --fix units --without momentum --yes --force",
 )
 @click.argument("script", type=FILE, required=False, metavar="[SCRIPT]")
 @click.option(

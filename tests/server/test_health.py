@@ -11,6 +11,7 @@ import pytest
 
 from pitchpipe.cli.app import run
 from pitchpipe.cli.outcome import best_lines, summary_object
+from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.results import result_of
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.health import read_health
@@ -119,6 +120,25 @@ def test_search_without_any_difference_is_noticed(losses: list[float], is_said: 
     same = made(tmp_path / "same0001", [0.1 * (n + 1) for n in range(len(losses))], losses)
     note = "all 6 results are equal; check that the script reads the parameters of the search space, by name"
     with ExperimentView(same.folder) as view:
+        assert read_health(view) == [note] * is_said
+
+
+@pytest.mark.parametrize(("value", "status", "is_said"), [(0.4, "DONE", True), (0.6, "DONE", False), (0.4, "RUNNING", False)])
+def test_family_that_was_cut_off_before_it_could_be_the_best_is_named(
+    value: float, status: str, is_said: bool, tmp_path: Path
+) -> None:
+    experiment = MadeExperiment(tmp_path / "made0001", a_config(repeats={"count": 2}), status)
+    for number, result in enumerate([0.5, 0.5, value]):
+        trial = a_trial(number, value=result)
+        trial.record = repeated(trial.record, number // 2 * 2, number % 2, 40)
+        trial.record = with_family_end(trial.record, "complete") if number == 0 else trial.record
+        experiment.commit(trial)
+    experiment.store.close()
+    note = (
+        "family 2 has a better mean, 0.4 (1 of 2 repeats), but the experiment ended before its other repeats;"
+        " a resume with a higher limit runs them"
+    )
+    with ExperimentView(experiment.folder) as view:
         assert read_health(view) == [note] * is_said
 
 
