@@ -123,7 +123,9 @@ def test_search_without_any_difference_is_noticed(losses: list[float], is_said: 
         assert read_health(view) == [note] * is_said
 
 
-@pytest.mark.parametrize(("value", "status", "is_said"), [(0.4, "DONE", True), (0.6, "DONE", False), (0.4, "RUNNING", False)])
+@pytest.mark.parametrize(
+    ("value", "status", "is_said"), [(0.4, "DONE", True), (0.6, "DONE", False), (0.4, "RUNNING", False)]
+)
 def test_family_that_was_cut_off_before_it_could_be_the_best_is_named(
     value: float, status: str, is_said: bool, tmp_path: Path
 ) -> None:

@@ -217,7 +217,7 @@ def test_overview_has_a_corner_where_the_best_changed() -> None:
 
 
 def test_trials_that_violate_a_limit_are_neither_best_nor_on_the_front() -> None:
-    trials = [trial(n, values={"default": n, "size": n * n, "ms": 30.0 - n}) for n in range(5)]
+    trials = [trial(n, values={"default": n, "size": n**0.5, "ms": 30.0 - n}) for n in range(5)]
     limited = table(trials, limits=[Objective(name="ms", direction=None, at_most=28.0)])
     (results, best) = figures.plot_history(limited, "default").data[:2]
     assert (len(results.x), list(best.x), list(best.y)) == (5, [2, 3, 4], [2.0, 2.0, 2.0])
