@@ -168,7 +168,7 @@ def _health(view: ExperimentView, summary: Summary) -> list[str]:
 
 def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if not summary["best"]:
-        yield f"best: none, {_why_none(summary, view.repeats())}"
+        yield f"best: none, {_why_none(view, summary)}"
     if (closest := summary["closest"]) is not None:
         yield _closest_line(view, summary, closest)
     if len(summary["best"]) > 1:
@@ -217,11 +217,14 @@ def _named(trial: Mapping[str, Any]) -> str:
     )
 
 
-def _why_none(summary: Summary, repeats: int) -> str:
+def _why_none(view: ExperimentView, summary: Summary) -> str:
     if summary["closest"] is not None:
-        return closest_text(summary["closest"], summary["status"], repeats=repeats)
+        return closest_text(summary["closest"], summary["status"], repeats=view.repeats())
     if summary["counts"].get("EARLY_STOPPED") == summary["trials"] > 0:
-        return f"all {summary['trials']} trials were stopped early: use a milder assessor, or more trials"
+        advice = (
+            "use a milder assessor, or more trials" if view.config().get("assessor") else "use more trials"
+        )
+        return f"all {summary['trials']} trials were stopped early: {advice}"
     if len(summary["objectives"]) > 1 and summary["counts"].get("SUCCEEDED"):
         return "the front has no knee"
     return "no trial has succeeded" if summary["trials"] else "there are no trials"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,6 +99,7 @@ def proposed(
     A given `command` may pass parameters to a program other than the script: its parser is not asked then.
     """
     proposal = Proposal() if facts is None else _of_script(facts)
+    _refuse_twice(proposal, {"--without": without, "--fix": fixed, "--param": specs})
     for name in without:
         _take_out(proposal, "--without", name)
     for text in fixed:
@@ -169,11 +170,24 @@ def _is_tunable(default: Any, choices: Iterable[Any]) -> bool:
     return bool(choices or (not isinstance(default, str) and guessed_spec(default)))
 
 
+def _refuse_twice(proposal: Proposal, options: Mapping[str, Sequence[str]]) -> None:
+    """Raise `Failure` for a parameter that two options name."""
+    named = dict[str, str]()
+    for option, texts in options.items():
+        for name in {proposal.spelled(text.partition("=")[0]) for text in texts}:
+            if name in named:
+                raise Failure(f"{option} {name}: {named[name]} names it, too: give one of them")
+            named[name] = option
+
+
 def _fix(proposal: Proposal, text: str) -> None:
     name, equals, value = text.partition("=")
     if equals:
         if not value or "," in value:
             raise Failure(f"--fix {text}: write it as NAME=VALUE, with a single value")
+        default = proposal.known.get(proposal.spelled(name))
+        if type(default) in (int, float) and type(_value(value)) not in (int, float):
+            raise Failure(f"--fix {text}: the script's default is a number, {default}")
         proposal.parameters[proposal.spelled(name)] = f"choice:{value}"
         return
     name = _take_out(proposal, "--fix", name)

@@ -154,6 +154,7 @@ class ExperimentResult(Plots):
 
         A dict with `trial` and `best`, the `changes` that matter in the trial (`parameter`, `default`, `value`), the
         number of the others (`unimportant`), and `best_changes` and `best_unimportant`, the same of the best trial.
+        With repeats the two are families.
         """
         from .store.reading import ExperimentView
 
@@ -161,7 +162,13 @@ class ExperimentResult(Plots):
             found = view.closest_to_defaults()
         if found is None:
             return None
-        return {**found, **{name: self.trial(found[name]["trial_id"]) for name in ("trial", "best")}}
+        names = list(self._directions)
+        is_repeated = "repeats" in found["trial"]
+        rows = {
+            name: _family(found[name], names) if is_repeated else self.trial(found[name]["trial_id"])
+            for name in ("trial", "best")
+        }
+        return {**found, **rows}
 
     @cached_property
     def health(self) -> list[str]:

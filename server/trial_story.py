@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..store.reading import (
     hint_text,
     moment_text,
     number_text,
+    reason_text,
     repeat_text,
     repeats_text,
     result_text,
@@ -39,7 +40,7 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     """Describe the state or end of a trial."""
     status, reason = trial["status"], trial["reason"]
     if status == "FAILED":
-        return _failed(trial)
+        return _failed(trial, _family_of(trial, view))
     if status == "SUCCEEDED":
         notes = [*([reason] if reason else []), *_family_of(trial, view), *_place_of(trial, view)]
         return Ending(title="It succeeded", sentence=_success(trial, view), notes=tuple(notes))
@@ -85,7 +86,8 @@ def _family_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
     rank = _rank_text(number, view, " families")
     means = f"{repeats_text(family)} {values_text(family, names)}" if names else "which has no mean yet"
     placed = ", ".join(filter(None, (f"It is repeat {trial['repeat']} of family {number}", means, rank)))
-    yield f"{placed}."
+    reason = reason_text(family, view.summary()["outcome_limits"])
+    yield f"{placed}; {reason}." if reason else f"{placed}."
 
 
 def _place_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
@@ -144,7 +146,7 @@ def _result(final: object) -> str:
     return ", ".join([result_text(final["default"]), *others])
 
 
-def _failed(trial: dict[str, Any]) -> Ending:
+def _failed(trial: dict[str, Any], more: Iterable[str]) -> Ending:
     ending = ending_beside(trial["reason"], trial["exit_code"])
     attempts = f"{trial['attempt']} attempts" if trial["attempt"] > 1 else ""
     facts = ", ".join(fact for fact in (trial["kind"], ending, attempts) if fact)
@@ -152,7 +154,7 @@ def _failed(trial: dict[str, Any]) -> Ending:
     return Ending(
         title="Why it failed",
         sentence=trial["reason"],
-        notes=notes,
+        notes=(*notes, *more),
         error=(trial["error"] or "").rstrip(),
         is_bad=True,
     )

@@ -69,6 +69,8 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
     print_table(head, [*_facts(sides), *_curve_rows(sides)])
     if any(len(side.summary["objectives"]) > 1 for side in sides):
         click.echo(f"compared by the first objective, {sides[0].objective['name']}, alone", err=True)
+    if len({side.has_families for side in sides}) > 1:
+        click.echo("means of repeats beside single results, of which the best is a lucky one", err=True)
     if differing:
         click.echo("\nwhat differs")
         print_table(head, [(name, *map(_setting, values)) for name, values in differing.items()])

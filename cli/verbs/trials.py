@@ -17,6 +17,7 @@ from ...store.reading import (
     QueryError,
     TrialQuery,
     duration_text,
+    family_object,
     parameters_text,
     reason_text,
     repeats_text,
@@ -109,8 +110,8 @@ def trials(
     The fields of a condition are sequence_id, status, reason, kind, duration, attempt, value, last, parameters.NAME,
     value.NAME (an objective) and the other columns of docs/http.md.
     """
-    if families and (where is not None or as_json):
-        raise Failure("--families lists configurations: give it without --where and --json")
+    if families and where is not None:
+        raise Failure("--families lists configurations: give it without --where")
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
         names, objective = view.metric_names(), view.objectives()[0]
         _check_order(sort, names)
@@ -127,9 +128,14 @@ def trials(
             shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
             everything = total or view.trials(TrialQuery(limit=0)).total
         marks, limits = ({}, {}) if as_json else (_marks(view), view.summary()["outcome_limits"])
-        results = view.results() if as_json else {}
+        results = view.results() if as_json and not families else {}
     if as_json:
-        listed = [trial_object(trial, [*results.get(trial["sequence_id"], {}).values()]) for trial in shown]
+        listed = [
+            family_object(one)
+            if families
+            else trial_object(one, [*results.get(one["sequence_id"], {}).values()])
+            for one in shown
+        ]
         click.echo(to_json(listed).decode())
         return
     if not shown and everything:
@@ -235,6 +241,7 @@ def _row(
     limits: Mapping[str, str],
 ) -> tuple[str, ...]:
     begin, end = trial["start_time"], trial["end_time"] or time.time()
+    took = trial["duration"] if "repeats" in trial else None if begin is None else max(0.0, end - begin)
     family = repeats_text(trial) or f"{trial['family']}, repeat {trial['repeat']}"
     return (
         str(trial["sequence_id"]),
@@ -243,7 +250,7 @@ def _row(
         trial["status"],
         *(value_text(trial, name) if name in trial["values"] else "" for name in names),
         *[marks.get(trial["sequence_id"] if trial["family"] is None else trial["family"], "")] * bool(marks),
-        "" if begin is None else duration_text(max(0.0, end - begin)),
+        "" if took is None else duration_text(took),
         parameters_text(trial["parameters"]),
         reason_text(trial, limits),
     )

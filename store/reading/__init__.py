@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .closeness import closeness_lines
     from .curves import Curve
     from .defaults import gain_text, gains_over_defaults
-    from .exporting import csv_lines, json_lines, trial_object
+    from .exporting import csv_lines, family_object, json_lines, trial_object
     from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, excerpt, hint_text
     from .feed import EventPage
     from .front import front_of, knee_of
@@ -58,7 +58,7 @@ _HOMES = {
     ".closeness": "closeness_lines",
     ".curves": "Curve",
     ".defaults": "gain_text gains_over_defaults",
-    ".exporting": "csv_lines json_lines trial_object",
+    ".exporting": "csv_lines family_object json_lines trial_object",
     ".failures": "FailedTrial FailureGroup ending_beside ending_text excerpt hint_text",
     ".feed": "EventPage",
     ".front": "front_of knee_of",
@@ -96,6 +96,7 @@ __all__ = [
     "ending_text",
     "excerpt",
     "experiment_text",
+    "family_object",
     "flat",
     "front_lines",
     "front_of",

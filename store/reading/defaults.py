@@ -11,7 +11,7 @@ from .configuration import read_repeats
 from .database import Database
 from .families import read_families
 from .trial_rows import rows_by_number
-from .words import STATUS_WORDS, number_text, repeats_text
+from .words import STATUS_WORDS, nouns, number_text, repeats_text
 
 __all__ = ["gain_text", "gains_over_defaults", "read_defaults"]
 
@@ -94,9 +94,12 @@ def gain_text(summary: Summary) -> str:
     values = [number_text(defaults["values"][name]) for name in signs]
     named = values[0] if len(signs) == 1 else ", ".join(map(" ".join, zip(signs, values, strict=True)))
     those = f"the defaults ({named}, {_who(defaults)})"
+    one, several = nouns(2 if "repeats" in defaults else 1)
     if broken := _broken_limits(summary):
         best = len(summary["best"])
-        keeps = "the best trials keep" if best > 1 else "the best trial keeps" if best else "no trial keeps"
+        keeps = (
+            f"the best {several} keep" if best > 1 else f"the best {one} keeps" if best else f"no {one} keeps"
+        )
         return f"{those} violate a limit: {', '.join(broken)}; {keeps} all limits"
     if len(signs) == 1:
         return _single(summary, those, *signs)
@@ -105,10 +108,12 @@ def gain_text(summary: Summary) -> str:
         for gains in zip(*_differences(summary).values(), strict=True)
     )
     of_many = (
-        f"{ahead} of the {len(summary['best'])} best trials" if len(summary["best"]) > 1 else "the best trial"
+        f"{ahead} of the {len(summary['best'])} best {several}"
+        if len(summary["best"]) > 1
+        else f"the best {one}"
     )
     beat = "beat" if ahead > 1 else "beats"
-    return f"{of_many if ahead else 'no trial'} {beat} {those} in every objective"
+    return f"{of_many if ahead else f'no {one}'} {beat} {those} in every objective"
 
 
 def _who(defaults: Mapping[str, Any]) -> str:
@@ -126,7 +131,7 @@ def _without_result(status: TrialStatus, who: str) -> str:
 def _single(summary: Summary, those: str, name: str) -> str:
     gain = max(_differences(summary)[name], default=0.0)
     if gain <= 0:
-        return f"no trial is better than {those}"
+        return f"no {nouns(2 if 'repeats' in summary['defaults'] else 1)[0]} is better than {those}"
     base = summary["defaults"]["values"][name]
     best = base - _signs(summary["objectives"])[name] * gain
     # Where the sign changes, a percentage says nothing.

@@ -19,7 +19,7 @@ from .words import flat
 if TYPE_CHECKING:
     from .view import ExperimentView
 
-__all__ = ["csv_lines", "json_lines", "trial_object"]
+__all__ = ["csv_lines", "family_object", "json_lines", "trial_object"]
 
 _PORTION = 500
 # Columns of the CSV before and after parameters and results: names in `trial_object`.
@@ -35,7 +35,7 @@ def json_lines(view: ExperimentView) -> Iterator[bytes]:
     summary = view.summary()
     head = {name: summary[name] for name in _HEAD} | {"front": view.front()}
     if families := view.families():
-        head["families"] = [{name: one[name] for name in _OF_FAMILY} for one in families]
+        head["families"] = [family_object(one) for one in families]
     yield b'{"experiment":' + to_json({**head, "config": view.config()}) + b',"trials":['
     between = b"\n"
     for portion in _portions(view):
@@ -45,6 +45,11 @@ def json_lines(view: ExperimentView) -> Iterator[bytes]:
             yield between + to_json(trial_object(trial, [*results.get(number, {}).values()]))
             between = b",\n"
     yield b"\n]}\n"
+
+
+def family_object(family: dict[str, Any]) -> dict[str, Any]:
+    """Return a family of repeats as the export has it."""
+    return {name: family[name] for name in _OF_FAMILY}
 
 
 def trial_object(trial: dict[str, Any], intermediate: list[Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -68,12 +69,19 @@ class _Repeat(NamedTuple):
 
     number: int
     status: str
+    start_time: float | None
     end_time: float | None
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has run."""
+        end = time.time() if self.end_time is None else self.end_time
+        return 0.0 if self.start_time is None else max(0.0, end - self.start_time)
 
 
 # Those that the end of an experiment cancelled are replaced.
 _MEMBERS = (
-    "SELECT family_of(record), sequence_id, status, end_time FROM trials"
+    "SELECT family_of(record), sequence_id, status, start_time, end_time FROM trials"
     " WHERE family_of(record) IS NOT NULL AND status <> 'SYS_CANCELED' ORDER BY sequence_id"
 )
 
@@ -90,7 +98,10 @@ def _values_of(db: Database, numbers: Iterable[int]) -> dict[int, dict[str, floa
 def _family(
     db: Database, first: dict[str, Any], members: Sequence[_Repeat], values: Mapping[int, dict[str, float]]
 ) -> dict[str, Any]:
-    """Return the row of a family: that of its first trial, with the means, their intervals and its repeats."""
+    """Return the row of a family: that of its first trial, with the means, their intervals and its repeats.
+
+    `duration` is the time that all of them ran; reasons of single trials are left out.
+    """
     succeeded = [
         one.number for one in members if one.status == TrialStatus.SUCCEEDED and one.number in values
     ]
@@ -104,7 +115,11 @@ def _family(
         "status": _status(db, first["family_end"], members),
         "values": means,
         "value": means.get(main_name(db)),
+        "final": None,
         "end_time": max(ended, default=None),
+        "duration": sum(one.seconds for one in members),
+        "reason": "",
+        "kind": None,
         "repeats": {
             "trials": [one.number for one in members],
             "count": len(succeeded),

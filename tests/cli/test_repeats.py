@@ -50,6 +50,8 @@ def test_trials_are_shown_with_their_family_or_as_families(repeating: None, call
         assert [line.split()[0] for line in lines[1:]] == numbers
     lines = call("trials", "e", "--families", "--limit", "1").out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["2"]
+    found = json.loads(call("trials", "e", "--families", "--sort", "best", "--json").out)
+    assert [(one["sequence_id"], one["repeats"]["trials"]) for one in found] == [(2, [2, 3, 4]), (0, [0, 1])]
 
 
 def test_family_that_was_cut_off_comes_after_whole_ones(
@@ -74,10 +76,13 @@ def test_single_repeat_names_its_family_and_is_never_ranked_among_means(
     assert "repeat        1 of family 2" in shown
     assert "family        trials 2, 3, 4; mean of 2 of 3 repeats 0.65 ± 0.64" in shown
     assert "seed          41" in shown
-    why = "It is repeat {} of family {}, mean of 2 of 3 repeats {}, {} of 2 families."
+    why = "It is repeat {} of family {}, mean of 2 of 3 repeats {}, {} of 2 families; {}."
     said = call("trial", "show", "e", 0, "--why").out.splitlines()
-    assert said[1:] == ["  Its result is 0.9.", "  " + why.format(0, 0, "0.5 ± 5.1", "rank 2")]
-    assert why.format(1, 2, "0.65 ± 0.64", "the best") in call("trial", "show", "e", 3, "--why").out
+    raced = why.format(0, 0, "0.5 ± 5.1", "rank 2", "clearly worse than the best: it got no further repeats")
+    assert said[1:] == ["  Its result is 0.9.", "  " + raced]
+    best = ("0.65 ± 0.64", "the best", "1 repeat has no result")
+    assert why.format(1, 2, *best) in call("trial", "show", "e", 3, "--why").out
+    assert why.format(2, 2, *best) in call("trial", "show", "e", 4, "--why").out  # which has failed
 
 
 def test_family_that_the_end_of_the_experiment_cut_short_is_cancelled(
@@ -126,11 +131,9 @@ def test_compare_counts_families_beside_trials(
     repeating: None, stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
     stored().write("once", [trial_of(0, "SUCCEEDED", None, 0.5)])
-    rows = {
-        line.split()[0]: line.split()[1:]
-        for line in call("compare", "e", "once").out.splitlines()[1:]
-        if line
-    }
+    called = call("compare", "e", "once")
+    assert "means of repeats beside single results" in called.err
+    rows = {line.split()[0]: line.split()[1:] for line in called.out.splitlines()[1:] if line}
     assert (rows["succeeded"], rows["families"]) == (["4", "1"], ["2", "-"])
     sides = json.loads(call("compare", "e", "once", "--json").out)["experiments"]
     assert [(side["succeeded"], side.get("families")) for side in sides] == [(4, 2), (1, None)]

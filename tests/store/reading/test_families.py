@@ -122,6 +122,38 @@ def test_family_without_a_result_has_no_mean(tmp_path: Path) -> None:
     assert family["repeats"]["interval"] == {}
 
 
+def test_family_lasts_as_long_as_its_repeats_and_has_no_reason_of_one_of_them(tmp_path: Path) -> None:
+    made = repeating(tmp_path)
+    failed = {"reason": "RuntimeError: no luck", "start_time": 100.0, "end_time": 103.0}
+    made.commit(
+        a_repeat(0, 0, 0, end="complete", **failed),
+        a_repeat(1, 0, 1, 0.5, start_time=900.0, end_time=905.0),
+    )
+    with ExperimentView(made.folder) as view:
+        (family,) = view.families()
+    assert (family["duration"], family["end_time"]) == (8.0, 905.0)
+    assert (family["status"], family["reason"], family["kind"], family["final"]) == (
+        "SUCCEEDED",
+        "",
+        None,
+        None,
+    )
+
+
+def test_closest_to_the_defaults_has_its_mean_in_python_too(tmp_path: Path) -> None:
+    made = repeating(tmp_path, defaults={"lr": 0.0, "units": 16}, keep_close=True)
+    made.commit(
+        a_repeat(0, 0, 0, 1.0, "complete"),
+        a_repeat(1, 0, 1, 3.0),
+        a_repeat(2, 2, 0, 0.25, "complete"),
+        a_repeat(3, 2, 1, 0.75),
+    )
+    made.store.close()
+    found = result_of(made.folder.path).closest_to_defaults
+    assert found is not None
+    assert (found["trial"]["value"], found["trial"]["repeats"]["trials"]) == (0.5, [2, 3])
+
+
 def test_defaults_are_compared_by_their_mean(tmp_path: Path) -> None:
     made = repeating(tmp_path, defaults={"lr": 0.0, "units": 16})
     first = a_repeat(0, 0, 0, 0.4, "complete")
@@ -131,7 +163,7 @@ def test_defaults_are_compared_by_their_mean(tmp_path: Path) -> None:
         defaults = view.summary()["defaults"]
         said = gain_text(view.summary())
     assert (defaults["value"], defaults["status"]) == (0.5, "SUCCEEDED")
-    assert said == "no trial is better than the defaults (0.5, mean of 2 of 3 repeats, family 0)"
+    assert said == "no family is better than the defaults (0.5, mean of 2 of 3 repeats, family 0)"
 
 
 def test_results_in_python_are_those_of_families(tmp_path: Path) -> None:
