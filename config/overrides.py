@@ -35,7 +35,7 @@ def _set(source: Source, text: str) -> None:
     if not equals or not all(steps):
         raise _error(text, "is not KEY=VALUE", "such as --set max_trial_number=5 or --set tuner.name=TPE")
     shown = f"{_OPTION} {text}"
-    # A value that begins with > is a limit: what that begins in YAML has several lines.
+    # A leading > means a limit here, not the text of several lines that it begins in YAML.
     value = parse_source(json.dumps(written) if written.startswith(">") else written, shown)
     if value.problems:
         raise ConfigError(value.problems)

@@ -127,9 +127,10 @@ def _cut_off_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
     first, *_ = sorted([*summary["best"][:1], *cut_off], key=lambda one: sign * one["values"][name])
     if first["sequence_id"] == summary["best"][0]["sequence_id"]:
         return ""
+    limit = " with a higher limit" if summary["status"] == "DONE" else ""
     return (
         f"family {first['sequence_id']} has a better mean, {value_text(first, name)} ({repeats_text(first)}), but the"
-        " experiment ended before its other repeats; a resume with a higher limit runs them"
+        f" experiment ended before its other repeats; a resume{limit} runs them"
     )
 
 

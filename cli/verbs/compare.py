@@ -70,7 +70,7 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
     if any(len(side.summary["objectives"]) > 1 for side in sides):
         click.echo(f"compared by the first objective, {sides[0].objective['name']}, alone", err=True)
     if len({side.has_families for side in sides}) > 1:
-        click.echo("means of repeats beside single results, of which the best is a lucky one", err=True)
+        click.echo("this compares means of repeats with single runs, whose best is partly luck", err=True)
     if differing:
         click.echo("\nwhat differs")
         print_table(head, [(name, *map(_setting, values)) for name, values in differing.items()])

@@ -233,6 +233,14 @@ def _order(sort: str, objective: dict[str, str]) -> tuple[str, bool]:
     }[sort]
 
 
+def _seconds(trial: dict[str, Any]) -> float | None:
+    """Return for how long a trial, or all repeats of a family, have run; None before it begins."""
+    begin, end = trial["start_time"], trial["end_time"] or time.time()
+    if "repeats" in trial or begin is None:
+        return trial["duration"]
+    return max(0.0, end - begin)
+
+
 def _row(
     trial: dict[str, Any],
     names: list[str],
@@ -240,8 +248,7 @@ def _row(
     marks: dict[int, str],
     limits: Mapping[str, str],
 ) -> tuple[str, ...]:
-    begin, end = trial["start_time"], trial["end_time"] or time.time()
-    took = trial["duration"] if "repeats" in trial else None if begin is None else max(0.0, end - begin)
+    took = _seconds(trial)
     family = repeats_text(trial) or f"{trial['family']}, repeat {trial['repeat']}"
     return (
         str(trial["sequence_id"]),

@@ -268,7 +268,9 @@ class Closest(BaseModel):
     best: Trial
     changes: list[ParameterChange] = Field(description="Those of `trial` that matter.")
     unimportant: int = Field(description="How many others it has.")
-    best_by: str | None
+    best_by: str | None = Field(
+        description="Of several objectives: `knee`, or the one that `best` is best in."
+    )
     best_changes: list[ParameterChange]
     best_unimportant: int
 

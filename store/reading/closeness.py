@@ -294,8 +294,8 @@ def closeness_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
     is_best = number == best["sequence_id"]
     one = "family" if repeats_text(trial) else "trial"
     by = found["best_by"]
-    what = "knee" if by == "knee" else "best" if by is None else f"best in {by}"
-    named = f"the {what.replace('best', f'best {one}', 1)}"
+    goal = "" if by is None else f" in {by}"
+    what, named = ("knee", "the knee") if by == "knee" else (f"best{goal}", f"the best {one}{goal}")
     compared = named if is_best else f"{what}: {_values_text(best)}, {one} {best['sequence_id']}"
     text = _changes_of(found["changes"], found["unimportant"])
     yield f"closest to your defaults: {one} {number}, {_values_text(trial)} ({compared}); {text}"

@@ -132,7 +132,7 @@ def test_compare_counts_families_beside_trials(
 ) -> None:
     stored().write("once", [trial_of(0, "SUCCEEDED", None, 0.5)])
     called = call("compare", "e", "once")
-    assert "means of repeats beside single results" in called.err
+    assert "this compares means of repeats with single runs" in called.err
     rows = {line.split()[0]: line.split()[1:] for line in called.out.splitlines()[1:] if line}
     assert (rows["succeeded"], rows["families"]) == (["4", "1"], ["2", "-"])
     sides = json.loads(call("compare", "e", "once", "--json").out)["experiments"]

@@ -124,10 +124,16 @@ def test_search_without_any_difference_is_noticed(losses: list[float], is_said: 
 
 
 @pytest.mark.parametrize(
-    ("value", "status", "is_said"), [(0.4, "DONE", True), (0.6, "DONE", False), (0.4, "RUNNING", False)]
+    ("value", "status", "advice"),
+    [
+        (0.4, "DONE", "a resume with a higher limit runs them"),
+        (0.4, "STOPPED", "a resume runs them"),
+        (0.6, "DONE", ""),
+        (0.4, "RUNNING", ""),
+    ],
 )
 def test_family_that_was_cut_off_before_it_could_be_the_best_is_named(
-    value: float, status: str, is_said: bool, tmp_path: Path
+    value: float, status: str, advice: str, tmp_path: Path
 ) -> None:
     experiment = MadeExperiment(tmp_path / "made0001", a_config(repeats={"count": 2}), status)
     for number, result in enumerate([0.5, 0.5, value]):
@@ -138,10 +144,10 @@ def test_family_that_was_cut_off_before_it_could_be_the_best_is_named(
     experiment.store.close()
     note = (
         "family 2 has a better mean, 0.4 (1 of 2 repeats), but the experiment ended before its other repeats;"
-        " a resume with a higher limit runs them"
+        f" {advice}"
     )
     with ExperimentView(experiment.folder) as view:
-        assert read_health(view) == [note] * is_said
+        assert read_health(view) == [note] * bool(advice)
 
 
 @pytest.mark.parametrize(("reference", "is_said"), [(-5, True), (5, False)])
