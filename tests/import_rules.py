@@ -13,6 +13,8 @@ prints one line `file:line: message` for each violation and ends with 1 when the
 - Imports have no cycle, wherever they stand: at the top, under TYPE_CHECKING or in a function.
 - Every module but `__main__` and an `__init__` without names has an `__all__`; each name in it is defined or imported.
 - A dataclass with more than four fields takes them by keyword (`POSITIONAL` lists the others).
+- What a page parses (`PARSED`: attributes, styles, HTML, JavaScript) is a constant, or `scripted` from one: a user's
+  text never goes there.
 - No `global`; nothing that lives at module level is changed by a function (`HOLDERS` lists what may be).
 """
 
@@ -97,6 +99,19 @@ HOLDERS = frozenset(
         ("nni_compat/dispatching.py", "_files"),
     }
 )
+# Methods of NiceGUI that parse their arguments, as does the keyword `js_handler`.
+PARSED = frozenset(
+    {"props", "style", "classes", "run_javascript", "html", "markdown"}
+    | {"add_head_html", "add_body_html", "add_css", "add_sass", "add_scss"}
+)
+# Files that pass on what is a constant elsewhere: (file, method).
+PASSED_ON = frozenset(
+    {
+        ("server/ui/elements.py", "classes"),
+        ("server/ui/frame.py", "add_head_html"),
+        ("server/ui/pages.py", "add_head_html"),
+    }
+)
 # Dataclasses with many fields that may be given by position: (file, name).
 POSITIONAL = frozenset(
     {
@@ -156,6 +171,7 @@ def check_tree(root: Path) -> list[Violation]:
         found += check_names(file, tree)
         found += check_dataclasses(file, tree)
         found += check_state(file, tree)
+        found += check_pages(file, tree)
         edges[module_name(file)] = [item for item in imports if item.module in modules]
     found += check_faces(sources, edges, modules)
     return found + [cycle_violation(cycle, modules) for cycle in cycles(edges)]
@@ -357,6 +373,43 @@ def bound_names(tree: ast.Module) -> set[str]:
             names.add(node.id)
         queue += ast.iter_child_nodes(node)
     return names
+
+
+def check_pages(file: str, tree: ast.Module) -> list[Violation]:
+    """Return the places of one file where what a page parses is made of variables."""
+    if not file.startswith("server/"):
+        return []
+    return [
+        Violation(file, text.lineno, f"`{ast.unparse(text)}` goes where `{name}` parses it: see `attributed`")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for name, text in parsed_arguments(node)
+        if (file, name) not in PASSED_ON and not is_constant(text)
+    ]
+
+
+def parsed_arguments(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the arguments of a call that NiceGUI parses, each with the name of what parses it."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    for argument in node.args:
+        if name in PARSED:
+            yield name, argument
+    for keyword in node.keywords:
+        if keyword.arg == "js_handler" or (name in PARSED and keyword.arg in ("add", "remove", "replace")):
+            yield keyword.arg if keyword.arg == "js_handler" else name, keyword.value
+
+
+def is_constant(text: ast.expr) -> bool:
+    """Tell whether a text is a constant, a choice between constants, or JavaScript made by `scripted` from one."""
+    if isinstance(text, ast.Name):
+        return text.id.isupper()
+    if isinstance(text, ast.IfExp):
+        return is_constant(text.body) and is_constant(text.orelse)
+    if isinstance(text, ast.BinOp):
+        return is_constant(text.left) and is_constant(text.right)
+    if isinstance(text, ast.Call) and ast.unparse(text.func) == "scripted":
+        return bool(text.args) and is_constant(text.args[0])
+    return isinstance(text, ast.Constant)
 
 
 def check_state(file: str, tree: ast.Module) -> list[Violation]:

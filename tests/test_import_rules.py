@@ -79,6 +79,18 @@ PLANTED_STATE = [
     ),
 ]
 
+PLANTED_TEXTS = [
+    """box.props(f'title="{name}"')""",
+    """box.props("title=" + name)""",
+    "box.props(add=name)",
+    "box.style(f'width: {width}px')",
+    "box.classes(replace=name)",
+    "ui.html(name)",
+    "ui.run_javascript(f'open({json.dumps(name)})')",
+    "box.on('click', js_handler=name)",
+    "ui.run_javascript(scripted(f'{name}(1)'))",
+]
+
 FIELDS = "    a: int\n    b: int\n    c: int\n    d: int\n"
 PLANTED_DATACLASSES = [
     "@dataclass\nclass Big:",
@@ -107,6 +119,9 @@ ALLOWED = [
     ("manager/planted.py", f"@dataclass(kw_only=True)\nclass Big:\n{FIELDS}    e: int"),
     ("manager/planted.py", f"@dataclass\nclass Big:\n{FIELDS}    _: KW_ONLY\n    e: int"),
     ("manager/planted.py", f"class NoDataclass:\n{FIELDS}    e: int"),
+    ("server/planted.py", "box.props('dense').classes('pp-bad' if bad else '').style(WIDE)"),
+    ("server/planted.py", "ui.run_javascript(scripted('open(NAME)', NAME=name))"),
+    ("server/planted.py", "html.span(name, title=name)\nbox.style['width'] = f'{width}px'"),
     ("tuners/planted.py", "def f(items):\n    items.append(1)\n    names = []\n    names.sort()"),
 ]
 
@@ -156,6 +171,12 @@ def test_planted_import_is_seen(tmp_path: Path, file: str, source: str, message:
 def test_planted_state_is_seen(tmp_path: Path, source: str, message: str) -> None:
     found = violations(skeleton(tmp_path), "manager/planted.py", source)
     assert any(message in line for line in found), found
+
+
+@pytest.mark.parametrize("source", PLANTED_TEXTS)
+def test_variable_that_a_page_parses_is_seen(tmp_path: Path, source: str) -> None:
+    found = violations(skeleton(tmp_path), "server/planted.py", source)
+    assert ["parses it: see `attributed`" in line for line in found] == [True]
 
 
 @pytest.mark.parametrize(("file", "source", "message"), PLANTED_NAMES)

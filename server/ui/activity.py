@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import html, ui
 
 from ...store.reading import duration_text, number_text
-from .elements import panel, table
+from .elements import attributed, panel, table
 from .frame import Where
 
 __all__ = ["ImportancePanel", "RunningPanel"]
@@ -38,9 +38,8 @@ class RunningPanel:
                 with html.tr():
                     with html.td():
                         number = trial["sequence_id"]
-                        html.a(str(number), href=self._where.path(f"trials/{number}")).props(
-                            f'aria-label="Trial {number}"'
-                        )
+                        link = html.a(str(number), href=self._where.path(f"trials/{number}"))
+                        attributed(link, aria_label=f"Trial {number}")
                     html.td(str(trial["intermediate_results"])).classes("number")
                     html.td("–" if trial["last"] is None else number_text(trial["last"])).classes("number")
                     with html.td().classes("number"):
@@ -83,5 +82,5 @@ class ImportancePanel:
             for name, share in list(zip(found["names"], found["shares"], strict=True))[:_MOST]:
                 html.span(name).classes("pp-cut")
                 with html.span().classes("pp-track"):
-                    html.span().style(f"width: {100 * share:.1f}%")
+                    html.span().style["width"] = f"{100 * share:.1f}%"
                 html.span(f"{share:.0%}").classes("number")

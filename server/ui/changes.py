@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,11 +10,17 @@ from nicegui import html, ui
 
 from ...manager.control import ControlError
 from ...store import StoreError
+from .elements import scripted
 
 __all__ = ["confirmed", "copied", "done", "made", "result_of", "say", "show_refusal"]
 
 _REFUSAL = "pp-refusal"
 _PATIENCE = 10.0  # seconds for a busy browser
+_COPY = (
+    "navigator.clipboard"
+    " ? navigator.clipboard.writeText(TEXT).then(() => '', error => error.message) : REFUSAL"
+)
+_CLOSE = "document.querySelectorAll(BUTTONS).forEach(close => close.click())"
 _NO_CLIPBOARD = "this browser gives pages no clipboard: open them on localhost or by https"
 
 
@@ -44,11 +49,8 @@ async def done(change: Awaitable[None], text: str) -> bool:
 
 async def copied(text: str, done: str) -> None:
     """Put a text on the clipboard; report that it is `done`, or why nothing was copied."""
-    write = f"navigator.clipboard.writeText({json.dumps(text)}).then(() => '', error => error.message)"
     try:
-        why = await ui.run_javascript(
-            f"navigator.clipboard ? {write} : {json.dumps(_NO_CLIPBOARD)}", timeout=_PATIENCE
-        )
+        why = await ui.run_javascript(scripted(_COPY, TEXT=text, REFUSAL=_NO_CLIPBOARD), timeout=_PATIENCE)
     except TimeoutError:
         why = "the browser did not reply"
     if why:
@@ -59,7 +61,7 @@ async def copied(text: str, done: str) -> None:
 
 def say(text: str) -> None:
     """Show that something has been done, in place of why something else could not be."""
-    ui.run_javascript(f"document.querySelectorAll('.{_REFUSAL} .q-btn').forEach(close => close.click())")
+    ui.run_javascript(scripted(_CLOSE, BUTTONS=f".{_REFUSAL} .q-btn"))
     ui.notify(text, type="positive", position="bottom-right")
 
 

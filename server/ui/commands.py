@@ -34,7 +34,7 @@ def resume_button(
         await done(change, "The experiment runs again")
         button.props(remove="loading")
 
-    button = action("Resume", resume, icon="play_arrow", kind="unelevated color=primary")
+    button = action("Resume", resume, icon="play_arrow", kind="unelevated", color="primary")
     return button
 
 

@@ -12,7 +12,7 @@ from nicegui import html, ui
 from ...store.reading import Curve, ExperimentView, duration_text, flat, number_text
 from ..experiments import Experiments
 from .curve_figure import curve_figure
-from .elements import badge, panel, table
+from .elements import attributed, badge, panel, table
 from .frame import Where, experiment_frame
 from .live import Event
 from .plotting import FigureView
@@ -105,9 +105,8 @@ def _show_table(chosen: _Chosen, directions: Mapping[str, str], where: Where) ->
             for trial in found:
                 with html.td(), html.div().classes("pp-row"):
                     badge(trial_word(trial["status"]), TRIAL_TONES.get(trial["status"], ""))
-                    html.a("open", href=where.path(f"trials/{trial['sequence_id']}")).props(
-                        f'aria-label="Open trial {trial["sequence_id"]}"'
-                    )
+                    link = html.a("open", href=where.path(f"trials/{trial['sequence_id']}"))
+                    attributed(link, aria_label=f"Open trial {trial['sequence_id']}")
         for row in (*_result_rows(found, directions), *_parameter_rows(found)):
             if row.differs or not chosen.only_differences:
                 _show_row(row)

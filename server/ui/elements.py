@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from nicegui import html, ui
 from nicegui.element import Element
@@ -13,6 +15,7 @@ from ...store.reading import flat, number_text
 
 __all__ = [
     "action",
+    "attributed",
     "badge",
     "facts",
     "figures",
@@ -20,29 +23,52 @@ __all__ = [
     "panel",
     "parameter_facts",
     "parameter_pairs",
+    "scripted",
     "set_badge",
     "table",
 ]
 
 
+E = TypeVar("E", bound=Element)
+
+
+def attributed(element: E, **attributes: object) -> E:
+    """Set attributes of an element as they are; `aria_label` is the attribute `aria-label`. Return the element.
+
+    `.props(text)` parses its text: only constants go there, and whatever a user may have written comes here.
+    """
+    for name, value in attributes.items():
+        element.props[name.replace("_", "-")] = value
+    return element
+
+
+def scripted(code: str, **values: object) -> str:
+    """Return JavaScript in which each name in capitals stands for a value, as JSON; `code` is a constant.
+
+    >>> scripted("say(TEXT)", TEXT="it's </script>")
+    'say("it\'s </script>")'
+    """
+    names = re.compile(rf"\b({'|'.join(values)})\b")
+    return names.sub(lambda found: json.dumps(values[found[0]]), code)
+
+
 def badge(text: str, tone: str = "") -> Element:
     """Make a coloured pill around a word; the word says everything, the colour helps."""
-    return html.span(text).classes(f"pp-status {tone}")
+    return html.span(text).classes("pp-status").classes(tone)
 
 
 def set_badge(made: ui.label, text: str, tone: str = "") -> None:
     """Change the word and the tone of a badge."""
     made.set_text(text)
-    made.classes(replace=f"pp-status {tone}")
+    made.classes(replace="pp-status").classes(tone)
 
 
 @contextmanager
 def panel(title: str, *, classes: str = "", level: int = 2) -> Iterator[Element]:
     """Make a framed section with a heading, which also names it for screen readers."""
-    with html.section().classes(f"pp-panel {classes}") as section:
+    with html.section().classes("pp-panel").classes(classes) as section:
         heading = html.h2(title) if level == 2 else html.h1(title)
-        section.props(f'aria-labelledby="{heading.html_id}"')
-        yield section
+        yield attributed(section, aria_labelledby=heading.html_id)
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Element:
@@ -97,7 +123,7 @@ def table(heads: Iterable[str], caption: str = "", numbers: Container[str] = ())
     """Make an HTML table with its head and return the element for the rows; heads of `numbers` are on the right."""
     with html.div().classes("pp-scroll"), html.table().classes("pp-table") as made:
         if caption:
-            made.props(f'aria-label="{caption}"')
+            attributed(made, aria_label=caption)
         with html.thead(), html.tr():
             for head in heads:
                 html.th(head).props("scope=col").classes("number" if head in numbers else "")
@@ -105,12 +131,18 @@ def table(heads: Iterable[str], caption: str = "", numbers: Container[str] = ())
 
 
 def action(
-    text: str, handler: Callable[..., Any], *, icon: str = "", kind: str = "flat", tip: str = ""
+    text: str,
+    handler: Callable[..., Any],
+    *,
+    icon: str = "",
+    kind: str = "flat",
+    color: str = "",
+    tip: str = "",
 ) -> ui.button:
-    """Make a button; `kind` is Quasar's (flat, outline, unelevated), optionally with a colour."""
-    button = ui.button(text, on_click=handler, icon=icon or None).props(
-        f"{kind} dense no-caps padding='2px 10px' aria-label='{text}'"
-    )
+    """Make a button; `kind` is Quasar's (flat, outline, unelevated), as is `color`."""
+    button = ui.button(text, on_click=handler, icon=icon or None)
+    button.props("dense no-caps padding='2px 10px'")
+    attributed(button, aria_label=text, **{kind: True}, **({"color": color} if color else {}))
     if tip:
         button.tooltip(tip)
     return button

@@ -12,9 +12,9 @@ from nicegui import html, ui
 from ...store import Annotations, StoreError
 from ...store.reading import best_result_text, counts_text, duration_text, experiment_text, moment_text
 from ..experiments import Experiments, Shown
-from .elements import action, badge, table
-from .frame import ROOT, page_frame, shown_status
-from .sparkline import sparkline
+from .elements import action, attributed, badge, table
+from .frame import ROOT, Where, page_frame, shown_status
+from .sparkline import draw_sparkline, sparkline
 from .wording import EXPERIMENT_TONES
 
 __all__ = ["experiments_page"]
@@ -83,16 +83,17 @@ class _Listing:
 
     def _open_comparison(self) -> None:
         first, *others = self._chosen
-        ui.navigate.to(f"/{first}/plots?{urlencode({'figure': 'edf', 'others': ','.join(others)})}")
+        address = f"{Where(first).path('plots')}?{urlencode({'figure': 'edf', 'others': ','.join(others)})}"
+        ui.navigate.to(address.removeprefix(ROOT))  # navigation adds the root itself
 
     def _add(self, row: dict[str, Any], *, has_tags: bool) -> None:
         with html.tr():
             with html.td():
                 box = ui.checkbox(value=row["id"] in self._chosen).props("dense")
-                box.props(f'aria-label="Select {row["id"]}"')
+                attributed(box, aria_label=f"Select {row['id']}")
                 box.on_value_change(lambda event: self._choose(row["id"], bool(event.value)))
             with html.td():
-                html.a(row["name"] or row["id"], href=f"{ROOT}/{row['id']}")
+                html.a(row["name"] or row["id"], href=Where(row["id"]).path())
                 if row["name"] and row["name"] != row["id"]:
                     html.div(row["id"]).classes("pp-dim pp-mono")
             with html.td():
@@ -100,7 +101,7 @@ class _Listing:
             html.td(row["trials_text"])
             html.td(row["best_text"]).classes("pp-mono pp-best" if row["best_text"] else "")
             with html.td():
-                ui.html(row["sparkline"], sanitize=False)
+                draw_sparkline(row["sparkline"])
             html.td(row["began"])
             html.td(row["ran"])
             if has_tags:
@@ -138,7 +139,7 @@ def _row(shown: Shown) -> dict[str, Any]:
     }
 
 
-def _sparkline(shown: Shown) -> str:
+def _sparkline(shown: Shown) -> dict[str, str]:
     """Return the line of the best result by the first objective, from the cache until the experiment changes."""
     return json.loads(
         shown.responses.get(
@@ -148,6 +149,6 @@ def _sparkline(shown: Shown) -> str:
 
 
 def _unreadable(experiment_id: str, why: str) -> dict[str, Any]:
-    blank = dict.fromkeys(("best_text", "sparkline", "began", "ran"), "")
+    blank = dict.fromkeys(("best_text", "began", "ran"), "")
     found = {"id": experiment_id, "name": None, "tags": (), "created": 0.0, "shown_status": "UNREADABLE"}
-    return {**found, **blank, "trials_text": why}
+    return {**found, **blank, "sparkline": {}, "trials_text": why}

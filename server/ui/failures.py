@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from nicegui import html
 
 from ...store.reading import FailureGroup, ending_beside, excerpt, hint_text
-from .elements import badge, panel
+from .elements import attributed, badge, panel
 from .frame import Where
 
 __all__ = ["FailuresPanel"]
@@ -62,7 +62,8 @@ def _links(group: FailureGroup, where: Where) -> None:
     with html.div().classes("pp-row"):
         html.span("Trials").classes("pp-dim")
         for number in group.sequence_ids[:_MOST_LINKS]:
-            html.a(str(number), href=where.path(f"trials/{number}")).props(f'aria-label="Trial {number}"')
+            link = html.a(str(number), href=where.path(f"trials/{number}"))
+            attributed(link, aria_label=f"Trial {number}")
         if group.count > _MOST_LINKS:
             address = f"{where.path('trials')}?{urlencode({'status': 'FAILED'})}"
             html.a(f"and {group.count - _MOST_LINKS} more", href=address)

@@ -64,9 +64,7 @@ class FilesPanel:
             with html.div().classes("pp-images"):
                 for name in images:
                     with html.a(href=self._address(name)):
-                        html.img().props(f'src="{self._address(name)}" loading=lazy').props(
-                            f"alt={quote(name)}"
-                        )
+                        html.img(src=self._address(name), alt=name, loading="lazy")
             with html.ul().classes("pp-files"):
                 for name, size in files[:_MOST]:
                     with html.li():

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 from nicegui import html, ui
 
@@ -62,12 +63,12 @@ class Where:
     badge: Any = None
 
     def path(self, page: str = "") -> str:
-        """Return the address of a page of the experiment.
+        """Return the address of a page of the experiment, whose folder may have any name.
 
-        >>> Where("k3x9a2bq", "digits").path("trials/7")
-        '/ui/k3x9a2bq/trials/7'
+        >>> Where("k3x9a2bq", "digits").path("trials/7"), Where('"my copy"').path()
+        ('/ui/k3x9a2bq/trials/7', '/ui/%22my%20copy%22')
         """
-        return f"{ROOT}/{self.experiment_id}/{page}".rstrip("/")
+        return f"{ROOT}/{quote(self.experiment_id)}/{page}".rstrip("/")
 
     def show_status(self, summary: dict[str, Any]) -> None:
         """Update the status in the bar."""

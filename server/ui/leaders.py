@@ -19,7 +19,7 @@ from ...store.reading import (
     value_text,
 )
 from .changes import copied
-from .elements import action, pairs, panel, parameter_pairs, table
+from .elements import action, attributed, pairs, panel, parameter_pairs, table
 from .frame import Where
 
 __all__ = ["BestPanel", "Leaders", "LeadersPanel"]
@@ -135,15 +135,14 @@ class LeadersPanel:
         with html.tr():
             html.td(str(rank)).classes("pp-dim number")
             with html.td().style("white-space: nowrap"):
-                html.a(str(trial["sequence_id"]), href=_address(self._where, trial)).props(
-                    f'aria-label="{_name(trial)}"'
-                )
+                link = html.a(str(trial["sequence_id"]), href=_address(self._where, trial))
+                attributed(link, aria_label=_name(trial))
                 if is_knee:
                     html.span(" knee").classes("pp-dim")
             for name in self._metrics:
                 html.td(value_text(trial, name) if name in trial["values"] else "–").classes("number")
             words = parameters_text(trial["parameters"])
-            with html.td().classes("pp-cut").props(f'title="{words.replace(chr(34), chr(39))}"'):
+            with html.td(title=words).classes("pp-cut"):
                 html.span(words).classes("pp-two-lines" if self._is_front else "")
             html.td("" if trial["duration"] is None else duration_text(trial["duration"])).classes("number")
 

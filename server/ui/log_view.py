@@ -9,6 +9,7 @@ from collections.abc import Callable
 from nicegui import ui
 
 from ...store.reading import FilePiece, Follow
+from .elements import attributed
 
 __all__ = ["LogView", "clean_line"]
 
@@ -28,7 +29,7 @@ class LogView:
         self._rest = ""
         self._is_looking = False
         self._log = ui.log(max_lines=_MOST_LINES).classes("pp-log" + (" tall" if tall else ""))
-        self._log.props(f'role=log tabindex=0 aria-label="{name}"')
+        attributed(self._log.props("role=log tabindex=0"), aria_label=name)
         self._empty = ui.label("Nothing has been written yet.").classes("pp-dim")
 
     async def look(self) -> None:

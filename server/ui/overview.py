@@ -31,7 +31,7 @@ from ..figures import Objective, importance, plot_pareto
 from ..health import read_health
 from .activity import ImportancePanel, RunningPanel
 from .commands import resume_button
-from .elements import badge, figures, panel
+from .elements import attributed, badge, figures, panel
 from .failures import FailuresPanel
 from .frame import Where, experiment_frame
 from .leaders import MOST, BestPanel, Leaders, LeadersPanel
@@ -204,7 +204,7 @@ class _Overview:
 
     def _build_progress(self, title: str) -> None:
         with panel("") as made:
-            made.props(f'aria-label="{title}"')
+            attributed(made, aria_label=title)
             with html.div().classes("pp-row pp-spread"):
                 html.h2(title)
                 ui.toggle(dict(BY), value=self._by, on_change=lambda event: self._show_by(event.value)).props(
@@ -290,7 +290,9 @@ class _Overview:
         self._notice.clear()
         with self._notice:
             for notice in notices:
-                with html.section().classes(f"pp-panel pp-notice {'' if notice.is_bad else 'pp-mild'}"):
+                with html.section().classes(
+                    "pp-panel pp-notice" if notice.is_bad else "pp-panel pp-notice pp-mild"
+                ):
                     html.p(notice.text).props("role=status")
                     if notice.error:
                         html.pre(notice.error)
@@ -308,7 +310,7 @@ class _Overview:
                     with html.a(href=address).style("text-decoration: none"):
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
             if most:
-                html.a(most, href="#failures").classes("pp-cut pp-why").props(f'title="{_quoted(most)}"')
+                html.a(most, href="#failures", title=most).classes("pp-cut pp-why")
 
 
 def _main_failure(failures: Sequence[FailureGroup], failed: int) -> str:
@@ -318,10 +320,6 @@ def _main_failure(failures: Sequence[FailureGroup], failed: int) -> str:
     largest = failures[0]
     share = f"{largest.count} of {failed} failed" if len(failures) > 1 else "Why"
     return f"{share}: {largest.reason}"
-
-
-def _quoted(text: str) -> str:
-    return text.replace('"', "'")
 
 
 def _metrics(summary: Mapping[str, Any]) -> list[str]:

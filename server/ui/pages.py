@@ -18,7 +18,7 @@ from .compare import compare_page
 from .experiments import experiments_page
 from .figure_choice import Choice
 from .files import file_response
-from .frame import ROOT, add_style, show_missing
+from .frame import ROOT, Where, add_style, show_missing
 from .grid_columns import columns_of
 from .grid_rows import GridRequest, read_rows
 from .logs import logs_page
@@ -144,7 +144,7 @@ def _rows(
     try:
         view = experiments.view(experiment)
         columns = columns_of(view.config(), view.metric_names())
-        root = f"{ROOT}/{view.experiment_id}/trials"
+        root = Where(view.experiment_id).path("trials")
         return orjson.dumps(read_rows(view, columns, GridRequest.parse(*asked), root))
     except (LookupError, QueryError, StoreError) as error:
         return orjson.dumps({"error": str(error)})

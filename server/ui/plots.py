@@ -19,6 +19,7 @@ from ..experiments import Experiments
 from ..figures import ExperimentTable, existing_together
 from .brushing import brushed
 from .changes import show_refusal
+from .elements import scripted
 from .figure_choice import FIGURES, MOST_COMPARED, SMOOTHINGS, Choice, draw
 from .frame import Where, experiment_frame
 from .live import Event
@@ -140,7 +141,7 @@ class _Plots:
         await self.draw()
 
     def _remember(self) -> None:
-        ui.run_javascript(f"pitchpipe.remember({json.dumps(self._choice.query())})")
+        ui.run_javascript(scripted("pitchpipe.remember(CHOICES)", CHOICES=self._choice.query()))
 
     async def _show_brushed(self, ranges: list[Any]) -> None:
         """Say how many trials are within the brushed ranges, and link to them in the table."""
@@ -199,7 +200,9 @@ class _Plots:
     def _select(self, field: str, label: str, options: list[Any], *, multiple: bool = False) -> None:
         value = getattr(self._choice, field)
         made = ui.select(options, label=label, value=list(value) if multiple else value, multiple=multiple)
-        made.props("outlined dense options-dense" + (" use-chips clearable" if multiple else ""))
+        made.props("outlined dense options-dense")
+        if multiple:
+            made.props("use-chips clearable")
         made.style("min-width: 11rem").on_value_change(lambda event: self._choose(field, event.value))
 
     async def _choose(self, field: str, value: Any) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from nicegui.elements.plotly import Plotly
 
+from .elements import attributed, scripted
 from .frame import Where
 
 if TYPE_CHECKING:
@@ -57,11 +57,12 @@ class FigureView:
         layout = {"xaxis": hidden, "yaxis": hidden, "paper_bgcolor": _CLEAR, "plot_bgcolor": _CLEAR}
         self._plot = _Plot({"data": [], "layout": layout, "config": _CONFIG})
         # Until it is shown, its place has the same height, so that the page does not jump.
-        self._plot.classes("pp-plot pp-awaited").style(self._height_style(_USUAL_HEIGHT))
-        self._plot.props(f'role=figure aria-label="{name}"')
+        self._plot.classes("pp-plot pp-awaited")
+        self._set_height(_USUAL_HEIGHT)
+        attributed(self._plot, role="figure", aria_label=name)
         if where is not None:
-            root = json.dumps(where.path("trials") + "/")
-            self._plot.on("plotly_click", js_handler=_OPEN_TRIAL.replace("ROOT", root))
+            root = where.path("trials") + "/"
+            self._plot.on("plotly_click", js_handler=scripted(_OPEN_TRIAL, ROOT=root))
 
     def on_brush(self, brushed: Callable[[list[Any]], Awaitable[None]]) -> None:
         """Call `brushed` with the ranges on the axes of parallel coordinates whenever one has changed."""
@@ -69,7 +70,7 @@ class FigureView:
         async def handle(event: Any) -> None:
             await brushed(event.args)
 
-        self._plot.on("plotly_restyle", handle, js_handler=_RANGES.replace("ID", str(self._plot.id)))
+        self._plot.on("plotly_restyle", handle, js_handler=scripted(_RANGES, ID=self._plot.id))
 
     def show(self, figure: go.Figure) -> None:
         """Draw a figure."""
@@ -79,10 +80,11 @@ class FigureView:
         layout.pop("template", None)  # the browser has it
         height = layout.pop("height", 420)
         axes = len(made["data"][0].get("dimensions") or ()) if made["data"] else 0
-        self._plot.style(self._height_style(height)).classes(remove="pp-awaited")
-        self._plot.style(f"min-width: {_AXIS * axes}px")
+        self._plot.classes(remove="pp-awaited")
+        self._set_height(height)
+        self._plot.style["min-width"] = f"{_AXIS * axes}px"
         self._plot.update_figure({**made, "config": _CONFIG})
 
-    def _height_style(self, usual: int) -> str:
+    def _set_height(self, usual: int) -> None:
         height = f"{self._height or usual}px"
-        return f"height: {f'max({height}, var(--pp-fill))' if self._fill else height}"
+        self._plot.style["height"] = f"max({height}, var(--pp-fill))" if self._fill else height

@@ -14,7 +14,7 @@ from ..experiments import Experiments
 from .annotating import notes_panel
 from .changes import confirmed, done, made, show_refusal
 from .commands import delete_experiment, resume_button
-from .elements import action, panel
+from .elements import action, attributed, panel
 from .frame import Where, experiment_frame
 from .limits import LIMITS, Limit, changes_of
 from .live import Event
@@ -162,9 +162,9 @@ class _Settings:
             "Running trials get the grace period. Results are kept, and you can resume later."
         ).classes("pp-dim")
         with html.div().classes("pp-row").style("margin-top: .6rem"):
-            look = "outline color=negative"
-            self._controls.append(action("Stop the experiment", self._stop, icon="stop", kind=look))
-            self._idle.append(action("Delete the experiment", self._delete, icon="delete", kind=look))
+            look = {"kind": "outline", "color": "negative"}
+            self._controls.append(action("Stop the experiment", self._stop, icon="stop", **look))
+            self._idle.append(action("Delete the experiment", self._delete, icon="delete", **look))
 
     async def _stop(self) -> None:
         question = f"Stop experiment {self._where.name or self._where.experiment_id}?"
@@ -177,4 +177,5 @@ class _Settings:
 
 def _field(limit: Limit, text: str) -> Any:
     """Make a field with its text: text set later would overwrite what the user types while the page opens."""
-    return ui.input(limit.label, value=text).props(f'outlined dense autocomplete=off hint="{limit.hint}"')
+    field = ui.input(limit.label, value=text).props("outlined dense autocomplete=off")
+    return attributed(field, hint=limit.hint)

@@ -1,42 +1,50 @@
-"""A small line of the best result so far, drawn on the server for the list of experiments."""
+"""A small line of the best result so far, laid out on the server for the list of experiments."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from ...store.reading import number_text
+from nicegui import ui
 
-__all__ = ["sparkline"]
+from ...store.reading import number_text
+from .elements import attributed
+
+__all__ = ["draw_sparkline", "sparkline"]
 
 _MOST_STEPS = 100
 _WIDTH, _HEIGHT = 100, 20
 
 
-def sparkline(best: Sequence[float | None]) -> str:
-    """Return an SVG element with the best result after each trial; empty before there are two.
+def sparkline(best: Sequence[float | None]) -> dict[str, str]:
+    """Return the path of the best result after each trial and what it says; empty before there are two.
 
-    >>> sparkline([None, 3.0, 2.0, 2.0])  # doctest: +ELLIPSIS
-    '<svg ... aria-label="Best result over 3 trials: 3 to 2"><path d="M0 0H50V20H100V20"/></svg>'
+    >>> sparkline([None, 3.0, 2.0, 2.0])
+    {'says': 'Best result over 3 trials: 3 to 2', 'path': 'M0 0H50V20H100V20'}
     """
     known = [value for value in best if value is not None and isfinite(value)]
     if len(known) < 2:
-        return ""
-    low, high = min(known), max(known)
+        return {}
+    low, high = min(known) / 2, max(known) / 2  # halves: the difference of two floats may be infinite
     span = high - low
 
     def height(place: int) -> str:
-        return f"{_HEIGHT * ((high - known[place]) / span if span else 0.5):.4g}"
+        return f"{_HEIGHT * ((high - known[place] / 2) / span if span else 0.5):.4g}"
 
     steps = "".join(
         f"H{_WIDTH * place / (len(known) - 1):.4g}V{height(place)}" for place in _corners(known)[1:]
     )
-    start = f"M0 {height(0)}"
-    said = f"Best result over {len(known)} trials: {number_text(known[0])} to {number_text(known[-1])}"
-    shape = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none"'
-    return (
-        f'<svg class="pp-sparkline" role="img" {shape} aria-label="{said}"><path d="{start}{steps}"/></svg>'
-    )
+    says = f"Best result over {len(known)} trials: {number_text(known[0])} to {number_text(known[-1])}"
+    return {"says": says, "path": f"M0 {height(0)}{steps}"}
+
+
+def draw_sparkline(line: Mapping[str, str]) -> None:
+    """Draw a line of `sparkline`."""
+    if not line:
+        return
+    box = {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "preserveAspectRatio": "none"}
+    with attributed(ui.element("svg"), role="img", aria_label=line["says"], **box).classes("pp-sparkline"):
+        attributed(ui.element("path"), d=line["path"])
 
 
 def _corners(values: Sequence[float]) -> list[int]:

@@ -14,6 +14,9 @@ from .wording import STATUSES
 __all__ = ["TableView", "problem_of"]
 
 
+_FILTER = ("filterType", "type", "filter", "filterTo")
+
+
 @dataclass(slots=True, kw_only=True)
 class TableView:
     """The choices of a user; `sort` is a field, descending with a minus; no `columns` mean the usual ones."""
@@ -49,6 +52,22 @@ class TableView:
     def is_filtered(self) -> bool:
         """Whether some trials may be left out by what stands above the table."""
         return bool(self.search or self.where or self.statuses)
+
+    def filters_of(self, columns: Sequence[Column]) -> dict[str, dict[str, Any]]:
+        """Return the filters of these columns, with what a filter of the grid has and nothing else.
+
+        The grid calls options whose names begin with a colon, and the address of the page may come from anywhere.
+
+        >>> filters = '{"duration": {"type": "lessThan", "filter": 3, ":x": "alert(1)"}, ":x": "alert(1)"}'
+        >>> TableView.parse("", "", "", "", filters, "").filters_of([Column(field="duration", head="Took")])
+        {'duration': {'type': 'lessThan', 'filter': 3}}
+        """
+        found = {one.field: self.filters.get(one.field) for one in columns}
+        return {
+            name: {key: model[key] for key in _FILTER if isinstance(model.get(key), str | int | float)}
+            for name, model in found.items()
+            if isinstance(model, dict)
+        }
 
     def definition(self, column: Column, usual: str) -> dict[str, Any]:
         """Return the definition of a column for AG Grid; `usual` is the order without a choice."""

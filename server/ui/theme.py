@@ -9,6 +9,7 @@ from types import MappingProxyType
 from nicegui import ui
 
 from ..figures import template_layout
+from .elements import attributed
 
 __all__ = ["figure_themes_script", "theme_button"]
 
@@ -35,6 +36,6 @@ def theme_button() -> None:
     chosen = "" if request is None else request.cookies.get(_CHOSEN, "")
     theme = ui.dark_mode(_IS_DARK.get(chosen))
     button = ui.button(icon="contrast").props("flat round dense color=grey")
-    button.props(f'aria-label="{_WHAT}"').tooltip(_WHAT)
+    attributed(button, aria_label=_WHAT).tooltip(_WHAT)
     # Each update of the page applies the element's value again: what only the browser knew would be lost.
     button.on("click", lambda event: theme.set_value(_IS_DARK[event.args]), js_handler=_TURN)

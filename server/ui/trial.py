@@ -174,7 +174,7 @@ class _TrialPage:
 
     def _show_ending(self, ending: Ending) -> None:
         self._ending.clear()
-        self._ending.classes(replace=f"pp-panel {'pp-notice' if ending.is_bad else ''}")
+        self._ending.classes(replace="pp-panel pp-notice" if ending.is_bad else "pp-panel")
         with self._ending:
             html.h2(ending.title)
             html.p(ending.sentence).classes("pp-reason").mark("reason")

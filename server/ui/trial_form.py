@@ -10,6 +10,7 @@ from nicegui import html, ui
 
 from ...search_space import SearchSpace, SearchSpaceError
 from .changes import result_of
+from .elements import attributed
 
 __all__ = ["TrialForm"]
 
@@ -103,10 +104,9 @@ def _field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
 
 def _number_field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
     arguments = ", ".join(map(str, parameter.get("_value", ())))
-    field = ui.input(name, value="" if filled is None else str(filled)).props(
-        "outlined dense inputmode=decimal"
-    )
-    field.style("width: 100%").props(f'hint="{parameter.get("_type")} {arguments}" autocomplete=off')
+    field = ui.input(name, value="" if filled is None else str(filled)).style("width: 100%")
+    field.props("outlined dense inputmode=decimal autocomplete=off")
+    attributed(field, hint=f"{parameter.get('_type')} {arguments}")
     return lambda: _number(field.value)
 
 
@@ -141,7 +141,8 @@ def _nested_field(name: str, options: list[Mapping[str, Any]], filled: Any) -> V
     )
     parts: dict[str, tuple[Any, _Fields]] = {}
     for option in options:
-        with html.fieldset().classes("pp-nested").props(f'aria-label="{name}: {option["_name"]}"') as group:
+        group = attributed(html.fieldset(), aria_label=f"{name}: {option['_name']}").classes("pp-nested")
+        with group:
             parts[str(option["_name"])] = group, _Fields(option, before)
 
     def show() -> None:

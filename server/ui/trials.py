@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +10,7 @@ from urllib.parse import urlencode
 from nicegui import html, ui
 
 from ..experiments import Experiments
-from .elements import action
+from .elements import action, scripted
 from .frame import Where, experiment_frame
 from .grid_columns import Column, columns_of
 from .live import Event
@@ -200,7 +199,7 @@ class _Table:
         self._grid.run_grid_method("setColumnsVisible", [name], visible)
 
     def _fetch_again(self, **choices: str) -> None:
-        ui.run_javascript(f"pitchpipe.remember({json.dumps(choices)})")
+        ui.run_javascript(scripted("pitchpipe.remember(CHOICES)", CHOICES=choices))
         self._grid.run_grid_method("setGridOption", "datasource", self._source())
 
     def _source(self) -> dict[str, Any]:
@@ -208,8 +207,8 @@ class _Table:
         chosen = self._chosen
         where = "" if problem_of(chosen.where) else chosen.where
         asked = {"search": chosen.search, "where": where, "status": ",".join(chosen.statuses)}
-        address = json.dumps(f"{self._where.path('rows')}?{urlencode(asked)}&")
-        return {":getRows": _FETCH.replace("ADDRESS", address)}
+        address = f"{self._where.path('rows')}?{urlencode(asked)}&"
+        return {":getRows": scripted(_FETCH, ADDRESS=address)}
 
     def _definition(self, column: Column) -> dict[str, Any]:
         definition = self._chosen.definition(column, self._usual_order)
@@ -231,8 +230,8 @@ class _Table:
 
     def _options(self) -> dict[str, Any]:
         first, *others = map(self._definition, self._ordered())
-        usual = json.dumps([column.field for column in self._columns if not column.hidden])
-        remember = f"grid => pitchpipe.rememberGrid(grid.api, {usual})"
+        usual = [column.field for column in self._columns if not column.hidden]
+        remember = scripted("grid => pitchpipe.rememberGrid(grid.api, USUAL)", USUAL=usual)
         return {
             "columnDefs": [{**first, "pinned": "left"}, *others],
             "defaultColDef": {"sortable": True, "resizable": True, "suppressHeaderMenuButton": False},
@@ -244,7 +243,7 @@ class _Table:
             "maxBlocksInCache": 50,
             "infiniteInitialRowCount": 20,
             "datasource": self._source(),
-            "initialState": {"filter": {"filterModel": dict(self._chosen.filters)}},
+            "initialState": {"filter": {"filterModel": self._chosen.filters_of(self._columns)}},
             ":getRowId": "row => String(row.data.number)",
             "rowSelection": {"mode": "multiRow", "checkboxes": True, "headerCheckbox": False},
             "selectionColumnDef": {"pinned": "left", "width": 38},
