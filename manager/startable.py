@@ -6,9 +6,10 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ..config import ExperimentConfig, Finding
-from ..trial_agent import StartError, arguments_of, base_environment, filled
+from ..trial_agent import StartError, arguments_of, base_environment, filled, flat_arguments, misfits
 from .settings import runs_here, shortages_of
 
 __all__ = ["faults_at_start"]
@@ -17,17 +18,22 @@ _PYTHON = re.compile(r"python[\d.]*")
 _SHELL = re.compile("(ba|da|z|k)?sh")
 # Options without a value; after any other, such as -m or -c, the next word need not be a script.
 _PYTHON_OPTION = re.compile("-[BEIOPSbuvx]+")
+_A_NUMBER = -1.5
 _SHELL_OPTION = re.compile("-[euvx]+")
 
 
 def faults_at_start(config: ExperimentConfig) -> list[Finding]:
     """Return, as the executor and the agent check it, why this machine cannot start a trial.
 
-    Nothing is checked for a Ray cluster, whose nodes may differ from this machine, no command of a function, and none
-    that runs in an environment that Ray makes.
+    Placeholders that cannot take a value are found wherever trials run. Nothing else is checked for a Ray cluster,
+    whose nodes may differ from this machine, no command of a function, and none that runs in an environment that Ray
+    makes.
     """
-    command = config.trial_command if runs_here(config) else None
-    return [*_shortages(config), *(() if command is None else _faults_of_command(config, command))]
+    command = config.trial_command
+    faults = [] if command is None else [*_faults_of_placeholders(config, command)]
+    if command is not None and runs_here(config) and not faults:
+        faults += _faults_of_command(config, command)
+    return [*_shortages(config), *faults]
 
 
 def _shortages(config: ExperimentConfig) -> Iterator[Finding]:
@@ -40,6 +46,31 @@ def _shortages(config: ExperimentConfig) -> Iterator[Finding]:
         hint = "pitchpipe doctor lists the GPUs" if name == "GPU" else ""
         place = fields.get(name, ("trial_resources", name))
         yield Finding(path=place, message=f"{why} on this machine", hint=hint)
+
+
+def _faults_of_placeholders(config: ExperimentConfig, command: str) -> Iterator[Finding]:
+    for misfit in misfits(command, _values(config) if "{" in command else {}):
+        yield Finding(path=("trial_command",), message=misfit.what, hint=misfit.hint)
+
+
+def _values(config: ExperimentConfig) -> dict[str, list[Any]]:
+    """Return the values of each parameter, one for all numbers; none where only a tuner knows them."""
+    from ..search_space import SearchSpace, SearchSpaceError
+
+    space: Any = config.search_space or {}
+    found: dict[str, list[Any]] = {}
+    if config.tuner.name == "Batch":
+        batch = [option for spec in space.values() for option in spec["_value"]]
+        for name, value in (item for option in batch for item in flat_arguments(option).items()):
+            found.setdefault(name, []).append(value)
+        return found
+    try:
+        parameters = SearchSpace.parse(space).parameters
+    except SearchSpaceError:
+        return {name: [_A_NUMBER] for name in space if isinstance(name, str)}
+    for one in parameters:
+        found.setdefault(one.name, []).extend(one.options if one.categorical else [_A_NUMBER])
+    return found
 
 
 def _faults_of_command(config: ExperimentConfig, command: str) -> Iterator[Finding]:

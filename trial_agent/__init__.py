@@ -9,7 +9,7 @@ from ..protocol import lazy_names
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
-    from .arguments import filled, flat_arguments
+    from .arguments import filled, flat_arguments, misfits
     from .checkpoint import Checkpoint
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from .watchdog import kill_all
 
 _HOMES = {
-    ".arguments": "filled flat_arguments",
+    ".arguments": "filled flat_arguments misfits",
     ".checkpoint": "Checkpoint",
     ".checkpoint_store": "Keeping",
     ".command_line": "StartError arguments_of with_interpreter",
@@ -155,6 +155,7 @@ __all__ = [
     "kill_all",
     "mark",
     "metric_text",
+    "misfits",
     "no_room",
     "parse_args",
     "peer_uid",

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
+
+from .shell_slots import slots_of
+from .shell_text import Misfit, written
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts import this
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser, Namespace
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-__all__ = ["filled", "flat_arguments", "parsed_with"]
-
-_PLACEHOLDER = re.compile(r"\{([^{}\s]+)\}")
+__all__ = ["filled", "flat_arguments", "misfits", "parsed_with"]
 
 
 def flat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,26 +39,42 @@ def flat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def filled(command: str, parameters: Mapping[str, Any]) -> str:
-    """Return a command with the values of a trial in place of `{args}` and of `{NAME}`, quoted for the shell.
+    """Return a command with the values of a trial in place of `{args}` and of `{NAME}`, quoted as their places need.
 
     `{args}` is `--NAME=VALUE` for each parameter; `--NAME` for true, nothing for false and null. Other braces stay.
+    Raises `Misfit`, a ValueError, for a value that the shell would change or execute.
 
     >>> filled("python train.py {args}", {"lr": 0.1, "units": 32.0, "fast": True, "slow": False})
     'python train.py --lr=0.1 --units=32 --fast'
-    >>> filled("./train -l {lr} | awk '{print}'", {"lr": 0.1})
-    "./train -l 0.1 | awk '{print}'"
+    >>> filled("./train -l {lr} --run 'of {name}' | awk '{print}'", {"lr": 0.1, "name": "res net"})
+    "./train -l 0.1 --run 'of res net' | awk '{print}'"
     """
     if "{" not in command:
         return command
     values = flat_arguments(parameters)
+    parts, at = [], 0
+    for slot in slots_of(command, values):
+        texts = _options(values) if slot.is_all else [_text(values[slot.name])]
+        parts += [command[at : slot.start], written(slot, texts)]
+        at = slot.end
+    return "".join([*parts, command[at:]])
 
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in values:
-            return shlex.quote(_text(values[name]))
-        return shlex.join(_options(values)) if name == "args" else match[0]
 
-    return _PLACEHOLDER.sub(value, command)
+def misfits(command: str, options: Mapping[str, Iterable[Any]]) -> Iterator[Misfit]:
+    """Yield why a placeholder cannot take one of the values of its parameter, once for each placeholder.
+
+    >>> [str(one) for one in misfits("echo `./train {model}`", {"model": ["plain", "a b"]})]
+    ["{model} at character 15 of the command is inside backticks, which would change 'a b': write $( ) in place of ...
+    """
+    for slot in slots_of(command, options):
+        values = [
+            {name: value} for name in ([*options] if slot.is_all else [slot.name]) for value in options[name]
+        ]
+        try:
+            for one in values or [{}]:
+                written(slot, _options(one) if slot.is_all else [_text(value) for value in one.values()])
+        except Misfit as misfit:
+            yield misfit
 
 
 def parsed_with(

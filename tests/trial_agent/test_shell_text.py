@@ -1,0 +1,245 @@
+"""Values in a command: a real shell receives exactly the value, or it is refused; nothing in it is executed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from pitchpipe.trial_agent.arguments import filled, misfits
+from pitchpipe.trial_agent.shell_slots import slots_of
+from pitchpipe.trial_agent.shell_text import Misfit
+
+SHELLS = [shell for shell in ("/bin/bash", "/bin/dash") if shutil.which(shell)]
+SHOW = r"printf '%s\0'"
+
+# Each command, and what it prints for the value X; each value arrives or is refused, as PLACES says.
+FREE = {
+    f"{SHOW} {{x}}": "X",
+    f"{SHOW} pre{{x}}post": "preXpost",
+    f'{SHOW} "{{x}}"': "X",
+    f"{SHOW} '{{x}}'": "X",
+    f'{SHOW} "it\'s {{x}}, \\"{{x}}\\" and \'{{x}}\'"': "it's X, \"X\" and 'X'",
+    f"{SHOW} 'say \"{{x}}\"'": 'say "X"',
+    f'{SHOW} --name="{{x}}"/file': "--name=X/file",
+    f'{SHOW} "C:\\{{x}}"': "C:\\X",
+    f'{SHOW} "C:\\\\{{x}}"': "C:\\X",
+    f"{SHOW} C:\\\\{{x}}": "C:\\X",
+    f"{SHOW} 'C:\\{{x}}'": "C:\\X",
+    f'V=v; {SHOW} "$V{{x}}" $V{{x}}': "vX\0vX",
+    f"{SHOW} {{x}}>&1": "X",
+    f"{SHOW} {{x}}{{x}} # {{x}}": "XX",
+    f"{SHOW} y # it's {{x}}\n": "y",
+    f"{SHOW} \"$({SHOW} '{{x}}.' | tr -d '\\0')\"": "X.",
+    f"{SHOW} \"$(printf '%s.' {{x}})\"": "X.",
+    f'{SHOW} "$(printf \'%s.\' "{{x}}")"': "X.",
+    f'V={{x}}; {SHOW} "$V"': "X",
+    f"V='{{x}}' && {SHOW} \"$V\" \\\n '{{x}}'": "X\0X",
+    f'({SHOW} {{x}}; {SHOW} "{{x}}")': "X\0X",
+    f"case {{x}} in '{{x}}') {SHOW} \"{{x}}\";; esac": "X",
+    f"if [ {{x}} = \"{{x}}\" ]; then {SHOW} '{{x}}'; fi": "X",
+    f'bash -c \'{SHOW.replace(chr(39), chr(34))} "$1"\' - "{{x}}"': "X",
+    f"python3 -c 'import sys; sys.stdout.write(sys.argv[1])' {{x}} | tr -d '\\r'; {SHOW} ''": "X",
+    f'f() {{ {SHOW} "$1"; }}; f {{x}}': "X",
+}
+CLOSED = {
+    f"cat <<EOF\n[{{x}}]\nEOF\n{SHOW} ''": "[X]\n",
+    f"cat <<'EOF'\n[{{x}}]\nEOF\n{SHOW} ''": "[X]\n",
+    f"cat <<-EOF\n\tC:\\{{x}}\n\tEOF\n{SHOW} ''": "C:\\X\n",
+    f"cat <<EOF\nEO{{x}}\nEOF\n{SHOW} ''": "EOX\n",
+    f"cat <<EOF\n{{x}}\nEOF\n{SHOW} ''": "X\n",
+    f"cat <<EOF\n$({SHOW} \"{{x}}\" | tr -d '\\0')\nEOF\n{SHOW} ''": "X\n",
+    f"{SHOW} \"`printf '%s.' {{x}}`\"": "X.",
+    f"{SHOW} \"`printf '%s.' '{{x}}'`\"": "X.",
+    "bash -c \"printf '%s\\0' '{x}'\"": "X",
+    'timeout 9 bash -euo pipefail -c \'printf "%s\\0" "{x}"\'': "X",
+    f"A=1 eval \"{SHOW} '{{x}}'\"": "X",
+    f"echo \"printf '%s.' '{{x}}'\" | sh; {SHOW} ''": "X.",
+    f"bash <<EOF\nprintf '%s.' '{{x}}'\nEOF\n{SHOW} ''": "X.",
+    f"python3 - <<'EOF'\nprint('{{x}}', end='')\nEOF\n{SHOW} ''": "X",
+    f"python3 -c \"print('{{x}}', end='')\"; {SHOW} ''": "X",
+    f"bash -c 'bash -c \"printf %s. {{x}}\"'; {SHOW} ''": "X.",
+    f"awk 'BEGIN {{ printf \"%s\", \"{{x}}\" }}'; {SHOW} ''": "X",
+    f"echo Y | sed 's/Y/{{x}}/'; {SHOW} ''": "X\n",
+    f'{SHOW} "${{NOT_SET:-{{x}}}}"': "X",
+    f"{SHOW} $'{{x}}'": "X",
+    f"{SHOW} \"$(case a in a) {SHOW} {{x}};; esac | tr -d '\\0')\"": "X",
+    f"trap \"{SHOW} '{{x}}'\" EXIT": "X",
+}
+NUMBERS = {
+    f"{SHOW} $((1-{{x}}))": "",
+    f"{SHOW} $[{{x}}]": "",
+    "((x={x}))": "",
+    "let x={x}": "",
+    "[[ {x} -eq 1 ]]": "",
+}
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "'",
+            '"',
+            "\\",
+            "$",
+            "`",
+            "$(touch ran)",
+            "`touch ran`",
+            "; touch ran;",
+            "\ntouch ran\n",
+            "\n",
+            " ",
+        ),
+        *("EOF", "F", "\nEOF\n", "a[$(touch ran)]", "*", "?", "~", "{a,b}", "|", "&", ">ran", "<", "(", ")"),
+        *(
+            "-",
+            "x",
+            "7",
+            "resnet",
+            "é",
+            "=",
+            ",",
+            "..",
+            "/",
+            "C:\\new",
+            "${HOME}",
+            "$'",
+            "\\n",
+            "';touch ran;'",
+        ),
+        *("\t", "#", "!", "%s", "$HOME", "010", "EO"),
+    ]
+)
+VALUES = st.lists(PIECES, max_size=6).map("".join)
+
+
+def output(shell: str, command: str, place: Path) -> str:
+    done = subprocess.run([shell, "-c", command], cwd=place, capture_output=True, timeout=30, check=False)
+    return done.stdout.decode(errors="replace").removesuffix("\0")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("command", FREE)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=VALUES)
+@example(value='it\'s $HOME; "touch ran" `touch ran` $(touch ran) \\')
+@example(value="")
+@example(value="7")
+def test_every_value_arrives_exactly(shell: str, command: str, value: str, tmp_path: Path) -> None:
+    assert output(shell, filled(command, {"x": value}), tmp_path) == FREE[command].replace("X", value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("command", CLOSED | NUMBERS)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=VALUES)
+@example(value='it\'s $HOME; "touch ran" `touch ran` $(touch ran) \\')
+@example(value="a[$(touch ran)]")
+@example(value="\nEOF\ntouch ran\n")
+@example(value="');import os;os.system('touch ran')#")
+@example(value="F")
+@example(value="a b")
+def test_a_value_is_refused_rather_than_changed(shell: str, command: str, value: str, tmp_path: Path) -> None:
+    try:
+        safe = filled(command, {"x": value})
+    except Misfit:
+        return
+    printed = output(shell, safe, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert command in NUMBERS or shell != SHELLS[0] or printed == CLOSED[command].replace("X", value)
+
+
+@pytest.mark.parametrize("command", CLOSED)
+@pytest.mark.parametrize("value", ["resnet-50", 0.1, 7, -1e-05])
+def test_plain_values_stand_anywhere(command: str, value: object, tmp_path: Path) -> None:
+    expected = CLOSED[command].replace("X", str(value))
+    assert output("/bin/bash", filled(command, {"x": value}), tmp_path) == expected
+
+
+def test_numbers_in_arithmetic(tmp_path: Path) -> None:
+    assert (
+        output("/bin/bash", filled(f"{SHOW} $((1-{{x}})) $((2*{{y}}))", {"x": -5, "y": 3.0}), tmp_path)
+        == "6\x006"
+    )
+    with pytest.raises(Misfit, match="arithmetic"):
+        filled("echo $(({x}))", {"x": "path"})
+
+
+ARGUMENTS = {"model": "it's; touch ran", "lr": 0.1, "fast": True, "off": False}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_all_arguments_arrive_exactly(shell: str, tmp_path: Path) -> None:
+    words = "--model=it's; touch ran\0--lr=0.1\0--fast"
+    nested = f"sh -c '{SHOW.replace(chr(39), chr(34))} \"$@\"' - {{args}}"
+    for command in (f"{SHOW} {{args}}", f"({SHOW} {{args}})>&1", nested):
+        assert output(shell, filled(command, ARGUMENTS), tmp_path) == words
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ('train "{args}"', r"\{args\} at character 8 of the command is in quotes, which make one word"),
+        (
+            "train '{args}'",
+            r"is in quotes, which make one word of all arguments: write \{args\} without them",
+        ),
+        (
+            "bash -c 'train {args}'",
+            "code that a shell reads once more, which would change .*: pass it after the code",
+        ),
+        ("train `echo {args}`", "inside backticks"),
+        ("ARGS={args}; train $ARGS", r"is a part of a word: write \{args\} as a word of its own"),
+        ("echo 'with {args}'", "is in quotes"),
+    ],
+)
+def test_all_arguments_are_refused_where_they_would_change(command: str, why: str) -> None:
+    with pytest.raises(Misfit, match=why):
+        filled(command, ARGUMENTS)
+
+
+def test_plain_arguments_may_stand_in_code() -> None:
+    command = 'bash -c "source env && python train.py {args}"'
+    assert (
+        filled(command, {"lr": 0.1, "m": "knn"}) == 'bash -c "source env && python train.py --lr=0.1 --m=knn"'
+    )
+
+
+@pytest.mark.parametrize("value", ["a\0b", "\ud800"])
+def test_what_no_argument_can_hold_is_refused(value: str) -> None:
+    with pytest.raises(Misfit, match=r"which no argument|half of a surrogate pair"):
+        filled("train {x}", {"x": value})
+
+
+@pytest.mark.parametrize("command", ["echo ${x}", 'echo "${x}"', "echo $${x:-1}", "echo # {x}", "echo '{y}'"])
+def test_variables_of_the_shell_and_comments_are_left_alone(command: str) -> None:
+    assert filled(command, {"x": "value"}) == command
+    assert slots_of(command, ["x"]) == []
+
+
+def test_a_backslash_before_a_placeholder_is_refused_with_the_place() -> None:
+    with pytest.raises(Misfit, match=r"character 10 of the command follows a backslash: write \\\\\{x\}"):
+        filled("train C:\\{x}", {"x": 1})
+
+
+def test_misfits_are_found_for_all_options_before_a_trial_runs() -> None:
+    options = {"model": ["plain", "a b"], "lr": [0.5]}
+    found = list(misfits("eval \"train {model} '{lr}'\" && run '{model}'", options))
+    assert [(one.at, "'a b'" in str(one)) for one in found] == [(12, True)]
+    assert list(misfits("train {args}", options)) == []
+    assert [one.at for one in misfits("sh -c 'train {args}'", options)] == [13]
+
+
+def test_words_of_a_script_that_look_like_interpreters_are_arguments() -> None:
+    for command in (
+        "python main.py eval -c {x}",
+        "bash run.sh -c '{x}'",
+        "train --read {x}",
+        "sed -f s.sed {x}",
+    ):
+        assert list(misfits(command, {"x": ["a b"]})) == []

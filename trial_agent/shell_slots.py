@@ -1,0 +1,432 @@
+"""Where in a shell command its placeholders stand.
+
+One pass over the command follows the shell's own reading: quotes, `$( )`, here-documents, comments. A placeholder in a
+place that is read once more (backticks, `$(( ))`, `${ }`, the code of `bash -c` or `python -c`) is restricted to texts
+without special characters.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+
+TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts import this
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+__all__ = ["BARE", "NEVER", "NUMBER", "ONE_WORD", "PLAIN", "Slot", "slots_of"]
+
+ALL = "args"  # the placeholder of all parameters
+
+_PLACEHOLDER = re.compile(r"\{([^{}\s]+)\}")
+# The texts that a restricted placeholder accepts.
+NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?", re.ASCII)
+# What no shell, quoted or not, reads as anything but itself; `=` would assign, and `,` expands between braces.
+PLAIN = re.compile(r"(?:[\w/.+]|--?\w)[\w@%+:./-]*", re.ASCII)
+BARE = re.compile(r"[\w.+-]*", re.ASCII)  # in code of another language, a slash could end a pattern
+NEVER = re.compile(r"(?!)")
+
+_FIRST = (
+    r"^(?:(?:\w+=\S*|if|then|elif|else|while|until|do|!|\{|time|exec|command|builtin|env|sudo|nohup|nice) )*"
+    r"(?:\S*/)?"
+)
+_INTERPRETER = (
+    r"(?:^| )(?:\S*/)?(?:(?:ba|da|z|k|a|c|tc|fi)?sh|\$\{?(?:SHELL|BASH)\}?|python[\d.]*|pypy[\d.]*)"
+)
+_OTHER_INTERPRETER = r"(?:^| )(?:\S*/)?(?:perl|ruby|node|php|lua|R|Rscript|julia)"
+_OPTIONS = r"(?: -[\w-]*[oOWX] \S+| [-+][\w-]+(?:=\S*)?)*"
+_SHELL_CODE = re.compile(
+    rf"{_INTERPRETER}{_OPTIONS} -\w*c$|(?:^| )(?:su|runuser|flock|script)(?: \S+)* -\w*c$| --wrap$"
+    rf"|{_FIRST}(?:eval|ssh|trap|tmux|watch|parallel|let|unset|read|(?:declare|typeset|local) -\w*i)(?: |$)"
+    rf"|{_FIRST}\[\[ (?!.*\]\])|{_FIRST}\[\[$"
+)
+_OTHER_CODE = re.compile(rf"{_OTHER_INTERPRETER}{_OPTIONS} (?:-\w*[eErp]|--eval|--print)$")
+_FILTER = re.compile(rf"{_FIRST}(?:awk|gawk|mawk|sed|jq)(?: |$)")
+_READS_CODE = re.compile(rf"(?:{_INTERPRETER}|{_OTHER_INTERPRETER}){_OPTIONS}(?: -s?(?: .*)?)?$")
+_PYTHON_CODE = re.compile(rf"(?:^|[ /])(?:python|pypy)[\d.]*{_OPTIONS} -\w*c$")
+_HERE_DOCUMENT = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"[^\"]*\"|[^\s;|&<>()'\"\\])+)")
+_REDIRECTION = re.compile(r"<<-?\s*\S+|\d*[<>]+&?\s*\S+")
+
+ONE_WORD = "is in quotes, which make one word of all arguments"
+_AS_ARGUMENT = 'pass it after the code, which reads it as "$1" in a shell, sys.argv[1] in Python'
+_AS_VARIABLE = "assign it to a variable of the shell in a line before: v={%s}"
+
+
+class Slot:
+    """A placeholder in a command, and what the shell would do with a text in its place.
+
+    `place` is "word", "double", "single", "ansi" (`$' '`), "here" or "raw" (a here-document with expansions, and one
+    without). `only` accepts the texts that may stand here if not all may; `why` and `hint` say it to the user.
+    """
+
+    def __init__(self, name: str, start: int, end: int, place: str) -> None:
+        self.name, self.start, self.end, self.place = name, start, end, place
+        self.is_all = False
+        self.only: re.Pattern[str] | None = None
+        self.why = self.hint = ""
+        self.before = self.after = ""
+        self.delimiter: str | None = None  # of the here-document, if a value could complete a line to it
+        self.is_here = self.strips_tabs = False
+
+    def restrict(self, only: re.Pattern[str], why: str, hint: str) -> None:
+        """Accept only some texts from now on; the first reason counts."""
+        if self.only is None:
+            self.only, self.why, self.hint = only, why, hint
+
+
+def slots_of(command: str, names: Container[str]) -> list[Slot]:
+    """Return the placeholders of a command in their order; those in comments and `${NAME}` are none.
+
+    >>> [(slot.name, slot.place) for slot in slots_of("./train {lr} '{k}' # {k}", ["lr", "k"])]
+    [('lr', 'word'), ('k', 'single')]
+    """
+    scan = _Scan(command, names)
+    scan.read(0, len(command))
+    scan.end()
+    return scan.slots
+
+
+class _Frame:
+    """A construct that is open. A command has words: those that are complete, and the current one with its slots."""
+
+    def __init__(self, kind: str, closes: str = "", depth: int = 1) -> None:
+        self.kind, self.closes, self.depth = kind, closes, depth
+        self.words: list[str] = []
+        self.text: str | None = None
+        self.slots: list[Slot] = []  # of the current word
+        self.own: list[Slot] = []  # of the complete words
+        self.piped: list[Slot] = []  # of the commands in front, whose output this one reads
+        self.has_case = False
+
+
+class _Scan:
+    """One reading of a command, character by character, with a stack of what is open."""
+
+    def __init__(self, command: str, names: Container[str]) -> None:
+        self.command = command
+        self.names = names
+        self.slots: list[Slot] = []
+        self.stack = [_Frame("command")]
+        self.pending: list[
+            tuple[str, bool, bool, int]
+        ] = []  # here-documents: delimiter, is raw, strips tabs, place
+        self.is_lost = False
+        self.limit = len(command)
+
+    def read(self, start: int, end: int) -> None:
+        """Read a part of the command."""
+        before, self.limit = self.limit, end
+        at = start
+        while at < end:
+            at = self._step(at)
+        self.limit = before
+
+    def end(self) -> None:
+        """Complete what is open at the end."""
+        for frame in self.stack:
+            self._end_command(frame)
+
+    def _step(self, at: int) -> int:
+        kind = self.stack[-1].kind
+        found = self._expansion(at)
+        if found is not None:
+            return found
+        if kind == "command":
+            return self._in_command(at)
+        return self._inside(at)
+
+    @property
+    def _words(self) -> _Frame:
+        """The innermost command."""
+        return next(frame for frame in reversed(self.stack) if frame.kind in ("command", "here"))
+
+    def _say(self, text: str) -> None:
+        frame = self._words
+        frame.text = (frame.text or "") + text
+
+    def _expansion(self, at: int) -> int | None:
+        """Read what every place but single quotes has: a backslash, an expansion, a placeholder."""
+        text, frame = self.command, self.stack[-1]
+        if text[at] == "\\":
+            return self._backslash(at)
+        if slot := self._slot(at, frame.kind if frame.kind in ("double", "here") else "word"):
+            return slot.end
+        if text[at] == "`":
+            return self._backtick(at)
+        if text[at] != "$":
+            return None
+        for opening, kind, closes, depth in _OPENINGS:
+            if text.startswith(opening, at):
+                self._say("$()")
+                self.stack.append(_Frame(kind, closes, depth))
+                return at + len(opening)
+        if text.startswith("$'", at) and frame.kind == "command":
+            return self._until_quote(at + 2, "ansi")
+        self._say("$")
+        return at + (2 if text.startswith("$$", at) else 1)
+
+    def _backslash(self, at: int) -> int:
+        kind = self.stack[-1].kind
+        if kind in ("double", "here") and self._match(at + 1):
+            self._say("\\")
+            return at + 1  # it is literal in front of a brace
+        if slot := self._slot(at + 1, "word"):
+            slot.restrict(
+                NEVER, "follows a backslash", f"write \\\\{{{slot.name}}} for a backslash and the value"
+            )
+            return slot.end
+        if self.command[at + 1 : at + 2] != "\n":
+            self._say(self.command[at + 1 : at + 2])
+        return at + 2
+
+    def _backtick(self, at: int) -> int:
+        depth = next((i for i, frame in enumerate(self.stack) if frame.closes == "`"), None)
+        if depth is None:
+            self._say("$()")
+            self.stack.append(_Frame("command", "`"))
+        else:
+            for frame in self.stack[depth:]:
+                self._end_command(frame)
+            del self.stack[depth:]
+        return at + 1
+
+    def _inside(self, at: int) -> int:
+        """Read a character between double quotes, in `${ }`, in `$(( ))` or in a here-document."""
+        char, frame = self.command[at], self.stack[-1]
+        if char == '"' and frame.kind not in ("double", "here"):
+            self.stack.append(_Frame("double", '"'))
+        elif char == "'" and not self._is_quoted():
+            return self._until_quote(at + 1, "single")
+        elif char == "(" and frame.closes == ")":
+            frame.depth += 1
+        elif char == frame.closes:
+            frame.depth -= 1
+            if frame.depth == 0:
+                self.stack.pop()
+            return at + 1
+        self._say(char if frame.kind in ("double", "here") else "")
+        return at + 1
+
+    def _is_quoted(self) -> bool:
+        """Return whether double quotes or a here-document make single quotes literal."""
+        kinds = (frame.kind for frame in reversed(self.stack))
+        return next(kind for kind in kinds if kind in ("command", "double", "here")) != "command"
+
+    def _in_command(self, at: int) -> int:
+        """Read a character of a command that is not quoted."""
+        char, frame = self.command[at], self.stack[-1]
+        if char == "'":
+            return self._until_quote(at + 1, "single")
+        if char == '"':
+            self._say("")
+            self.stack.append(_Frame("double", '"'))
+        elif char == "#" and frame.text is None:
+            end = self.command.find("\n", at, self.limit)
+            return self.limit if end < 0 else end
+        elif char == "\n":
+            self._end_command(frame)
+            return self._here_documents(at + 1)
+        elif char in " \t":
+            self._end_word(frame)
+        elif char in "<>":
+            return self._redirection(at)
+        elif char in ";|&":
+            return self._operator(at)
+        elif char in "()":
+            return self._parenthesis(at)
+        else:
+            self._say(char)
+        return at + 1
+
+    def _until_quote(self, at: int, place: str) -> int:
+        """Read until the closing single quote."""
+        self._say("")
+        while at < self.limit:
+            if self.command[at] == "'":
+                return at + 1
+            if slot := self._slot(at, place):
+                at = slot.end
+            elif place == "ansi" and self.command[at] == "\\" and not self._match(at + 1):
+                at += 2
+            else:
+                self._say(self.command[at])
+                at += 1
+        return at
+
+    def _operator(self, at: int) -> int:
+        frame, text = self.stack[-1], self.command
+        if text[at] == "&" and (text[at - 1 : at] in ("<", ">") or text[at + 1 : at + 2] == ">"):
+            return at + 1  # a redirection
+        is_pipe = text[at] == "|" and text[at + 1 : at + 2] != "|" and text[at - 1 : at] != "|"
+        self._end_word(frame)
+        if "[[" in frame.words and "]]" not in frame.words:
+            return at + 1
+        self._end_command(frame, is_pipe=is_pipe)
+        return at + 1
+
+    def _parenthesis(self, at: int) -> int:
+        frame = self.stack[-1]
+        if self.command[at] == "(":
+            if self.command.startswith("((", at) and frame.text is None and frame.words in ([], ["for"]):
+                self.stack.append(_Frame("arithmetic", ")", 2))
+                return at + 2
+            self._say("()")
+            self.stack.append(_Frame("command", ")"))
+        elif frame.closes == ")":
+            self._end_command(frame)
+            self.is_lost |= frame.has_case
+            self.stack.pop()
+        else:
+            self._end_command(frame)
+        return at + 1
+
+    def _redirection(self, at: int) -> int:
+        frame, text = self.stack[-1], self.command
+        if text.startswith(("<(", ">("), at):
+            self._say("()")
+            self.stack.append(_Frame("command", ")"))
+            return at + 2
+        self._end_word(frame)
+        if text.startswith("<<<", at):
+            frame.words.append("<<<")
+            return at + 3
+        if found := _HERE_DOCUMENT.match(text, at):
+            delimiter = re.sub(r"['\"\\]", "", found[2])
+            self.pending.append((delimiter, delimiter != found[2], bool(found[1]), at))
+            self._refuse_in_delimiter(found.start(2), found.end())
+            return found.end()
+        return at + 1
+
+    def _refuse_in_delimiter(self, start: int, end: int) -> None:
+        for at in range(start, end):
+            if slot := self._slot(at, "word"):
+                slot.restrict(NEVER, "is in the end mark of a here-document", "write another word")
+
+    def _here_documents(self, at: int) -> int:
+        """Read the bodies that begin behind the line that is complete."""
+        pending, self.pending = self.pending, []
+        for delimiter, is_raw, strips, place in pending:
+            indent = "\t*" if strips else ""
+            last = re.compile(rf"^{indent}{re.escape(delimiter)}$", re.MULTILINE).search(
+                self.command, at, self.limit
+            )
+            end = self.limit if last is None else last.start()
+            self._body(at, end, is_raw, (delimiter, strips, self._is_read_as_code(place)))
+            at = end if last is None else min(last.end() + 1, self.limit)
+        return at
+
+    def _body(self, start: int, end: int, is_raw: bool, how: tuple[str, bool, bool]) -> None:
+        delimiter, strips, is_code = how
+        first = len(self.slots)
+        if is_raw:
+            for at in range(start, end):
+                self._slot(at, "raw")
+        else:
+            depth = len(self.stack)
+            self.stack.append(_Frame("here"))
+            self.read(start, end)
+            del self.stack[depth:]
+        for slot in self.slots[first:]:
+            slot.is_here, slot.strips_tabs = True, strips
+            slot.delimiter = delimiter if self._could_end(slot, delimiter, strips) else None
+            if is_code:
+                slot.restrict(BARE, "is in code that a here-document passes to a program", _AS_ARGUMENT)
+
+    def _could_end(self, slot: Slot, delimiter: str, strips: bool) -> bool:
+        """Return whether a value could make the placeholder's line the last one of its here-document."""
+        start = self.command.rfind("\n", 0, slot.start) + 1
+        end = self.command.find("\n", slot.end)
+        line = self.command[start : end if end >= 0 else None]
+        parts = _PLACEHOLDER.split(line.lstrip("\t") if strips else line)[::2]
+        return re.fullmatch(".*".join(map(re.escape, parts)), delimiter) is not None
+
+    def _is_read_as_code(self, at: int) -> bool:
+        """Return whether a here-document is the input of an interpreter without a script, directly or by a pipe."""
+        start, end = self.command.rfind("\n", 0, at) + 1, self.command.find("\n", at)
+        line = _REDIRECTION.sub(" ", self.command[start:end])
+        return any(_READS_CODE.search(" ".join(part.split())) for part in re.split(r"[|;&()]+", line))
+
+    def _match(self, at: int) -> re.Match[str] | None:
+        found = _PLACEHOLDER.match(self.command, at, self.limit)
+        return found if found is not None and (found[1] in self.names or found[1] == ALL) else None
+
+    def _slot(self, at: int, place: str) -> Slot | None:
+        """Return the placeholder that begins here, noted with its place, if there is one."""
+        found = self._match(at)
+        if found is None:
+            return None
+        slot = Slot(found[1], at, found.end(), place)
+        slot.is_all = found[1] not in self.names
+        slot.before, slot.after = self.command[:at], self.command[found.end() :]
+        self._restrict_by_frames(slot)
+        self.slots.append(slot)
+        if place != "raw":
+            self._say(found[0])
+            for frame in takewhile(lambda one: one.kind != "here", reversed(self.stack)):
+                frame.slots.append(slot)
+        return slot
+
+    def _restrict_by_frames(self, slot: Slot) -> None:
+        by_variable = _AS_VARIABLE % slot.name
+        if self.is_lost:
+            slot.restrict(PLAIN, "follows a `case` inside $( )", by_variable)
+        for frame in reversed(self.stack):
+            if frame.kind == "arithmetic":
+                slot.restrict(
+                    NUMBER, "is in an arithmetic expression, where only numbers are read", by_variable
+                )
+            elif frame.kind == "parameter":
+                slot.restrict(PLAIN, "is inside ${ }", by_variable)
+            elif frame.kind in ("command", "here"):
+                break
+        if any(frame.closes == "`" for frame in self.stack):
+            slot.restrict(PLAIN, "is inside backticks", "write $( ) in place of the backticks")
+
+    def _end_word(self, frame: _Frame) -> None:
+        if frame.text is None:
+            return
+        for slot in frame.slots:
+            self._judge(slot, frame)
+        frame.has_case |= frame.text == "case"
+        frame.words.append(frame.text)
+        frame.own += frame.slots
+        frame.text, frame.slots = None, []
+
+    def _end_command(self, frame: _Frame, *, is_pipe: bool = False) -> None:
+        self._end_word(frame)
+        if frame.piped and _READS_CODE.fullmatch(" ".join(frame.words)):
+            for slot in frame.piped:
+                slot.restrict(PLAIN, "is piped into an interpreter as code", _AS_ARGUMENT)
+        frame.piped = [*frame.piped, *frame.own] if is_pipe else []
+        frame.words, frame.own = [], []
+
+    def _judge(self, slot: Slot, frame: _Frame) -> None:
+        """Restrict a placeholder in a word that is read as code."""
+        before, word = " ".join(frame.words), frame.text or ""
+        placeholder = f"{{{slot.name}}}"
+        is_alone, is_of_all = word == placeholder, slot.is_all and placeholder in word
+        if (
+            _PYTHON_CODE.search(before)
+            or _OTHER_CODE.search(before)
+            or (_FILTER.search(before) and not is_alone)
+        ):
+            slot.restrict(BARE, "is in code", _AS_ARGUMENT)
+        elif (
+            _SHELL_CODE.search(before)
+            or word.startswith("--wrap=")
+            or re.match(r"\w+\[", word)
+            or (before.endswith(" <<<") and _READS_CODE.search(before.removesuffix(" <<<")))
+        ):
+            slot.restrict(PLAIN, "is in code that a shell reads once more", _AS_ARGUMENT)
+        elif is_of_all and slot.place == "word" and not is_alone:
+            slot.restrict(NEVER, "is a part of a word", f"write {{{ALL}}} as a word of its own")
+        elif is_of_all and is_alone and slot.place != "word":
+            slot.restrict(NEVER, ONE_WORD, f"write {{{ALL}}} without them")
+
+
+_OPENINGS = (
+    ("$((", "arithmetic", ")", 2),
+    ("$(", "command", ")", 1),
+    ("${", "parameter", "}", 1),
+    ("$[", "arithmetic", "]", 1),
+)

@@ -1,0 +1,141 @@
+"""Writes a value into a shell command so that the shell reads exactly it, as the place of its placeholder needs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from .shell_slots import BARE, NEVER, NUMBER, ONE_WORD, PLAIN, Slot
+
+TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts import this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Misfit", "written"]
+
+_PLAIN_OPTION = re.compile(r"--[\w-]+(?:=[\w@%+:./-]*)?", re.ASCII)
+_PLAIN_QUOTED = re.compile(r"[\w@%+:=,./ -]*", re.ASCII)
+_RESERVED = frozenset(
+    (
+        *("case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in"),
+        *("select", "then", "time", "until", "while"),
+    )
+)
+_EXPANDS_BEFORE = re.compile(r"[$~]\w*$")  # `$HOME` or `~ada`, whose name would grow by the value
+
+
+class Misfit(ValueError):
+    """A value cannot be written where its placeholder stands; `at` is the placeholder's index in the command."""
+
+    def __init__(self, slot: Slot, why: str, hint: str) -> None:
+        self.what = f"{{{slot.name}}} at character {slot.start + 1} of the command {why}"
+        super().__init__(f"{self.what}: {hint}")
+        self.at = slot.start
+        self.hint = hint
+
+
+def written(slot: Slot, texts: Sequence[str]) -> str:
+    """Return what stands for the words in the place of a placeholder (several: of `{args}`); raise `Misfit`.
+
+    >>> [written(slot, ["it's"]) for slot in slots_of('./train {x} "{x}"', ["x"])]
+    ['\\'it\\'"\\'"\\'s\\'', '"\\'it\\'"\\'"\\'s\\'"']
+    """
+    for text in texts:
+        _check_characters(slot, text)
+        _check_line(slot, text)
+    if slot.only is not None:
+        return _unchanged(slot, texts)
+    if slot.place == "word":
+        return " ".join(_word(slot, text) for text in texts)
+    if slot.is_all:
+        if not all(_PLAIN_OPTION.fullmatch(text) for text in texts):
+            raise Misfit(slot, ONE_WORD, f"write {{{slot.name}}} without them")
+        return " ".join(texts)
+    return _PUT[slot.place](slot, texts[0])
+
+
+def _check_characters(slot: Slot, text: str) -> None:
+    if "\0" in text:
+        raise Misfit(
+            slot, "would have a NUL character, which no argument can have", "leave it out of the value"
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise Misfit(slot, "would have half of a surrogate pair", "leave it out of the value") from error
+
+
+def _unchanged(slot: Slot, texts: Sequence[str]) -> str:
+    """Return texts that nothing on the way reads as more than themselves."""
+    only = _PLAIN_OPTION if slot.is_all and slot.only in (PLAIN, BARE) else slot.only
+    if only is None or only is NEVER or _EXPANDS_BEFORE.search(slot.before):
+        raise Misfit(slot, slot.why, slot.hint)
+    for text in texts:
+        if not text or not only.fullmatch(text):
+            raise Misfit(slot, f"{slot.why}, which would change {_shown(text)}", slot.hint)
+    if only is NUMBER and texts[0].startswith("-"):
+        return f"({texts[0]})"  # `1-{x}` must not become `1--2`
+    return " ".join(texts)
+
+
+def _shown(text: str) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= 40 else f"{shown[:37]}..."
+
+
+def _word(slot: Slot, text: str) -> str:
+    is_safe = (_PLAIN_OPTION if slot.is_all else PLAIN).fullmatch(text) and text not in _RESERVED
+    # Unquoted, `7>log` redirects descriptor 7, `~root` is a folder, and `..` expands between braces.
+    has_neighbour = slot.after.startswith(("<", ">")) or _EXPANDS_BEFORE.search(slot.before)
+    return text if is_safe and not has_neighbour and ".." not in text else _single_quoted(text)
+
+
+def _single_quoted(text: str) -> str:
+    quoted = shlex.quote(text)
+    return quoted if quoted != text else f"'{text}'"
+
+
+def _in_double(slot: Slot, text: str) -> str:
+    """Return a text for double quotes; where it may mean more there, it stands between them in single quotes."""
+    # A single backslash in front is literal, but would take the next character with it.
+    backslash = "\\" if _ends_in_backslash(slot.before) else ""
+    if not backslash and _PLAIN_QUOTED.fullmatch(text) and not _EXPANDS_BEFORE.search(slot.before):
+        return text
+    return f'{backslash}"{_single_quoted(text)}"'
+
+
+def _in_ansi(slot: Slot, text: str) -> str:
+    if not _PLAIN_QUOTED.fullmatch(text) or _ends_in_backslash(slot.before):
+        raise Misfit(slot, f"is in $' ', which would change {_shown(text)}", f"write '{{{slot.name}}}'")
+    return text
+
+
+def _in_here(slot: Slot, text: str) -> str:
+    backslash = "\\" if _ends_in_backslash(slot.before) else ""
+    if _EXPANDS_BEFORE.search(slot.before) and text:
+        raise Misfit(slot, "continues the name of a variable", f"write ${{NAME}}{{{slot.name}}}")
+    return backslash + re.sub(r"[\\$`]", r"\\\g<0>", text)
+
+
+_PUT: dict[str, Callable[[Slot, str], str]] = {
+    "double": _in_double,
+    "single": lambda _, text: text.replace("'", "'\"'\"'"),
+    "ansi": _in_ansi,
+    "here": _in_here,
+    "raw": lambda _, text: text,
+}
+
+
+def _check_line(slot: Slot, text: str) -> None:
+    """Raise `Misfit` for a text that could end the here-document around it, or lose its tabs."""
+    if not slot.is_here:
+        return
+    ends = slot.delimiter is not None and text in slot.delimiter
+    if ends or "\n" in text or (slot.strips_tabs and text.startswith("\t")):
+        why = f"is in a here-document, which {_shown(text)} would end or change"
+        raise Misfit(slot, why, "pass it as an argument, in quotes or not")
+
+
+def _ends_in_backslash(before: str) -> bool:
+    """Return whether a backslash that is not itself escaped is the last character."""
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
