@@ -21,6 +21,7 @@ __all__ = ["ABOUT", "Checkpoint", "remove", "save", "write_data"]
 
 ABOUT = "checkpoint.json"  # written by the agent: the next sequence number, the last value, the time
 _JSON, _PICKLE = "data.json", "data.pkl"
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 class Checkpoint:
@@ -78,9 +79,9 @@ def write_data(folder: str, data: dict[str, Any] | str | os.PathLike[str]) -> No
 
 def _write_dict(folder: str, data: dict[str, Any]) -> None:
     try:
-        text = json.dumps(data)
-        exact = json.loads(text) == data  # tuples, numbers as keys and NaN would come back changed
-    except (TypeError, ValueError, RecursionError):
+        text = json.dumps(data) if _is_plain(data) else ""
+        exact = bool(text) and json.loads(text) == data  # NaN and halves of a character come back changed
+    except (ValueError, RecursionError):
         text, exact = "", False
     if exact:
         with open(os.path.join(folder, _JSON), "w", encoding="utf-8") as file:
@@ -88,6 +89,20 @@ def _write_dict(folder: str, data: dict[str, Any]) -> None:
     else:
         with open(os.path.join(folder, _PICKLE), "wb") as file:
             file.write(_pickled(data))
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether a value has, at every level, a type that JSON gives back: a subclass comes back as its base.
+
+    >>> _is_plain({"epoch": [3, None]}), _is_plain({"epoch": (3,)}), _is_plain({3: "epoch"})
+    (True, False, False)
+    """
+    kind = type(value)
+    if kind is dict:
+        return all(type(key) is str and _is_plain(inner) for key, inner in value.items())  # type: ignore[attr-defined]
+    if kind is list:
+        return all(map(_is_plain, value))  # type: ignore[call-overload]
+    return kind in _PLAIN
 
 
 def _pickled(data: dict[str, Any]) -> bytes:
