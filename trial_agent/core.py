@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import SimpleQueue
+from typing import NoReturn
 
 from . import environ
 from .command_trial import CommandTrial, Tools
@@ -167,6 +169,14 @@ class Agent:
         self._inbox.put(None)
         if first and self.in_user_code and self.interrupt is not None:
             self.interrupt()
+
+    def give_up(self, why: str) -> NoReturn:
+        """End this process at once; a function that runs in it fails, and its spool says why."""
+        with self._lock:
+            if isinstance(self._current, FunctionTrial):
+                self._current.give_up(why)
+        print(why, file=sys.stderr, flush=True)
+        os._exit(1)
 
     @property
     def grace(self) -> float:

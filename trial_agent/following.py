@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from .events import Event
+from .line_file import file_identity
 from .spool import SpoolReader
 from .warm import Adopted
 
@@ -108,7 +109,7 @@ class ExitWatch:
 
 
 class Wake:
-    """Wakes a thread that waits in `poll`.
+    """Wakes a thread that waits in `poll`, as long as no trial's function has closed its descriptors.
 
     >>> wake = Wake()
     >>> wake.set(); wake.set()
@@ -121,6 +122,15 @@ class Wake:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
+        self._identities = self._look()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its descriptors are still its own: a function of a trial may close those of its process."""
+        return self._look() == self._identities
+
+    def _look(self) -> list[tuple[int, int] | None]:
+        return [file_identity(descriptor) for descriptor in (self._reader, self._writer)]
 
     def fileno(self) -> int:
         """Return the descriptor to wait for."""
@@ -134,14 +144,15 @@ class Wake:
     def set(self) -> None:
         """Make the descriptor readable."""
         try:
-            os.write(self._writer, b"\0")
+            if self.is_whole:
+                os.write(self._writer, b"\0")
         except BlockingIOError:  # it has been readable for 65,536 calls
             pass
 
     def clear(self) -> bytes:
         """Make the descriptor unreadable until the next `set`; return the bytes that were written to it."""
         try:
-            return os.read(self._reader, 65536)
+            return os.read(self._reader, 65536) if self.is_whole else b""
         except BlockingIOError:
             return b""
 

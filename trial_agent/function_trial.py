@@ -68,10 +68,17 @@ class FunctionTrial:
             ended = self._call()
         finally:
             sdk.current.enter(None)
+        self._record(ended)
+        return ended
+
+    def give_up(self, why: str) -> None:
+        """Record that the attempt has failed while its function runs: this process is about to end."""
+        self._record(self._ended(1, why))
+
+    def _record(self, ended: Ended) -> None:
         # The manager still gets the event; on a full disk there is nowhere to say more.
         with contextlib.suppress(OSError):
             self._channel.record_end(ended)
-        return ended
 
     def _call(self) -> Ended:
         try:

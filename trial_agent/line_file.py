@@ -5,11 +5,18 @@ from __future__ import annotations
 import errno
 import os
 
-__all__ = ["LineFile"]
+from .errors import MachineError
+
+__all__ = ["LineFile", "file_identity"]
+
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
 
 class LineFile:
     """An append-only file; each line is one `write` on an O_APPEND descriptor, so lines never mix.
+
+    A program may close descriptors that it does not know (a daemon closes all), and the number then belongs to the next
+    file it opens. Each line makes sure of the file, and opens it again if need be.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "reports-1.jsonl")
@@ -21,19 +28,59 @@ class LineFile:
     """
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._path = os.path.abspath(path)  # the program may change its directory
+        self._descriptor = _opened(self._path, _APPEND | os.O_CREAT)
+        self._identity = file_identity(self._descriptor)
 
     def append(self, line: str) -> None:
-        """Append one line; raise OSError if the disk does not take all of it, and leave no part of it."""
+        """Append one line; raise MachineError if the disk does not take all of it, and leave no part of it.
+
+        Raises FileNotFoundError if the descriptor was closed and the file is no longer at its path.
+        """
         data = line.encode() + b"\n"
-        written = os.write(self._descriptor, data)
-        if written != len(data):
-            self._take_back(written)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        try:
+            written = self._write(data)
+            if written != len(data):
+                self._take_back(written)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise MachineError.of(error, self._path) from None
 
     def sync(self) -> None:
-        """Force what was appended to the disk."""
-        os.fsync(self._descriptor)
+        """Force what was appended to the disk; raise MachineError if that fails."""
+        try:
+            self._reach()
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise MachineError.of(error, self._path) from None
+
+    def _write(self, data: bytes) -> int:
+        self._reach()
+        try:
+            return os.write(self._descriptor, data)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            self._open_again()  # the program has opened the same file, to read it, under this number
+            return os.write(self._descriptor, data)
+
+    def _reach(self) -> None:
+        """Open the file again if its descriptor is closed or is that of another file by now."""
+        if file_identity(self._descriptor) != self._identity:
+            self._open_again()
+
+    def _open_again(self) -> None:
+        descriptor = _opened(self._path, _APPEND)
+        if file_identity(descriptor) != self._identity:
+            os.close(descriptor)
+            raise FileNotFoundError(
+                errno.ENOENT,
+                "the program has closed this file of reports and put another in its place",
+                self._path,
+            )
+        self._descriptor = descriptor
 
     def _take_back(self, written: int) -> None:
         """Cut off an incomplete line, unless another process has appended since."""
@@ -43,4 +90,35 @@ class LineFile:
 
     def close(self) -> None:
         """Close the file; what was appended is in it already."""
-        os.close(self._descriptor)
+        if file_identity(self._descriptor) == self._identity:
+            os.close(self._descriptor)
+
+
+def file_identity(descriptor: int) -> tuple[int, int] | None:
+    """Return what tells the open file (pipe, socket) of a descriptor from others; None if it is closed.
+
+    >>> reader, writer = os.pipe()
+    >>> before = file_identity(reader)
+    >>> os.dup2(0, reader) and file_identity(reader) == before
+    False
+    >>> os.close(reader); os.close(writer)
+    >>> file_identity(reader) is None
+    True
+    """
+    try:
+        about = os.fstat(descriptor)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def _opened(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags, 0o666)
+    if descriptor > 2:
+        return descriptor
+    import fcntl
+
+    try:  # a standard stream is closed: what the program prints must not get into this file
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)

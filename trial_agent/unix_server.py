@@ -21,6 +21,7 @@ from functools import partial
 
 from .core import Agent
 from .following import Wake
+from .line_file import file_identity
 from .messages import Message, MessageDecoder, MessageError, encode_message
 from .requests import Hello, decode_request
 
@@ -49,6 +50,7 @@ class Connection:
     def __init__(self, peer: socket.socket) -> None:
         self.socket = peer
         self.descriptor = peer.fileno()
+        self._identity = file_identity(self.descriptor)
         self.deadline = time.monotonic() + HELLO_TIMEOUT
         self._decoder = MessageDecoder()
         self._lock = threading.Lock()
@@ -86,6 +88,11 @@ class Connection:
                 self._after = None
                 self._send(with_id(batch, self._id))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the descriptor is still that of the socket: a function of a trial may close those of its process."""
+        return file_identity(self.descriptor) == self._identity
+
     def close(self) -> None:
         """Close the socket."""
         with self._lock:
@@ -93,6 +100,9 @@ class Connection:
             self.socket.close()
 
     def _send(self, message: Message) -> None:
+        if not self.is_whole:  # what has its number now is the user's
+            self._after = None
+            return
         try:
             self.socket.sendall(encode_message(message))
         except OSError:
@@ -128,6 +138,7 @@ class UnixServer:
         """Serve managers until `close` is called, or until no manager has come for too long."""
         while not self._closing:
             ready = {descriptor for descriptor, _ in self._poll.poll(self._timeout())}
+            self._check_descriptors()
             if self._wake.fileno() in ready and not _LEAVING.isdisjoint(self._wake.clear()):
                 self._agent.shutdown()
             if self._manager is not None and self._manager.descriptor in ready:
@@ -160,6 +171,11 @@ class UnixServer:
     def has_manager(self) -> bool:
         """Whether a manager is connected."""
         return self._manager is not None
+
+    def _check_descriptors(self) -> None:
+        """End the trial and the agent if its function has closed their descriptors: others' files have the numbers."""
+        if not (self._wake.is_whole and (self._manager is None or self._manager.is_whole)):
+            self._agent.give_up("the function closed descriptors of its agent: it must close only its own")
 
     def _on_events(self) -> None:
         manager = self._manager

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.trial_agent.file_watch import FileWatch, best_watch
-from pitchpipe.trial_agent.following import ExitWatch, Follower, Timers
+from pitchpipe.trial_agent.following import ExitWatch, Follower, Timers, Wake
 from pitchpipe.trial_agent.outbox import Outbox
 from pitchpipe.trial_agent.spool import SpoolReader
 
@@ -128,3 +128,15 @@ def test_end_of_a_process_is_seen_with_and_without_pidfds(monkeypatch: pytest.Mo
             process.communicate(b"\n")
             assert select.select([ended.descriptor], [], [], 30)[0] != []
         monkeypatch.delattr(os, "pidfd_open", raising=False)
+
+
+def test_wake_whose_numbers_belong_to_other_files_leaves_them_alone(tmp_path: Path) -> None:
+    wake = Wake()
+    with (tmp_path / "mine").open("w+b") as mine:
+        mine.write(b"mine")
+        mine.seek(0)
+        for number in (wake.fileno(), wake.writer):
+            os.dup2(mine.fileno(), number)
+        wake.set()
+        assert (wake.is_whole, wake.clear(), mine.read()) == (False, b"", b"mine")
+    wake.close()

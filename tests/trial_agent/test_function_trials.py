@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from pitchpipe.trial_agent import Job, RunSpec
 from pitchpipe.trial_agent.function_channel import FunctionChannel
 from pitchpipe.trial_agent.outbox import Outbox
 
-from .client import LocalAgent, read_spool, start, wait_until
+from .client import PATIENCE, LocalAgent, read_spool, start, wait_until
 
 Parameters = dict[str, Any]
 
@@ -308,3 +309,29 @@ def test_agent_that_is_shut_down_interrupts_its_function(agent: LocalAgent, way:
         client.tell({"op": "shutdown"})
     assert agent.process.wait(30) == 0
     wait_until(lambda: read_spool(agent.folder / "agents" / "agent-1.jsonl", "AbCdE", 1)[-1]["e"] == "ended")
+
+
+def test_function_that_closes_its_agents_descriptors_is_told_so_and_gets_no_foreign_bytes(
+    agent: LocalAgent, tmp_path: Path
+) -> None:
+    def careless(parameters: Parameters) -> None:
+        import time
+
+        import pitchpipe
+
+        pitchpipe.report_intermediate_result(1)
+        os.closerange(3, 256)
+        mine = [open(f"{parameters['folder']}/{number}", "w") for number in range(30)]  # noqa: SIM115
+        pitchpipe.report_intermediate_result(2)
+        time.sleep(PATIENCE)
+        mine.clear()
+
+    client = agent.function(careless)
+    (tmp_path / "mine").mkdir()
+    client.tell(start(parameters={"folder": str(tmp_path / "mine")}))
+    assert agent.process.wait(PATIENCE) == 1
+    *reported, ended = read_spool(tmp_path / "agents" / "agent-1.jsonl", "AbCdE", 1)
+    assert [event["value"] for event in reported] == ["1", "2"][: len(reported)]
+    assert (ended["e"], ended["exit_code"]) == ("ended", 1)
+    assert "closed descriptors of its agent" in ended["error"]
+    assert {path.read_bytes() for path in (tmp_path / "mine").iterdir()} <= {b""}

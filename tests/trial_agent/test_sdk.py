@@ -205,3 +205,73 @@ def test_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Path
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert "No space left on device" in done.stdout, done.stderr
     assert path.read_text() == "whole\nanother\n"
+
+
+CARELESS = """
+import os, sys
+{before}
+from pitchpipe import report_final_result, report_intermediate_result
+report_intermediate_result(1)
+{between}
+mine = [open(os.path.join(sys.argv[1], str(number)), "w") for number in range(9)]
+report_intermediate_result(2)
+report_final_result(3)
+for file in mine:
+    file.close()
+"""
+CAREFUL = {
+    "closes all": ("", "os.closerange(3, 256)"),
+    "closes all and opens a pipe": ("", "os.closerange(3, 256); pipes = [os.pipe() for _ in range(9)]"),
+    "puts other files there": ("", "[os.dup2(2, number) for number in range(3, 20)]"),
+    "opens the same file to read it": (
+        "",
+        "os.closerange(3, 256); read = [os.open(os.environ['PITCHPIPE_REPORTS'], os.O_RDONLY) for _ in range(9)]",
+    ),
+    "changes its directory": (
+        "os.environ['PITCHPIPE_REPORTS'] = os.path.relpath(os.environ['PITCHPIPE_REPORTS'])",
+        "os.closerange(3, 256); os.chdir('/')",
+    ),
+    "prints where stdout was closed": (
+        "os.closerange(0, 256); os.open('/dev/null', os.O_RDONLY)",
+        "os.open('/dev/null', os.O_WRONLY); print('printed', flush=True)",
+    ),
+    "forks and ends": ("", "os.closerange(3, 256); os.fork() and os._exit(0)"),
+}
+
+
+@pytest.mark.parametrize("how", CAREFUL)
+def test_reports_of_a_script_that_closes_or_replaces_descriptors_are_where_they_belong(
+    tmp_path: Path, how: str
+) -> None:
+    before, between = CAREFUL[how]
+    reports, files = tmp_path / "reports-1.jsonl", tmp_path / "files"
+    files.mkdir()
+    environment = {**os.environ, "PITCHPIPE_REPORTS": str(reports), "PITCHPIPE_TRIAL_ID": "AbCdE"}
+    script = CARELESS.format(before=before, between=between)
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", script, str(files)],
+        env=environment,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.read()  # to the end of all that have it
+    values = [(event["kind"], event["sequence"], event["value"]) for event in read_spool(reports, "AbCdE", 1)]
+    assert values == [("intermediate", 0, "1"), ("intermediate", 1, "2"), ("final", 0, "3")]
+    assert [(files / str(number)).read_bytes() for number in range(9)] == [b""] * 9
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_report_fails_if_the_file_is_gone_and_its_descriptor_closed(tmp_path: Path, replaced: bool) -> None:
+    path = tmp_path / "reports-1.jsonl"
+    file = LineFile(str(path))
+    with path.open() as agents:
+        path.unlink()
+        file.append("seen")
+        os.close(file._descriptor)
+        if replaced:
+            path.touch()
+        with pytest.raises(FileNotFoundError, match=r"reports-1\.jsonl"):
+            file.append("unseen")
+        assert agents.read() == "seen\n"
+    assert [found.read_bytes() for found in tmp_path.iterdir()] == [b""] * replaced

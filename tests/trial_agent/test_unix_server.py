@@ -342,3 +342,14 @@ def test_shutdown_message_kills_the_trial_and_ends_the_agent(agent: LocalAgent) 
     assert agent.process.wait(30) == 0
     assert is_gone(pid)
     assert '"killed":true' in agent.trial_file("reports-1.jsonl").read_text()
+
+
+def test_connection_whose_number_belongs_to_another_socket_sends_nothing_there() -> None:
+    (ours, theirs), (mine, yours) = socket.socketpair(), socket.socketpair()
+    with ours, theirs, mine, yours:
+        connection = unix_server.Connection(ours)
+        os.dup2(mine.fileno(), ours.fileno())
+        connection.send({"pong": "agent-1"})
+        yours.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            yours.recv(1)
