@@ -5,7 +5,6 @@ A verb's module is imported when the verb is used: `pitchpipe --help` shows this
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ import click
 from .failures import INTERRUPTED, explained
 from .imports import ended_by_interrupts
 from .nnictl import translated
+from .printing import escape_output
 
 __all__ = ["VERBS", "main", "pitchpipe", "run"]
 
@@ -130,10 +130,7 @@ def pitchpipe() -> None:
 
 def main(execute: Callable[[list[str]], int] | None = None) -> None:
     """Run the command line and exit the process; `execute` is used in place of `run`."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # Trials may report lone surrogates, which no encoding can represent; JSON reads their escapes back.
-            stream.reconfigure(errors="backslashreplace")
+    escape_output()
     try:
         code = (execute or run)(sys.argv[1:])
     except KeyboardInterrupt:

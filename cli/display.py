@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
-from ..store.reading import counts_text, experiment_text, left_text, parameters_text, rate_text
+from ..store.reading import counts_text, escaped, experiment_text, left_text, parameters_text, rate_text
 from .progress import Progress
 
 __all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "plain_line"]
@@ -124,7 +124,7 @@ class PlainDisplay(SilentDisplay):
         is_due = facts != self._drawn or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
         if is_due and not self._closing and progress.status not in ENDED:
             self._drawn, self._quiet_since = facts, progress.elapsed
-            print(plain_line(progress), file=self._output, flush=True)
+            print(escaped(plain_line(progress)), file=self._output, flush=True)
 
 
 def plain_line(progress: Progress) -> str:

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..store.reading import experiment_text, flat, left_text, number_text, rate_text
+from ..store.reading import escaped, experiment_text, flat, left_text, number_text, rate_text, visible
 from .display import ENDED, Display
 from .progress import Best, Progress
 
@@ -55,7 +55,7 @@ class LiveDisplay(Display):
 
     def write(self, text: str) -> None:
         """Print a line above the table; the terminal wraps it, so that it can be copied whole."""
-        self._console.print(Text(text, style="yellow"), soft_wrap=True)
+        self._console.print(Text(escaped(text, keep="\n"), style="yellow"), soft_wrap=True)
 
     def draw(self, progress: Progress) -> None:
         """Redraw the table."""
@@ -80,8 +80,8 @@ def render(progress: Progress) -> RenderableType:
     """Return the table; no line of it is wider than the terminal."""
     parts: list[RenderableType] = [_head(progress), _Bar(progress), _Counts(progress)]
     if progress.waiting:
-        parts.append(Text(f"  waiting: {progress.waiting}", style="yellow"))
-    parts += [_cut(Text(f"  {warning}", style="yellow")) for warning in progress.warnings]
+        parts.append(Text(escaped(f"  waiting: {progress.waiting}"), style="yellow"))
+    parts += [_cut(Text(escaped(f"  {warning}"), style="yellow")) for warning in progress.warnings]
     parts += _best(progress.best)
     if progress.front:
         parts.append(_cut(Text(f"  {progress.front}")))
@@ -102,13 +102,13 @@ def _cut(text: Text) -> Text:
 def _head(progress: Progress) -> Text:
     text = Text()
     if progress.name:
-        text.append(f"{progress.name}  ", style="bold")
+        text.append(f"{visible(progress.name)}  ", style="bold")
     text.append(progress.experiment_id, style="cyan")
     text.append(f"  {experiment_text(progress.status)}", style=_STATUS_STYLES.get(progress.status, "bold"))
     if progress.clock:
         text.append(f"  {progress.clock}")
     if progress.reason:
-        text.append(f"  {progress.reason}", style="yellow")
+        text.append(escaped(f"  {progress.reason}"), style="yellow")
     return _cut(text)
 
 
@@ -171,7 +171,7 @@ class _Counts:
 
 
 def _best(best: tuple[Best, ...]) -> Iterable[Text]:
-    values = [one.text for one in best]
+    values = [escaped(one.text) for one in best]
     width = max(map(len, values), default=0)
     for number, (one, value) in enumerate(zip(best, values, strict=True)):
         text = Text("  best  " if number == 0 else "        ", style="bold")
@@ -182,7 +182,7 @@ def _best(best: tuple[Best, ...]) -> Iterable[Text]:
 def _parameters(best: Best) -> Text:
     text = Text(f"{best.where}  ", style="not bold dim")
     for name, value in flat(best.parameters).items():
-        text.append(f"{name.removesuffix('._name')} ", style="dim")
+        text.append(f"{visible(name.removesuffix('._name'))} ", style="dim")
         text.append(f"{number_text(value)}  ", style="not dim")
     return text
 
@@ -190,4 +190,4 @@ def _parameters(best: Best) -> Text:
 def _failures(progress: Progress) -> Iterable[Text]:
     for failure in progress.failures[-_MAX_FAILURES:]:
         label = (f"  trial {failure.sequence_id} failed ", "red")
-        yield _cut(Text.assemble(label, " ".join(str(failure).split())))
+        yield _cut(Text.assemble(label, escaped(" ".join(str(failure).split()))))

@@ -30,6 +30,7 @@ from ..store.reading import (
     repeats_text,
     value_text,
     values_text,
+    visible,
 )
 from .table import aligned
 
@@ -136,7 +137,7 @@ def _failure_object(group: FailureGroup) -> dict[str, Any]:
 
 def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the lines that end a run."""
-    named = f" ({summary['name']})" if summary["name"] else ""
+    named = f" ({visible(summary['name'])})" if summary["name"] else ""
     lasted = duration_text(summary["run_time"])
     yield f"{experiment_text(summary['status'])}: experiment {summary['id']}{named}, {_trials(summary)} in {lasted}"
     if summary["reason"]:
@@ -176,7 +177,9 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         return
     for trial in summary["best"]:
         yield f"best: {_values(summary, trial)} ({_named(trial)})"
-        parameters = {name.removesuffix("._name"): value for name, value in flat(trial["parameters"]).items()}
+        parameters = {
+            visible(name.removesuffix("._name")): value for name, value in flat(trial["parameters"]).items()
+        }
         width = max(map(len, parameters), default=0)
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
 

@@ -6,6 +6,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
+from ..store.reading import escaped
+
 __all__ = ["aligned", "print_table"]
 
 
@@ -18,7 +20,7 @@ _LAST = 50
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], giving_way: int | None = None) -> None:
     """Print rows below a head, in columns; where they do not fit, cut or leave out the column `giving_way`."""
-    table = [head, *rows]
+    table = [[escaped(cell) for cell in row] for row in (head, *rows)]
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if width is not None and giving_way is not None:
         table = narrowed(table, width, giving_way)

@@ -170,8 +170,10 @@ def say(as_json: bool, found: Mapping[str, Any], *lines: str) -> None:
         from ..store.reading import to_json
 
         lines = (to_json(found).decode(),)
+    from .printing import print_line
+
     for line in lines:
-        click.echo(line)
+        print_line(line)
 
 
 def limit_options(function: Any) -> Any:

@@ -23,13 +23,13 @@ Look = tuple[str, int, int | None]
 
 def line_of(runner: Any) -> Look:
     """Return what there is to show of a running experiment."""
-    from .store.reading import counts_text, front_text, nouns, number_text
+    from .store.reading import counts_text, front_text, nouns, number_text, visible
 
     ended = len(runner.trials) - len(runner.live)
     total = runner.limits.max_trial_number
     counts = counts_text({status.value: count for status, count in runner.counts.items() if count})
     best = [
-        f"{objective.name} {number_text(value)}"
+        f"{visible(objective.name)} {number_text(value)}"
         for trial in runner.best.front[:1]
         for objective, value in zip(runner.objectives, trial.values or (), strict=False)
     ]

@@ -13,6 +13,7 @@ import click
 
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
+from ..printing import print_line
 from ..verb import directory_option, verb
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def _one_trial(platform: str, interrupts: Interrupts) -> Finding:
 
 def _show(finding: Finding) -> None:
     mark, colour = _MARKS[finding.level]
-    click.echo(f"{click.style(mark, fg=colour)}  {finding.subject:16}  {finding.text}")
+    print_line(mark, fg=colour, nl=False)
+    print_line(f"  {finding.subject:16}  {finding.text}")
     if finding.hint:
-        click.echo(f"{'':24}{finding.hint}")
+        print_line(f"{'':24}{finding.hint}")

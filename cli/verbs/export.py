@@ -15,6 +15,7 @@ from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, csv_lines, json_lines
 from ..failures import FAILED, Failure
 from ..finding import chosen_experiment
+from ..printing import TerminalBytes
 from ..verb import FILE, experiment_options, verb
 
 __all__ = ["export"]
@@ -78,10 +79,10 @@ def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[IO[bytes]]:
+def _opened(path: Path | None) -> Iterator[IO[bytes] | TerminalBytes]:
     """Open stdout, or a file that appears only when it is complete."""
     if path is None or str(path) == "-":
-        yield sys.stdout.buffer
+        yield TerminalBytes(sys.stdout) if sys.stdout.isatty() else sys.stdout.buffer
         return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:

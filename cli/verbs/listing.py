@@ -21,6 +21,7 @@ from ...store.reading import (
     left_text,
     rate_text,
     to_json,
+    visible,
 )
 from ..failures import Failure
 from ..finding import chosen_experiment, experiments_directory
@@ -34,6 +35,7 @@ from ..outcome import (
     is_abandoned,
     summary_object,
 )
+from ..printing import print_line
 from ..table import print_table
 from ..verb import best_by_option, directory_option, experiment_options, verb
 
@@ -89,11 +91,11 @@ def status(
             click.echo(to_json({**summary_object(view, summary), **state}).decode())
             return
         for line in _status_lines(view, summary):
-            click.echo(line)
+            print_line(line)
 
 
 def _status_lines(view: ExperimentView, summary: Mapping[str, Any]) -> Iterator[str]:
-    named = f" ({summary['name']})" if summary["name"] else ""
+    named = f" ({visible(summary['name'])})" if summary["name"] else ""
     yield f"experiment {summary['id']}{named}: {_status_text(view.folder, summary)}"
     if summary["reason"]:
         yield f"reason: {summary['reason']}"
@@ -178,5 +180,5 @@ def _row(facts: dict[str, Any]) -> tuple[str, ...]:
         else _NONE_KEEPS,
         duration_text(facts["run_time"]),
         time.strftime("%Y-%m-%d %H:%M", time.localtime(facts["created"])),
-        facts["name"] or "",
+        visible(facts["name"] or ""),
     )

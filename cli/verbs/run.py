@@ -12,6 +12,7 @@ import click
 from ..failures import FAILED, INTERRUPTED, Failure
 from ..interrupts import Interrupts
 from ..pages import RunPages, pages_options
+from ..printing import drawing_stream, print_line
 from ..verb import FILE, new_experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool =
     if output.isatty() and os.environ.get("TERM") != "dumb" and not quiet:
         from ..live import LiveDisplay  # imports rich, which takes 50 ms
 
-        return LiveDisplay(output)
+        return LiveDisplay(drawing_stream(output))
     return PlainDisplay(output, errors) if lines and not quiet else SilentDisplay(errors)
 
 
@@ -139,9 +140,9 @@ def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: 
             click.echo(to_json(summary_object(view, summary)).decode())
         else:
             first, *others = outcome_lines(view, summary)
-            click.secho(first, bold=True, fg=_COLOURS.get(summary["status"]))  # colours on a terminal only
+            print_line(first, bold=True, fg=_COLOURS.get(summary["status"]))
             for line in others:
-                click.secho(line, bold=line.startswith("best:"))
+                print_line(line, bold=line.startswith("best:"))
             if staying := staying_line(config):
                 click.echo(staying)
     if summary["status"] == "DONE":

@@ -26,6 +26,7 @@ from ...store.reading import (
     closest_text,
     counts_text,
     duration_text,
+    escaped,
     experiment_text,
     left_text,
     parameters_text,
@@ -33,9 +34,11 @@ from ...store.reading import (
     repeats_text,
     result_text,
     value_text,
+    visible,
 )
 from ..failures import Failure
 from ..finding import chosen_experiment
+from ..printing import drawing_stream
 from ..verb import best_by_option, experiment_options, verb
 
 __all__ = ["screen", "top"]
@@ -71,7 +74,7 @@ def top(
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Failure("top needs a terminal: use pitchpipe status and pitchpipe trials instead")
     folder = chosen_experiment(experiment, experiment_id, directory)
-    console = Console()
+    console = Console(file=drawing_stream(sys.stdout))
     drawn = Live(console=console, screen=True, auto_refresh=False)
     with ExperimentView(folder) as view:
         try:
@@ -130,9 +133,9 @@ def screen(
     for title, trials, value in _tables(view, left, best_by):
         parts += [Text(), _table(title, trials, value)]
     for group in failures:
-        text = f"{group.count} failed: {group.reason}"
+        text = escaped(f"{group.count} failed: {group.reason}")
         parts.append(Text(text, style="red", no_wrap=True, overflow="ellipsis"))
-    parts += [Text(region, style="yellow", no_wrap=True, overflow="ellipsis") for region in regions]
+    parts += [Text(escaped(region), style="yellow", no_wrap=True, overflow="ellipsis") for region in regions]
     parts.append(Text("press q to leave; the experiment continues", style="dim"))
     return Group(*parts)
 
@@ -161,7 +164,7 @@ _ENDED = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED
 def _head(summary: Mapping[str, Any]) -> RenderableType:
     text = Text(no_wrap=True, overflow="ellipsis")
     if summary["name"]:
-        text.append(f"{summary['name']}  ", style="bold")
+        text.append(f"{visible(summary['name'])}  ", style="bold")
     text.append(summary["id"], style="cyan")
     text.append(f"  {experiment_text(summary['status'])}", style="bold")
     text.append(f"  ran for {duration_text(summary['run_time'])}")
@@ -191,13 +194,14 @@ def _table(title: str, trials: list[dict[str, Any]], value: str) -> RenderableTy
     table.add_column("parameters", ratio=1, no_wrap=True, overflow="ellipsis")
     for trial in trials:
         began, end = trial["start_time"], trial["end_time"] or time.time()
-        table.add_row(
+        cells = (
             str(trial["sequence_id"]),
             repeats_text(trial) or trial["status"],
             _result(trial, value),
             "" if began is None else duration_text(max(0.0, end - began)),
             parameters_text(trial["parameters"]),
         )
+        table.add_row(*map(Text, cells))  # rich reads markup in a string
     return table
 
 

@@ -25,10 +25,12 @@ from ...store.reading import (
     to_json,
     trial_object,
     values_text,
+    visible,
 )
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
 from ..finding import chosen_trial, split_names
+from ..printing import print_line
 from ..verb import json_option, say, trial_options, verb
 
 __all__ = ["kill", "show", "trial"]
@@ -87,10 +89,11 @@ def show(
         if why:
             from ..why import why_lines
 
-            reasons = "\n".join(why_lines(view, number))
             if not as_json:
-                click.echo(reasons)
+                for line in why_lines(view, number):
+                    print_line(line)
                 return
+            reasons = "\n".join(why_lines(view, number))
         family = view.family(found)
         intermediate = [*view.results(number).get(number, {}).values()]
         exported = view.exports(number)
@@ -101,11 +104,11 @@ def show(
         click.echo(to_json(shown).decode())
         return
     for line in _lines(folder, found, family, intermediate):
-        click.echo(line)
+        print_line(line)
     for form, path in exported.items():
         click.echo(f"{'exported':13} {form}: {folder.path / path}")
     for line in _attempt_lines(earlier):
-        click.echo(line)
+        print_line(line)
 
 
 def _lines(
@@ -118,7 +121,7 @@ def _lines(
         if value not in (None, ""):
             yield f"{name:13} {value}"
     yield "parameters"
-    parameters = flat(found["parameters"])
+    parameters = {visible(name): value for name, value in flat(found["parameters"]).items()}
     width = max(map(len, parameters), default=0)
     yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
     if found["error"]:

@@ -17,6 +17,7 @@ from ...store import ExperimentFolder
 from ...store.reading import ExperimentView
 from ..failures import FAILED, Failure
 from ..finding import chosen_trial, split_names
+from ..printing import TerminalBytes
 from ..verb import WholeNumber, trial_options, verb
 
 __all__ = ["log"]
@@ -41,7 +42,10 @@ def log(
     only: str | None,
     rank: int,
 ) -> None:
-    """Print what a trial printed: its stdout to stdout, its stderr to stderr."""
+    """Print what a trial printed: its stdout to stdout, its stderr to stderr.
+
+    On a terminal, colours stay and other control characters are escaped; a file or a pipe gets every byte.
+    """
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
         found, summary = chosen_trial(view, word), view.summary()
@@ -98,8 +102,9 @@ def _has_ended(folder: ExperimentFolder, trial_id: str) -> bool:
         return TrialStatus(view.trial(trial_id)["status"]).is_final or folder.manager() is None
 
 
-def _stream(name: str) -> IO[bytes]:
-    return sys.stdout.buffer if name.startswith("stdout") else sys.stderr.buffer
+def _stream(name: str) -> IO[bytes] | TerminalBytes:
+    stream = sys.stdout if name.startswith("stdout") else sys.stderr
+    return TerminalBytes(stream) if stream.isatty() else stream.buffer
 
 
 def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int], bytes]:
@@ -116,7 +121,9 @@ def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int
 class _Tail:
     """Copies a growing file to a stream; until the file exists, `elsewhere` returns its content."""
 
-    def __init__(self, path: Path, output: IO[bytes], elsewhere: Callable[[int], bytes]) -> None:
+    def __init__(
+        self, path: Path, output: IO[bytes] | TerminalBytes, elsewhere: Callable[[int], bytes]
+    ) -> None:
         self._path = path
         self._output = output
         self._elsewhere = elsewhere

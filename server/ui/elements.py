@@ -45,8 +45,8 @@ def attributed(element: E, **attributes: object) -> E:
 def scripted(code: str, **values: object) -> str:
     """Return JavaScript in which each name in capitals stands for a value, as JSON; `code` is a constant.
 
-    >>> scripted("say(TEXT)", TEXT="it's </script>")
-    'say("it\'s </script>")'
+    >>> print(scripted("say(TEXT, 3)", TEXT="'); alert('"))
+    say("'); alert('", 3)
     """
     names = re.compile(rf"\b({'|'.join(values)})\b")
     return names.sub(lambda found: json.dumps(values[found[0]]), code)

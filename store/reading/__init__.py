@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         closest_text,
         counts_text,
         duration_text,
+        escaped,
         experiment_text,
         flat,
         front_lines,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         value_text,
         values_text,
         violation_text,
+        visible,
     )
 
 _HOMES = {
@@ -68,9 +70,9 @@ _HOMES = {
     ".trial_query": "Condition QueryError TrialQuery",
     ".view": "ExperimentView Follow",
     ".words": (
-        "STATUS_WORDS best_result_text closest_text counts_text duration_text experiment_text flat front_lines "
+        "STATUS_WORDS best_result_text closest_text counts_text duration_text escaped experiment_text flat front_lines "
         "front_text left_text length_text margin_text moment_text nouns number_text parameters_text rate_text "
-        "reason_text repeat_text repeats_text result_text value_text values_text violation_text"
+        "reason_text repeat_text repeats_text result_text value_text values_text violation_text visible"
     ),
 }
 
@@ -94,6 +96,7 @@ __all__ = [
     "duration_text",
     "ending_beside",
     "ending_text",
+    "escaped",
     "excerpt",
     "experiment_text",
     "family_object",
@@ -131,6 +134,7 @@ __all__ = [
     "value_text",
     "values_text",
     "violation_text",
+    "visible",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -17,6 +18,7 @@ __all__ = [
     "closest_text",
     "counts_text",
     "duration_text",
+    "escaped",
     "experiment_text",
     "flat",
     "front_lines",
@@ -36,6 +38,7 @@ __all__ = [
     "value_text",
     "values_text",
     "violation_text",
+    "visible",
 ]
 
 STATUS_WORDS: Mapping[str, str] = MappingProxyType(
@@ -67,15 +70,45 @@ def experiment_text(status: str) -> str:
     return _EXPERIMENT_WORDS.get(status, status)
 
 
+# Characters that show nothing, move the cursor, or turn the direction of the text around them.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_SPACE = re.compile(r"\s")
+
+
+def escaped(text: str, keep: str = "") -> str:
+    """Return a text with control and invisible characters, except those to `keep`, as JSON escapes them.
+
+    >>> print(escaped("a\\tb\\x1b[2J\\n"), escaped("a\\tb", keep="\\t").isprintable())
+    a\\tb\\u001b[2J\\n False
+    """
+    return _UNSEEN.sub(lambda found: found[0] if found[0] in keep else json.dumps(found[0])[1:-1], text)
+
+
+def visible(text: str) -> str:
+    """Return a user's text on one line, such that two different texts never look the same.
+
+    It is the text itself, or, if that has control or invisible characters, spaces around it, or begins with a
+    quotation mark, the text as JSON, in quotation marks.
+
+    >>> print(visible("C:\\\\new"), visible("C:\\new"), visible('"C:"'))
+    C:\\new "C:\\new" "\\"C:\\""
+    """
+    is_plain = not (_UNSEEN.search(text) or text.startswith('"') or text != text.strip())
+    return text if is_plain else escaped(json.dumps(text, ensure_ascii=False))
+
+
 def number_text(value: object) -> str:
-    """Return a number in at most six significant digits; anything else as it is.
+    """Return a number in at most six significant digits; a text as `visible` shows it; anything else as it is.
 
     >>> number_text(0.123456789), number_text(64), number_text(1e-7), number_text("relu"), number_text(True)
     ('0.123457', '64', '1e-07', 'relu', 'true')
     """
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 
 def margin_text(value: object, margin: float | None) -> str:
@@ -149,7 +182,7 @@ def result_text(value: object) -> str:
     ('0.123457', '{"default": 0.666667, "note": "ok"}')
     """
     if isinstance(value, dict | list | str) or value is None:
-        return json.dumps(_rounded(value), ensure_ascii=False)
+        return escaped(json.dumps(_rounded(value), ensure_ascii=False))
     return number_text(value)
 
 
@@ -349,13 +382,21 @@ def front_text(points: Mapping[int, tuple[float, ...]], *, repeats: int = 1) -> 
 
 
 def parameters_text(parameters: object) -> str:
-    """Return parameters on one line; a nested choice is shown by its name.
+    """Return parameters on one line; a nested choice is shown by its name, a text with spaces as JSON.
 
-    >>> parameters_text({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}})
-    'lr=0.1 solver=sgd solver.momentum=0.9'
+    >>> parameters_text({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}, "mode": "a b=1"})
+    'lr=0.1 solver=sgd solver.momentum=0.9 mode="a b=1"'
     """
     if not isinstance(parameters, Mapping):
         return number_text(parameters)
     return " ".join(
-        f"{name.removesuffix('._name')}={number_text(value)}" for name, value in flat(parameters).items()
+        f"{_word(name.removesuffix('._name'), '=')}={_word(value) if isinstance(value, str) else number_text(value)}"
+        for name, value in flat(parameters).items()
+    )
+
+
+def _word(text: str, end: str = " ") -> str:
+    """Return a text such that it can be told where it ends among others."""
+    return (
+        escaped(json.dumps(text, ensure_ascii=False)) if end in text or _SPACE.search(text) else visible(text)
     )

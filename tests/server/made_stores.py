@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,14 @@ def a_config(**fields: Any) -> ExperimentConfig:
 class MadeExperiment:
     """An experiment's folder with a store that a test fills."""
 
-    def __init__(self, path: Path, config: ExperimentConfig | None = None, status: str = "RUNNING") -> None:
+    def __init__(
+        self,
+        path: Path,
+        config: ExperimentConfig | None = None,
+        status: str = "RUNNING",
+        name: str = "a name",
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
         path.mkdir(parents=True)
         (path / "logs").mkdir()
         self.folder = ExperimentFolder(path)
@@ -37,13 +44,13 @@ class MadeExperiment:
         config = config or a_config()
         row = ExperimentRow(
             id=path.name,
-            name="a name",
+            name=name,
             status=status,
-            config=config.canonical(),
+            config={**config.canonical(), **(more or {})},
             token="secret",
             created=100.0,
         )
-        names = tuple(objective.name for objective in config.objectives)
+        names = tuple(objective["name"] for objective in row.config["objectives"])
         self.store = Store.create(self.folder.database, row, names)
 
     def commit(
