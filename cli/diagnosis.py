@@ -95,15 +95,16 @@ def _open_files(_directory: Path) -> Finding:
 
 
 def _gpus(_directory: Path) -> Finding:
-    from ..executors.local import local_totals
+    from ..executors.local import hidden_by, local_totals
     from ..runner import Request
 
     every = local_totals(Request(gpus=1), use_active_gpus=True).devices
     free = local_totals(Request(gpus=1)).devices
+    visible = f" by {hidden_by()}" if hidden_by() else ""
     if not every:
-        return Finding("ok", "GPUs", "nvidia-smi finds none")
+        return Finding("ok", "GPUs", f"none is visible{visible}" if visible else "nvidia-smi finds none")
     busy = [str(index) for index in every if index not in free]
-    text = f"{len(every)}" + (f", in use by others: {', '.join(busy)}" if busy else ", all free")
+    text = f"{len(every)}{visible}" + (f", in use by others: {', '.join(busy)}" if busy else ", all free")
     return Finding(
         "warn" if busy else "ok", "GPUs", text, "to use them anyway, set use_active_gpu: true" if busy else ""
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import ConfigError, ExperimentConfig, parse_source
+from ..executors.local import names_of_gpus
 from ..manager import run_of
 from ..store import ExperimentFolder
 from ..store.reading import flat
@@ -94,7 +95,9 @@ def job_of(
 ) -> Job:
     """Return the trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
     spec = replace(run_of(config, folder), folder=os.path.abspath(scratch))
-    gpus = None if trial["gpus"] is None else tuple(trial["gpus"])
+    gpus = None if trial["gpus"] is None else names_of_gpus(trial["gpus"])
+    if gpus is not None and len(gpus) < len(trial["gpus"]):
+        gpus = None  # hidden in this terminal: the trial gets what is visible here
     return Job(
         trial=trial["trial_id"],
         attempt=1,

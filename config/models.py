@@ -259,7 +259,9 @@ class ConfigFields(Section):
         description="The folder that contains the folders of experiments.",
         validate_default=True,
     )
-    tuner_gpu_indices: GpuIndices | None = Field(default=None, description="The GPUs that the tuner may use.")
+    tuner_gpu_indices: GpuIndices | None = Field(
+        default=None, description="The GPUs that the tuner may use, as nvidia-smi numbers them."
+    )
     tuner: AlgorithmConfig = Field(default=AlgorithmConfig(name="Auto"), description="The search algorithm.")
     assessor: AlgorithmConfig | None = Field(
         default=None,

@@ -23,7 +23,8 @@ class LocalConfig(Section):
         default=1, ge=1, description="Trials that share a GPU; more than 1 needs `trial_gpu_number`."
     )
     gpu_indices: GpuIndices | None = Field(
-        default=None, description="The GPUs to use; all of them when not set."
+        default=None,
+        description="The GPUs to use, as nvidia-smi numbers them; all that are [visible](howto/gpus.md) when not set.",
     )
     resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict, description="Custom resources of this machine: name and amount."

@@ -287,12 +287,16 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             sequence_id=order.sequence_id,
             parameters=order.record,
             first_sequence=order.first_sequence,
-            gpus=order.gpus,
+            gpus=None if order.gpus is None else self._device_names(order.gpus),
             checkpoint=order.checkpoint,
             budget=order.budget,
             keep=self.setup.run.keeping,
             mark=order.mark,
         )
+
+    def _device_names(self, gpus: Sequence[int]) -> tuple[int | str, ...]:
+        """Return what the devices of a trial are called in its environment."""
+        return tuple(gpus)
 
     def _take_up(self, agent: str, link: AgentLink | None) -> AgentLink | None:
         if link is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
-    from .environ import REPORTS, TOKEN, base_environment, mark
+    from .environ import REPORTS, TOKEN, base_environment, mark, visible_devices
     from .errors import shortened
     from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
@@ -70,7 +70,7 @@ _HOMES = {
     ".checkpoint_store": "Keeping",
     ".command_line": "StartError arguments_of with_interpreter",
     ".core": "LAST_RESORT Agent",
-    ".environ": "REPORTS TOKEN base_environment mark",
+    ".environ": "REPORTS TOKEN base_environment mark visible_devices",
     ".events": "Ended Event Problem Report Saved Started decode_events",
     ".file_watch": "FileWatch best_watch",
     ".errors": "shortened",
@@ -168,6 +168,7 @@ __all__ = [
     "spool_name",
     "sync",
     "sync_tree",
+    "visible_devices",
     "with_interpreter",
     "wrap_function",
 ]

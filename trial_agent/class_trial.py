@@ -23,7 +23,9 @@ class Stable:
         self._kept: Trainable | None = None
         self._made_for: tuple[TrialFunction, Sequence[int] | None] | None = None
 
-    def call(self, function: TrialFunction, parameters: dict[str, Any], gpus: Sequence[int] | None) -> Any:
+    def call(
+        self, function: TrialFunction, parameters: dict[str, Any], gpus: Sequence[int | str] | None
+    ) -> Any:
         """Return what the function returns, or a Trainable when it is a class or makes one.
 
         The Trainable is the one that was kept, if it was made for the same GPUs and can be reset.
@@ -35,7 +37,7 @@ class Stable:
             clean_up(kept)
         return function(parameters)
 
-    def keep(self, trainable: Trainable, function: TrialFunction, gpus: Sequence[int] | None) -> None:
+    def keep(self, trainable: Trainable, function: TrialFunction, gpus: Sequence[int | str] | None) -> None:
         """Keep an instance that its attempt left in order."""
         self._kept = trainable
         self._made_for = function, gpus

@@ -93,13 +93,24 @@ def base_environment(environment: Mapping[str, str], python: str = sys.executabl
     return {**kept, "PATH": os.pathsep.join([folder, *others])}
 
 
-def visible_devices(gpus: Sequence[int] | None) -> dict[str, str]:
+def visible_devices(gpus: Sequence[int | str] | None) -> dict[str, str]:
     """Return the variables that show a trial only these GPUs: None changes nothing, an empty list hides all.
 
-    >>> visible_devices([0, 2]), visible_devices([]), visible_devices(None)
-    ({'CUDA_VISIBLE_DEVICES': '0,2'}, {'CUDA_VISIBLE_DEVICES': ''}, {})
+    Numbers are those of nvidia-smi, which CUDA has in another order unless it is set. Texts are words of the user's
+    own list, in the order that the user has set.
+
+    >>> visible_devices([0, 2])
+    {'CUDA_VISIBLE_DEVICES': '0,2', 'CUDA_DEVICE_ORDER': 'PCI_BUS_ID'}
+    >>> visible_devices(["2", "GPU-8932f937"]), visible_devices([]), visible_devices(None)
+    ({'CUDA_VISIBLE_DEVICES': '2,GPU-8932f937'}, {'CUDA_VISIBLE_DEVICES': ''}, {})
     """
-    return {} if gpus is None else {"CUDA_VISIBLE_DEVICES": ",".join(str(index) for index in gpus)}
+    if gpus is None:
+        return {}
+    has_numbers = any(isinstance(gpu, int) for gpu in gpus)
+    return {
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)),
+        **({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if has_numbers else {}),
+    }
 
 
 def limited_threads(threads: int | None, *users: Mapping[str, str]) -> dict[str, str]:

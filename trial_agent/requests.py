@@ -118,7 +118,7 @@ class Start:
     sequence_id: int
     parameters: str
     first_sequence: int = 0
-    gpus: Sequence[int] | None = None
+    gpus: Sequence[int | str] | None = None
     checkpoint: str | None = None
     budget: float | None = None
     keep: Keeping = _USUAL

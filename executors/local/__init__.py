@@ -8,16 +8,20 @@ from ...protocol import lazy_names
 
 if TYPE_CHECKING:
     from .executor import LocalTrialExecutor
+    from .gpus import hidden_by, names_of_gpus
     from .resources import local_totals
 
 _HOMES = {
     ".executor": "LocalTrialExecutor",
+    ".gpus": "hidden_by names_of_gpus",
     ".resources": "local_totals",
 }
 
 __all__ = [
     "LocalTrialExecutor",
+    "hidden_by",
     "local_totals",
+    "names_of_gpus",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

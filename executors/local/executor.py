@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from ..base import Deliver, RunSetup
 from ..socket_link import agent_sockets
 from .agent import LocalAgentLink
 from .gpu_claims import GpuClaims, is_listened_to
+from .gpus import Gpu, visible_gpus
 from .resources import sufficient_totals
 
 __all__ = ["LocalTrialExecutor"]
@@ -35,8 +36,8 @@ _ORDERS = 8
 class LocalTrialExecutor(AgentTrialExecutor):
     """A `TrialExecutor` over processes of this machine.
 
-    `gpu_indices` are the GPUs to use (None: all), `trials_per_gpu` is how many trials may share one; `resources` are
-    amounts of custom resources of this machine.
+    `gpu_indices` are the GPUs to use (None: all that are visible), `trials_per_gpu` is how many trials may share one;
+    `resources` are amounts of custom resources of this machine.
     """
 
     def __init__(
@@ -51,13 +52,16 @@ class LocalTrialExecutor(AgentTrialExecutor):
         self._trials_per_gpu = trials_per_gpu
         self._use_active_gpus = use_active_gpus
         self._custom = dict(resources or {})
+        self._gpus: dict[int, Gpu] = {}
         self._neighbours: _Neighbours | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}  # the agents that this process started
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Determine what the machine has; agents are started when trials need them."""
+        gpus = visible_gpus() if setup.request.gpus else []
+        self._gpus = {gpu.index: gpu for gpu in gpus}
         totals = sufficient_totals(
-            setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom
+            setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom, gpus
         )
         if setup.run.is_function:
             totals = replace(totals, orders_per_agent=_ORDERS)
@@ -90,6 +94,10 @@ class LocalTrialExecutor(AgentTrialExecutor):
         for each in [mark(str(spool_path(self.setup, order))) for order in orders]:
             await asyncio.to_thread(kill_all, None, each)
 
+    def _device_names(self, gpus: Sequence[int]) -> tuple[int | str, ...]:
+        """Return GPUs as the user's own `CUDA_VISIBLE_DEVICES` calls them."""
+        return tuple(self._gpus[index].name if index in self._gpus else index for index in gpus)
+
     def _on_end(self, order: AttemptOrder) -> None:
         if order.gpus and self._neighbours is not None:
             self._neighbours.claims.give_back(order.trial_id)
@@ -101,7 +109,8 @@ class LocalTrialExecutor(AgentTrialExecutor):
         def has_manager(folder: Path) -> bool:
             return ExperimentFolder(folder).manager() is not None
 
-        return GpuClaims(runtime_directory(), self.setup.folder, self._sockets, has_manager)
+        cards = {index: gpu.uuid for index, gpu in self._gpus.items() if gpu.uuid}
+        return GpuClaims(runtime_directory(), self.setup.folder, self._sockets, has_manager, cards)
 
     async def close(self) -> None:
         """End all agents, including those of an earlier manager."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, NamedTuple
 
 from filelock import FileLock
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Claim(NamedTuple):
-    device: int
+    device: int | str  # the UUID of the card; its index where nothing is known about it
     folder: str
     sockets: str
     trial: str
@@ -31,18 +32,26 @@ class _Claim(NamedTuple):
 class GpuClaims:
     """The claims of one experiment among those of all.
 
-    `sockets` is the directory of the experiment's agent sockets; `has_manager(folder)` returns whether an experiment
-    is running.
+    Cards are claimed by their UUID, `cards` has those of this experiment by index: in another container or Slurm job,
+    the same index can be another card. `sockets` is the directory of the experiment's agent sockets;
+    `has_manager(folder)` returns whether an experiment is running.
     """
 
     def __init__(
-        self, directory: Path, folder: Path, sockets: Path, has_manager: Callable[[Path], bool]
+        self,
+        directory: Path,
+        folder: Path,
+        sockets: Path,
+        has_manager: Callable[[Path], bool],
+        cards: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         self.path = directory / "gpu-claims.json"
         self._lock = FileLock(directory / "gpu-claims.lock")
         self._folder = str(folder)
         self._sockets = str(sockets)
         self._has_manager = has_manager
+        self._cards = cards
+        self._indices = {uuid: index for index, uuid in cards.items()}
 
     def take(self, trial: str, devices: tuple[int, ...]) -> tuple[int, ...]:
         """Claim devices for a trial; return those that another experiment holds (then none is claimed)."""
@@ -50,7 +59,10 @@ class GpuClaims:
             busy = self._busy(claims)
             taken = tuple(sorted(busy.intersection(devices)))
             if not taken:
-                mine = [_Claim(device, self._folder, self._sockets, trial) for device in devices]
+                mine = [
+                    _Claim(self._cards.get(device, device), self._folder, self._sockets, trial)
+                    for device in devices
+                ]
                 claims.extend(claim for claim in mine if claim not in claims)
             return taken
 
@@ -65,7 +77,9 @@ class GpuClaims:
             return self._busy(claims)
 
     def _busy(self, claims: list[_Claim]) -> frozenset[int]:
-        return frozenset(claim.device for claim in claims if claim.folder != self._folder)
+        others = [claim.device for claim in claims if claim.folder != self._folder]
+        indices = [device if isinstance(device, int) else self._indices.get(device) for device in others]
+        return frozenset(index for index in indices if index is not None)
 
     @contextmanager
     def _edit(self) -> Iterator[list[_Claim]]:

@@ -22,6 +22,7 @@ from ...protocol import (
     ProtocolError,
     encode_frame,
 )
+from ...trial_agent import visible_devices
 from ..standby import StandbyDispatcher, inherited_environment, spawn
 
 __all__ = ["DispatcherProcess", "dispatcher_environment"]
@@ -33,7 +34,7 @@ _LEFT_OUT = frozenset(("searchSpace", "initialPoints", "warmStart", "trialEnviro
 
 
 def dispatcher_environment(
-    config: Mapping[str, Any], folder: Path, *, mode: str, log_level: str, gpu_indices: Sequence[int] = ()
+    config: Mapping[str, Any], folder: Path, *, mode: str, log_level: str, gpus: Sequence[int | str] = ()
 ) -> dict[str, str]:
     """Return the environment that NNI gives its dispatcher, with our protocol and the canonical `config`."""
     needed = {key: value for key, value in config.items() if key not in _LEFT_OUT}
@@ -47,7 +48,7 @@ def dispatcher_environment(
         "NNI_LOG_DIRECTORY": str(folder / "logs"),
         "NNI_LOG_LEVEL": log_level,
         "NNI_INCLUDE_INTERMEDIATE_RESULTS": "false",
-        "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpu_indices)),
+        **visible_devices(gpus),
     }
 
 

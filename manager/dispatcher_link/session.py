@@ -136,7 +136,7 @@ class DispatcherSession:
             setup.folder,
             mode=mode,
             log_level=setup.log_level,
-            gpu_indices=setup.config.get("tunerGpuIndices") or (),
+            gpus=_gpus_of_tuner(setup.config),
         )
         command = list(setup.command or DISPATCHER_COMMAND)
         if saved is not None:
@@ -388,3 +388,12 @@ class DispatcherSession:
 
     def _now(self) -> float:
         return self._setup.clock()
+
+
+def _gpus_of_tuner(config: Mapping[str, Any]) -> Sequence[int | str]:
+    """Return the GPUs of the tuner as CUDA calls them, without those that are hidden from this process."""
+    if not (indices := config.get("tunerGpuIndices")):
+        return ()
+    from ...executors.local import names_of_gpus
+
+    return names_of_gpus(indices)

@@ -15,7 +15,7 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.executors.local.resources import DEVICES_ENVIRONMENT
+from pitchpipe.executors.local.gpus import DEVICES_ENVIRONMENT
 from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptStarted, ResourcesChanged, StartRefused

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pitchpipe.executors.local.resources import DEVICES_ENVIRONMENT, local_totals
+from pitchpipe.executors.local.gpus import DEVICES_ENVIRONMENT
+from pitchpipe.executors.local.resources import local_totals
 from pitchpipe.runner.ledger import Request
 
 

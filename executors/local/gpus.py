@@ -1,0 +1,144 @@
+"""The GPUs of this machine that this process may use: those that nvidia-smi lists, less those that are hidden from it.
+
+CUDA reads `CUDA_VISIBLE_DEVICES` alone. Containers and Slurm have variables of their own, which count where they have
+not been applied yet: inside a container, nvidia-smi lists only what is allowed, numbered from 0.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+__all__ = ["DEVICES_ENVIRONMENT", "Gpu", "hidden_by", "names_of_gpus", "visible_gpus"]
+
+_log = logging.getLogger(__name__)
+
+# Lists GPU indices to use whatever the driver reports ("0,1"): for tests, and for machines without nvidia-smi.
+DEVICES_ENVIRONMENT = "PITCHPIPE_GPUS"
+_CUDA = "CUDA_VISIBLE_DEVICES"
+_CONTAINER = "NVIDIA_VISIBLE_DEVICES"
+_LISTS = (_CONTAINER, "SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "GPU_DEVICE_ORDINAL")
+_MIG = "MIG-"
+_PATIENCE = 30.0  # seconds; the driver of a machine with many GPUs can take some to start
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU, or a part of one (a MIG instance).
+
+    `index` is its number in nvidia-smi (of a MIG instance: one that is made of its id), `uuid` tells it from all
+    others whatever is visible, and `name` is what `CUDA_VISIBLE_DEVICES` calls it: a text is the user's own word.
+    """
+
+    index: int
+    uuid: str
+    name: int | str
+    is_active: bool = False
+
+
+def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
+    """Return the GPUs that this process may use."""
+    named = environment.get(DEVICES_ENVIRONMENT)
+    if named is not None:
+        return [Gpu(int(index), "", int(index)) for index in named.split(",") if index.strip()]
+    cards = list(_cards())
+    variable = _variable(environment)
+    if not cards or not variable:
+        return cards
+    words = [word.strip() for word in environment[variable].split(",")]
+    return list(_seen_by_cuda(words, cards) if variable == _CUDA else _allowed(words, cards))
+
+
+def hidden_by(environment: Mapping[str, str] = os.environ) -> str:
+    """Return the variable that says which GPUs are visible, with its value; empty if there is none.
+
+    >>> hidden_by({"CUDA_VISIBLE_DEVICES": "2,3"}), hidden_by({"PATH": "/bin"})
+    ('CUDA_VISIBLE_DEVICES=2,3', '')
+    """
+    variable = "" if DEVICES_ENVIRONMENT in environment else _variable(environment)
+    return variable and f"{variable}={environment[variable]}"
+
+
+def names_of_gpus(indices: Sequence[int]) -> list[int | str]:
+    """Return what `CUDA_VISIBLE_DEVICES` calls these GPUs; those that are hidden from this process are left out."""
+    found = visible_gpus()
+    if not found and not hidden_by():
+        return list(indices)  # the machine has no nvidia-smi
+    names = {gpu.index: gpu.name for gpu in found}
+    return [names[index] for index in indices if index in names]
+
+
+def _variable(environment: Mapping[str, str]) -> str:
+    """Return the variable that counts; empty if all GPUs are visible."""
+    if environment.get(_CONTAINER) in ("none", "void"):
+        return _CONTAINER
+    if _CUDA in environment:
+        return _CUDA
+    return next((name for name in _LISTS if environment.get(name, "all") not in ("all", "")), "")
+
+
+def _seen_by_cuda(words: Sequence[str], cards: Sequence[Gpu]) -> Iterator[Gpu]:
+    """Yield what CUDA takes of a list: each GPU once, up to the first word that names none."""
+    seen = set()
+    for word in words:
+        gpu = _named(word, cards)
+        if gpu is None:
+            return
+        if gpu.index not in seen:
+            seen.add(gpu.index)
+            yield replace(gpu, name=word)
+
+
+def _allowed(words: Sequence[str], cards: Sequence[Gpu]) -> Iterator[Gpu]:
+    """Yield the GPUs of a list that CUDA does not read."""
+    if words in (["none"], ["void"]):
+        return
+    singles = [single for word in words for single in _singles(word)]
+    found = [gpu for word in singles if (gpu := _named(word, cards)) is not None]
+    if len(cards) <= len(singles):  # it is applied already, and the numbers are those of the outside
+        by_id = any(not word.isdigit() for word in singles)
+        yield from found if found and by_id else cards
+        return
+    yield from dict.fromkeys(found)
+
+
+def _singles(word: str) -> list[str]:
+    """Return the indices of a range: "1-3"."""
+    found = re.fullmatch(r"(\d+)-(\d+)", word)
+    return [word] if found is None else [str(index) for index in range(int(found[1]), int(found[2]) + 1)]
+
+
+def _named(word: str, cards: Sequence[Gpu]) -> Gpu | None:
+    """Return the GPU that an index, the begin of a UUID, or the id of a MIG instance names."""
+    if word.startswith(_MIG):
+        return Gpu(zlib.crc32(word.encode()), word, word)
+    if word.isdigit():
+        return next((gpu for gpu in cards if gpu.index == int(word)), None)
+    found = [gpu for gpu in cards if word.startswith("GPU-") and gpu.uuid.startswith(word)]
+    return found[0] if len(found) == 1 else None
+
+
+def _cards() -> Iterator[Gpu]:
+    """Yield the GPUs that nvidia-smi lists, and whether a process uses them."""
+    if shutil.which("nvidia-smi") is None:
+        return
+    busy = set(_nvidia_smi("--query-compute-apps=gpu_uuid"))
+    for row in _nvidia_smi("--query-gpu=index,uuid"):
+        if found := re.fullmatch(r"(\d+), (\S+)", row):
+            yield Gpu(int(found[1]), found[2], int(found[1]), found[2] in busy)
+
+
+def _nvidia_smi(query: str) -> list[str]:
+    words = ["nvidia-smi", query, "--format=csv,noheader"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        _log.warning("GPUs cannot be listed: %s", error)
+        return []
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()] if done.returncode == 0 else []

@@ -1,0 +1,159 @@
+"""Which GPUs of a machine may be used: a stand-in for nvidia-smi lists four."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pitchpipe.executors.errors import ExecutorError
+from pitchpipe.executors.local.gpu_claims import GpuClaims
+from pitchpipe.executors.local.gpus import DEVICES_ENVIRONMENT, hidden_by, names_of_gpus, visible_gpus
+from pitchpipe.executors.local.resources import local_totals, sufficient_totals
+from pitchpipe.manager.dispatcher_link.process import dispatcher_environment
+from pitchpipe.runner.ledger import Request
+
+from .test_executor import experiment, start
+
+VARIABLES = (
+    *("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"),
+    *("GPU_DEVICE_ORDINAL", "CUDA_DEVICE_ORDER", DEVICES_ENVIRONMENT),
+)
+
+
+def install_nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, count: int = 4, first: int = 0) -> None:
+    """Put a stand-in on PATH that lists cards with the UUIDs GPU-0000000N-aaaa; card `first` is number 0."""
+    rows = "".join(f"echo '{index}, GPU-0000000{first + index}-aaaa'\n" for index in range(count))
+    program = folder / "nvidia-smi"
+    program.write_text(f'#!/bin/sh\ncase "$1" in\n--query-gpu=index,uuid)\n{rows};;\n*) ;;\nesac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    install_nvidia_smi(folder, monkeypatch)
+
+
+CUDA = [
+    ("2,3", ["2", "3"]),
+    (" 3 , 1", ["3", "1"]),
+    ("", []),
+    ("-1", []),
+    ("1,-1,2", ["1"]),
+    ("NoDevFiles", []),
+    ("7,0", []),
+    ("2,2", ["2"]),
+    ("GPU-00000003-aaaa,GPU-00000001", ["GPU-00000003-aaaa", "GPU-00000001"]),
+    ("GPU-0000000", []),
+    ("MIG-7f0e,MIG-81ac", ["MIG-7f0e", "MIG-81ac"]),
+]
+
+
+@pytest.mark.parametrize(("given", "names"), CUDA)
+def test_cuda_visible_devices_is_read_as_cuda_reads_it(given: str, names: list[str]) -> None:
+    found = visible_gpus({"CUDA_VISIBLE_DEVICES": given, "SLURM_JOB_GPUS": "0"})
+    assert [gpu.name for gpu in found] == names
+    assert len({gpu.index for gpu in found}) == len({gpu.uuid for gpu in found}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("environment", "indices"),
+    [
+        ({}, [0, 1, 2, 3]),
+        ({"NVIDIA_VISIBLE_DEVICES": "none"}, []),
+        ({"NVIDIA_VISIBLE_DEVICES": "void", "CUDA_VISIBLE_DEVICES": "0"}, []),
+        ({"NVIDIA_VISIBLE_DEVICES": "all"}, [0, 1, 2, 3]),
+        ({"NVIDIA_VISIBLE_DEVICES": "all", "SLURM_JOB_GPUS": "1"}, [1]),
+        ({"NVIDIA_VISIBLE_DEVICES": "2,3"}, [2, 3]),
+        ({"NVIDIA_VISIBLE_DEVICES": "GPU-00000002-aaaa"}, [2]),
+        ({"NVIDIA_VISIBLE_DEVICES": "4,5,6,7"}, [0, 1, 2, 3]),  # the container has four, under other numbers
+        ({"SLURM_JOB_GPUS": "1-3"}, [1, 2, 3]),
+        ({"SLURM_JOB_GPUS": "1-3", "SLURM_STEP_GPUS": "3"}, [3]),
+        ({"GPU_DEVICE_ORDINAL": "0"}, [0]),
+        ({DEVICES_ENVIRONMENT: "8", "CUDA_VISIBLE_DEVICES": "0"}, [8]),
+    ],
+)
+def test_lists_of_containers_and_of_slurm(environment: Mapping[str, str], indices: list[int]) -> None:
+    assert [gpu.name for gpu in visible_gpus(environment)] == indices
+
+
+def test_gpu_indices_are_those_of_nvidia_smi_and_hidden_gpus_are_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-00000002-aaaa")
+    assert local_totals(Request(gpus=1)).devices == (3, 2)
+    assert local_totals(Request(gpus=1), gpu_indices=(2,)).devices == (2,)
+    assert names_of_gpus([0, 2]) == ["GPU-00000002-aaaa"]
+    with pytest.raises(ExecutorError, match=r"there is none \(CUDA_VISIBLE_DEVICES=3,GPU-00000002-aaaa\)"):
+        sufficient_totals(Request(gpus=1), gpu_indices=(0,))
+
+
+def test_the_variable_that_counts_is_named() -> None:
+    assert hidden_by({"CUDA_VISIBLE_DEVICES": "", "SLURM_JOB_GPUS": "1"}) == "CUDA_VISIBLE_DEVICES="
+    assert hidden_by({"NVIDIA_VISIBLE_DEVICES": "all"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("visible", "seen"),
+    [
+        ("2,3", {"2", "3"}),
+        ("GPU-00000003-aaaa", {"GPU-00000003-aaaa"}),
+        ("MIG-7f0e", {"MIG-7f0e"}),
+        (None, {"0", "1", "2", "3"}),
+    ],
+)
+def test_a_trial_gets_its_gpu_under_the_name_that_was_given(
+    visible: str | None, seen: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+
+    async def check() -> None:
+        got = set()
+        async with experiment(tmp_path / "one") as session:
+            for device in [gpu.index for gpu in visible_gpus()]:
+                order = start(session, (device,))
+                await session.end_of(order)
+                got.add(session.outcome(order)[0][2]["devices"])
+        assert got == seen
+
+    asyncio.run(check())
+
+
+def claims(tmp_path: Path, name: str) -> GpuClaims:
+    cards = {gpu.index: gpu.uuid for gpu in visible_gpus()}
+    return GpuClaims(tmp_path, tmp_path / name, tmp_path / f"{name}-sockets", lambda path: True, cards)
+
+
+def test_the_same_number_in_another_container_is_another_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_nvidia_smi(tmp_path / "bin", monkeypatch, count=2, first=2)
+    inside = claims(tmp_path, "inside")
+    install_nvidia_smi(tmp_path / "bin", monkeypatch)
+    outside = claims(tmp_path, "outside")
+    assert inside.take("A", (0,)) == ()
+    assert outside.busy() == {2}
+    assert outside.take("B", (0, 3)) == ()
+    assert inside.take("C", (1,)) == (1,)
+    outside.give_back("B")
+    assert inside.take("C", (1,)) == ()
+
+
+@pytest.mark.parametrize(("visible", "passed"), [(None, "0,2"), ("2,3", "2"), ("", "")])
+def test_the_tuner_gets_none_that_is_hidden(
+    visible: str | None, passed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    environment = dispatcher_environment(
+        {}, tmp_path, mode="create", log_level="info", gpus=names_of_gpus([0, 2])
+    )
+    assert environment["CUDA_VISIBLE_DEVICES"] == passed
