@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
+from pitchpipe.trial_agent import ProcessTree
 
 __all__ = ["LOAD", "Bench", "Outcome", "Probe"]
 
@@ -177,20 +177,8 @@ def _numbers(process: subprocess.Popen[bytes], timeout: float, folder: Path) -> 
 
 def _end_leftovers(mark: str) -> None:
     """End the processes that a probe left behind: a Ray, a web server, an agent."""
-    left = [process for process in psutil.process_iter() if _is_marked(process, mark)]
-    for process in left:
-        try:
-            process.kill()
-        except psutil.NoSuchProcess:
-            continue
-    psutil.wait_procs(left, timeout=10)
-
-
-def _is_marked(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.environ().get(MARK) == mark
-    except (psutil.Error, OSError):
-        return False
+    if left := ProcessTree(None, f"{MARK}={mark}".encode()).kill(deadline=time.monotonic()):
+        _say(f"left behind: processes {left}")
 
 
 def _say(line: str) -> None:

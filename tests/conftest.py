@@ -4,6 +4,7 @@ The guard marks the environment of this session, which every process started by 
 its session and its parent. When the test session is over, a process that still carries the mark fails it.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -17,6 +18,8 @@ from pathlib import Path
 import psutil
 import pytest
 from hypothesis import HealthCheck, settings
+
+from pitchpipe.trial_agent import ProcessTree
 
 from .executors.cluster_support import cluster, real_cluster
 from .executors.ray_support import ray_directory, shared_ray
@@ -110,10 +113,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the session when a process of its own is still there, and end that process."""
     if _is_xdist_worker(session.config):
         return
-    _, alive = psutil.wait_procs(marked_processes(os.environ[MARK]), timeout=SECONDS_TO_LEAVE)
+    _, alive = psutil.wait_procs(marked_processes(f"{MARK}={os.environ[MARK]}"), timeout=SECONDS_TO_LEAVE)
     if not alive:
         return
-    session.config.stash[LEFT_OVER] = [_describe(process) for process in alive]
+    session.config.stash[LEFT_OVER] = [described(process) for process in alive]
     for process in alive:
         _kill(process)
     if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
@@ -132,19 +135,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def marked_processes(mark: str) -> list[psutil.Process]:
     """List the processes started under the mark, other than this one and those that started it."""
     own = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-    return [
-        process for process in psutil.process_iter() if process.pid not in own and _carries(process, mark)
-    ]
+    found = []
+    for pid in set(ProcessTree(None, mark.encode()).members()) - own:
+        with contextlib.suppress(psutil.NoSuchProcess):  # gone meanwhile
+            found.append(psutil.Process(pid))
+    return found
 
 
-def _carries(process: psutil.Process, mark: str) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark
-    except (psutil.Error, OSError):  # gone meanwhile, or another user's
-        return False
-
-
-def _describe(process: psutil.Process) -> str:
+def described(process: psutil.Process) -> str:
+    """Return the process id and the command line."""
     try:
         return f"{process.pid} {' '.join(process.cmdline())}"[:500]
     except psutil.Error:

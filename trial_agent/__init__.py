@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
-    from .environ import REPORTS, TOKEN, base_environment, mark, visible_devices
+    from .environ import TOKEN, base_environment, mark, visible_devices
     from .errors import shortened
     from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .messages import MessageDecoder, MessageError, encode_message
     from .outbox import Outbox
     from .pickling import pickled
+    from .processes import ProcessTree, command_words
     from .requests import (
         Hello,
         Kill,
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from .syncing import sync, sync_tree
     from .trainable import FunctionTrainable, Trainable, TrialFunction, wrap_function
     from .unix_server import UnixServer, peer_uid
-    from .watchdog import kill_all
 
 _HOMES = {
     ".arguments": "filled flat_arguments misfits",
@@ -70,7 +70,7 @@ _HOMES = {
     ".checkpoint_store": "Keeping",
     ".command_line": "StartError arguments_of with_interpreter",
     ".core": "LAST_RESORT Agent",
-    ".environ": "REPORTS TOKEN base_environment mark visible_devices",
+    ".environ": "TOKEN base_environment mark visible_devices",
     ".events": "Ended Event Problem Report Saved Started decode_events",
     ".file_watch": "FileWatch best_watch",
     ".errors": "shortened",
@@ -81,6 +81,7 @@ _HOMES = {
     ".messages": "MessageDecoder MessageError encode_message",
     ".outbox": "Outbox",
     ".pickling": "pickled",
+    ".processes": "ProcessTree command_words",
     ".requests": "Hello Kill Pause Ping Poll ReadFile Request RunSpec Shutdown Start encode_request",
     ".room": "no_room",
     ".sdk": (
@@ -92,12 +93,10 @@ _HOMES = {
     ".syncing": "sync sync_tree",
     ".trainable": "FunctionTrainable Trainable TrialFunction wrap_function",
     ".unix_server": "UnixServer peer_uid",
-    ".watchdog": "kill_all",
 }
 
 __all__ = [
     "LAST_RESORT",
-    "REPORTS",
     "TOKEN",
     "Agent",
     "Checkpoint",
@@ -120,6 +119,7 @@ __all__ = [
     "Ping",
     "Poll",
     "Problem",
+    "ProcessTree",
     "ReadFile",
     "Report",
     "Request",
@@ -137,6 +137,7 @@ __all__ = [
     "arguments_of",
     "base_environment",
     "best_watch",
+    "command_words",
     "current",
     "decode_events",
     "encode_message",
@@ -152,7 +153,6 @@ __all__ = [
     "get_seed",
     "get_sequence_id",
     "get_trial_id",
-    "kill_all",
     "mark",
     "metric_text",
     "misfits",

@@ -13,12 +13,14 @@ import sys
 import time
 from collections.abc import Sequence
 
-from .watchdog import each_process, environment_of, stat_of
+from .watchdog import command_of, each_process, environment_of, stat_of
 
 __all__ = [
     "LINUX",
     "ProcessTree",
     "available_bytes",
+    "carries",
+    "command_words",
     "is_zombie",
     "oom_kills",
     "proportional_bytes",
@@ -33,12 +35,13 @@ _POLL_ELSEWHERE = 0.05  # seconds between checks where the system does not notif
 class ProcessTree:
     """All processes of an attempt: the members of a process group and every process that carries the mark.
 
-    A descendant with a session of its own has left the group, but still carries the mark.
+    A descendant with a session of its own has left the group, but still carries the mark. Without a group, these are
+    all processes that carry the mark.
     """
 
-    def __init__(self, group: int, mark: bytes) -> None:
+    def __init__(self, group: int | None, mark: bytes) -> None:
         self.group = group
-        self._entry = b"\0" + mark + b"\0"
+        self._mark = mark
 
     def members(self) -> list[int]:
         """Return the pids that still run (zombies do not)."""
@@ -49,6 +52,8 @@ class ProcessTree:
 
     def signal_group(self, number: int) -> None:
         """Signal the process group only, at once, without looking for processes that left it."""
+        if self.group is None:
+            return
         try:
             os.killpg(self.group, number)
         except (ProcessLookupError, PermissionError):  # macOS returns EPERM for a group of zombies
@@ -86,9 +91,37 @@ class ProcessTree:
         return sum(proportional_bytes(pid) for pid in self.members())
 
     def _owns(self, pid: int) -> bool:
-        if _group_of(pid) == self.group:
-            return True
-        return self._entry in _environment_of(pid)
+        return (self.group is not None and _group_of(pid) == self.group) or carries(pid, self._mark)
+
+
+def carries(pid: int, mark: bytes) -> bool:
+    """Return whether a process was started with this entry, NAME=VALUE, in its environment.
+
+    In the middle of an exec a process has no environment; then it is read again. A zombie has none.
+
+    >>> carries(os.getpid(), b"PATH=/no/such/path")
+    False
+    """
+    return b"\0" + mark + b"\0" in _environment_of(pid)
+
+
+def command_words(pid: int) -> list[str]:
+    """Return the words of a process's command line; none if it is gone, a zombie, or another user's.
+
+    In the middle of an exec a process has none; then it is read again.
+
+    >>> command_words(os.getpid()) != []
+    True
+    """
+    if LINUX:
+        line = command_of(pid)
+        return [os.fsdecode(word) for word in line.removesuffix(b"\0").split(b"\0")] if line else []
+    import psutil
+
+    try:
+        return psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return []
 
 
 def is_zombie(pid: int) -> bool:

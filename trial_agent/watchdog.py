@@ -20,12 +20,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-__all__ = ["ROUNDS", "each_process", "environment_of", "kill_all", "main", "marked", "stat_of"]
+__all__ = ["ROUNDS", "command_of", "each_process", "environment_of", "kill_all", "main", "marked", "stat_of"]
 
 ROUNDS = 5  # a child forked during the search is found in the next round
 _READS = 300
 _PAUSE = 0.001  # seconds between two of them: no event says that a process has a new environment
-_STATE, _FLAGS, _CODE, _ENV_START, _ENV_END = 0, 6, 23, 47, 48  # fields of /proc/PID/stat after the name
+_STATE, _FLAGS, _CODE, _ARG_START, _ENV_START = 0, 6, 23, 45, 47  # fields of /proc/PID/stat after the name
 _KERNEL_THREAD = 0x200000
 
 
@@ -72,30 +72,40 @@ def marked(mark: bytes) -> list[int]:
 
 
 def environment_of(pid: int) -> bytes:
-    """Return the environment with which a process started, as NUL-ended entries after a leading NUL.
+    """Return the environment with which a process started, as NUL-ended entries after a leading NUL."""
+    return b"\0" + _settled(pid, "environ", _ENV_START)
 
-    A process has none for a moment while it starts another program, or ends: it is read again.
+
+def command_of(pid: int) -> bytes:
+    """Return the command line of a process, as NUL-ended words; none if it is gone or a zombie."""
+    return _settled(pid, "cmdline", _ARG_START)
+
+
+def _settled(pid: int, name: str, start: int) -> bytes:
+    """Return a file of /proc/PID; `start` is the field that says where its content begins.
+
+    It is empty for a moment while the process starts another program, or ends: it is read again.
     """
     for _ in range(_READS):
         try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                entries = file.read()
+            with open(f"/proc/{pid}/{name}", "rb") as file:
+                content = file.read()
         except ProcessLookupError:
-            entries = b""
+            content = b""
         except OSError:  # gone, or another user's
             break
-        if entries or not _is_changing(pid):
-            return b"\0" + entries
+        if content or not _is_changing(pid, start):
+            return content
         time.sleep(_PAUSE)
     return b""
 
 
-def _is_changing(pid: int) -> bool:
-    """Return whether a process without an environment will have another one, or be a zombie, in a moment."""
+def _is_changing(pid: int, start: int) -> bool:
+    """Return whether a process that has nothing there will have something, or be a zombie, in a moment."""
     stat = stat_of(pid)
     if not stat or stat[_STATE] in (b"Z", b"X") or int(stat[_FLAGS]) & _KERNEL_THREAD:
         return False
-    return stat[_CODE] == b"0" or stat[_ENV_START] != stat[_ENV_END]  # the kernel sets the code last
+    return stat[_CODE] == b"0" or stat[start] != stat[start + 1]  # the kernel sets the code last
 
 
 def stat_of(pid: int) -> list[bytes]:

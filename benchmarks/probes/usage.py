@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from pitchpipe.trial_agent import ProcessTree
+
 __all__ = ["used", "waits"]
 
 MARK = "BENCHMARK_PROBE"
@@ -52,13 +54,13 @@ def waits() -> int:
 def _mine() -> Iterator[psutil.Process]:
     """Yield this process and all that came of it, also those that left its session or overwrote their environment."""
     seen = set[int]()
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):  # it has ended
-            if process.pid not in seen and process.environ().get(MARK) == os.environ[MARK]:
-                for one in (process, *process.children(recursive=True)):
-                    if one.pid not in seen:
-                        seen.add(one.pid)
-                        yield one
+    for pid in (os.getpid(), *ProcessTree(None, f"{MARK}={os.environ[MARK]}".encode()).members()):
+        with contextlib.suppress(psutil.Error):  # it has ended
+            process = psutil.Process(pid)
+            for one in (process, *process.children(recursive=True)):
+                if one.pid not in seen:
+                    seen.add(one.pid)
+                    yield one
 
 
 def _role_of(process: psutil.Process, me: str) -> str:

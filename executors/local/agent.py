@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from ...trial_agent import Hello, Shutdown
+from ...trial_agent import Hello, Shutdown, command_words
 from ..agents import AgentTrialExecutor
 from ..socket_link import SocketLink
 
@@ -63,11 +63,11 @@ class LocalAgentLink(SocketLink):
     def _find(self) -> int | None:
         """Return the process of this agent; None if there is none."""
         mine = ["--agent", self._agent], ["--folder", str(self._executor.setup.folder)]
-        for process in psutil.process_iter(["cmdline"]):
-            line = process.info["cmdline"] or []
+        for pid in psutil.pids():
+            line = command_words(pid)
             options = [line[at : at + 2] for at in range(len(line))]
             if "pitchpipe.trial_agent" in line and all(each in options for each in mine):
-                return process.pid
+                return pid
         return None
 
     async def close(self, grace: float) -> None:

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from ...runner import AttemptOrder, ResourcesChanged, StartRefused, Totals
 from ...store import ExperimentFolder, runtime_directory
 from ...trial_agent import TOKEN as AGENT_TOKEN
-from ...trial_agent import FileWatch, best_watch, kill_all, mark
+from ...trial_agent import FileWatch, ProcessTree, best_watch, mark
 from ..agents import AgentLink, AgentTrialExecutor, spool_path
 from ..base import Deliver, RunSetup
 from ..socket_link import agent_sockets
@@ -92,7 +93,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
             return
         orders = [order for order in self._orders.values() if order.agent == agent]
         for each in [mark(str(spool_path(self.setup, order))) for order in orders]:
-            await asyncio.to_thread(kill_all, None, each)
+            await asyncio.to_thread(ProcessTree(None, each).kill, time.monotonic())
 
     def _device_names(self, gpus: Sequence[int]) -> tuple[int | str, ...]:
         """Return GPUs as the user's own `CUDA_VISIBLE_DEVICES` calls them."""

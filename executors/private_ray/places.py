@@ -22,6 +22,7 @@ from pathlib import Path
 import psutil
 
 from ...store import runtime_directory
+from ...trial_agent import command_words
 
 __all__ = [
     "TEMP_PREFIX",
@@ -153,7 +154,7 @@ def session_processes(temp_dir: str) -> list[psutil.Process]:
 
 
 def _belongs_to(process: psutil.Process, temp_dir: str) -> bool:
-    command = process.cmdline()
+    command = command_words(process.pid)
     if any(temp_dir in argument for argument in command):
         return True
     if not command or not command[0].startswith("ray::"):

@@ -17,8 +17,7 @@ from typing import Any
 
 import psutil
 
-from ...trial_agent import REPORTS as REPORTS_VARIABLE
-from ...trial_agent import kill_all, mark
+from ...trial_agent import ProcessTree, mark
 from .files import pack, working_folder
 
 __all__ = ["AgentLocation", "Leftovers", "sweep", "sweep_there"]
@@ -27,7 +26,6 @@ _log = logging.getLogger(__name__)
 
 # A task needs a worker, which may have to be started first.
 _TASK_TIMEOUT = 15.0
-_GONE_TIMEOUT = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,26 +114,15 @@ def sweep_there(leftovers: Leftovers, where: AgentLocation | None, node: str) ->
 
 def _end_reporters(spool: str) -> None:
     """Kill all processes that may report to a spool, and wait for their end: until then they may still write."""
-    deadline = time.monotonic() + _GONE_TIMEOUT
-    kill_all(None, mark(spool))
-    while any(_reports_to(process) == spool for process in psutil.process_iter()):
-        if time.monotonic() > deadline:
-            return
-        time.sleep(0.01)  # they are not our children: there is no event to wait for
-
-
-def _reports_to(process: psutil.Process) -> str | None:
-    try:
-        return process.environ().get(REPORTS_VARIABLE)
-    except (psutil.Error, OSError):  # gone, a zombie, or another user's
-        return None
+    if left := ProcessTree(None, mark(spool)).kill(deadline=time.monotonic()):
+        _log.warning("processes that report to %s cannot be ended: %s", spool, left)
 
 
 def _kill_agent(where: AgentLocation) -> None:
     """Kill the process of an agent, which may be stopped, or out of reach of its Ray."""
     try:
         process = psutil.Process(where.pid)
-        if abs(process.create_time() - where.created) < 1.0 and process.cmdline()[:1] != []:
+        if abs(process.create_time() - where.created) < 1.0 and process.status() != psutil.STATUS_ZOMBIE:
             process.kill()
             process.wait(1.0)
     except psutil.Error:

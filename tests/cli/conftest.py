@@ -1,5 +1,6 @@
 """Fixtures for the verbs: stored experiments, and the command line in this process or in its own."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -20,6 +21,7 @@ from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.store import ExperimentRow, Store, Tick
 
+from ..conftest import described, marked_processes
 from .results import FRONT, NESTED, write_output
 
 MARK = "PPTEST_CLI"
@@ -178,24 +180,20 @@ class Started:
         out, err = self.process.communicate(timeout=timeout)
         return Called(self.process.returncode, out, err)
 
-    def left(self) -> list[list[str]]:
-        """Return the command lines of the processes that still run after 10 s."""
-        _, alive = psutil.wait_procs(list(self._marked()), timeout=SECONDS_TO_LEAVE)
-        return [process.cmdline() for process in alive]
+    def left(self) -> list[str]:
+        """Return the processes that still run after 30 s."""
+        _, alive = psutil.wait_procs(self._marked(), timeout=SECONDS_TO_LEAVE)
+        return [described(process) for process in alive]
 
     def end(self) -> None:
         for process in self._marked():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         self.process.kill()
         self.process.communicate()
 
-    def _marked(self) -> Iterator[psutil.Process]:
-        for process in psutil.process_iter():
-            try:
-                if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == self.mark:
-                    yield process
-            except psutil.Error:
-                continue
+    def _marked(self) -> list[psutil.Process]:
+        return marked_processes(f"{MARK}={self.mark}")
 
 
 @pytest.fixture

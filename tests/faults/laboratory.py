@@ -21,6 +21,9 @@ from typing import Any
 from check import Findings, check_experiment
 from plan import HERE, STEPS, TRIALS, Kill, Plan, Round
 
+from pitchpipe.trial_agent import ProcessTree
+from pitchpipe.trial_agent.watchdog import command_of
+
 __all__ = ["Outcome", "run_experiment"]
 
 MARK = "PPFAULTS_MARK"
@@ -200,20 +203,14 @@ class Laboratory:
 
     def processes(self) -> Iterator[tuple[int, bytes]]:
         """Yield the processes of this experiment: (pid, command line)."""
-        mark = f"{MARK}={self.mark}".encode()
-        for name in os.listdir("/proc"):
-            if not name.isdigit():
-                continue
-            try:
-                if mark in Path("/proc", name, "environ").read_bytes():
-                    yield int(name), Path("/proc", name, "cmdline").read_bytes()
-            except OSError:  # gone meanwhile, or another user's
-                continue
+        for pid in ProcessTree(None, f"{MARK}={self.mark}".encode()).members():
+            if line := command_of(pid):  # a zombie has none
+                yield pid, line
 
     def end(self, outcome: Outcome) -> None:
         """Give the remaining processes time to end, then count and kill them; count the hits of crash points."""
         began, patience = time.monotonic(), LEAVE[self.plan.place]
-        while (left := self._left()) and time.monotonic() < began + patience:
+        while (left := list(self.processes())) and time.monotonic() < began + patience:
             time.sleep(0.02 if time.monotonic() < began + 0.5 else 0.2)
         for pid, line in left:
             if not outcome.findings.stuck:
@@ -225,9 +222,6 @@ class Laboratory:
                 pass
         for hits in self.folder.glob("hits-*"):  # agents may have died after the life in which they were made
             outcome.hits.update(os.listdir(hits))
-
-    def _left(self) -> list[tuple[int, bytes]]:
-        return [(pid, line) for pid, line in self.processes() if line]  # a zombie has no command line
 
 
 def expected_x(plan: Plan) -> list[float]:

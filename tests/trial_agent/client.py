@@ -15,6 +15,7 @@ import psutil
 from pitchpipe.trial_agent import Event, MessageDecoder, encode_message
 from pitchpipe.trial_agent import read_spool as read_events
 from pitchpipe.trial_agent.events import encode_event
+from pitchpipe.trial_agent.watchdog import each_process, environment_of
 
 TOKEN = "open sesame"
 PATIENCE = 30.0  # seconds; every wait in these tests is bounded by it
@@ -120,14 +121,10 @@ class LocalAgent:
 
     def trial_processes(self) -> list[int]:
         """Return the processes of this agent's trials, whatever their group, session and parent."""
-        pids = []
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get("PITCHPIPE_OUTPUT_DIR", "").startswith(str(self.folder)):
-                    pids.append(process.pid)
-            except psutil.Error:
-                continue
-        return [pid for pid in pids if not is_gone(pid)]
+        within = f"\0PITCHPIPE_OUTPUT_DIR={self.folder}".encode()
+        return [
+            pid for pid in each_process(psutil.pids) if within in environment_of(pid) and not is_gone(pid)
+        ]
 
     def stop(self) -> None:
         for client in self._clients:

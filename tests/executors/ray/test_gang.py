@@ -21,6 +21,7 @@ from pitchpipe.runner.events import Reported
 from pitchpipe.runner.ledger import Request
 from pitchpipe.trial_agent import Ended, Event, Kill, Report, Start, Started
 from pitchpipe.trial_agent import Request as AgentRequest
+from pitchpipe.trial_agent.watchdog import environment_of
 
 from ..bench import Bench, Session
 from ..cluster_support import Cluster
@@ -369,7 +370,4 @@ def test_next_manager_takes_over_a_trial_on_two_nodes_and_its_loss_ends_all(
 
 def _is_of(process: psutil.Process, folder: Path) -> bool:
     """Return whether a process is a trial's; trials of other tests have the same id."""
-    try:
-        return process.environ().get("PITCHPIPE_OUTPUT_DIR", "").startswith(str(folder))
-    except psutil.Error:
-        return False
+    return f"\0PITCHPIPE_OUTPUT_DIR={folder}".encode() in environment_of(process.pid)
