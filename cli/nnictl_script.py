@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..store.reading import ExperimentView, TrialQuery, nni_export, nni_jobs
+from ..store.reading import ExperimentView, TrialQuery, csv_text, nni_export, nni_jobs
 from .app import main as run_main
 from .app import pitchpipe, run
 from .failures import FAILED, USAGE, Failure
@@ -161,11 +159,7 @@ def webui_url(name: str | None) -> None:
 def _csv(rows: Sequence[dict[str, Any]]) -> str:
     flat = [_flat(row) for row in rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(flat)
-    return text.getvalue()
+    return csv_text([names, *([row.get(name) for name in names] for row in flat)]).decode()
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 from ..protocol import MetricError, Objective, metric_value, with_default
 from ..runner import TrialStatus, mean
 from ..store import ExperimentFolder, FolderError, StoreError
-from ..store.reading import ExperimentView, TrialQuery, flat
+from ..store.reading import ExperimentView, TrialQuery, cell_text, cell_value, flat
 from .nni_results import nni_database, read_nni
 
 __all__ = ["EarlierResult", "UnreadableSource", "read_earlier"]
@@ -90,7 +89,8 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
     names = (f"final.{objective.name}", "final", objective.name, "value")
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
+            lines = csv.reader(file)
+            rows = csv.DictReader(file, [*map(cell_text, next(lines, ()))])
             column = next((name for name in names if name in (rows.fieldnames or ())), None)
             if column is None:
                 raise UnreadableSource(f"no column has the result: name it {', '.join(names[:-1])} or value")
@@ -98,16 +98,17 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             others = _OTHER_COLUMNS | _OF_REPEATS if has_repeats else _OTHER_COLUMNS
             families = dict[Any, list[EarlierResult]]()
             for number, row in enumerate(rows):
-                value = _plain(row.pop(column) or "")
+                row.pop(None, None)  # type: ignore[call-overload]  # of a row with more cells than the head
+                value = cell_value(row.pop(column) or "")
                 if row.get("status") in (None, "SUCCEEDED"):
                     loss = _loss(value, objective.direction) if isinstance(value, int | float) else math.nan
                     parameters = {
-                        name.removeprefix("parameters."): _plain(text or "")
+                        name.removeprefix("parameters."): cell_value(text)
                         for name, text in row.items()
-                        if name and name not in others and not name.startswith("final.")
+                        if name and text and name not in others and not name.startswith("final.")
                     }
                     finals = {
-                        name[6:]: _plain(text or "") for name, text in row.items() if name[:6] == "final."
+                        name[6:]: cell_value(text or "") for name, text in row.items() if name[:6] == "final."
                     }
                     metrics = {
                         name: value for name, value in finals.items() if isinstance(value, int | float)
@@ -127,14 +128,6 @@ def _mean(repeats: Sequence[EarlierResult]) -> EarlierResult:
     names = set.intersection(*(set(one.metrics) for one in repeats))
     metrics = {name: mean([one.metrics[name] for one in repeats]) for name in names}
     return EarlierResult(repeats[0].parameters, mean([one.loss for one in repeats]), metrics)
-
-
-def _plain(text: str) -> Any:
-    """Return the number or word that a cell contains, None for an empty one."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return {"True": True, "False": False}.get(text, text or None)
 
 
 def _of_study(source: str) -> Iterator[EarlierResult]:

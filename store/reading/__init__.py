@@ -8,6 +8,7 @@ from ...protocol import lazy_names
 
 if TYPE_CHECKING:
     from .closeness import closeness_lines
+    from .csv_cells import cell_text, cell_value, csv_text
     from .curves import Curve
     from .defaults import gain_text, gains_over_defaults
     from .exporting import csv_lines, family_object, json_lines, trial_object
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     ".closeness": "closeness_lines",
+    ".csv_cells": "cell_text cell_value csv_text",
     ".curves": "Curve",
     ".defaults": "gain_text gains_over_defaults",
     ".exporting": "csv_lines family_object json_lines trial_object",
@@ -89,10 +91,13 @@ __all__ = [
     "QueryError",
     "TrialQuery",
     "best_result_text",
+    "cell_text",
+    "cell_value",
     "closeness_lines",
     "closest_text",
     "counts_text",
     "csv_lines",
+    "csv_text",
     "duration_text",
     "ending_beside",
     "ending_text",

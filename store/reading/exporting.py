@@ -6,11 +6,10 @@ with nested parameters and results flattened by dots. How numbers are written is
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .csv_cells import NULL, csv_text
 from .curves import read_results
 from .json_values import to_json
 from .trial_query import TrialQuery
@@ -27,6 +26,8 @@ _FIRST = ("sequence_id", "id", "status", "start_time", "end_time")
 _LAST = ("reason",)
 _REPEAT = ("family", "repeat", "seed")  # only where configurations are run several times
 _OF_FAMILY = ("sequence_id", "status", "parameters", "values", "repeats")
+_PREFIX = "parameters."
+_PREFIXES = (_PREFIX, "final.")
 _HEAD = ("id", "name", "status", "reason", "folder", "created", "end_time", "run_time")
 
 
@@ -72,14 +73,19 @@ def trial_object(trial: dict[str, Any], intermediate: list[Any]) -> dict[str, An
 
 
 def csv_lines(view: ExperimentView) -> Iterator[bytes]:
-    """Yield a header and one row per trial; a parameter named like another column gets the prefix `parameters.`"""
+    """Yield a header and one row per trial.
+
+    A parameter whose name is that of another column, or begins as those of results do, gets the prefix `parameters.`
+    """
     parameters, finals = _columns(view)
     last = (*_LAST, *_REPEAT) if view.repeats() > 1 else _LAST
     taken = {*_FIRST, *finals, *last}
-    head = [f"parameters.{name}" if name in taken else name for name in parameters]
-    yield _csv([[*_FIRST, *head, *finals, *last]])
+    head = [
+        f"{_PREFIX}{name}" if name in taken or name.startswith(_PREFIXES) else name for name in parameters
+    ]
+    yield csv_text([[*_FIRST, *head, *finals, *last]])
     for portion in _portions(view):
-        yield _csv([_row(trial, parameters, finals, last) for trial in portion])
+        yield csv_text([_row(trial, parameters, finals, last) for trial in portion])
 
 
 def _portions(view: ExperimentView) -> Iterator[list[dict[str, Any]]]:
@@ -100,18 +106,15 @@ def _columns(view: ExperimentView) -> tuple[list[str], list[str]]:
 
 
 def _row(trial: dict[str, Any], parameters: list[str], finals: list[str], after: Sequence[str]) -> list[Any]:
-    exported, values, results = trial_object(trial, []), flat(trial["parameters"]), _flat_final(trial)
-    first, last = ([exported.get(name) for name in names] for names in (_FIRST, after))
+    exported, results = trial_object(trial, []), _flat_final(trial)
+    values = {name: NULL if value is None else value for name, value in flat(trial["parameters"]).items()}
+    first, last = ([_or_none(exported.get(name)) for name in names] for names in (_FIRST, after))
     return [*first, *map(values.get, parameters), *map(results.get, finals), *last]
+
+
+def _or_none(value: Any) -> Any:
+    return None if value == "" else value
 
 
 def _flat_final(trial: dict[str, Any]) -> dict[str, Any]:
     return {} if trial["final"] is None else flat(trial["final"], "final")
-
-
-def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    # NaN: an empty cell.
-    writer.writerows([None if value != value else value for value in row] for row in rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")

@@ -21,6 +21,7 @@ from pitchpipe.protocol import Objective, repeated, with_family_end
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import ExperimentView, TrialQuery, csv_lines
 
+from ..hostile_texts import TEXTS, hostile_experiment
 from ..server.made_stores import MadeExperiment, a_config, a_trial
 from .test_exact_resume import CopyingStore, run, story
 
@@ -111,6 +112,36 @@ def test_export_as_csv_is_read_again(tmp_path: Path) -> None:
     assert list(by_file.points) == list(direct.points)
     assert "12 of 12 results fit" in by_file.notes[0]
     assert "ignored" not in by_file.notes[0]
+
+
+def test_every_text_in_an_export_as_csv_is_read_again_as_it_was(tmp_path: Path) -> None:
+    made = hostile_experiment(tmp_path / "made1234")
+    odd: dict[str, Any] = {
+        "null": None,
+        "list": ["1", 1, None],
+        "empty": "",
+        "id": 3,
+        "final.x": 1,
+        "parameters.y": 2,
+    }
+    made.commit(a_trial(200, parameters=odd, final='{"default": 1.0}', values=(1.0, 2.0, 3.0), finals=1))
+    made.store.close()
+    with ExperimentView(tmp_path / "made1234") as view:
+        (tmp_path / "old.csv").write_bytes(b"".join(csv_lines(view)))
+    goal = Objective("default", "maximize")
+    direct, _ = read_earlier("made1234", goal, tmp_path)
+    by_file, _ = read_earlier(str(tmp_path / "old.csv"), goal, tmp_path)
+    assert [one.parameters for one in by_file] == [one.parameters for one in direct]
+    assert [one.loss for one in by_file] == [one.loss for one in direct]
+    kinds = [{name: type(value) for name, value in one.parameters.items()} for one in by_file]
+    assert kinds == [{name: type(value) for name, value in one.parameters.items()} for one in direct]
+    assert len(direct) == len(TEXTS) + 1
+
+
+def test_row_with_more_cells_than_the_head_is_read(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("lr,value\n0.25,1.5,\n")
+    found, _ = read_earlier(str(tmp_path / "old.csv"), Objective(), tmp_path)
+    assert [(one.parameters, one.loss) for one in found] == [({"lr": 0.25}, 1.5)]
 
 
 def test_byte_order_mark_of_a_table_is_no_part_of_its_first_name(tmp_path: Path) -> None:
