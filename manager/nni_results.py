@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["OldExperiment", "decoded", "direction_of", "nni_database", "read_experiment", "read_nni"]
+__all__ = [
+    "OldExperiment",
+    "direction_of",
+    "nni_database",
+    "read_experiment",
+    "read_nni",
+    "results_of",
+    "seconds",
+    "section_of",
+]
+
+_log = logging.getLogger(__name__)
 
 _EVENTS = "SELECT * FROM TrialJobEvent WHERE trialJobId != '' ORDER BY rowid"
 _METRICS = "SELECT * FROM MetricData WHERE type IN ('PERIODICAL', 'FINAL') ORDER BY rowid"
@@ -19,13 +31,17 @@ _PROFILE = "SELECT * FROM ExperimentProfile ORDER BY revision DESC LIMIT 1"
 
 @dataclass(kw_only=True, slots=True)
 class OldExperiment:
-    """The rows of a database of NNI: the last profile with its config, and by trial events, results and the record."""
+    """The rows of a database of NNI: the last profile with its config, and by trial events, results and the record.
+
+    `notes` says what cannot be read, and is left out for that reason.
+    """
 
     profile: Mapping[str, Any]
     params: Mapping[str, Any]
     events: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     metrics: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     records: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def nni_database(path: Path) -> Path | None:
@@ -38,8 +54,11 @@ def read_experiment(database: Path) -> OldExperiment:
     """Return what NNI stored; raise `sqlite3.Error` or ValueError for a database that is not NNI's."""
     with closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as db:
         db.row_factory = sqlite3.Row
+        db.text_factory = _text  # one text that is not UTF-8 would end the query
         profile = dict(db.execute(_PROFILE).fetchone() or {})
-        old = OldExperiment(profile=profile, params=json.loads(profile["params"]))
+        old = OldExperiment(profile=profile, params=_mapping(profile.get("params")))
+        if not old.params:
+            old.notes.append("the config: it is missing, or not JSON")
         for event in db.execute(_EVENTS):
             old.events.setdefault(event["trialJobId"], []).append(dict(event))
         for metric in db.execute(_METRICS):
@@ -56,12 +75,29 @@ def read_nni(database: Path) -> Iterator[tuple[dict[str, Any], Any, str | None]]
     old = read_experiment(database)
     direction = direction_of(old.params)
     for trial, metrics in old.metrics.items():
-        final = next((metric["data"] for metric in metrics if metric["type"] == "FINAL"), None)
+        final = next(
+            (value for kind, _, value, _ in results_of(old, trial, metrics) if kind == "FINAL"), None
+        )
         has_succeeded = old.events.get(trial, [{"event": ""}])[-1]["event"] == "SUCCEEDED"
         if final is not None and has_succeeded and trial in old.records:
-            parameters = json.loads(old.records[trial])["parameters"]
+            parameters = json.loads(old.records[trial]).get("parameters")
             if isinstance(parameters, dict):
-                yield parameters, decoded(final), direction
+                yield parameters, final, direction
+    for note in old.notes:
+        _log.warning("%s: left out: %s", database, note)
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _mapping(text: Any) -> dict[str, Any]:
+    """Return the object in a JSON text; an empty one if there is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _records(old: OldExperiment) -> dict[str, str]:
@@ -74,8 +110,11 @@ def _records(old: OldExperiment) -> dict[str, str]:
     meant = {
         name: record
         for name, events in old.events.items()
-        if (record := next((event["data"] for event in events if event["data"]), None)) is not None
+        if (record := next((event["data"] for event in events if _mapping(event["data"])), None)) is not None
     }
+    old.notes += [
+        f"trial {name}: no parameters are stored with it" for name in old.events.keys() - meant.keys()
+    ]
     names, ids = list(meant), [str(json.loads(record).get("parameter_id")) for record in meant.values()]
     source = {number: _source(number, ids, old.metrics.get(name)) for number, name in enumerate(names)}
     taken_by = {other: number for number, other in source.items() if other is not None}
@@ -101,14 +140,40 @@ def _source(number: int, ids: list[str], metrics: list[Mapping[str, Any]] | None
     return min(others, key=lambda other: abs(other - number), default=number)
 
 
-def decoded(data: str) -> Any:
-    """Return a result, which NNI writes as JSON in JSON."""
-    value = json.loads(data)
-    return json.loads(value) if isinstance(value, str) else value
+def results_of(
+    old: OldExperiment, trial: str, metrics: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, int, Any, float]]:
+    """Yield kind, number, value and time of each result of a trial once; note those that cannot be read."""
+    seen = set[tuple[str, int]]()
+    wrong = 0
+    for metric in metrics:
+        try:
+            kind, number = str(metric["type"]), int(metric["sequence"])
+            value = json.loads(metric["data"])
+            value = json.loads(value) if isinstance(value, str) else value  # NNI writes JSON in JSON
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            wrong += 1
+            continue
+        if (kind, number) not in seen:
+            seen.add((kind, number))
+            yield kind, number, value, seconds(metric["timestamp"])
+    if wrong:
+        old.notes.append(f"trial {trial}: {wrong} {'results' if wrong > 1 else 'result'} that cannot be read")
+
+
+def seconds(milliseconds: Any) -> float:
+    """Return a time of NNI in seconds; 0 if it is missing or not a number."""
+    return milliseconds / 1000 if isinstance(milliseconds, int | float) else 0.0
+
+
+def section_of(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a section of a config; an empty one if it is missing or malformed."""
+    section = config.get(name)
+    return section if isinstance(section, dict) else {}
 
 
 def direction_of(config: Mapping[str, Any]) -> str | None:
     """Return the direction of the tuner in a config of any version."""
-    section = config.get("tuner") or config.get("advisor") or {}
-    arguments = section.get("classArgs") or {}
-    return arguments.get("optimize_mode")
+    section = section_of(config, "tuner") or section_of(config, "advisor")
+    mode = section_of(section, "classArgs").get("optimize_mode")
+    return mode if mode in ("minimize", "maximize") else None

@@ -78,13 +78,19 @@ def _import_experiment(
         )
     folder = import_nni_experiment(source, experiments_directory(directory), experiment_id)
     with ExperimentView(folder) as view:
-        trials = view.summary()["trials"]
+        summary = view.summary()
+    trials, (_, *left_out) = summary["trials"], summary["reason"].split("; left out: ")
     lines = (
         f"imported experiment {folder.experiment_id} with {trials} trials",
+        *(f"left out: {what}" for what in left_out),
         f"to look at it: {command_for(folder, 'ui')}",
         f"to continue its search: warm_start: [{folder.path}] in a config",
     )
-    say(as_json, {"id": folder.experiment_id, "folder": str(folder.path), "trials": trials}, *lines)
+    say(
+        as_json,
+        {"id": folder.experiment_id, "folder": str(folder.path), "trials": trials, "left_out": left_out},
+        *lines,
+    )
 
 
 def _results(path: Path) -> Iterator[Any]:
