@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..store import ExperimentFolder, FolderError
+from ..store import ExperimentFolder, FolderError, StoreError
 from ..store.reading import ExperimentView
 from .response_cache import ResponseCache
 
@@ -92,8 +92,10 @@ class Experiments:
         return max(running or folders, key=self._created)
 
     def _created(self, folder: ExperimentFolder) -> float:
-        row = self._of(folder).view.database.row("SELECT created FROM experiment")
-        return 0.0 if row is None else row[0]
+        try:
+            return self._of(folder).view.experiment()["created"]
+        except StoreError:
+            return 0.0  # it does not hide the others
 
     def _of(self, folder: ExperimentFolder) -> Shown:
         with self._lock:

@@ -44,7 +44,7 @@ class DiskSpaceGuard:
         self._on_space = on_space
         self._held: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._problem = ""
+        self._problem = self._awaited = ""
         self._last_full = -math.inf  # by the loop's clock
         self._explained: set[str] = set()  # trials, since the disk was last full
 
@@ -55,7 +55,7 @@ class DiskSpaceGuard:
 
     def warnings(self) -> list[str]:
         """Return what the experiment waits for, as a sentence; nothing if it does not wait."""
-        return [f"{self._problem}: the experiment waits for room"] if self._problem else []
+        return [f"{self._problem}: the experiment waits for {self._awaited}"] if self._problem else []
 
     def demand(self) -> None:
         """Raise `NoRoomError` if something is not written yet."""
@@ -85,8 +85,9 @@ class DiskSpaceGuard:
             what()
         except NoRoomError as error:
             if self._held is None:
-                _log.warning("%s: the experiment waits until there is room", error.what)
-            self._held, self._problem = partial(self.attempt, what, then), error.what
+                _log.warning("%s: the experiment waits for %s", error.what, error.awaited)
+            self._held = partial(self.attempt, what, then)
+            self._problem, self._awaited = error.what, error.awaited
             self._last_full = self._loop.time()
             self._explained.clear()
             self._timer = self._loop.call_later(_TRY_AGAIN, self._try_again)
@@ -94,7 +95,8 @@ class DiskSpaceGuard:
         held, self._held, self._problem = self._held, None, ""
         then()
         if held is not None:
-            _log.warning("there is room again: the experiment continues")
+            again = "there is room" if self._awaited == "room" else "it can be written"
+            _log.warning("%s again: the experiment continues", again)
             self._on_space()
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from .errors import SQLITE_ERRORS
 from .folder import ExperimentFolder, FolderError
 from .storage import Storage, StorageError, open_storage
 
@@ -58,7 +59,7 @@ class Mirror:
         try:
             with self._one_at_a_time:
                 self._sync()
-        except (StorageError, OSError, sqlite3.Error) as error:
+        except (StorageError, OSError, *SQLITE_ERRORS) as error:
             if not self._failing:
                 _log.error("the copy of the experiment is not up to date: %s", error)
             self._failing = True
@@ -116,6 +117,7 @@ class Mirror:
         uri = f"{self._folder.database.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as live, closing(sqlite3.connect(copy)) as target:
             live.backup(target)
+            target.execute("PRAGMA journal_mode = MEMORY")  # one file, which needs no log to be read
             rows = target.execute(
                 "SELECT DISTINCT checkpoint FROM trials WHERE checkpoint IS NOT NULL AND copy_of IS NULL"
                 " AND status IN ('WAITING', 'RUNNING', 'PAUSED')"

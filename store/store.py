@@ -11,21 +11,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
 from .conversation import Conversation, SavedState
 from .errors import (
     NOT_UNDERSTOOD,
+    SQLITE_ERRORS,
     NoRoomError,
     StoreError,
-    check_wal,
     damaged,
     empty,
     explain,
     moved,
     understood,
 )
+from .opening import check_version, end_log, fit_log, fold_log, open_to_read, open_to_write
 from .schema import MIGRATIONS, SCHEMA_VERSION
 from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
@@ -104,24 +105,11 @@ class Store:
         """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
         with _begun(path):
             _make_private(path)
-            store = cls(
-                path, _connect(path, "FULL" if _survives_power_cut(row.config) else "OFF"), objectives
-            )
-            store._migrate()
-            store._db.execute(
-                "INSERT INTO experiment (id, name, status, config, token, created, snapshot)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    row.id,
-                    row.name,
-                    row.status,
-                    json.dumps(row.config),
-                    row.token,
-                    row.created,
-                    json.dumps(row.snapshot or {}),
-                ),
-            )
-            store._sync_as_configured(row.config)
+            db = open_to_write(path, "FULL" if _survives_power_cut(row.config) else "OFF")
+            store = cls(path, db, objectives)
+            with store._closed_if_it_fails():
+                store._make(row)
+                store._sync_as_configured(row.config)
             return store
 
     @classmethod
@@ -129,46 +117,52 @@ class Store:
         """Open the database of an experiment to write to it, as durably as its configuration says."""
         cls.view(path).close()  # raises what is wrong; a writer that finds the log damaged would remove it
         with _explained(path):
-            store = cls(path, _connect(path), objectives)
-            store._migrate()
-            store._sync_as_configured(store.experiment().config)
+            store = cls(path, open_to_write(path), objectives)
+            with store._closed_if_it_fails():
+                store._migrate()
+                store._sync_as_configured(store.experiment().config)
             return store
 
     @classmethod
     def view(cls, path: Path) -> Store:
         """Open the database read-only; its writer is not disturbed, and nothing can be changed."""
-        if not path.exists():
-            raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
-        check_wal(path)
-        with _explained(path):
-            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-            store = cls(path, db, is_view=True)
-            if store._check_version() == 0:
-                store.close()
-                raise empty(path)
-            return store
+        return cls(path, open_to_read(path), is_view=True)
 
     def close(self) -> None:
         """Close the database, and fold its log into it unless another process reads it now."""
         if not self._is_view:
             with contextlib.suppress(sqlite3.Error):
-                self._db.execute("PRAGMA busy_timeout = 0")
-                self._db.execute("PRAGMA journal_mode = DELETE")
+                end_log(self._db)
         self._db.close()
+
+    @contextmanager
+    def _closed_if_it_fails(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def commit(self, tick: Tick) -> None:
         """Write a tick in one transaction: all of it or nothing."""
         self._check_place()
         try:
-            with self._transaction() as db:
-                for statement, rows in self._rows(tick):
-                    db.executemany(statement, rows)
-                db.execute(
-                    "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
-                    (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
-                )
+            self._write(tick)
         except sqlite3.Error as error:
-            raise explain(self.path, error) from error
+            if not isinstance(why := explain(self.path, error), NoRoomError):
+                raise why from error
+            with _explained(self.path):
+                fold_log(self._db)  # it may hold the room that is missing
+                self._write(tick)
+
+    def _write(self, tick: Tick) -> None:
+        with self._transaction() as db:
+            for statement, rows in self._rows(tick):
+                db.executemany(statement, rows)
+            db.execute(
+                "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
+                (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
+            )
 
     def version(self) -> int:
         """Return a number that another one replaces when another process has committed anything."""
@@ -179,6 +173,7 @@ class Store:
         """Raise `StoreError` once the database is no longer where it was; what is written to it then is lost."""
         while True:
             self._check_place()
+            fit_log(self._db, self.path)
             await asyncio.sleep(_LOOK_EVERY)
 
     def _check_place(self) -> None:
@@ -278,8 +273,10 @@ class Store:
     def results(self, trials: Iterable[Trial]) -> Iterator[MetricRow]:
         """Yield the results of all trials, in the order in which they were reported."""
         by_number = {trial.sequence_id: trial for trial in trials}
-        for number, kind, sequence, attempt, value, time in sorted(self.metrics(), key=lambda row: row[-1]):
-            trial = by_number[number]
+        with understood(self.path, "metrics"):
+            rows = sorted(self.metrics(), key=lambda row: row[-1])
+            found = [(by_number[number], *others) for number, *others in rows]
+        for trial, kind, sequence, attempt, value, time in found:
             yield MetricRow(
                 trial=trial, attempt=attempt, kind=kind, sequence=sequence, value=value, time=time
             )
@@ -379,37 +376,35 @@ class Store:
             self._db.execute("PRAGMA synchronous = NORMAL")
             self.survives_power_cut = False
 
+    def _make(self, row: ExperimentRow) -> None:
+        """Make the tables and the experiment's row: both, or nothing."""
+        self._db.executescript(
+            f"BEGIN IMMEDIATE; {''.join(MIGRATIONS)} PRAGMA user_version = {SCHEMA_VERSION};"
+        )
+        with self._db as db:
+            db.execute(
+                "INSERT INTO experiment (id, name, status, config, token, created, snapshot)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    row.id,
+                    row.name,
+                    row.status,
+                    json.dumps(row.config),
+                    row.token,
+                    row.created,
+                    json.dumps(row.snapshot or {}),
+                ),
+            )
+
     def _migrate(self) -> None:
-        version = self._check_version()
+        version = check_version(self.path, self._db)
         for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
             self._db.executescript(f"BEGIN; {script} PRAGMA user_version = {number}; COMMIT;")
-
-    def _check_version(self) -> int:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if version > SCHEMA_VERSION:
-            raise StoreError(
-                f"{self.path} was written by a newer Pitchpipe (database version {version}, "
-                f"this one knows {SCHEMA_VERSION}): upgrade with pip install -U pitchpipe"
-            )
-        return version
 
 
 def _survives_power_cut(config: Mapping[str, Any]) -> bool:
     """Tell whether what is committed is to survive a power cut, not only killed processes."""
     return config.get("durability", "process") != "process"
-
-
-def _connect(path: Path, synchronous: Literal["OFF", "FULL"] = "FULL") -> sqlite3.Connection:
-    """Return a connection that writes, and syncs every commit, or nothing."""
-    # It may be made in one thread and used in another (a notebook's loop keeps its own), never by two at once.
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
-    db.execute("PRAGMA page_size = 2048")
-    db.execute(f"PRAGMA synchronous = {synchronous}")  # first: six syncs make a new database a log
-    db.execute("PRAGMA journal_mode = WAL")
-    # Two syncs each time that the log (16 MB) is folded into the database, while the experiment waits.
-    db.execute("PRAGMA wal_autocheckpoint = 8000")
-    return db
 
 
 def _make_private(path: Path) -> None:
@@ -432,7 +427,7 @@ def _begun(path: Path) -> Iterator[None]:
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         raise explain(path, error) from error
 
 

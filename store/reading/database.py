@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol import Objective
-from ..errors import StoreError, check_wal, empty, explain
+from ..errors import SQLITE_ERRORS, StoreError, explain
 from ..folder import ExperimentFolder, FolderError
-from ..schema import SCHEMA_VERSION
+from ..opening import open_to_read
 from ..store import Store
 from .family_functions import add_functions
 
@@ -61,7 +61,7 @@ class Database:
             try:
                 self._watcher = self._watcher or self._connect()
                 return self._watcher.execute("PRAGMA data_version").fetchone()[0]
-            except sqlite3.Error as error:
+            except SQLITE_ERRORS as error:
                 raise explain(self.path, error, is_view=True) from error
 
     @contextmanager
@@ -80,7 +80,7 @@ class Database:
                 yield db
             finally:
                 db.execute("ROLLBACK")
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise explain(self.path, error, is_view=True) from error
         finally:
             self._free.put(db)
@@ -102,29 +102,12 @@ class Database:
                 self._watcher = None
 
     def _connect(self) -> sqlite3.Connection:
-        if not self.path.is_file():
-            raise StoreError(f"{self.path} does not exist: this is not the folder of an experiment")
-        check_wal(self.path)
-        db = sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode=ro",
-            uri=True,
-            isolation_level=None,
-            timeout=_PATIENCE,
-            check_same_thread=False,
-        )
+        db = open_to_read(self.path, timeout=_PATIENCE, check_same_thread=False)
         (version,) = db.execute("PRAGMA user_version").fetchone()
-        if not version:
-            db.close()
-            raise empty(self.path)
         if version < _OLDEST:
             db.close()
             _upgrade(self.path)
             return self._connect()
-        if version > SCHEMA_VERSION:
-            db.close()
-            raise StoreError(
-                f"{self.path} was written by a newer Pitchpipe: upgrade with pip install -U pitchpipe"
-            )
         add_functions(db)
         return db
 

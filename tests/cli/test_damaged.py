@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from pitchpipe.cli.diagnosis import findings
 from pitchpipe.runner.changes import MetricRow
+
+from ..store.kill_points import leave_journal
 
 # What is done to the database, and a part of the reason that is given.
 IN_LIST = {
@@ -113,3 +116,38 @@ def test_verbs_say_what_is_damaged_or_are_not_concerned(
         assert called.err.startswith("error: ")
         assert "is damaged (" in called.err
         assert len(called.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("status", "bad"),
+        ("trials", "bad"),
+        ("export", "bad"),
+        ("trial", "show", "bad", "1"),
+        ("stop", "bad"),
+        ("stop", "--all"),
+        ("resume", "bad"),
+        ("update", "bad", "--max-trial-number", "9"),
+        ("delete", "bad", "--yes"),
+    ],
+    ids=" ".join,
+)
+def test_verbs_read_what_a_killed_process_left_half_written(
+    words: tuple[str, ...], damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
+) -> None:
+    """As versions left it that opened and closed a database through a journal."""
+    whole = shutil.copytree(directory / "bad", directory.with_name("whole"))
+    expected = call(*words)
+    shutil.copytree(whole, directory / "bad", dirs_exist_ok=True)
+    leave_journal(directory / "bad" / "experiment.db")
+    assert call(*words) == expected
+
+
+def test_doctor_reads_what_a_killed_process_left_half_written(
+    damage: Callable[[str], None], directory: Path
+) -> None:
+    leave_journal(directory / "bad" / "experiment.db")
+    (finding,) = (found for found in findings(directory) if found.subject == "experiments")
+    assert (finding.level, finding.text) == ("ok", "0 running, none left without a manager")

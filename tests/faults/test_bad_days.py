@@ -298,7 +298,7 @@ def test_experiment_without_room_waits_and_continues_as_if_nothing_had_happened(
         running = asyncio.ensure_future(manager.run())
         while not running.done():
             if manager.warnings():
-                assert "waits for room" in manager.warnings()[0]
+                assert "the experiment waits for" in manager.warnings()[0]
                 waits += 1
                 while releases:
                     releases.pop()()

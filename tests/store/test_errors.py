@@ -136,3 +136,71 @@ def test_value_that_is_not_understood_is_damage(error: Exception, what: str, tmp
 def test_other_errors_pass(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone"), understood(tmp_path / "experiment.db", "status"):
         raise OSError("gone")
+
+
+def log_of(path: Path, ticks: int) -> bytes:
+    """Return the log of a new experiment; its database, at `path`, holds nothing yet."""
+    store = Store.create(path.with_name("origin.db"), ROW, ("default",))
+    for number in range(ticks):
+        store.set_name(str(number))
+    shutil.copy(store.path, path)
+    data = store.path.with_name("origin.db-wal").read_bytes()
+    store.close()
+    store.path.unlink()
+    return data
+
+
+@pytest.mark.parametrize("reader", readers(), ids=["view", "resume", "read model"])
+@pytest.mark.parametrize(
+    "kept",
+    [lambda data: b"", lambda data: data[:100], lambda data: data, lambda data: bytes(len(data))],
+    ids=["no database", "a part of it", "all of it", "NULs"],
+)
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda log: log[:20],
+        lambda log: log[:3000],
+        lambda log: log[:-1],
+        lambda log: bytes(len(log)),
+        lambda log: log[:32] + bytes(len(log) - 32),
+        lambda log: log[:4000] + bytes(5000) + log[9000:],
+    ],
+    ids=["a part of its header", "one frame", "all but a byte", "only NULs", "only a header", "a hole"],
+)
+def test_experiment_that_never_began_says_how_to_begin_it_again(
+    cut: Any, kept: Any, reader: Any, tmp_path: Path
+) -> None:
+    """As a power cut leaves it before anything was committed."""
+    path = tmp_path / "an exp" / "experiment.db"
+    path.parent.mkdir()
+    log = cut(log_of(path, 0))
+    path.write_bytes(kept(path.read_bytes()))
+    path.with_name("experiment.db-wal").write_bytes(log)
+    with pytest.raises(StoreError) as raised:
+        reader(path)
+    assert "holds no experiment: it was never started" in str(raised.value)
+    assert f"(pitchpipe delete '{path.parent}')" in str(raised.value)
+    assert "damaged" not in str(raised.value)
+    assert path.with_name("experiment.db-wal").read_bytes() == log
+
+
+@pytest.mark.parametrize("size", [0, None])
+def test_experiment_whose_commits_cannot_be_read_is_damaged(size: int | None, tmp_path: Path) -> None:
+    path = tmp_path / "experiment.db"
+    log = log_of(path, 1)
+    path.write_bytes(path.read_bytes()[:size])
+    path.with_name("experiment.db-wal").write_bytes(log[:4000] + bytes(5000) + log[9000:])
+    with pytest.raises(StoreError, match="none of its commits can be read"):
+        Store.view(path)
+
+
+def test_log_of_nothing_but_nuls_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.db"
+    store = Store.create(path, ROW, ("default",))
+    store.close()
+    path.with_name("experiment.db-wal").write_bytes(bytes(5000))
+    Store.view(path).close()
+    again = Store.open(path)
+    again.commit(TICK)
+    again.close()

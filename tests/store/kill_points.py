@@ -1,0 +1,172 @@
+"""Kills a process before each of its system calls: `python kill_points.py ACT SOURCE FOLDER`.
+
+ACT is done to a copy of SOURCE in FOLDER again and again, and killed before its first call, its second one, and so on
+until it ends by itself. After each kill all readers have to find what they should; what they did not is printed, as one
+JSON object. The process has one thread, so that it can fork, and traces its children.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from pitchpipe.runner.changes import Changes
+from pitchpipe.runner.trial import Trial
+from pitchpipe.store.errors import StoreError
+from pitchpipe.store.reading.view import ExperimentView
+from pitchpipe.store.store import ExperimentRow, Store, Tick
+
+_TRACE_ME, _NEXT_CALL = 0, 24
+_LIBRARY = ctypes.CDLL(None, use_errno=True)
+TRIALS = 5
+
+
+def row() -> ExperimentRow:
+    return ExperimentRow(id="exp", name="first", status="DONE", config={}, token="secret", created=12.5)
+
+
+def tick(reason: str = "") -> Tick:
+    trials = [
+        Trial(
+            trial_id=f"T{n}",
+            sequence_id=n,
+            parameter_id=n,
+            record='{"parameters": {"x": 1}}',
+            created=1.0,
+            reason=reason,
+        )
+        for n in range(TRIALS)
+    ]
+    return Tick(changes=Changes(trials={trial.trial_id: trial for trial in trials}), status="DONE")
+
+
+def create(path: Path) -> None:
+    store = Store.create(path, row(), ("default",))
+    store.commit(tick())
+    store.close()
+
+
+def rename(path: Path) -> None:
+    store = Store.open(path)
+    store.set_name("second")
+    store.close()
+
+
+def rename_as_before(path: Path) -> None:
+    """Do what versions did that changed the header through a journal on the disk."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("UPDATE experiment SET name = 'second'")
+    db.execute("PRAGMA journal_mode = DELETE")
+    db.close()
+
+
+def leave_journal(path: Path) -> None:
+    """Leave a database as a process does that is killed while it writes through a journal."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA cache_size = 1")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("UPDATE experiment SET name = 'half'")
+        db.execute("CREATE TABLE half AS SELECT randomblob(50000)")
+        for end in ("", "-journal"):
+            shutil.copyfile(f"{path}{end}", f"{path}{end}.kept")
+    for end in ("", "-journal"):
+        Path(f"{path}{end}.kept").rename(f"{path}{end}")
+
+
+ACTS: dict[str, Callable[[Path], None]] = {
+    "create": create,
+    "rename": rename,
+    "rename as before": rename_as_before,
+}
+
+
+def killed(act: Callable[[Path], None], path: Path, calls: int) -> bool:
+    """Do something in a child that is killed before it makes one more than so many calls; return whether it was."""
+    child = os.fork()
+    if not child:
+        if _LIBRARY.ptrace(_TRACE_ME, 0, None, None):
+            os._exit(ctypes.get_errno())
+        os.kill(os.getpid(), signal.SIGSTOP)
+        act(path)
+        os._exit(0)
+    _, state = os.waitpid(child, 0)
+    for _ in range(2 * calls + 1):  # each call stops it when it begins, and when it ends
+        if os.WIFEXITED(state):
+            if os.WEXITSTATUS(state):
+                raise OSError(os.WEXITSTATUS(state), "the child cannot be traced")
+            return False
+        _LIBRARY.ptrace(_NEXT_CALL, child, None, None)
+        _, state = os.waitpid(child, 0)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return True
+
+
+def view(path: Path) -> tuple[str | None, int]:
+    store = Store.view(path)
+    try:
+        return store.experiment().name, len(list(store.trials()))
+    finally:
+        store.close()
+
+
+def read_model(path: Path) -> tuple[str | None, int]:
+    with ExperimentView(path.parent) as found:
+        summary = found.summary()
+        found.check()
+        return summary["name"], summary["trials"]
+
+
+def writer(path: Path) -> tuple[str | None, int]:
+    store = Store.open(path)
+    try:
+        return store.experiment().name, len(list(store.trials()))
+    finally:
+        store.close()
+
+
+def state_of(path: Path) -> str:
+    """Return which files there are, with the mode that the header of the database names."""
+    modes = path.read_bytes()[18:20].hex() if path.exists() else ""
+    return " ".join([modes, *sorted(one.name.removeprefix(path.name) for one in path.parent.iterdir())])
+
+
+def main(act: str, source: Path, folder: Path) -> dict[str, Any]:
+    wrong, states, calls = [], set[str](), 0
+    path = folder / "experiment.db"
+    while True:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(source, folder)
+        was_killed = killed(ACTS[act], path, calls)
+        states.add(state_of(path))
+        for reader in (view, read_model, view, writer, view):
+            try:
+                found: Any = reader(path)
+            except StoreError as error:
+                found = str(error)
+            if not is_right(act, found, was_killed=was_killed):
+                wrong.append((calls, reader.__name__, found))
+        if not was_killed:
+            return {"calls": calls, "states": sorted(states), "wrong": wrong}
+        calls += 1
+
+
+def is_right(act: str, found: Any, *, was_killed: bool) -> bool:
+    if act == "create" and was_killed:
+        return found in (("first", 0), ("first", TRIALS)) or "never started" in found or "not exist" in found
+    names = ("first", "second") if was_killed else ("first" if act == "create" else "second",)
+    return found in [(name, TRIALS) for name in names]
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))))
