@@ -127,7 +127,8 @@ def _serve(settings: Settings, restored: Path | None) -> int:
     try:
         _prepare_checkpoints(dispatcher, restored, synced=settings.synced)
     except CheckpointUnusable as error:
-        _log.error("%s", error)
+        _log.warning("%s", error)
+        _report_unusable(error, channel)
         return UNUSABLE
     return _run(dispatcher, settings)
 
@@ -144,7 +145,10 @@ def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None, *
     """Restore a checkpoint, and save new ones for a manager that supports them."""
     if restored is not None:
         n, halves = read_checkpoint(restored)
-        dispatcher.restore(n, halves)
+        try:
+            dispatcher.restore(n, halves)
+        except Exception as error:
+            raise CheckpointUnusable(restored, f"does not fit: {error!r}") from error
         _log.info("Restored from %s, after command %d", restored, n)
     folder = dispatcher.get_checkpoint_path()
     if dispatcher.protocol is not None and folder is not None:
@@ -164,6 +168,14 @@ def _report_unloaded(error: PluginNotLoaded, channel: FdChannel, settings: Setti
         channel.flush()
     except ChannelClosed:
         _log.warning("The manager is gone and cannot be sent the error")
+
+
+def _report_unusable(error: CheckpointUnusable, channel: FdChannel) -> None:
+    try:
+        channel.send(CommandType.Checkpoint, dumps({"unusable": error.why}))
+        channel.flush()
+    except ChannelClosed:
+        _log.warning("The manager is gone and cannot be sent why")
 
 
 def _run(dispatcher: MsgDispatcherBase, settings: Settings) -> int:

@@ -1,11 +1,12 @@
 """Checkpoints of the dispatcher: when one is due, how its halves come together, and the file.
 
 Both workers save their halves after the same command; the later one writes the file. A file has a line that
-identifies it, a line with the checksum of the rest, and the rest, pickled.
+identifies it, a line with the checksum of the rest, a line with the code that it needs (JSON), and the rest, pickled.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import pickle
@@ -16,17 +17,25 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .origin import Origin, misfit
+
 __all__ = ["CheckpointUnusable", "Saver", "read_checkpoint"]
 
 _TRY_AGAIN_S = 10.0
 """How long to wait after a checkpoint that could not be written."""
 
 _log = logging.getLogger(__name__)
-_HEAD = b"pitchpipe dispatcher checkpoint 1\n"
+_KIND = b"pitchpipe dispatcher checkpoint "
+# The number is that of the layout: of these files, and of what the dispatcher keeps besides the plug-ins.
+_HEAD = _KIND + b"2\n"
 
 
 class CheckpointUnusable(Exception):
-    """A checkpoint cannot be restored; the message names the file and says why."""
+    """A checkpoint cannot be restored; the message names the file, and `why` says what is wrong with it."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        self.path, self.why = path, why
+        super().__init__(f"{path} {why}")
 
 
 class Saver:
@@ -51,6 +60,8 @@ class Saver:
         self._synced = synced
         self._worth, self._spacing, self._clock, self._effort = worth, spacing, clock, effort
         self._halves: dict[str, bytes] = {}
+        self._origin = Origin()
+        self._needed: set[str] = set()  # modules
         self._expected = 0  # halves still missing; 0: no checkpoint is in progress
         self.n = 0  # the last command that the current checkpoint covers
         self._handled_before = 0.0
@@ -69,6 +80,7 @@ class Saver:
     def begin(self, n: int, handled: float, halves: int) -> None:
         """Begin a checkpoint after command `n`, which `halves` halves complete."""
         self._halves.clear()
+        self._needed.clear()
         self.n, self._expected, self._handled_before, self._cost = n, halves, handled, 0.0
 
     def add(self, name: str, state: Callable[[], Mapping[str, Any]]) -> str | None:
@@ -77,13 +89,14 @@ class Saver:
         A half that cannot be pickled ends all checkpoints: see `problem`. If the file cannot be written, perhaps
         because the disk is full, the next checkpoint tries again.
         """
-        import cloudpickle
+        from .pickler import pickle_of  # cloudpickle takes its time to import
 
         began = self._effort()
         try:
-            half = cloudpickle.dumps(dict(state()))
+            half, modules = pickle_of(dict(state()))
             with self._lock:
                 self._halves[name] = half
+                self._needed |= modules
                 self._expected -= 1
                 path = self._write() if self._expected == 0 else None
                 self._note_cost(self._effort() - began, path is not None)
@@ -102,7 +115,8 @@ class Saver:
             self._not_before = self._clock() + self._spacing * self._cost
 
     def _write(self) -> str:
-        body = pickle.dumps({"n": self.n, "halves": self._halves})
+        needed = json.dumps(self._origin.of(sorted(self._needed))).encode()
+        body = needed + b"\n" + pickle.dumps({"n": self.n, "halves": self._halves})
         self._halves = {}
         path = self._folder / f"dispatcher-{self.n}.pkl"
         temporary = path.with_suffix(".part")
@@ -118,20 +132,25 @@ class Saver:
 def read_checkpoint(path: Path) -> tuple[int, dict[str, dict[str, Any]]]:
     """Return the number of the last command that a checkpoint covers, and its halves by queue.
 
-    Raise `CheckpointUnusable` for a file that is damaged, or that holds what this process cannot unpickle.
+    Raise `CheckpointUnusable` for a file that is damaged, that other code wrote, or that cannot be unpickled.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise CheckpointUnusable(f"{path} cannot be read: {error.strerror}") from error
+        raise CheckpointUnusable(path, f"cannot be read: {error.strerror}") from error
     checksum, _, body = data.removeprefix(_HEAD).partition(b"\n")
+    if data.startswith(_KIND) and not data.startswith(_HEAD):
+        raise CheckpointUnusable(path, "was written by another version of Pitchpipe")
     if not data.startswith(_HEAD) or checksum != _checksum(body):
-        raise CheckpointUnusable(f"{path} is damaged or of another version")
+        raise CheckpointUnusable(path, "is damaged")
+    needed, _, pickled = body.partition(b"\n")
+    if why := misfit(json.loads(needed)):
+        raise CheckpointUnusable(path, why)
     try:
-        content = pickle.loads(body)
+        content = pickle.loads(pickled)
         return content["n"], {name: pickle.loads(half) for name, half in content["halves"].items()}
     except Exception as error:
-        raise CheckpointUnusable(f"{path} cannot be unpickled here: {error!r}") from error
+        raise CheckpointUnusable(path, f"cannot be unpickled here: {error!r}") from error
 
 
 def _sync(path: Path) -> None:

@@ -109,10 +109,19 @@ class Dispatcher:
         _log.warning("the tuner is not reproducible (%s): a new one starts and gets all results so far", why)
         self._owner.start_task(self._begin_new_record())
 
-    def on_unusable(self, saved: SavedState) -> None:
+    def on_unusable(self, saved: SavedState, why: str) -> None:
         """Restore from the checkpoint before it, or from the whole record."""
-        self._store.drop_dispatcher_checkpoint(saved)
-        self.restore(f"its checkpoint {saved.path} cannot be used; see logs/dispatcher.log")
+        _log.warning("the dispatcher's checkpoint %s is left aside: %s", saved.path, why)
+        self._forget(saved)
+        last = self._saved_state()
+        since = "all recorded commands" if last is None else f"the commands since checkpoint {last.path}"
+        self.restore(f"it receives {since} again")
+
+    def on_doubt(self, saved: SavedState, why: str) -> None:
+        """Leave all checkpoints aside: those after this one continue it, and those before were written like it."""
+        _log.warning("%s; it was restored from %s, so its checkpoints are left aside", why, saved.path)
+        while (one := self._store.dispatcher_checkpoint()) is not None:
+            self._forget(one)
 
     # ------------------------------------------------------------------ records and checkpoints
 
@@ -140,5 +149,9 @@ class Dispatcher:
             if (self._checkpoints / saved.path).is_file():
                 return saved
             _log.warning("the dispatcher's checkpoint %s is missing", saved.path)
-            self._store.drop_dispatcher_checkpoint(saved)
+            self._forget(saved)
         return None
+
+    def _forget(self, saved: SavedState) -> None:
+        self._store.drop_dispatcher_checkpoint(saved)
+        (self._checkpoints / saved.path).unlink(missing_ok=True)

@@ -70,8 +70,12 @@ class SessionListener(Protocol):
         """Begin a new record: the dispatcher repeats a recorded reply differently."""
         ...
 
-    def on_unusable(self, saved: SavedState) -> None:
+    def on_unusable(self, saved: SavedState, why: str) -> None:
         """Restore the dispatcher from elsewhere: it cannot use this checkpoint."""
+        ...
+
+    def on_doubt(self, saved: SavedState, why: str) -> None:
+        """Use no checkpoint any more: the dispatcher that was restored from this one failed, perhaps because of it."""
         ...
 
     def on_progress(self) -> None:
@@ -103,7 +107,8 @@ class DispatcherSession:
         # By queue: the command after which it saved its state, and its last reply then.
         self._marks: dict[str, tuple[int, int]] = {}
         self._replay = Replay()
-        self._restoring: SavedState | None = None  # what the process starts from, until it is ready
+        self._restored: SavedState | None = None  # what the process was started from
+        self._misfit = ""  # why it cannot use that
         self._is_ready = False
         self._processed: dict[str, int] = dict.fromkeys(QUEUES, 0)
         # The last command of each kind: intermediate results, the end of a trial, and all but intermediate results.
@@ -146,7 +151,7 @@ class DispatcherSession:
         await process.start(command, environment, setup.folder / "logs" / "dispatcher.out", standby)
         if self._process is not process:
             return  # it is being replaced already
-        self._restoring = saved
+        self._restored, self._misfit = saved, ""
         self._heartbeat = Heartbeat(
             timeout=setup.timeout, beat=self._ping, on_silence=lambda: self._on_silence(process)
         )
@@ -306,7 +311,7 @@ class DispatcherSession:
 
     def _take_initialized(self, facts: dict[str, Any]) -> None:
         self._periodical_queues = tuple(facts.get("periodical_queues", ("assessor",)))
-        self._is_ready, self._restoring = True, None
+        self._is_ready = True
         if "protocol" in facts and self._heartbeat is not None:
             self._heartbeat.start()
         wants_periodical = bool(self._periodical_queues)
@@ -317,7 +322,10 @@ class DispatcherSession:
         self._listener.on_event(ready)
 
     def _take_checkpoint(self, saved: dict[str, Any]) -> None:
-        """Note that one queue has saved its state, or that the whole checkpoint is written."""
+        """Note that one queue has saved its state, that the whole checkpoint is written, or that one is unusable."""
+        if "unusable" in saved:
+            self._misfit = saved["unusable"]
+            return
         n = saved["n"]
         if "queue" in saved:
             self._marks[saved["queue"]] = n, self._replay.last_given(saved["queue"], self._answered)
@@ -326,8 +334,13 @@ class DispatcherSession:
             self._new_checkpoints.append(SavedState(n, saved["path"], default, assessor))
 
     def _take_error(self, report: dict[str, Any]) -> None:
+        failure = failure_of(report, self._now())
+        was_ready = self._is_ready
         self._disown()
-        self._listener.on_event(failure_of(report, self._now()))
+        if self._restored is not None and was_ready:  # else its plug-ins could not be loaded
+            self._new_checkpoints.clear()  # they continue the one in doubt
+            self._listener.on_doubt(self._restored, failure.reason)
+        self._listener.on_event(failure)
 
     def _take_reply(self, frame: Frame) -> None:
         """Record a reply and hand on its event, unless it was recorded before."""
@@ -350,16 +363,18 @@ class DispatcherSession:
     def _on_silence(self, process: DispatcherProcess) -> None:
         if process is self._process:
             self._disown()
-            self._listener.on_event(
-                self._failed(f"the dispatcher gave no sign of life for {self._setup.timeout:g} s")
-            )
+            self._ended(f"the dispatcher gave no sign of life for {self._setup.timeout:g} s")
 
     def _on_end(self, process: DispatcherProcess, code: int, sentence: str) -> None:
-        if process is not self._process:
-            return
-        if code == CHECKPOINT_UNUSABLE and self._restoring is not None:
+        if process is self._process:
+            self._ended(f"it {self._misfit}" if code == CHECKPOINT_UNUSABLE and self._misfit else sentence)
+
+    def _ended(self, sentence: str) -> None:
+        """Report the end of the process: of one that did nothing since it was restored, the checkpoint is the cause."""
+        saved = self._restored
+        if saved is not None and all(self._processed[queue] == saved.n for queue in QUEUES):
             self._disown()
-            self._listener.on_unusable(self._restoring)
+            self._listener.on_unusable(saved, sentence)
         else:
             self._listener.on_event(self._failed(sentence))
 

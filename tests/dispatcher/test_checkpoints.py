@@ -12,8 +12,9 @@ import pytest
 
 from pitchpipe.assessors import Assessor
 from pitchpipe.dispatcher import MemoryChannel, MsgDispatcher
-from pitchpipe.dispatcher.saving import CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.dispatcher.saving import _HEAD, CheckpointUnusable, Saver, read_checkpoint
 from pitchpipe.dispatcher.settings import Settings
+from pitchpipe.dispatcher.stopping import StopRule
 from pitchpipe.protocol import CommandType, loads
 from pitchpipe.tuners import RandomTuner, Tuner, create
 
@@ -190,7 +191,7 @@ def test_tuner_that_cannot_be_pickled_is_said_once_and_works(
         lambda data: data[:-1],
         lambda data: data[:60] + b"?" + data[61:],
         lambda data: b"",
-        lambda data: data.replace(b"checkpoint 1", b"checkpoint 9"),
+        lambda data: data.replace(b"checkpoint 2", b"checkpoint 9"),
     ],
     ids=["cut", "changed", "empty", "another version"],
 )
@@ -205,6 +206,21 @@ def test_damaged_checkpoint_is_refused_by_name(harm: Callable[[bytes], bytes], t
         read_checkpoint(tmp_path / name)
 
 
+def test_what_the_dispatcher_keeps_besides_the_plug_ins_is_that_of_the_layout_in_the_file() -> None:
+    """If this fails, the number in `saving._HEAD` must rise: an earlier checkpoint has other names."""
+    rule = StopRule({"expectedGainBelow": 0.05, "minTrials": 10}, [{"direction": "minimize"}])
+    dispatcher = MsgDispatcher(RandomTuner(seed=1), Counting(), MemoryChannel(), stop_rule=rule)
+    names = {queue: dispatcher.state_of(queue) for queue in ("default", "assessor")}
+    assert _HEAD == b"pitchpipe dispatcher checkpoint 2\n"
+    assert set(names["default"]) == {"tuner", "suggesting", "recovered", "stop_rule"}
+    assert set(names["default"]["suggesting"]) == {
+        "violations", "_next_id", "_parameters", "_reported", "_ids", "_held"
+    }  # fmt: skip
+    assert set(names["default"]["stop_rule"]) == {"_space", "_results", "_reported"}
+    assert set(names["assessor"]) == {"assessor", "judging"}
+    assert set(names["assessor"]["judging"]) == {"_histories", "_condemned", "_ended"}
+
+
 def test_process_ends_with_3_when_its_checkpoint_is_unusable(spawn: Any, tmp_path: Path) -> None:
     import sys
 
@@ -214,6 +230,7 @@ def test_process_ends_with_3_when_its_checkpoint_is_unusable(spawn: Any, tmp_pat
     parameters = encode_exp_params({"tuner": {"name": "Random"}})
     command = [sys.executable, "-m", "pitchpipe.dispatcher", "--exp_params", parameters]
     one = spawn({}, command=[*command, "--restore", str(tmp_path / "bad.pkl")])
+    assert one.expect(CommandType.Checkpoint) == {"unusable": "is damaged"}
     assert one.joined() == 3
 
 

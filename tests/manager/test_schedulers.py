@@ -201,17 +201,68 @@ def test_stopped_tuner_comes_back_from_its_checkpoint_and_continues_alike(tmp_pa
     assert ran[0] == ran[1]
 
 
-@pytest.mark.parametrize("harm", ["damaged", "missing"])
+def harm(path: Path, how: str) -> None:
+    """Make a checkpoint unusable."""
+    data = path.read_bytes()
+    if how == "missing":
+        path.unlink()
+    elif how == "damaged":
+        path.write_bytes(b"nonsense")
+    elif how == "of an earlier version":
+        path.write_bytes(data.replace(b"checkpoint 2", b"checkpoint 1", 1))
+    else:
+        tuner = path.parents[2] / "slow.py"
+        tuner.write_text(tuner.read_text() + "# mended\n")
+
+
+@pytest.mark.parametrize("how", ["damaged", "missing", "of an earlier version", "of other code"])
 def test_unusable_checkpoint_costs_time_only(
-    harm: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = VirtualClock(1000.0)
     stop_after(slow_tuner(tmp_path, clock, 4), 2)
     (path,) = (tmp_path / "exp" / "checkpoint").iterdir()
-    path.write_bytes(b"nonsense") if harm == "damaged" else path.unlink()
+    harm(path, how)
     assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.DONE
     assert path.name in caplog.text
     assert received(tmp_path) == ["0 1", "1 2", "0 1", "1 2", "2 3", "3 4"]
+
+
+FORGETFUL = """
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        {harm}
+"""
+
+
+@pytest.mark.parametrize(
+    "harm",
+    ["del self.results", "raise KeyError('results')", "import os; os._exit(7)", "import os; os.abort()"],
+    ids=["fails at the first result", "refuses to load", "ends at the load", "crashes at the load"],
+)
+def test_checkpoint_that_fails_when_it_is_used_costs_time_only(
+    harm: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = VirtualClock(1000.0)
+    manager = slow_tuner(tmp_path, clock, 4)
+    (tmp_path / "slow.py").write_text(EAGER + FORGETFUL.format(harm=harm))
+    stop_after(manager, 2)
+    (path,) = (tmp_path / "exp" / "checkpoint").iterdir()
+    assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.DONE
+    assert "left aside" in caplog.text
+    assert not path.exists()
+    assert received(tmp_path)[-4:] == ["0 1", "1 2", "2 3", "3 4"]
+    assert [trial.parameter_id for trial in trials_of(tmp_path)] == [0, 1, 2, 3]
+
+
+def test_tuner_that_fails_with_its_checkpoint_and_without_is_at_fault(tmp_path: Path) -> None:
+    clock = VirtualClock(1000.0)
+    manager = slow_tuner(tmp_path, clock, 4)
+    broken = EAGER.replace("self.results += 1", "self.results += 1 // (parameter_id != 2)")
+    (tmp_path / "slow.py").write_text(broken)
+    stop_after(manager, 2)
+    assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.ERROR
+    assert received(tmp_path) == ["0 1", "1 2", "0 1", "1 2"]
 
 
 def test_suggestions_that_come_while_all_ends_are_trials_of_the_resumed_experiment(tmp_path: Path) -> None:

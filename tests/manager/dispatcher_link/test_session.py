@@ -86,7 +86,8 @@ class Table:
         (folder / "peer.py").write_text(PEER)
         self.events: list[Any] = []
         self.diverged: list[str] = []
-        self.unusable: list[SavedState] = []
+        self.unusable: list[tuple[SavedState, str]] = []
+        self.doubted: list[SavedState] = []
         self._changed = asyncio.Event()
         self._command = [""]
         setup = DispatcherSetup(
@@ -108,9 +109,12 @@ class Table:
         self.diverged.append(why)
         self._changed.set()
 
-    def on_unusable(self, saved: SavedState) -> None:
-        self.unusable.append(saved)
+    def on_unusable(self, saved: SavedState, why: str) -> None:
+        self.unusable.append((saved, why))
         self._changed.set()
+
+    def on_doubt(self, saved: SavedState, why: str) -> None:
+        self.doubted.append(saved)
 
     def on_progress(self) -> None:
         self.batches += 1
@@ -398,14 +402,51 @@ def test_restored_peer_gets_what_came_after_and_gives_again_only_that(at_table: 
     at_table(play)
 
 
-def test_unusable_checkpoint_is_reported_and_is_not_a_failure(at_table: Any) -> None:
+DIED = "the dispatcher process ended with exit code "
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ([["CK", {"unusable": "is damaged"}], ["exit", 3]], "it is damaged"),
+        ([["exit", 3]], f"{DIED}3"),
+        ([["exit", 1]], f"{DIED}1"),
+        ([READY, ["exit", 1]], f"{DIED}1"),
+    ],
+    ids=["it says why", "it says nothing", "it fails at the load", "it fails when it is ready"],
+)
+def test_unusable_checkpoint_is_reported_and_is_not_a_failure(
+    script: list[Any], why: str, at_table: Any
+) -> None:
     async def play(table: Table) -> None:
         saved = SavedState(2, "two.pkl", 1, 1)
-        table.says(start=[["exit", 3]])
-        await table.session.start(nothing, saved)
+        table.says(start=script)
+        await table.session.start(lambda asked: Conversation(saved=asked), saved)
         await table.until(lambda: bool(table.unusable))
-        assert table.unusable == [saved]
-        assert table.events == []
+        assert table.unusable == [(saved, why)]
+        assert "DispatcherFailed" not in table.kinds()
+
+    at_table(play)
+
+
+ERROR = ["ER", {"plugin": "tuner", "type": "AttributeError", "message": "no", "command": 3}]
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_checkpoint_is_in_doubt_when_a_plug_in_fails_after_it_was_restored(
+    is_loaded: bool, at_table: Any
+) -> None:
+    async def play(table: Table) -> None:
+        saved = SavedState(2, "two.pkl", 1, 1)
+        marks = [["CK", {"queue": queue, "n": 3}] for queue in ("default", "assessor")]
+        table.says(
+            start=[READY, *marks, ["CK", {"path": "three.pkl", "n": 3}], ERROR] if is_loaded else [ERROR]
+        )
+        await table.session.start(nothing, saved)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        assert table.doubted == ([saved] if is_loaded else [])  # else a plug-in could not be loaded
+        assert table.session.take_checkpoints() == []
+        assert table.unusable == []
 
     at_table(play)
 
