@@ -307,11 +307,12 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         return link
 
     def _take_over(self, orders: Sequence[AttemptOrder]) -> None:
-        """Deliver the ends of the attempts of an agent that is gone; start them if none left a trace.
+        """Deliver the ends of the attempts of an agent that is gone; start them if none left a trace and they may.
 
         Their agent may never have been made.
         """
-        if any(order.start_time is not None or self._left_by(order) for order in orders):
+        began = any(order.start_time is not None or self._left_by(order) for order in orders)
+        if began or not self.setup.may_start:
             self._emit(self._finalized(orders, "its agent is gone"))
             return
         for order in orders:

@@ -33,7 +33,8 @@ class RunSetup:
     """What all attempts of an experiment share.
 
     `run` says what a trial is; `request` is what one trial takes; `clock` gives seconds since the epoch. An agent that
-    gives no sign of life for `agent_timeout` seconds is given up.
+    gives no sign of life for `agent_timeout` seconds is given up. Without `may_start` what runs is ended, and nothing
+    is started.
     """
 
     experiment_id: str
@@ -44,6 +45,7 @@ class RunSetup:
     clock: Callable[[], float]
     request: Request = field(default_factory=Request)
     agent_timeout: float = 10.0
+    may_start: bool = True
 
 
 class TrialExecutor(ABC):

@@ -122,7 +122,8 @@ def resume_experiment(
 ) -> Manager:
     """Return the manager of an experiment that does not run now; it continues where its store says it was.
 
-    A `stopper` replaces the one it had. With `ending` it takes in what its trials reported, and ends them. With
+    A `stopper` replaces the one it had. With `ending` it takes in what its trials reported, and ends them; nothing of
+    the folder is imported, unpickled or started, for it may be a stranger's. With
     `retry_cancelled` the trials that its end cancelled run again, except those with a budget, and so do those that
     failed if it ended because the first trials failed alike. Raises `FolderError`
     if it runs or its stopper cannot be loaded, `StoreError` if its database cannot be used, `ConfigError` for a tracker
@@ -148,12 +149,22 @@ def resume_experiment(
     except BaseException:
         folder.disown()
         raise
-    executor = executor or executor_for(config)
+    executor = executor or executor_for(config, ending=ending)
     hooks = Hooks(callbacks=[*callbacks, *trackers], stopper=stopper)
     first = _stop if ending and first_events is None else first_events
     if retry_cancelled and not ending:
         first = partial(_after_retries, first)
-    return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first, notes=notes)
+    return Manager(
+        folder,
+        config,
+        store,
+        executor,
+        clock,
+        hooks=hooks,
+        first_events=first,
+        notes=notes,
+        is_ending=ending,
+    )
 
 
 def _trackers_of(config: ExperimentConfig) -> Sequence[Callback]:
@@ -242,8 +253,8 @@ def warm_start_notes(
     return ((), ()) if found is None else (found.notes, found.warnings)
 
 
-def executor_for(config: ExperimentConfig) -> TrialExecutor:
-    """Return the executor that the configuration's training service names."""
+def executor_for(config: ExperimentConfig, *, ending: bool = False) -> TrialExecutor:
+    """Return the executor that the configuration's training service names, or one that only ends what runs there."""
     service = config.training_service
     if isinstance(service, LocalConfig):
         from ..executors.local import LocalTrialExecutor
@@ -258,7 +269,7 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
     return RayTrialExecutor(
         service.address,
         idle_timeout=service.idle_timeout,
-        runtime_env=service.runtime_env,
+        runtime_env=None if ending else service.runtime_env,  # making it runs what it names
         reconnect_timeout=service.reconnect_timeout,
     )
 

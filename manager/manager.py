@@ -51,9 +51,10 @@ class Manager:
     """Runs one experiment from its store to its end.
 
     It is open while its `async with` block runs, or from `open` to `close`. After `close` no process that it started
-    is left. `clock` returns seconds since the epoch; `runner` has the state of the experiment. `notes` are sentences
-    about the configuration that users should read at the start, and `start_warnings` those to act on. A `trace`, if
-    there is one, is complete after `close`. A `standby`, if there is one, becomes the first dispatcher.
+    is left. With `is_ending` nothing of the experiment's own code runs: no dispatcher is started, and no trial. `clock`
+    returns seconds since the epoch; `runner` has the state of the experiment. `notes` are sentences about the
+    configuration that users should read at the start, and `start_warnings` those to act on. A `trace`, if there is one,
+    is complete after `close`. A `standby`, if there is one, becomes the first dispatcher.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Manager:
         first_events: FirstEvents | None = None,
         dispatcher_command: Sequence[str] | None = None,
         notes: Sequence[str] = (),
+        is_ending: bool = False,
     ) -> None:
         self.folder = folder
         self.config = config
@@ -80,6 +82,7 @@ class Manager:
         self.notes = [config.goal, *filter(None, [config.repeats_note, config.assessor_note]), *notes]
         self.start_warnings: Sequence[str] = ()
         self._first_events = first_events
+        self._is_ending = is_ending
         self._dispatcher_command = dispatcher_command
         self._mirror = Mirror(folder, config.storage_path) if config.storage_path else None
         self._observers: list[Callable[[], None]] = []
@@ -239,7 +242,8 @@ class Manager:
         )
         loop.open(runner, self._dispatcher, timers, snapshot, self._event_log(runner, totals, snapshot))
         loop.put_first(self._first_of_all(runner, snapshot))
-        self.executor.prepare(runner.next_agents())
+        if not self._is_ending:
+            self.executor.prepare(runner.next_agents())
         if self._dispatcher.session.is_new:
             loop.send_first(self._dispatcher.initialize())
         await self._take_up(runner, loop)
@@ -316,6 +320,7 @@ class Manager:
             command=self._dispatcher_command,
             timeout=self.config.dispatcher_timeout,
             standby=self.standby,
+            is_silent=self._is_ending,
         )
 
     def _run_setup(self) -> RunSetup:
@@ -328,6 +333,7 @@ class Manager:
             clock=self.now,
             request=request_of(self.config),
             agent_timeout=agent_timeout_of(self.config),
+            may_start=not self._is_ending,
         )
 
     # ------------------------------------------------------------------ the end

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import html
 import ipaddress
 import re
 import socket
@@ -294,15 +295,23 @@ def _is_same(token: str, given: str | None) -> bool:
 
 
 async def _redirect(send: Send, location: str, token: str, request: GuardedRequest) -> None:
-    """Store the token in a cookie, and remove it from the address."""
+    """Store the token in a cookie, and remove it from the address.
+
+    A browser keeps the cookie from requests that another page leads to, through any number of redirections. From
+    there, the next page is asked for by one of ours.
+    """
     secure = "; Secure" if request.is_secure else ""
     cookie = f"{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/{secure}"
-    headers = [
-        (b"location", location.encode("latin-1", "replace")),
-        (b"set-cookie", cookie.encode("latin-1")),
-    ]
-    await send({"type": "http.response.start", "status": 303, "headers": [*headers, *_HEADERS]})
-    await send({"type": "http.response.body", "body": b""})
+    kept = (b"set-cookie", cookie.encode("latin-1"))
+    is_led_here = request.header("sec-fetch-site") not in ("", "none", "same-origin")
+    if is_led_here:
+        headers = [kept, (b"content-type", b"text/html; charset=utf-8"), *_API_HEADERS]
+        body = f'<meta http-equiv="refresh" content="0; url={html.escape(location)}">'.encode()
+    else:
+        headers, body = [kept, (b"location", location.encode("latin-1", "replace"))], b""
+    status = 200 if is_led_here else 303
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *_HEADERS]})
+    await send({"type": "http.response.body", "body": body})
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:

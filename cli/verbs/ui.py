@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import html
 import os
 import secrets
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ...store import runtime_directory
 from ..failures import Failure
 from ..finding import chosen_experiment, chosen_name, experiments_directory
 from ..verb import experiment_options, verb
@@ -63,16 +67,32 @@ def _serve(directory: Path, page: str, host: str, port: int | None, *, open_brow
             f"showing the experiments in {directory}; Ctrl-C stops the server, not the experiments", err=True
         )
         if open_browser:
-            _open(url + address_end)
+            _open(opened.enter_context(_without_secret(url, address_end)) if token else url + address_end)
 
-    _listening(directory, host, port, token, say).run()
+    with contextlib.ExitStack() as opened:
+        _listening(directory, host, port, token, say).run()
+
+
+@contextlib.contextmanager
+def _without_secret(url: str, address_end: str) -> Iterator[str]:
+    """Yield the address of a file that leads the browser to ours, and that only this user can read.
+
+    All users of the machine can read the command line of the browser.
+    """
+    with tempfile.NamedTemporaryFile(
+        "w", dir=runtime_directory(), prefix="ui-", suffix=".html", encoding="utf-8"
+    ) as file:  # mode 0600
+        address = html.escape(url + address_end)
+        file.write(f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Pitchpipe</a>')
+        file.flush()
+        yield Path(file.name).as_uri()
 
 
 def _token(host: str) -> str | None:
     from ...server import TOKEN_VARIABLE, is_loopback
 
     given = os.environ.pop(TOKEN_VARIABLE, None)
-    return given if given or is_loopback(host) else secrets.token_urlsafe(24)
+    return given or (None if is_loopback(host) else secrets.token_urlsafe(24))
 
 
 def _listening(

@@ -45,11 +45,12 @@ def change_experiment(
     an experiment that does not run are changed for its next run.
     """
     config = changed_config(experiment_config(folder), changes)
-    if "search_space" in changes and (problems := check_plugins(config)):
-        raise ControlError("; ".join(map(str, problems)), "invalid")
     if folder.manager() is None:
         _extend(folder, changes, config)
     else:
+        # This runs the tuner's code, as the running experiment does already.
+        if "search_space" in changes and (problems := check_plugins(config)):
+            raise ControlError("; ".join(map(str, problems)), "invalid")
         ask_manager(folder.path, {"op": "update", "changes": dict(changes)}, timeout)
     return {name: getattr(config, name) for name in LIMITS}
 

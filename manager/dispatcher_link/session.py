@@ -47,7 +47,7 @@ class DispatcherSetup:
     """What a dispatcher is started with; `config` is the canonical configuration with its search space.
 
     A dispatcher that gives no sign of life for `timeout` seconds is replaced; a plug-in may compute longer.
-    The first one may be a `standby`.
+    The first one may be a `standby`. With `is_silent` there is none: commands are only recorded, for the next one.
     """
 
     config: Mapping[str, Any]
@@ -57,6 +57,7 @@ class DispatcherSetup:
     command: Sequence[str] | None = None
     timeout: float = 600.0
     standby: StandbyDispatcher | None = None
+    is_silent: bool = False
 
 
 class SessionListener(Protocol):
@@ -130,12 +131,15 @@ class DispatcherSession:
         `recall` is called when the process runs: it includes what was committed until then, so that nothing is sent
         twice or left out.
         """
+        setup = self._setup
+        if setup.is_silent:
+            self._take_up(recall(saved))
+            return
         process = DispatcherProcess(
             lambda frames: self._on_frames(process, frames),
             lambda code, why: self._on_end(process, code, why),
             self._listener.on_drained,
         )
-        setup = self._setup
         environment = dispatcher_environment(
             setup.config,
             setup.folder,

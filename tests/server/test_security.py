@@ -152,6 +152,17 @@ def test_browser_keeps_the_token_in_a_cookie_that_scripts_and_others_cannot_use(
     assert asking.get(WHERE, {"cookie": cookie.partition(";")[0]}).status == 200
 
 
+def test_page_elsewhere_that_leads_here_with_the_token_is_led_on_by_one_of_ours(made: MadeExperiment) -> None:
+    asking = open_to_others(made)
+    reply = asking.get("/ui/", {"sec-fetch-site": "cross-site"}, token=TOKEN, x='"><script>')
+    assert (reply.status, "location" in reply.headers) == (200, False)
+    assert reply.headers["content-type"] == "text/html; charset=utf-8"
+    assert reply.headers["content-security-policy"].startswith("default-src 'none'")
+    assert reply.headers["set-cookie"].startswith(f"pitchpipe_token={TOKEN}; HttpOnly; SameSite=Strict")
+    body = reply.body.decode()
+    assert body == '<meta http-equiv="refresh" content="0; url=/ui/?x=%22%3E%3Cscript%3E">'
+
+
 def test_redirect_stays_on_this_server(made: MadeExperiment) -> None:
     reply = open_to_others(made).ask("GET", f"//evil.example/?token={TOKEN}")
     assert reply.headers["location"] == "/evil.example/"
