@@ -325,7 +325,10 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         if not path.exists():
             return []  # nothing was ever reported, or the node with the spool is gone
         key = order.trial_id, order.attempt, order.first_sequence
-        left = read_spool(path, *key, mark=order.mark, metric=self.setup.run.keeping.metric)
+        metric, folder = self.setup.run.keeping.metric, path.parent / "checkpoints"
+        # A function's checkpoint is forced to the disk before its name is written; a script's is not.
+        unsure = self.setup.run.synced and not self.setup.run.is_function
+        left = read_spool(path, *key, mark=order.mark, metric=metric, checkpoints=folder if unsure else None)
         # On several nodes the first one's end says nothing about the others.
         return left if self.setup.run.nodes == 1 else [event for event in left if event.e != "ended"]
 
@@ -453,7 +456,7 @@ def _runner_event(event: AgentEvent, now: float, earliest: float) -> Event:
             time, trial, attempt, name=event.name, sequence=event.sequence, value=event.value
         )
     if event.e == "problem":
-        return BadReport(time, trial, attempt, event.message)
+        return BadReport(time, trial, attempt, event.message, infra=event.infra)
     return AttemptEnded(
         time,
         trial,
@@ -463,6 +466,7 @@ def _runner_event(event: AgentEvent, now: float, earliest: float) -> Event:
         error=event.error,
         paused=event.paused,
         out_of_memory=event.out_of_memory,
+        infra=event.infra,
         killed=event.killed,
         exported=event.exported,
     )

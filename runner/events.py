@@ -179,9 +179,10 @@ class Reported(AttemptEvent):
 
 @dataclass(slots=True)
 class BadReport(AttemptEvent):
-    """A line of the attempt's spool is not a valid report."""
+    """A line of the attempt's spool is not a valid report; with `infra`, the machine is at fault."""
 
     message: str
+    infra: bool = field(default=False, kw_only=True)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,7 +203,7 @@ class AttemptEnded(AttemptEvent):
 
     `lost`: its agent or node is gone, so nothing is known about its end. `paused`: it ended because of a pause.
     `killed`: its agent killed it, on request or because the agent had to leave. `out_of_memory`: it was killed for its
-    memory. `exported`: the paths of what it exported, by format.
+    memory. `infra`: the machine refused what the agent needs. `exported`: the paths of what it exported, by format.
     """
 
     exit_code: int | None = None
@@ -211,6 +212,7 @@ class AttemptEnded(AttemptEvent):
     lost: bool = False
     paused: bool = False
     out_of_memory: bool = False
+    infra: bool = False
     killed: bool = False
     exported: Mapping[str, str] | None = None
 

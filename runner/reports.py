@@ -115,11 +115,12 @@ class Reports:
             self._send(trial, "PERIODICAL", last, value)
 
     def bad(self, event: happened.BadReport) -> None:
-        """Handle an invalid report: its trial fails."""
+        """Handle an invalid report: its trial fails, unless the machine is at fault and the final result is there."""
         trial = self._trials.current(event)
-        if trial is not None:
-            verdict = Verdict(Cause.ENDED_BADLY, event.message, FailureKind.USER_ERROR)
-            self._trials.stop_attempt(trial, verdict)
+        if trial is None or (event.infra and trial.final is not None):
+            return
+        kind = FailureKind.INFRA if event.infra else FailureKind.USER_ERROR
+        self._trials.stop_attempt(trial, Verdict(Cause.ENDED_BADLY, event.message, kind))
 
     def saved(self, event: happened.CheckpointSaved) -> None:
         """Handle a checkpoint."""

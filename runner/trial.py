@@ -99,7 +99,7 @@ TRIAL_MOVES: dict[TrialStatus, dict[Cause, TrialStatus]] = {
 class FailureKind(StrEnum):
     """What kind of failure ended an attempt."""
 
-    INFRA = "INFRA"  # its agent, worker or node was lost
+    INFRA = "INFRA"  # its agent, worker or node was lost, or the machine refused what the agent needs
     OOM = "OOM"  # out of memory: of the machine, of its limit, of a device
     TIMEOUT = "TIMEOUT"  # longer than max_trial_duration
     NAN = "NAN"  # its final result is NaN

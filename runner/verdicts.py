@@ -95,7 +95,7 @@ def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
     ended_well = not ended.lost and ended.exit_code == 0 and ended.error is None and trial.final is not None
     verdict = trial.verdict
     if verdict is not None and verdict.cause is Cause.PAUSED:
-        if trial.final is None and (ended.paused or ended.lost or ended.signal is not None):
+        if trial.final is None and (ended.paused or ended.lost or ended.infra or ended.signal is not None):
             return verdict
     elif verdict is not None and verdict.cause is Cause.EARLY_STOP and trial.final is not None:
         return Verdict(Cause.ENDED_WELL, f"it had finished when it was to be stopped ({verdict.reason})")
@@ -106,10 +106,12 @@ def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
 
 def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
     failed = bool(ended.error is not None or ended.exit_code or ended.signal)
-    if trial.final is None and (ended.paused or (trial.finals and (ended.lost or not failed))):
+    is_agents = ended.lost or ended.infra
+    if trial.final is None and (ended.paused or (trial.finals and (is_agents or not failed))):
         return Verdict(Cause.PAUSED, f"has spent its budget of {trial.budget or 0:g}")
-    if ended.lost and trial.final is not None:
-        return Verdict(Cause.ENDED_WELL, "its agent was lost after it had reported its final result")
+    if is_agents and trial.final is not None:
+        what = "was lost" if ended.lost else "failed"
+        return Verdict(Cause.ENDED_WELL, f"its agent {what} after it had reported its final result")
     if ended.lost:
         return Verdict(Cause.ENDED_BADLY, ended.error or "its agent was lost", FailureKind.INFRA)
     if ended.killed and (ended.signal or trial.final is None):
@@ -127,6 +129,7 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
 
 
 # What the last line of a traceback begins with or contains.
+_MACHINE = re.compile(r"(\w+\.)*MachineError\b")  # of `trial_agent`, raised in the trial's process
 _IMPORT = re.compile(r"(ImportError|ModuleNotFoundError)\b")
 _OUT_OF_MEMORY = re.compile(
     r"MemoryError\b|(\w+\.)*OutOfMemoryError\b|.*CUDA out of memory|.*CUDA_ERROR_OUT_OF_MEMORY"
@@ -157,7 +160,7 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
     <FailureKind.IMPORT: 'IMPORT'>
     """
     last = last_line(ended.error)
-    if is_checkpoint_gone(ended.error) or is_no_room(ended.error):
+    if ended.infra or _MACHINE.match(last) or is_checkpoint_gone(ended.error) or is_no_room(ended.error):
         return FailureKind.INFRA
     if ended.out_of_memory or _OUT_OF_MEMORY.match(last):
         return FailureKind.OOM

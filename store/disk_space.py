@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ..runner import AttemptEnded, Event, StopRequested, is_no_room
+from ..runner import AttemptEnded, BadReport, Event, StopRequested, is_no_room
 from ..trial_agent import no_room
 from .errors import NoRoomError
 
@@ -27,6 +27,7 @@ _TRY_AGAIN = 1.0
 # A trial that fails while the disk is full, or so long (s) after, may have had no room for its traceback.
 _AFTERMATH = 10.0
 _FULL = os.strerror(errno.ENOSPC)
+_FAILURES = (AttemptEnded, BadReport)
 
 
 class DiskSpaceGuard:
@@ -65,7 +66,7 @@ class DiskSpaceGuard:
     def is_awaited_by(self, events: Sequence[Event]) -> bool:
         """Return whether these events must wait; raise `NoRoomError` for one that asks for the end, which cannot."""
         kinds = set(map(type, events))  # in each turn: nearly always, none of them matters
-        if AttemptEnded in kinds and self._held is None and any(map(_found_no_room, events)):
+        if not kinds.isdisjoint(_FAILURES) and self._held is None and any(map(_found_no_room, events)):
             self.attempt(partial(check_space, self._folder))
         if StopRequested in kinds:
             self.demand()
@@ -116,4 +117,6 @@ def check_space(folder: Path) -> None:
 
 
 def _found_no_room(event: Event) -> bool:
-    return isinstance(event, AttemptEnded) and event.error is not None and is_no_room(event.error)
+    if isinstance(event, BadReport):
+        return event.infra and is_no_room(event.message)
+    return isinstance(event, AttemptEnded) and is_no_room(event.error)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from ..trial_agent import sync, sync_tree
 from .errors import SQLITE_ERRORS
 from .folder import ExperimentFolder, FolderError
 from .storage import Storage, StorageError, open_storage
@@ -145,5 +146,7 @@ def fetch_experiment(location: str, experiment_id: str, directory: Path) -> Expe
         storage.get(name, target)
     for part in ("logs", "agents", "trials", "checkpoint"):
         (partial / part).mkdir(exist_ok=True)
+    sync_tree(partial)  # the folder is there with all it holds, or not at all
     partial.rename(folder.path)
+    sync(directory)
     return folder

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
+from ..trial_agent import sync
+
 __all__ = ["Storage", "StorageError", "open_storage"]
 
 
@@ -60,6 +62,7 @@ class FolderStorage(Storage):
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, partial)
+            sync(partial)  # the database comes last: what it names is on the disk before it
             partial.replace(target)
         except OSError as error:
             raise StorageError(f"{target} cannot be written: {error.strerror or error}") from error

@@ -10,6 +10,8 @@ import errno
 import json
 import os
 
+from .errors import MachineError, is_of_machine, own_calls
+
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,12 +85,9 @@ def _write_dict(folder: str, data: dict[str, Any]) -> None:
         exact = bool(text) and json.loads(text) == data  # NaN and halves of a character come back changed
     except (ValueError, RecursionError):
         text, exact = "", False
-    if exact:
-        with open(os.path.join(folder, _JSON), "w", encoding="utf-8") as file:
-            file.write(text)
-    else:
-        with open(os.path.join(folder, _PICKLE), "wb") as file:
-            file.write(_pickled(data))
+    name, content = (_JSON, text.encode()) if exact else (_PICKLE, _pickled(data))
+    with own_calls(), open(os.path.join(folder, name), "wb") as file:
+        file.write(content)
 
 
 def _is_plain(value: object) -> bool:
@@ -119,14 +118,19 @@ def _pickled(data: dict[str, Any]) -> bytes:
 def _copy(folder: str, source: str) -> None:
     import shutil
 
-    if not os.path.isdir(source):
-        shutil.copy2(source, folder)
-    elif os.path.exists(os.path.join(source, ABOUT)) and not _is_ours(source):
-        raise ValueError(f"a checkpoint must not hold a file {ABOUT}: {source}")
-    elif not os.listdir(source):
-        raise ValueError(f"there is nothing to save in {source}")
-    else:
-        shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(ABOUT))
+    try:
+        if not os.path.isdir(source):
+            shutil.copy2(source, folder)
+        elif os.path.exists(os.path.join(source, ABOUT)) and not _is_ours(source):
+            raise ValueError(f"a checkpoint must not hold a file {ABOUT}: {source}")
+        elif not os.listdir(source):
+            raise ValueError(f"there is nothing to save in {source}")
+        else:
+            shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(ABOUT))
+    except OSError as error:
+        if is_of_machine(error):
+            raise MachineError.of(error) from error
+        raise  # there is no such source, for example
 
 
 def _is_ours(source: str) -> bool:
@@ -143,14 +147,13 @@ def save(checkpoints: str, attempt: int, fill: Fill) -> str | None:
     ['2-1', '2-2']
     """
     draft = os.path.join(checkpoints, f".{attempt}-{os.urandom(6).hex()}")
-    try:
-        os.mkdir(draft)
-    except FileNotFoundError:
+    with own_calls():
         os.makedirs(draft)
     try:
         fill(draft)
-        if os.listdir(draft):
-            return _publish(draft, checkpoints, attempt)
+        with own_calls():
+            if os.listdir(draft):
+                return _publish(draft, checkpoints, attempt)
     except BaseException:
         remove(draft)
         raise

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +14,13 @@ from typing import Any
 import orjson
 
 from .checkpoint import ABOUT, remove
+from .errors import is_there
 from .events import Problem, Saved
-from .syncing import sync_tree, write_whole
+from .syncing import sync, sync_tree, write_whole
 
-__all__ = ["CheckpointStore", "Keeping"]
+__all__ = ["CheckpointStore", "Keeping", "is_whole"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +83,26 @@ class CheckpointStore:
         """Note a new checkpoint and describe it in its folder; return its event, or the problem with it."""
         name = event.name
         path = os.path.join(self.folder, name)
-        if not os.path.isdir(path):
-            return self._problem(event, f"there is no folder {path}")
-        if name in self._known():
-            return self._problem(event, "it was saved before: give each one a name of its own")
         try:
-            about = {"sequence": event.sequence, "value": event.value, "time": event.time}
-            write_whole(os.path.join(path, ABOUT), orjson.dumps(about))
-            if self._synced_root is not None:
-                sync_tree(path, self._synced_root)
+            if not is_there(path, stat.S_ISDIR):
+                return self._problem(event, f"there is no folder {path}")
+            if name in self._known():
+                return self._problem(event, "it was saved before: give each one a name of its own")
+            self._describe(path, event)
         except OSError as error:
-            return self._problem(event, f"cannot write to it: {error}")
+            return self._problem(event, f"cannot write to it: {error}", infra=True)
         self._known()[name] = _Entry(event.value, event.time, sys.maxsize)
         return event
+
+    def _describe(self, path: str, event: Saved) -> None:
+        """Write what the manager needs to know; after a power cut, this file shows that all the others are there."""
+        if self._synced_root is not None:
+            sync_tree(path)
+        about = {"sequence": event.sequence, "value": event.value, "time": event.time}
+        write_whole(os.path.join(path, ABOUT), orjson.dumps(about))
+        if self._synced_root is not None:
+            sync(os.path.join(path, ABOUT))
+            sync(path, self._synced_root)
 
     def prune(self, told: int, confirmed: int, sent: int) -> None:
         """Remove what need not stay, once the events of all that was admitted are in the outbox.
@@ -113,6 +125,12 @@ class CheckpointStore:
 
     def tidy(self) -> None:
         """Remove what this attempt did not finish saving, and the folder if it is empty."""
+        try:
+            self._tidy()
+        except OSError as error:  # the next attempt tidies up: nothing that counts depends on it
+            _log.warning("what trial checkpoints in %s left unfinished stays: %s", self.folder, error)
+
+    def _tidy(self) -> None:
         entries = self._known()
         for name in _names(self.folder):
             mine = name.lstrip(".").startswith(f"{self._attempt}-")
@@ -144,9 +162,16 @@ class CheckpointStore:
             return -math.inf
         return -entry.value if self._keeping.mode == "minimize" else entry.value
 
-    def _problem(self, event: Saved, why: str) -> Problem:
+    def _problem(self, event: Saved, why: str, *, infra: bool = False) -> Problem:
         message = f"the checkpoint {event.name!r} does not count: {why}"
-        return Problem(trial=event.trial, attempt=event.attempt, message=message, mark=event.mark)
+        return Problem(
+            trial=event.trial, attempt=event.attempt, message=message, infra=infra, mark=event.mark
+        )
+
+
+def is_whole(folder: str | os.PathLike[str]) -> bool:
+    """Return whether an agent has admitted a checkpoint: with `durability: power`, all of it is on the disk then."""
+    return _read(os.fspath(folder)) is not None
 
 
 def _names(folder: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import sdk
 from .checkpoint import Checkpoint, write_data
+from .errors import own_calls
 from .function_channel import FunctionChannel
 from .job import Job
 from .trainable import FunctionTrainable, Trainable, TrialFunction, clean_up
@@ -161,7 +162,8 @@ class _Drive:
         if not formats:
             return {}
         directory = os.path.join(self._job.folder, "export")
-        os.makedirs(directory, exist_ok=True)
+        with own_calls():
+            os.makedirs(directory, exist_ok=True)
         exported = self._trainable.export_model(formats, directory)
         if not isinstance(exported, dict):
             raise TypeError(

@@ -8,7 +8,10 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import stat
 from collections.abc import Mapping
+
+from .errors import MachineError, is_of_machine, is_there
 
 __all__ = ["StartError", "arguments_of", "explain", "needs_shell", "with_interpreter"]
 
@@ -56,7 +59,7 @@ def arguments_of(
     Traceback (most recent call last):
     pitchpipe.trial_agent.command_line.StartError: command not found: trainn
     """
-    if not os.path.isdir(directory):
+    if not is_there(directory, stat.S_ISDIR):
         raise StartError(f"the code directory does not exist: {directory}")
     if shell and needs_shell(command):
         return [_shell(), "-c", command]
@@ -69,8 +72,14 @@ def arguments_of(
     return [_find(words[0], directory, environment), *words[1:]]
 
 
-def explain(error: OSError, arguments: list[str]) -> StartError:
-    """Return a readable form of the error with which the system refused to execute `arguments`."""
+def explain(error: OSError, arguments: list[str]) -> StartError | MachineError:
+    """Return a readable form of the error with which the system refused to execute `arguments`.
+
+    >>> explain(OSError(7, "Argument list too long"), ["/bin/echo"])
+    StartError('cannot run /bin/echo: Argument list too long')
+    """
+    if is_of_machine(error):
+        return MachineError.of(error, arguments[0])
     if isinstance(error, FileNotFoundError):
         return StartError(
             f"cannot run {arguments[0]}: the interpreter named in its first line does not exist", 127
@@ -93,7 +102,7 @@ def _find(program: str, directory: str, environment: Mapping[str, str]) -> str:
     else:
         path = environment.get("PATH", os.defpath)
         candidates = [os.path.join(directory, folder or ".", program) for folder in path.split(os.pathsep)]
-    files = [candidate for candidate in candidates if os.path.isfile(candidate)]
+    files = [candidate for candidate in candidates if is_there(candidate, stat.S_ISREG)]
     for file in files:
         if os.access(file, os.X_OK):
             return file

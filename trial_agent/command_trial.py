@@ -16,7 +16,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -24,7 +24,7 @@ import orjson
 from . import environ
 from .command_line import StartError, arguments_of, explain, with_interpreter
 from .errors import TRACEBACK, shortened
-from .events import Ended, Event, Problem, Saved, Started
+from .events import Ended, Event, Problem, Report, Saved, Started
 from .file_watch import FileWatch
 from .following import ExitWatch, Follower, Timers, Wake
 from .guard import Guard
@@ -33,7 +33,7 @@ from .launcher import launched
 from .line_file import LineFile
 from .outbox import Outbox
 from .processes import ProcessTree, oom_kills, size_text
-from .room import with_room
+from .room import no_room, with_room
 from .spool import SpoolReader, set_aside
 from .syncing import sync
 from .warm import Adopted, Launch, WarmStarts
@@ -106,14 +106,15 @@ class CommandTrial:
         try:
             return self._record(self._attend(process))
         except Exception:  # noqa: BLE001 - a fault of ours: without its end, the trial would hang
+            error = f"the agent failed: {traceback.format_exc()}"
             kill_all(process.pid, self._mark)
             process.wait()
             self._tools.guard.release()
-            error = f"the agent failed: {traceback.format_exc()}"
-            return self._record(Ended(**self.job.who, error=error, time=self._tools.clock()))
+            return self._record(Ended(**self.job.who, error=error, infra=True, time=self._tools.clock()))
 
     def _attend(self, process: Process) -> Ended:
         """Follow the process to its end; return that after all reports have been sent."""
+        self._tools.guard.watch(process.pid)
         tree = ProcessTree(process.pid, self._mark)
         with open(self._spool, "rb", buffering=0) as spool:
             follower = Follower(spool.fileno(), self._reader, self._send)
@@ -127,12 +128,22 @@ class CommandTrial:
     def _send(self, found: list[Event]) -> None:
         """Send events; admit the checkpoints among them first, and remove older ones afterwards."""
         outbox = self._tools.outbox
-        if not any(isinstance(event, Saved) for event in found):
+        if all(isinstance(event, Report) for event in found):  # nearly always
             outbox.put_all(self._synced(found))
             return
-        found = [self._checkpoints.admit(event) if isinstance(event, Saved) else event for event in found]
-        outbox.put_all(self._synced(found))
+        admitted = [self._checkpoints.admit(event) if isinstance(event, Saved) else event for event in found]
+        outbox.put_all(self._synced(list(map(self._explained, admitted))))
         self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
+
+    def _explained(self, event: Event) -> Event:
+        """Blame a full disk for what a script could not write: half a line, a folder that is not there."""
+        if (
+            isinstance(event, Problem)
+            and not event.infra
+            and (why := no_room(self.job.run.folder)) is not None
+        ):
+            return replace(event, message=f"{event.message}: {why}", infra=True)
+        return event
 
     def _synced(self, found: list[Event]) -> list[Event]:
         """Force the spool to the disk if the experiment asks for it; return the events and any problem with it."""
@@ -141,7 +152,7 @@ class CommandTrial:
                 sync(self._spool)
             except OSError as error:
                 text = f"the reports cannot be forced to the disk: {error}"
-                return [*found, Problem(**self.job.who, message=text)]
+                return [*found, Problem(**self.job.who, message=text, infra=True)]
         return found
 
     def _start(self) -> Process:
@@ -172,7 +183,6 @@ class CommandTrial:
                     stderr=stderr.fileno(),
                 )
             )
-        self._tools.guard.watch(process.pid)
         self.pid = process.pid
         return process
 
@@ -259,8 +269,10 @@ class CommandTrial:
         ended_well = returncode == 0 and self._reader.has_final  # by itself, just before the kill
         paused = killed and self._is_pause and not ended_well
         error = self._over_limit
-        if error is None and returncode != 0 and not killed:
-            error = with_room(last_lines(self._log("stderr")), self.job.run.folder)
+        if error is None and not killed and not ended_well:
+            # A shell script that cannot write its result may end with exit code 0 all the same.
+            said = last_lines(self._log("stderr")) if returncode else None
+            error = with_room(said, self.job.run.folder)
         return Ended(
             **self.job.who,
             exit_code=code,

@@ -44,12 +44,23 @@ from .requests import (
 from .syncing import sync
 from .warm import WarmStarts
 
-__all__ = ["HOLD", "IDLE_TIMEOUT", "LAST_RESORT", "MAX_PART", "SEEN_LIMIT", "Agent", "Attempt", "read_part"]
+__all__ = [
+    "HOLD",
+    "IDLE_TIMEOUT",
+    "LAST_RESORT",
+    "MAX_PART",
+    "SEEN_LIMIT",
+    "TRY_AGAIN",
+    "Agent",
+    "Attempt",
+    "read_part",
+]
 
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent twice runs once
 HOLD = 0.002  # seconds for which the events of a short function trial wait to leave together
 IDLE_TIMEOUT = 60.0  # before the first `configure`
 MAX_PART = 65536  # bytes in the reply to `ReadFile`
+TRY_AGAIN = 1.0  # seconds after which the next attempt may find the machine able to run it
 LAST_RESORT = 10.0  # seconds beyond the grace for a function that cannot be interrupted
 
 Attempt = CommandTrial | FunctionTrial
@@ -97,6 +108,7 @@ class Agent:
         self._seen: dict[tuple[str, int], str] = {}  # with the marks of their trials
         self._current: Attempt | None = None
         self._stopping = False
+        self._hurry = threading.Event()  # the current attempt is to end
 
     @property
     def orphan_timeout(self) -> float:
@@ -163,6 +175,7 @@ class Agent:
         """Kill what runs and let `run` return; may be called from any thread and from a signal handler."""
         with self._lock:
             first, self._stopping = not self._stopping, True
+            self._hurry.set()
             self.outbox.close()
             if self._current is not None:
                 self._current.kill(self._current.job.run.grace)
@@ -231,6 +244,7 @@ class Agent:
             elif (attempt := self._current) is not None and attempt.job.key == key:
                 grace = attempt.job.run.grace if request.grace is None else request.grace
                 (attempt.pause if paused else attempt.kill)(grace)
+                self._hurry.set()
 
     def _look_idle(self) -> None:
         if self._current is None and not self._waiting:
@@ -248,18 +262,23 @@ class Agent:
             if attempt is None:
                 return
             ended = attempt.run()
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the command or the environment
+        except ValueError as error:  # a NUL in the command or the environment
             ended = self._failed(job, f"cannot start the trial: {error}")
+        except OSError as error:
+            ended = self._failed(job, f"cannot start the trial: {error}", infra=True)
         except Exception:  # noqa: BLE001 - a fault of ours: this agent must stay usable, and the trial must end
-            ended = self._failed(job, f"the agent failed: {traceback.format_exc()}")
+            ended = self._failed(job, f"the agent failed: {traceback.format_exc()}", infra=True)
+        if ended.infra:  # no event says that the machine is well again
+            self._hurry.wait(TRY_AGAIN)
         with self._lock:
+            self._waiting.pop(job.key, None)  # still there if it could not be made the current one
             self._current = None
             self._look_idle()
             is_last = not self._waiting or self._stopping
         self.outbox.put(ended, urgent=is_last)
 
-    def _failed(self, job: Job, why: str) -> Ended:
-        return Ended(**job.who, error=why, time=self._tools.clock())
+    def _failed(self, job: Job, why: str, *, infra: bool = False) -> Ended:
+        return Ended(**job.who, error=why, infra=infra, time=self._tools.clock())
 
     def _begin(self, job: Job) -> Attempt | None:
         """Make the attempt the current one; return None if it was killed while it waited."""
@@ -268,6 +287,8 @@ class Agent:
             if self._waiting.pop(job.key, None) is None:
                 return None
             self._current = attempt
+            if not self._stopping:
+                self._hurry.clear()
         if self._waiting:
             self.outbox.hold_on(HOLD)
         return attempt
@@ -277,9 +298,10 @@ class Agent:
             return CommandTrial(job, self._tools)
         if self._spool is None:
             self._spool_path.parent.mkdir(parents=True, exist_ok=True)
-            self._spool = LineFile(str(self._spool_path))
+            spool = LineFile(str(self._spool_path))
             if job.run.synced:
                 sync(self._spool_path, job.run.folder)
+            self._spool = spool
         return FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
 
 

@@ -72,21 +72,27 @@ class Saved:
 
 @dataclass(kw_only=True)
 class Problem:
-    """Something in the spool that cannot be understood."""
+    """Something in the spool that cannot be understood; with `infra`, the machine is at fault."""
 
     e: Literal["problem"] = field(default="problem", repr=False)
     trial: str
     attempt: int
     message: str
+    infra: bool = field(default=False, repr=False)
     mark: str = ""
 
     def __post_init__(self) -> None:
+        if not self.infra:
+            del self.infra  # the default is that of the class: the message has it only if it applies
         self.message = _sendable(self.message)
 
 
 @dataclass(kw_only=True)
 class Ended:
-    """The end of an attempt, after every report of that attempt; `exported` has paths by format."""
+    """The end of an attempt, after every report of that attempt.
+
+    `exported` has paths by format. With `infra`, the machine refused what the agent needs, and not the trial's code.
+    """
 
     e: Literal["ended"] = field(default="ended", repr=False)
     trial: str
@@ -98,10 +104,13 @@ class Ended:
     paused: bool = False
     time: float
     out_of_memory: bool = False
+    infra: bool = field(default=False, repr=False)
     exported: Mapping[str, str] | None = None
     mark: str = ""
 
     def __post_init__(self) -> None:
+        if not self.infra:
+            del self.infra  # as above
         if self.error is not None:
             self.error = _sendable(self.error)
         if self.exported:
@@ -128,7 +137,7 @@ _KINDS: dict[str, tuple[type[Event], Callable[[Message], object]]] = {
     for kind in (Started, Report, Saved, Problem, Ended)
 }
 _WHO = frozenset({"e", "trial", "attempt", "mark"})
-_RARE = frozenset({"out_of_memory", "exported"})  # in a spool only if they apply
+_RARE = frozenset({"out_of_memory", "infra", "exported"})  # in a spool only if they apply
 
 
 def encode_event(event: Event) -> Message:

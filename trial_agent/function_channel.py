@@ -12,6 +12,7 @@ import orjson
 
 from . import checkpoint, sdk
 from .checkpoint_store import CheckpointStore
+from .errors import own_calls
 from .events import Ended, ReportKind
 from .job import Job
 from .line_file import LineFile
@@ -92,7 +93,8 @@ class FunctionChannel:
         if name is None:
             return
         if job.run.synced:  # before its name is in the spool
-            sync_tree(os.path.join(job.checkpoint_folder, name), job.run.folder)
+            with own_calls():
+                sync_tree(os.path.join(job.checkpoint_folder, name), job.run.folder)
         now = self._clock()
         with self._lock:
             if self._checkpoints is None:

@@ -14,7 +14,7 @@ from typing import Any
 from ..nni_compat import activate
 from . import class_trial, environ, sdk
 from .class_trial import Stable, run_class, unwrapped
-from .errors import shortened
+from .errors import MachineError, own_calls, shortened
 from .events import Ended, Started
 from .function_channel import FunctionChannel
 from .job import Job
@@ -94,7 +94,8 @@ class FunctionTrial:
         except SystemExit as error:
             return self._exited(error.code)
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises ends its trial only
-            return self._ended(1, with_room(_last_lines(error), self.job.run.folder))
+            said = with_room(_last_lines(error), self.job.run.folder)
+            return self._ended(1, said, infra=_is_of_machine(error))
 
     def _result(self, returned: Any) -> str | None:
         """Return what a function returned, or else reported last, as JSON text; a class reports its result itself."""
@@ -128,13 +129,16 @@ class FunctionTrial:
             return self._ended((code or 0) & 0xFF, f"sys.exit({code})" if code else None)
         return self._ended(1, str(code))
 
-    def _ended(self, code: int | None, error: str | None = None, *, paused: bool = False) -> Ended:
+    def _ended(
+        self, code: int | None, error: str | None = None, *, paused: bool = False, infra: bool = False
+    ) -> Ended:
         return Ended(
             **self.job.who,
             exit_code=code,
             error=error,
             killed=self._channel.stopped,
             paused=paused,
+            infra=infra,
             exported=self._exported,
             time=self._clock(),
         )
@@ -151,7 +155,8 @@ class FunctionLoader:
     def load(self, job: Job) -> TrialFunction:
         """Return the function that an attempt calls; raise what unpickling it raises."""
         path = os.path.join(job.run.folder, job.run.path)
-        version = path, os.stat(path).st_mtime_ns
+        with own_calls():
+            version = path, os.stat(path).st_mtime_ns
         if self._function is None or self._loaded != version:
             self._function = unwrapped(_unpickle(path, job))
             self._loaded = version
@@ -167,8 +172,16 @@ def _unpickle(path: str, job: Job) -> TrialFunction:
     if directory is not None and directory not in sys.path:
         sys.path.insert(0, directory)
     activate()
-    with open(path, "rb") as file:
-        return cloudpickle.load(file)
+    with own_calls(), open(path, "rb") as file:
+        data = file.read()
+    return cloudpickle.loads(data)
+
+
+def _is_of_machine(error: BaseException | None) -> bool:
+    """Return whether a call of the agent itself has failed, and so the user's function."""
+    while error is not None and not isinstance(error, MachineError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _users_part(frames: TracebackType | None) -> TracebackType | None:

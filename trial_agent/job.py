@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from . import environ
 from .arguments import filled
 from .checkpoint_store import CheckpointStore
 from .command_line import StartError
+from .errors import is_there
 from .launcher import Team
 from .requests import RunSpec, Start
 from .spool import spool_name
@@ -162,5 +164,5 @@ class Job(Start):
 
     def check(self) -> None:
         """Raise FileNotFoundError if the checkpoint is gone: a fresh start would look like a resume."""
-        if self.checkpoint is not None and not os.path.isdir(self.checkpoint):
+        if self.checkpoint is not None and not is_there(self.checkpoint, stat.S_ISDIR):
             raise FileNotFoundError(f"{CHECKPOINT_GONE}: {self.checkpoint}")

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from .command_line import StartError, explain, with_interpreter
+from .errors import MachineError
 
 __all__ = ["Team", "launched", "main"]
 
@@ -186,6 +187,8 @@ def main(arguments: Sequence[str]) -> int:
     except StartError as error:
         print(error, file=sys.stderr)
         return error.exit_code or 1
+    except OSError as error:  # the calls are this module's
+        raise MachineError.of(error) from None
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from .errors import MachineError
+from .errors import MachineError, own_calls
 
 __all__ = ["LineFile", "file_identity"]
 
@@ -29,8 +29,8 @@ class LineFile:
 
     def __init__(self, path: str) -> None:
         self._path = os.path.abspath(path)  # the program may change its directory
-        self._descriptor = _opened(self._path, _APPEND | os.O_CREAT)
-        self._identity = file_identity(self._descriptor)
+        with own_calls():
+            self._descriptor, self._identity = _opened(self._path, _APPEND | os.O_CREAT)
 
     def append(self, line: str) -> None:
         """Append one line; raise MachineError if the disk does not take all of it, and leave no part of it.
@@ -72,8 +72,8 @@ class LineFile:
             self._open_again()
 
     def _open_again(self) -> None:
-        descriptor = _opened(self._path, _APPEND)
-        if file_identity(descriptor) != self._identity:
+        descriptor, identity = _opened(self._path, _APPEND)
+        if identity != self._identity:
             os.close(descriptor)
             raise FileNotFoundError(
                 errno.ENOENT,
@@ -106,19 +106,28 @@ def file_identity(descriptor: int) -> tuple[int, int] | None:
     True
     """
     try:
-        about = os.fstat(descriptor)
+        return _identity(descriptor)
     except OSError:
         return None
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    about = os.fstat(descriptor)
     return about.st_dev, about.st_ino
 
 
-def _opened(path: str, flags: int) -> int:
+def _opened(path: str, flags: int) -> tuple[int, tuple[int, int]]:
     descriptor = os.open(path, flags, 0o666)
-    if descriptor > 2:
-        return descriptor
-    import fcntl
+    try:
+        identity = _identity(descriptor)
+        if descriptor > 2:
+            return descriptor, identity
+        import fcntl
 
-    try:  # a standard stream is closed: what the program prints must not get into this file
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-    finally:
+        # A standard stream is closed: what the program prints must not get into this file.
+        higher = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    except OSError:
         os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return higher, identity

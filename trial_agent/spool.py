@@ -26,6 +26,7 @@ from typing import Any, Literal, TypeGuard, TypeVar
 
 import orjson
 
+from .checkpoint_store import is_whole
 from .events import Ended, Event, Problem, Report, ReportKind, Saved
 from .messages import from_message
 
@@ -264,12 +265,15 @@ def read_spool(
     *,
     mark: str = "",
     metric: str = "default",
+    checkpoints: str | os.PathLike[str] | None = None,
 ) -> list[Event]:
     """Return the events of an attempt in a spool as its agent would have sent them, without a torn last line.
 
     Lines in the spool of an agent name the attempt that wrote them; those with a `mark` other than the one given belong
     to another trial. Lines in the spool of a command trial name none. `metric` is the name of the value of a checkpoint
-    in a reported dict. Raises OSError when there is no such file.
+    in a reported dict. With the folder `checkpoints`, those that no agent has admitted do not count: a script names one
+    before it is on the disk, and a power cut may leave the name alone. It may also leave NULs in the place of lines:
+    nothing after the first one counts. Raises OSError when there is no such file.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "agent-1.jsonl")
@@ -281,7 +285,7 @@ def read_spool(
         data = file.read()
         modified = os.fstat(file.fileno()).st_mtime
     splitter = LineSplitter()
-    lines = splitter.feed(data)
+    lines = splitter.feed(data.partition(b"\0")[0])
     if parse(splitter.rest) is not None:
         lines.append(splitter.rest)
     interpreter = Interpreter(trial, attempt, first_sequence, mark, metric=metric)
@@ -290,7 +294,13 @@ def read_spool(
         record = None if line is None else parse(line)
         if record is None or _is_of(record, trial, attempt, mark):
             found += interpreter.read_again(line, record, modified)
-    return found
+    if checkpoints is None:
+        return found
+    return [
+        each
+        for each in found
+        if not isinstance(each, Saved) or is_whole(os.path.join(checkpoints, each.name))
+    ]
 
 
 def _is_of(record: dict[str, Any], trial: str, attempt: int, mark: str) -> bool:
@@ -313,7 +323,7 @@ def _is_outcome(outcome: object) -> TypeGuard[dict[str, Any]]:
     if not isinstance(outcome, dict) or "exit_code" not in outcome:
         return False
     numbers = [outcome["exit_code"], outcome.get("signal")]
-    flags = [outcome.get(name, False) for name in ("killed", "paused", "out_of_memory")]
+    flags = [outcome.get(name, False) for name in ("killed", "paused", "out_of_memory", "infra")]
     exported = outcome.get("exported", {})
     return (
         all(number is None or (type(number) is int and 0 <= number < 256) for number in numbers)

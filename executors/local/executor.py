@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import subprocess
@@ -26,10 +27,13 @@ from .resources import sufficient_totals
 
 __all__ = ["LocalTrialExecutor"]
 
+_log = logging.getLogger(__name__)
 # -P: modules in the working directory must not hide the package.
 _AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
 # How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
 _LOOK_EVERY = 5.0
+# How long (s) an agent that cannot be started keeps its trials: the next attempt may find the machine able to.
+_TRY_AGAIN = 1.0
 # How many short function trials an agent takes at once; their events come back together.
 _ORDERS = 8
 
@@ -137,9 +141,19 @@ class LocalTrialExecutor(AgentTrialExecutor):
             path.unlink(missing_ok=True)
             if not spawn:
                 return None
-            self._children[agent] = self._spawn(agent, path)
+            try:
+                self._children[agent] = self._spawn(agent, path)
+            except OSError as error:  # no process, descriptor or memory is free; no event says when one is
+                _log.warning("agent %s cannot be started: %s", agent, error)
+                asyncio.get_running_loop().call_later(_TRY_AGAIN, self._give_up, agent, str(error))
+                return None
         process = self._children.get(agent)
         return LocalAgentLink(agent, path, self, process, new=is_new)
+
+    def _give_up(self, agent: str, error: str) -> None:
+        """Have the attempts of an agent that could not be started run on another one, unless it has been since."""
+        if agent not in self._links:
+            self.on_lost(agent, f"its agent cannot be started: {error}")
 
     def _spawn(self, agent: str, path: Path) -> subprocess.Popen[bytes]:
         """Start an agent on a listening socket, so that a connection need not wait for it."""

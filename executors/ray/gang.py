@@ -255,6 +255,7 @@ class _Attempt:
             signal=other.signal,
             error=other.error,
             out_of_memory=other.out_of_memory,
+            infra=other.infra,
             killed=other.killed,
             paused=other.paused,
         )

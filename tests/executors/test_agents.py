@@ -132,6 +132,32 @@ def test_checkpoint_in_the_spool_of_a_lost_agent_has_the_value_of_the_main_objec
     assert saved.value == 0.5
 
 
+@pytest.mark.parametrize("durable", [False, True])
+def test_checkpoint_whose_name_alone_survived_a_power_cut_does_not_count(
+    durable: bool, executor: Executor, tmp_path: Path
+) -> None:
+    executor._setup = replace(executor.setup, run=replace(executor.setup.run, synced=durable))
+    folder = tmp_path / "trials" / "0"
+    (folder / "checkpoints" / "1-1").mkdir(parents=True)
+    (folder / "reports-1-5f.jsonl").write_text('{"intermediate": 0.5}\n{"checkpoint": "1-1"}\n')
+    executor.on_lost("0-0", "its agent is gone")
+    kinds = [Reported, *([] if durable else [CheckpointSaved]), AttemptEnded]
+    assert [type(event) for event in executor.found] == kinds
+
+
+def test_hole_in_the_spool_of_a_lost_agent_is_the_loss_of_the_attempt(
+    executor: Executor, tmp_path: Path
+) -> None:
+    folder = tmp_path / "trials" / "0"
+    folder.mkdir(parents=True)
+    (folder / "reports-1-5f.jsonl").write_bytes(b'{"intermediate": 0.5}\n{"inter' + bytes(4096))
+    executor.on_lost("0-0", "its agent is gone")
+    report, end = executor.found
+    assert isinstance(report, Reported)
+    assert isinstance(end, AttemptEnded)
+    assert end.lost
+
+
 def test_silence_and_loss_of_an_idle_agent_name_the_agent(executor: Executor):
     executor.on_silent("1-0", True)
     executor.on_lost("1-0", "its agent is gone")

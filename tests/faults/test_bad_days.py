@@ -40,6 +40,15 @@ pitchpipe.report_final_result(x)
 """
 
 
+STEP = """
+import time, pitchpipe
+
+def get_step():
+    checkpoint = pitchpipe.get_checkpoint()
+    return checkpoint.to_dict()["step"] + 1 if checkpoint else 0
+"""
+
+
 class Lab:
     """Experiments of real commands in a folder."""
 
@@ -182,10 +191,18 @@ def fill(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_trials_on_a_full_disk_are_run_again_when_there_is_room(lab: Lab, small_disk: Path) -> None:
+@pytest.mark.parametrize("durability", ["process", "power"])
+def test_trials_on_a_full_disk_are_run_again_when_there_is_room(
+    durability: str, lab: Lab, small_disk: Path
+) -> None:
     lab.directory = small_disk / "experiments"
-    config = lab.config()
+    config = lab.config(durability=durability)
     wordy = SCRIPT.replace("x + step)", "{'default': x + step, 'words': 'x' * 2000})")
+    if durability == "power":  # with checkpoints, each of which needs its own files
+        wordy = wordy.replace("range(20):", "range(get_step(), 20):").replace(
+            "    time", "    pitchpipe.save_checkpoint({'step': step})\n    time"
+        )
+        wordy = STEP + wordy.replace("import time, pitchpipe\n", "")
     (lab.folder / "trial.py").write_text(wordy)
     process = lab.start("run", config, "--experiment-id", "exp", "--json")
     lab.until_reports(6, process)

@@ -9,7 +9,7 @@ import pytest
 
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
-from pitchpipe.runner.effects import SendCommand, StopTrial
+from pitchpipe.runner.effects import SendCommand, StartTrial, StopTrial
 from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
@@ -143,3 +143,21 @@ def test_unusable_final_result_does_not_hide_that_of_the_next_attempt() -> None:
     driver.succeed(trial, 0.25)
     assert (trial.status, trial.values, trial.reason) == (TrialStatus.SUCCEEDED, (0.25,), "")
     assert [row.attempt for row in driver.runner.take_changes().metrics] == [1, 2]
+
+
+def test_report_that_the_machine_spoilt_is_no_fault_of_the_trial_which_runs_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.BadReport(driver.now, trial.trial_id, 1, "not on the disk: I/O error", infra=True))
+    (start,) = of_type(driver.end(trial, exit_code=None, signal=15), StartTrial)
+    assert (start.order.attempt, trial.failed) == (2, {"INFRA": 1})
+
+
+def test_result_that_is_there_is_not_lost_with_the_spool_that_the_machine_spoilt() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, "final")
+    bad = happened.BadReport(driver.now, trial.trial_id, 1, "not on the disk: I/O error", infra=True)
+    assert driver.handle(bad) == []
+    driver.end(trial)
+    assert (trial.status, trial.values) == (TrialStatus.SUCCEEDED, (0.5,))

@@ -14,6 +14,8 @@ from pitchpipe.runner.verdicts import NO_RESULT
 
 from .driver import Driver, of_type
 
+UNWRITTEN = "pitchpipe.trial_agent.errors.MachineError: [Errno 5] Input/output error: '/exp/reports-1.jsonl'"
+UNREAD = "OSError: [Errno 5] Input/output error: 'images.tar'"
 OVER_LIMIT = "used 500 MiB, more than the limit of 400 MiB"
 
 
@@ -36,6 +38,10 @@ OVER_LIMIT = "used 500 MiB, more than the limit of 400 MiB"
         ({"exit_code": 1, "error": "Tr\nModuleNotFoundError: No m"}, FailureKind.IMPORT, "ModuleNotFoundError: No m"),
         ({"exit_code": 1, "error": "ImportError: x"}, FailureKind.IMPORT, "ImportError: x"),
         ({"exit_code": None, "lost": True, "error": "gone"}, FailureKind.INFRA, "gone"),
+        ({"exit_code": None, "error": "cannot start", "infra": True}, FailureKind.INFRA, "cannot start"),
+        ({"exit_code": 1, "error": "Tr\nMemoryError", "infra": True}, FailureKind.INFRA, "MemoryError"),
+        ({"exit_code": 1, "error": f"Tr\n{UNWRITTEN}"}, FailureKind.INFRA, UNWRITTEN),
+        ({"exit_code": 1, "error": f"Tr\n{UNREAD}"}, FailureKind.USER_ERROR, UNREAD),
         ({}, FailureKind.USER_ERROR, NO_RESULT),
     ],
 )  # fmt: skip
@@ -87,6 +93,23 @@ def test_agent_lost_after_the_final_result_leaves_a_success() -> None:
         TrialStatus.SUCCEEDED,
         "its agent was lost after it had reported its final result",
     )
+
+
+def test_agent_that_fails_after_the_final_result_leaves_a_success() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=None, error="the agent failed: no descriptors", infra=True)
+    reason = "its agent failed after it had reported its final result"
+    assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, reason)
+
+
+def test_agent_that_fails_while_its_trial_is_to_pause_leaves_it_paused() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    driver.end(trial, exit_code=None, error="the agent failed: no descriptors", infra=True)
+    assert trial.status is TrialStatus.PAUSED
 
 
 def test_trial_whose_agent_had_to_leave_is_run_again() -> None:

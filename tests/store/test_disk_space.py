@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.runner import AttemptEnded, StopRequested
+from pitchpipe.runner import AttemptEnded, BadReport, Event, StopRequested
 from pitchpipe.store import DiskSpaceGuard, NoRoomError
 from pitchpipe.store.disk_space import check_space
 
 NO_SPACE = AttemptEnded(1.0, "AbCdE", 1, error="OSError: [Errno 28] No space left on device")
+
+UNSAVED = BadReport(
+    1.0, "AbCdE", 1, "the checkpoint '1-1' does not count: No space left on device", infra=True
+)
 
 
 class Disk:
@@ -89,9 +93,10 @@ def test_end_of_the_experiment_does_not_wait(tmp_path: Path) -> None:
     on_disk(tmp_path, 1, test)
 
 
+@pytest.mark.parametrize("event", [NO_SPACE, UNSAVED])
 @pytest.mark.parametrize("is_full", [False, True])
 def test_trial_that_found_no_space_makes_the_experiment_look(
-    is_full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_full: bool, event: Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_room(folder: Path) -> OSError | None:
         assert folder == tmp_path
@@ -100,7 +105,7 @@ def test_trial_that_found_no_space_makes_the_experiment_look(
     monkeypatch.setattr("pitchpipe.store.disk_space.no_room", no_room)
 
     def test(disk: Disk) -> None:
-        assert disk.guard.is_awaited_by([NO_SPACE]) is is_full
+        assert disk.guard.is_awaited_by([event]) is is_full
 
     on_disk(tmp_path, 0, test)
 

@@ -1,5 +1,6 @@
 """A real agent process for each test that asks for one; it is gone when the test is over."""
 
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,3 +22,15 @@ def agent(tmp_path: Path, socket_folder: str) -> Iterator[LocalAgent]:
     agent = LocalAgent(tmp_path, socket_folder)
     yield agent
     agent.stop()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Make a file system of 4 MiB, where that is possible."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)

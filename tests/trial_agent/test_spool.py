@@ -180,6 +180,41 @@ def test_torn_last_line_is_left_out(tmp_path: Path, torn: str) -> None:
     assert [event["value"] for event in read_spool(path, "AbCdE", 1)] == ["1"]
 
 
+@given(
+    st.lists(st.sampled_from(['"a"', "0.5", None]), max_size=4),
+    st.integers(0, 150),
+    st.integers(1, 5000) | st.just(spool.MAX_LINE + 1),
+    st.booleans(),
+)
+def test_nuls_that_a_power_cut_left_end_what_counts(
+    values: list[str | None], at: int, size: int, more: bool
+) -> None:
+    lines = ['{"checkpoint": "1-1"}' if value is None else f'{{"intermediate": {value}}}' for value in values]
+    kept = "".join(f"{line}\n" for line in lines).encode()[:at]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "reports-1.jsonl")
+        path.write_bytes(kept)
+        expected = [(event["e"], event.get("value")) for event in read_spool(path, "AbCdE", 1)]
+        path.write_bytes(kept + bytes(size) + (b'\n{"final": 1}\n' if more else b""))
+        found = [(event["e"], event.get("value")) for event in read_spool(path, "AbCdE", 1)]
+    assert found == expected
+    assert "problem" not in dict(found)
+
+
+def test_checkpoint_that_no_agent_has_admitted_does_not_count_after_a_power_cut(tmp_path: Path) -> None:
+    path = tmp_path / "reports-1.jsonl"
+    path.write_text(
+        '{"checkpoint": "1-1"}\n{"checkpoint": "1-2"}\n{"checkpoint": "1-3"}\n{"intermediate": 1}\n'
+    )
+    for number, about in enumerate(('{"sequence": 0, "value": null, "time": 1}', "", None), 1):
+        (tmp_path / f"1-{number}").mkdir()
+        if about is not None:
+            (tmp_path / f"1-{number}" / "checkpoint.json").write_text(about)
+    found = read_spool(path, "AbCdE", 1, checkpoints=tmp_path)
+    assert [event.get("name", event["e"]) for event in found] == ["1-1", "report"]
+    assert len(read_spool(path, "AbCdE", 1)) == 4
+
+
 def test_complete_last_line_counts_without_its_newline(tmp_path: Path) -> None:
     path = tmp_path / "reports-1.jsonl"
     path.write_text('{"intermediate": 1}\n{"final": 2}')

@@ -127,6 +127,26 @@ def test_checkpoint_of_a_command_is_on_the_disk_before_the_manager_learns_of_it(
     assert before[last + 1 : last + 5] == ["trials/0/checkpoints", "trials/0", "trials", "."]
 
 
+@pytest.mark.parametrize("kind", ["command", "function"])
+def test_file_that_shows_a_checkpoint_to_be_whole_comes_after_all_others(
+    kind: str, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = "trials/0/checkpoints/1-1"
+    data = f"{folder}/{'weights' if kind == 'command' else 'data.json'}"
+    replaced = os.replace
+
+    def replace(source: Any, target: Any) -> None:
+        disk.log.append(f"now {os.path.relpath(target, disk.root)}")
+        replaced(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    run = {"kind": "command", "command": SCRIPT} if kind == "command" else function_of(disk)
+    run_trial(disk, monkeypatch, **run, synced=True)
+    shown = disk.log.index(f"now {folder}/checkpoint.json")
+    assert {data, folder} <= set(disk.log[:shown])
+    assert f"{folder}/checkpoint.json" in disk.log[shown : disk.log.index("checkpoint")]
+
+
 def test_reports_that_cannot_be_forced_to_the_disk_are_a_problem(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 import socket
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -112,4 +115,28 @@ def test_only_function_trials_queue_in_agents(run: dict[str, Any], most: int, tm
         assert totals.orders_per_agent == most
         await executor.close()
 
+    asyncio.run(check())
+
+
+def test_agent_that_cannot_be_started_is_lost_and_the_next_attempt_may_find_the_machine_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    popen = subprocess.Popen
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    async def check() -> None:
+        async with experiment(tmp_path / "one") as session:
+            monkeypatch.setattr(subprocess, "Popen", refuse)
+            order = session.start()
+            ended = await session.end_of(order)
+            assert ended.lost
+            assert "its agent cannot be started: [Errno 11]" in (ended.error or "")
+            monkeypatch.setattr(subprocess, "Popen", popen)
+            again = session.start()
+            await session.end_of(again)
+            assert session.outcome(again)[-1] == "ended"
+
+    monkeypatch.setenv(DEVICES_ENVIRONMENT, "0")
     asyncio.run(check())

@@ -1,0 +1,306 @@
+"""Each call of the agent that the system can refuse is refused once: the machine is at fault, if anything fails."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import os
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+
+import pitchpipe
+from pitchpipe.runner import AttemptEnded, FailureKind
+from pitchpipe.runner.verdicts import failure_kind
+from pitchpipe.trial_agent import Agent, core
+from pitchpipe.trial_agent.command_trial import spawn
+from pitchpipe.trial_agent.errors import MachineError
+from pitchpipe.trial_agent.warm import Launch
+
+from .client import PATIENCE, LocalAgent, start, wait_until
+
+SCRIPT = """
+mkdir $PITCHPIPE_CHECKPOINTS/1-1 && echo weights > $PITCHPIPE_CHECKPOINTS/1-1/weights
+echo '{"intermediate": 0.5}' >> $PITCHPIPE_REPORTS
+echo '{"checkpoint": "1-1"}' >> $PITCHPIPE_REPORTS
+echo '{"final": 0.9}' >> $PITCHPIPE_REPORTS
+"""
+REFUSABLE = {
+    os: "open makedirs mkdir read write fsync rename replace listdir stat fstat lseek pipe unlink rmdir",
+    builtins: "open",
+    subprocess: "Popen",
+}
+
+
+class System:
+    """Refuses the call number `refused` of one thread, from when it is asked to; counts them."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.thread: int | None = None
+        self.calls: list[str] = []
+        self.refused = 0
+        self.why = errno.EIO
+        for module, names in REFUSABLE.items():
+            for name in names.split():
+                call = getattr(module, name)
+                patch.setattr(module, name, self._counting(f"{module.__name__}.{name}", call))
+
+    def _counting(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **more: Any) -> Any:
+            # The pipe on which a new process says that it runs never fails.
+            is_counted = (name, sys._getframe(1).f_code.co_filename) != ("os.read", subprocess.__file__)
+            if threading.get_ident() == self.thread and is_counted:
+                self.calls.append(f"{name}{arguments!r}")
+                if len(self.calls) == self.refused:
+                    raise OSError(self.why, os.strerror(self.why))
+            return call(*arguments, **more)
+
+        return counted
+
+
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch) -> System:
+    monkeypatch.setattr(core, "TRY_AGAIN", 0.0)
+    return System(monkeypatch)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, system: System) -> Callable[..., list[dict[str, Any]]]:
+    """Return what runs a trial in an agent, in whose thread one call is refused, and then another one."""
+    runs = 0
+
+    def run(refused: int, why: int = errno.EIO, **run: Any) -> list[dict[str, Any]]:
+        nonlocal runs
+        runs += 1
+        folder = tmp_path / str(runs)
+        folder.mkdir()
+        agent = Agent("agent-1", folder / "agents")
+        agent.handle({"op": "configure", "experiment": "exp", "folder": str(folder), "run": run})
+        thread = threading.Thread(target=agent.run, daemon=True)
+        thread.start()
+        system.thread, system.calls, system.refused, system.why = thread.ident, [], refused, why
+        agent.handle(start())
+        events = until_ended(agent, 0)
+        system.thread = None
+        agent.handle(start(trial="after", sequence_id=1))
+        assert until_ended(agent, len(events))[-1]["exit_code"] == 0
+        agent.shutdown()
+        thread.join(30)
+        agent.close()
+        return events
+
+    return run
+
+
+def until_ended(agent: Agent, cursor: int) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+    while not events or events[-1]["e"] != "ended":
+        reply = agent.next_events(cursor, 30.0)
+        cursor = reply["cursor"]
+        events += reply["events"]
+    return events
+
+
+def reports_and_saves(_parameters: dict[str, Any]) -> float:
+    import pitchpipe
+
+    pitchpipe.report_intermediate_result(0.5)
+    pitchpipe.save_checkpoint({"epoch": 1})
+    return 0.9
+
+
+class Steps(pitchpipe.Trainable):
+    def setup(self, parameters: dict[str, Any]) -> None:
+        self.left = 2
+
+    def step(self) -> dict[str, Any]:
+        self.left -= 1
+        return {"default": 0.9, "done": not self.left}
+
+    def save_checkpoint(self, folder: str) -> dict[str, Any]:
+        return {"left": self.left}
+
+    def load_checkpoint(self, checkpoint: Any) -> None:
+        raise AssertionError("nothing to restore")
+
+
+def run_of(kind: str, folder: Path) -> dict[str, Any]:
+    if kind == "command":
+        return {"kind": "command", "command": SCRIPT}
+    path = folder / "trial.pkl"
+    path.write_bytes(cloudpickle.dumps(reports_and_saves if kind == "function" else Steps))
+    return {"kind": "function", "path": str(path)}
+
+
+def fault(events: list[dict[str, Any]]) -> str:
+    """Return who is at fault: `machine`, `trial` or, of a success, nobody."""
+    *others, ended = events
+    problems = [event for event in others if event["e"] == "problem"]
+    if problems or ended.get("infra"):
+        return "machine" if all(problem.get("infra") for problem in problems) else "trial"
+    whole = AttemptEnded(0.0, "AbCdE", 1, exit_code=ended["exit_code"], error=ended["error"])
+    if whole.error is None and whole.exit_code == 0:
+        finals = [event["value"] for event in events if event["e"] == "report" and event["kind"] == "final"]
+        return "" if len(finals) == 1 and "0.9" in finals[0] else "trial"
+    return "machine" if failure_kind(whole) is FailureKind.INFRA else "trial"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("synced", "why"), [(False, errno.EMFILE), (True, errno.EIO)])
+@pytest.mark.parametrize("kind", ["command", "function", "class"])
+def test_no_call_that_the_system_refuses_to_the_agent_is_the_fault_of_the_trial(
+    kind: str, synced: bool, why: int, bench: Callable[..., Any], system: System, tmp_path: Path
+) -> None:
+    run = {**run_of(kind, tmp_path), "synced": synced}
+    assert fault(bench(0, **run)) == ""
+    count, refused = len(system.calls), []
+    for number in range(1, count + 3):
+        events = bench(number, why, **run)
+        if len(system.calls) < number:
+            continue  # reads may be more or fewer
+        refused.append(system.calls[number - 1])
+        assert fault(events) != "trial", (refused[-1], events)
+    assert len(refused) > 5, system.calls
+
+
+NOTHING = Launch(arguments=["/bin/true"], directory="/", environment={}, mark=b"", stdout=1, stderr=2)
+
+
+@pytest.mark.parametrize("why", [errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY])
+def test_process_that_the_system_cannot_make_is_not_a_command_that_cannot_run(
+    why: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(why, os.strerror(why))
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(MachineError) as raised:
+        spawn(NOTHING)
+    assert raised.value.errno == why
+
+
+def test_agent_without_descriptors_is_the_fault_of_the_machine_and_recovers(agent: LocalAgent) -> None:
+    client = agent.command("true")
+    client.tell(start(trial="before"))
+    client.until_ended("before")
+    soft, hard = resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE)
+    used = len(os.listdir(f"/proc/{agent.process.pid}/fd"))
+    resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (used, hard))
+    client.tell(start(trial="without"))
+    ended = client.until_ended("without")[-1]
+    assert (ended["infra"], ended["exit_code"]) == (True, None)
+    assert "Too many open files" in ended["error"]
+    resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    client.tell(start(trial="after"))
+    assert client.until_ended("after")[-1]["exit_code"] == 0
+
+
+def test_kill_and_shutdown_do_not_wait_until_the_machine_may_be_well_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core, "TRY_AGAIN", 3600.0)
+    agent = Agent("agent-1", tmp_path / "agents")
+    run = {"kind": "command", "command": "true"}
+    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
+    (tmp_path / "trials").touch()  # no folder can be made there
+    thread = threading.Thread(target=agent.run, daemon=True)
+    thread.start()
+    for number, ask in enumerate(({"op": "kill", "trial": "t0", "attempt": 1}, {"op": "shutdown"})):
+        agent.handle(start(trial=f"t{number}"))
+        wait_until(lambda: agent._current is not None or not agent._waiting, "the start")
+        agent.handle(ask)
+        wait_until(lambda: agent._current is None and not agent._waiting, "the end")
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    agent.close()
+
+
+def test_error_of_the_system_is_the_trials_unless_it_was_in_a_report(
+    agent: LocalAgent, tmp_path: Path
+) -> None:
+    def limited(parameters: dict[str, Any]) -> None:
+        import pitchpipe
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        try:
+            if parameters["reports"]:
+                pitchpipe.report_final_result(0.9)
+            else:
+                with open(parameters["path"], "w") as file:
+                    file.write("0.9")
+        except OSError as error:
+            raise RuntimeError("training failed") from error
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    client = agent.function(limited)
+    for reports in (True, False):
+        client.tell(
+            start(trial=str(reports), parameters={"reports": reports, "path": str(tmp_path / "mine")})
+        )
+        events = client.until_ended(str(reports))
+        assert "RuntimeError: training failed" in events[-1]["error"]
+        assert fault(events) == ("machine" if reports else "trial")
+
+
+UNREPORTED = """
+import errno, os
+from pitchpipe.trial_agent import line_file
+
+def refuse(*_):
+    raise OSError({why}, os.strerror({why}))
+
+{where} = refuse
+import pitchpipe
+pitchpipe.{call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "call", "who"),
+    [
+        ("line_file.os.write", "report_final_result(1)", "machine"),
+        ("os.fstat", "report_final_result(1)", "machine"),
+        ("os.rename", "save_checkpoint({})", "machine"),
+        ("os.makedirs", "save_checkpoint({})", "machine"),
+        ("os.listdir", "report_final_result(os.listdir())", "trial"),
+    ],
+)
+def test_report_that_a_script_cannot_write_is_the_fault_of_the_machine(
+    where: str, call: str, who: str, agent: LocalAgent, tmp_path: Path
+) -> None:
+    script = UNREPORTED.format(where=where, call=call, why=errno.EIO)
+    (tmp_path / "script.py").write_text(script)
+    client = agent.command(f"{sys.executable} -P script.py")
+    client.tell(start())
+    assert fault(client.until_ended()) == who
+
+
+HALF = """
+echo '{"intermediate": 1}' >> $PITCHPIPE_REPORTS
+dd if=/dev/zero of=$PITCHPIPE_OUTPUT_DIR/ballast bs=4096 2> /dev/null
+(printf '{"final": '; head -c 8000 /dev/zero | tr '\\0' 1; echo '}') >> $PITCHPIPE_REPORTS
+true
+"""
+
+
+def test_result_that_a_script_cannot_write_is_the_fault_of_a_full_disk(
+    small_disk: Path, socket_folder: str
+) -> None:
+    agent = LocalAgent(small_disk, socket_folder)
+    try:
+        client = agent.command(HALF)
+        client.tell(start())
+        events = client.until_ended()
+    finally:
+        agent.stop()
+    assert [event["e"] for event in events if event["e"] != "problem"] == ["started", "report", "ended"]
+    assert fault(events) == "machine"
