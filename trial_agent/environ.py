@@ -12,10 +12,10 @@ __all__ = [
     "CHECKPOINT",
     "CHECKPOINTS",
     "EXPERIMENT_ID",
+    "LAUNCHES",
     "OUTPUT_DIRECTORY",
     "OWN_PREFIX",
     "PARAMETERS",
-    "RANK",
     "RAY_PREFIX",
     "REPORTS",
     "SEED",
@@ -25,6 +25,7 @@ __all__ = [
     "base_environment",
     "limited_threads",
     "mark",
+    "rank_in",
     "starting_environment",
     "visible_devices",
 ]
@@ -53,10 +54,29 @@ _THREADS = (  # how many threads numerical libraries start: torch, MKL, OpenBLAS
 OWN_PREFIX = "PITCHPIPE_"
 RAY_PREFIX = "RAY_"
 
-RANK = "RANK"  # of a process among those of its trial, as torchrun has it
+LAUNCHES = "PITCHPIPE_OUTER_LAUNCHES"  # of MPI and Slurm: those that started the agent itself
+
 _OF_TEAM = frozenset(
-    (RANK, "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
+    (
+        "RANK",
+        "LOCAL_RANK",
+        "WORLD_SIZE",
+        "LOCAL_WORLD_SIZE",
+        "NODE_RANK",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "HOROVOD_RANK",
+        "OMPI_COMM_WORLD_RANK",
+        "MV2_COMM_WORLD_RANK",
+    )
 )
+# These the programs of a launch need, so they stay; a launch is known by their values and those of the others.
+_LAUNCHES = {
+    "PMIX_RANK": ("PMIX_NAMESPACE",),
+    "PMI_RANK": ("PMI_FD", "PMI_PORT"),
+    "SLURM_PROCID": ("SLURM_JOB_ID", "SLURM_STEP_ID"),
+}
+_RANKS = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 
 
 def starting_environment() -> dict[str, str]:
@@ -90,7 +110,42 @@ def base_environment(environment: Mapping[str, str], python: str = sys.executabl
     }
     folder = os.path.dirname(python)
     others = [entry for entry in kept.get("PATH", os.defpath).split(os.pathsep) if entry != folder]
-    return {**kept, "PATH": os.pathsep.join([folder, *others])}
+    outer = [launch for name in _LAUNCHES if (launch := _launch(name, kept))]
+    more = {LAUNCHES: " ".join(outer)} if outer else {}
+    return {**kept, **more, "PATH": os.pathsep.join([folder, *others])}
+
+
+def _launch(rank: str, environment: Mapping[str, str]) -> str:
+    """Return what tells one launch by MPI or Slurm from another; an empty text without one.
+
+    >>> _launch("SLURM_PROCID", {"SLURM_PROCID": "3", "SLURM_STEP_ID": "0"})
+    'SLURM_PROCID=3,SLURM_STEP_ID=0'
+    """
+    names = (rank, *_LAUNCHES[rank]) if rank in environment else ()
+    return ",".join(f"{name}={environment[name]}" for name in names if name in environment)
+
+
+def rank_in(environment: Mapping[str, str]) -> str:
+    """Return the rank of this process among those of its trial, "0" if it is the only one.
+
+    `RANK` is set by torchrun, accelerate, deepspeed and the trials of several processes. The default launcher of
+    Lightning sets the ranks of the node and within it. An agent that was launched by MPI or Slurm itself hands down
+    the variables of its own launch, which say nothing about the trial.
+
+    >>> rank_in({"WORLD_SIZE": "4", "NODE_RANK": "0", "LOCAL_RANK": "2"}), rank_in({"OMPI_COMM_WORLD_RANK": "1"})
+    ('2', '1')
+    >>> rank_in({"SLURM_PROCID": "3"}), rank_in({"SLURM_PROCID": "3", LAUNCHES: "SLURM_PROCID=3"})
+    ('3', '0')
+    """
+    if "WORLD_SIZE" in environment:
+        if "RANK" in environment:
+            return environment["RANK"]
+        if "LOCAL_RANK" in environment:
+            node, local = environment.get("NODE_RANK", "0"), environment["LOCAL_RANK"]
+            return local if node == "0" else f"{local} of node {node}"
+    outer = environment.get(LAUNCHES, "").split()
+    own = [name for name in _LAUNCHES if _launch(name, environment) not in outer]
+    return next((environment[name] for name in (*_RANKS, *own) if name in environment), "0")
 
 
 def visible_devices(gpus: Sequence[int | str] | None) -> dict[str, str]:

@@ -132,8 +132,7 @@ class SpoolChannel:
         self._checkpoints = environment.get(environ.CHECKPOINTS, "checkpoints")
         self._parameters = environment.get(environ.PARAMETERS)
         self._spool = LineFile(environment[environ.REPORTS])
-        # torchrun, accelerate, deepspeed and the trials of several processes start one process for each rank.
-        self._rank = environment.get(environ.RANK, "0") if "WORLD_SIZE" in environment else "0"
+        self._environment = environment
         self._has_said = False
 
     def parameters(self) -> dict[str, Any]:
@@ -159,11 +158,12 @@ class SpoolChannel:
 
     def _is_ignored(self) -> bool:
         """Return whether this is one of several processes, and not the first; say once what that means."""
-        if self._rank == "0":
+        rank = environ.rank_in(self._environment)  # scripts set it after the first call, too
+        if rank == "0":
             return False
         if not self._has_said:
             self._has_said = True
-            what = f"pitchpipe: results and checkpoints of rank {self._rank} are ignored"
+            what = f"pitchpipe: results and checkpoints of rank {rank} are ignored"
             print(f"{what}: rank 0 reports for the trial", file=sys.stderr, flush=True)
         return True
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.trial_agent import sdk
+from pitchpipe.trial_agent.environ import base_environment, rank_in
 from pitchpipe.trial_agent.line_file import LineFile
 from pitchpipe.trial_agent.sdk import CurrentTrial, SpoolChannel, metric_text, parameters_of
 
@@ -177,6 +178,9 @@ file.append("another")
 """
 
 
+MPI = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "HOROVOD_RANK", "SLURM_PROCID")
+
+
 @pytest.mark.parametrize(
     ("ranks", "speaks"),
     [
@@ -184,6 +188,16 @@ file.append("another")
         ({"RANK": "0", "WORLD_SIZE": "2"}, True),
         ({"RANK": "1", "WORLD_SIZE": "2"}, False),
         ({"RANK": "1"}, True),  # of something else
+        # Lightning's default launcher, on one node and on two
+        ({"WORLD_SIZE": "4", "NODE_RANK": "0", "LOCAL_RANK": "0"}, True),
+        ({"WORLD_SIZE": "4", "NODE_RANK": "0", "LOCAL_RANK": "2"}, False),
+        ({"WORLD_SIZE": "4", "NODE_RANK": "1", "LOCAL_RANK": "0"}, False),
+        ({"RANK": "0", "WORLD_SIZE": "4", "GROUP_RANK": "0", "LOCAL_RANK": "0", "SLURM_PROCID": "1"}, True),
+        *(({name: "0"}, True) for name in MPI),
+        *(({name: "1"}, False) for name in MPI),
+        # Slurm, in a trial and around the agent
+        ({"SLURM_PROCID": "1", "SLURM_STEP_ID": "2"}, False),
+        ({"SLURM_PROCID": "1", "PITCHPIPE_OUTER_LAUNCHES": "SLURM_PROCID=1"}, True),
     ],
 )
 def test_only_the_first_of_several_ranks_reports_and_saves(
@@ -197,6 +211,42 @@ def test_only_the_first_of_several_ranks_reports_and_saves(
     channel.save(lambda folder: Path(folder, "data").touch())
     assert len(reports.read_text().splitlines() if reports.exists() else []) == 2 * speaks
     assert len(list(checkpoints.iterdir())) == speaks
+
+
+OUTER = {"SLURM_PROCID": "3", "SLURM_JOB_ID": "17", "SLURM_STEP_ID": "0", "PMI_RANK": "3", "PMI_FD": "9"}
+
+
+@pytest.mark.parametrize(
+    ("of_trial", "rank"),
+    [
+        ({}, "0"),
+        ({"SLURM_PROCID": "1", "SLURM_STEP_ID": "1"}, "1"),
+        ({"SLURM_PROCID": "3", "SLURM_STEP_ID": "1"}, "3"),  # the same rank in another step
+        ({"SLURM_PROCID": "0", "SLURM_STEP_ID": "1"}, "0"),
+        ({"PMI_RANK": "2"}, "2"),
+        ({"PMI_RANK": "3", "PMI_FD": "5"}, "3"),
+        ({"OMPI_COMM_WORLD_RANK": "1"}, "1"),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, "1"),
+        ({"WORLD_SIZE": "2", "NODE_RANK": "0", "LOCAL_RANK": "1"}, "1"),
+    ],
+)
+def test_rank_of_an_agent_that_mpi_or_slurm_started_is_not_one_of_its_trial(
+    of_trial: dict[str, str], rank: str
+) -> None:
+    outer = {**OUTER, "OMPI_COMM_WORLD_RANK": "3", "HOROVOD_RANK": "3", "RANK": "3", "WORLD_SIZE": "4"}
+    base = base_environment(outer)
+    assert OUTER.items() <= base.items()  # the programs of that launch need them
+    assert rank_in({**base, **of_trial}) == rank
+
+
+def test_rank_that_a_script_sets_after_its_first_call_counts(tmp_path: Path) -> None:
+    environment = {"PITCHPIPE_REPORTS": str(tmp_path / "reports.jsonl")}
+    channel = SpoolChannel(environment)
+    channel.report("intermediate", "0")
+    environment.update(WORLD_SIZE="2", NODE_RANK="0", LOCAL_RANK="1")
+    channel.report("intermediate", "1")
+    lines = (tmp_path / "reports.jsonl").read_text().splitlines()
+    assert [json.loads(line)["intermediate"] for line in lines] == [0]
 
 
 def test_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
