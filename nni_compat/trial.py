@@ -49,7 +49,7 @@ class TrialCommandChannel:
 def get_next_parameter() -> dict[str, Any]:
     """Return the parameters of this trial, with the budget of Hyperband or BOHB as `TRIAL_BUDGET`."""
     channel = _channel()
-    parameters = current.parameters = channel.parameters()
+    parameters = current.here().parameters = channel.parameters()
     if channel.budget is not None:
         budget = channel.budget
         parameters["TRIAL_BUDGET"] = int(budget) if budget == int(budget) else budget
@@ -81,7 +81,7 @@ def get_default_trial_command_channel() -> TrialCommandChannel:
 
 def set_default_trial_command_channel(channel: TrialCommandChannel) -> None:
     """Let this process get its parameters from a channel, and send its results there."""
-    current.enter(channel.own if isinstance(channel, _Own) else _OfUser(channel))
+    current.here().enter(channel.own if isinstance(channel, _Own) else _OfUser(channel))
 
 
 class _OfUser(StandaloneChannel):
@@ -151,10 +151,11 @@ class _Standalone(TrialCommandChannel):
 
 
 def _channel() -> Any:
-    """Return the channel of this process; of a script run by hand, the one that says so as NNI does."""
-    if type(current.find()) is StandaloneChannel:
-        current.enter(_OfUser(_Standalone()))
-    return current.find()
+    """Return the channel of this trial; of a script run by hand, the one that says so as NNI does."""
+    trial = current.here()
+    if type(trial.find()) is StandaloneChannel:
+        trial.enter(_OfUser(_Standalone()))
+    return trial.find()
 
 
 def _text(metric: Any) -> str:

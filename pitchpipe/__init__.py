@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         uniform,
     )
     from .server import TuneClient, TuneServer
-    from .trial_agent import FunctionTrainable, Trainable, TrialStopped, wrap_function
+    from .trial_agent import FunctionTrainable, NoRunningTrial, Trainable, TrialStopped, wrap_function
     from .tuners import NoMoreTrialError, Tuner
 
     __version__: str
@@ -84,7 +84,7 @@ _HOMES = {
         "choice lognormal lograndint loguniform normal qlognormal qloguniform qnormal quniform randint uniform"
     ),
     ".server.tune": "TuneClient TuneServer",
-    ".trial_agent.sdk": "TrialStopped",
+    ".trial_agent.sdk": "NoRunningTrial TrialStopped",
     ".trial_agent.trainable": "FunctionTrainable Trainable wrap_function",
     ".tuners.tuner": "NoMoreTrialError Tuner",
 }
@@ -104,6 +104,7 @@ __all__ = [
     "Interrupted",
     "MaximumIterationStopper",
     "NoMoreTrialError",
+    "NoRunningTrial",
     "OtherSearchError",
     "PausesError",
     "Search",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import traceback
@@ -404,18 +405,19 @@ class _Channel:
         self.final: Any = None
         self._trial = trial
         self._steps = 0
+        self._pid = os.getpid()
+        self._is_over = False
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Be the channel of this process."""
-        from .trial_agent import current
+        """Be the channel of the function that this thread calls, and of the threads that it starts."""
+        from .trial_agent import hosted
 
-        before = current.channel
-        current.enter(self)
-        try:
-            yield
-        finally:
-            current.enter(before)
+        with hosted(self):
+            try:
+                yield
+            finally:
+                self._is_over = True
 
     def parameters(self) -> dict[str, Any]:
         """Return the trial's parameters."""
@@ -424,8 +426,12 @@ class _Channel:
     def report(self, kind: str, value: str) -> None:
         """Take a result, JSON text; raise `TrialStopped` if the trial should stop."""
         from .protocol import loads
-        from .trial_agent import TrialStopped
+        from .trial_agent import NoRunningTrial, TrialStopped
 
+        if os.getpid() != self._pid:
+            raise NoRunningTrial("a trial reports from its own process, not from one it forked")
+        if self._is_over:
+            raise NoRunningTrial(f"trial {self.sequence_id} is over: its function has returned")
         if kind == "final":
             self.final = loads(value) if self.final is None else self.final
             return

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .file_watch import FileWatch, best_watch
     from .function_trial import FunctionLoader, FunctionTrial
     from .guard import Guard
+    from .hosting import hosted
     from .job import Job
     from .line_file import LineFile
     from .messages import MessageDecoder, MessageError, encode_message
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
     from .room import no_room
     from .sdk import (
+        NoRunningTrial,
         StandaloneChannel,
         TrialStopped,
         current,
@@ -76,6 +78,7 @@ _HOMES = {
     ".errors": "shortened",
     ".function_trial": "FunctionLoader FunctionTrial",
     ".guard": "Guard",
+    ".hosting": "hosted",
     ".job": "Job",
     ".line_file": "LineFile",
     ".messages": "MessageDecoder MessageError encode_message",
@@ -85,7 +88,8 @@ _HOMES = {
     ".requests": "Hello Kill Pause Ping Poll ReadFile Request RunSpec Shutdown Start encode_request",
     ".room": "no_room",
     ".sdk": (
-        "StandaloneChannel TrialStopped current metric_text get_budget get_checkpoint get_current_parameter "
+        "NoRunningTrial StandaloneChannel TrialStopped current metric_text get_budget get_checkpoint "
+        "get_current_parameter "
         "get_experiment_id get_next_parameter get_next_parameters get_seed get_sequence_id get_trial_id parse_args "
         "report_final_result report_intermediate_result save_checkpoint"
     ),
@@ -114,6 +118,7 @@ __all__ = [
     "LineFile",
     "MessageDecoder",
     "MessageError",
+    "NoRunningTrial",
     "Outbox",
     "Pause",
     "Ping",
@@ -153,6 +158,7 @@ __all__ = [
     "get_seed",
     "get_sequence_id",
     "get_trial_id",
+    "hosted",
     "mark",
     "metric_text",
     "misfits",

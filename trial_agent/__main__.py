@@ -19,6 +19,7 @@ from types import FrameType
 
 from . import environ
 from .core import LAST_RESORT, Agent
+from .forks import shield_forks
 from .sdk import TrialStopped
 from .unix_server import UnixServer
 
@@ -87,6 +88,7 @@ def _handle_signals(agent: Agent, server: UnixServer) -> None:
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
     agent.interrupt = interrupt
+    shield_forks((signal.SIGTERM, signal.SIGINT), lambda handler: handler is leave, server.abandon)
     signal.set_wakeup_fd(server.wakeup_descriptor, warn_on_full_buffer=False)
 
 

@@ -22,6 +22,7 @@ from .command_trial import CommandTrial, Tools
 from .events import Ended, encode_event
 from .file_watch import best_watch
 from .following import Wake
+from .forks import ending_forks
 from .function_trial import FunctionLoader, FunctionTrial
 from .guard import Guard
 from .job import Job
@@ -159,7 +160,8 @@ class Agent:
             job = self._inbox.get()
             if job is not None and not self._stopping:
                 self._run(job)
-        self._functions.stable.close()
+        with ending_forks():
+            self._functions.stable.close()
         self._tools.warm.close()
         self._tools.guard.close()
 

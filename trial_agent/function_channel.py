@@ -46,6 +46,7 @@ class FunctionChannel:
         self.seed = job.seed
         self.stopped = False
         self.pausing = False
+        self._is_over = False
         self._job = job
         mark = f'"mark": "{job.mark}", ' if job.mark else ""
         self._who = f'{{"trial": {sdk.metric_text(job.trial)}, "attempt": {job.attempt}, {mark}'
@@ -66,15 +67,17 @@ class FunctionChannel:
 
     def report(self, kind: ReportKind, value: str) -> None:
         """Write one result to the spool and send it; raise TrialStopped if the trial was stopped or paused."""
+        self._check_open()
         if self._outbox.is_full and (kind == "intermediate" or self.has_final):
             self._wait_for_room()
-        self._check_open()
+            self._check_open()
         if self.pausing and kind == "intermediate":
             if self._last_report and not self.has_final:
                 raise sdk.TrialStopped
             self._last_report = True
         now = self._clock()
         with self._lock:
+            self._check_running()
             self._append(f'"{kind}": {value}, "time": {now!r}')
             self._outbox.put(self._interpreter.report(kind, value, now), urgent=False)
 
@@ -86,6 +89,7 @@ class FunctionChannel:
 
     def save_at_end(self, fill: Fill) -> None:
         """Make a checkpoint of a trial for which a pause comes too late."""
+        self._check_open()
         self._wait_for_room()
         self._check_open()
         job = self._job
@@ -97,6 +101,7 @@ class FunctionChannel:
                 sync_tree(os.path.join(job.checkpoint_folder, name), job.run.folder)
         now = self._clock()
         with self._lock:
+            self._check_running()
             if self._checkpoints is None:
                 self._checkpoints = job.checkpoints()
             event = self._interpreter.checkpoint(name, now)
@@ -104,6 +109,12 @@ class FunctionChannel:
             outbox = self._outbox
             outbox.put(self._checkpoints.admit(event), urgent=False)
             self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
+
+    def close(self) -> None:
+        """Take nothing more: the attempt is over, whatever its threads still do."""
+        with self._lock:
+            self._is_over = True
+        self._outbox.stir()  # a thread may wait for room there
 
     def record_end(self, ended: Ended) -> None:
         """Write to the spool how the attempt ended."""
@@ -120,13 +131,20 @@ class FunctionChannel:
         return self._interpreter.last
 
     def _wait_for_room(self) -> None:
-        self._outbox.wait_for_room(lambda: self.stopped)
+        self._outbox.wait_for_room(lambda: self.stopped or self._is_over)
 
     def _check_open(self) -> None:
+        if os.getpid() != self._pid:  # first: here, a lock may be one that no thread will release
+            raise sdk.NoRunningTrial("a function trial reports from its own process, not from one it forked")
+        self._check_running()
         if self.stopped:
             raise sdk.TrialStopped
-        if os.getpid() != self._pid:
-            raise RuntimeError("a function trial reports from its own process, not from one it forked")
+
+    def _check_running(self) -> None:
+        if self._is_over:
+            raise sdk.NoRunningTrial(
+                f"trial {self.trial_id} is over: a function must wait for its threads before it returns"
+            )
 
     def _append(self, fields: str) -> None:
         self._spool.append(f"{self._who}{fields}}}")

@@ -16,7 +16,9 @@ from . import class_trial, environ, sdk
 from .class_trial import Stable, run_class, unwrapped
 from .errors import MachineError, own_calls, shortened
 from .events import Ended, Started
+from .forks import ending_forks
 from .function_channel import FunctionChannel
+from .hosting import hosted
 from .job import Job
 from .line_file import LineFile
 from .outbox import Outbox
@@ -63,11 +65,8 @@ class FunctionTrial:
     def run(self) -> Ended:
         """Call the function and return the attempt's end; all its reports have been sent by then."""
         self._outbox.put(Started(**self.job.who, pid=os.getpid(), time=self._clock()), urgent=False)
-        sdk.current.enter(self._channel)
-        try:
+        with hosted(self._channel):
             ended = self._call()
-        finally:
-            sdk.current.enter(None)
         self._record(ended)
         return ended
 
@@ -76,16 +75,18 @@ class FunctionTrial:
         self._record(self._ended(1, why))
 
     def _record(self, ended: Ended) -> None:
+        self._channel.close()
         # The manager still gets the event; on a full disk there is nowhere to say more.
         with contextlib.suppress(OSError):
             self._channel.record_end(ended)
 
     def _call(self) -> Ended:
         try:
-            os.environ.update(environ.visible_devices(self.job.gpus))
-            self.job.check()
-            function = self._functions.load(self.job)
-            returned = None if self._channel.stopped else self._enter(function)
+            with ending_forks():
+                os.environ.update(environ.visible_devices(self.job.gpus))
+                self.job.check()
+                function = self._functions.load(self.job)
+                returned = None if self._channel.stopped else self._enter(function)
             if not self._channel.has_final and (result := self._result(returned)) is not None:
                 self._channel.report("final", result)
             return self._ended(0)

@@ -21,7 +21,7 @@ from .line_file import LineFile
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
     from .checkpoint import Fill
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_VALUE",
     "CurrentTrial",
+    "NoRunningTrial",
     "SpoolChannel",
     "StandaloneChannel",
     "TrialStopped",
@@ -79,6 +80,10 @@ MAX_VALUE = 900_000  # characters of JSON; a line of the spool is bounded
 
 class TrialStopped(BaseException):
     """Raised by this module's functions in a stopped or paused function trial; let it pass or re-raise it."""
+
+
+class NoRunningTrial(RuntimeError):
+    """A call for a function trial that is over, or from a thread or process that does not belong to a trial."""
 
 
 class StandaloneChannel:
@@ -169,14 +174,21 @@ class SpoolChannel:
 
 
 class CurrentTrial:
-    """The only trial of this process: its channel, found at the first use, and its parameters.
+    """A trial: its channel, found at the first use, and its parameters.
 
-    An agent sets `channel` around each function trial; everything else leaves it alone.
+    A process usually has one, `current`. One that calls trial functions itself has another for each of them, which
+    `here` returns in the threads of that trial; see `hosting`, which sets `find_trial` and `hosted`.
     """
 
     def __init__(self) -> None:
         self.channel: Channel | None = None
         self.parameters: dict[str, Any] | None = None
+        self.find_trial: Callable[[], CurrentTrial] | None = None
+        self.hosted: set[CurrentTrial] = set()
+
+    def here(self) -> CurrentTrial:
+        """Return the trial of the calling thread; raise NoRunningTrial if it may be that of another one."""
+        return self if self.find_trial is None else self.find_trial()
 
     def enter(self, channel: Channel | None) -> None:
         """Make this module's functions use `channel`; with None they look for one."""
@@ -184,7 +196,7 @@ class CurrentTrial:
         self.parameters = None
 
     def find(self) -> Channel:
-        """Return the channel of this process."""
+        """Return the trial's channel."""
         if self.channel is None:
             in_trial = environ.REPORTS in os.environ
             self.channel = SpoolChannel(os.environ) if in_trial else StandaloneChannel()
@@ -202,8 +214,9 @@ def get_next_parameter() -> dict[str, Any]:
     >>> get_next_parameter()
     {}
     """
-    current.parameters = current.find().parameters()
-    return current.parameters
+    trial = current.here()
+    trial.parameters = trial.find().parameters()
+    return trial.parameters
 
 
 get_next_parameters = get_next_parameter
@@ -217,9 +230,8 @@ def get_current_parameter(tag: str | None = None) -> Any:
     >>> get_current_parameter()
     {}
     """
-    if tag is None or current.parameters is None:
-        return current.parameters
-    return current.parameters.get(tag)
+    parameters = current.here().parameters
+    return parameters if tag is None or parameters is None else parameters.get(tag)
 
 
 def parse_args(parser: ArgumentParser, arguments: Sequence[str] | None = None) -> Namespace:
@@ -249,7 +261,7 @@ def report_intermediate_result(metric: Any) -> None:
     >>> report_intermediate_result(0.81)
     Intermediate result 0: 0.81
     """
-    current.find().report("intermediate", metric_text(metric))
+    current.here().find().report("intermediate", metric_text(metric))
 
 
 def report_final_result(metric: Any) -> None:
@@ -260,7 +272,7 @@ def report_final_result(metric: Any) -> None:
     >>> report_final_result({"default": 0.9, "loss": 0.3})
     Final result: {"default": 0.9, "loss": 0.3}
     """
-    current.find().report("final", metric_text(metric))
+    current.here().find().report("final", metric_text(metric))
 
 
 def save_checkpoint(data: dict[str, Any] | str | os.PathLike[str]) -> None:
@@ -272,7 +284,7 @@ def save_checkpoint(data: dict[str, Any] | str | os.PathLike[str]) -> None:
     >>> save_checkpoint({"epoch": 3})
     Checkpoint: data.json
     """
-    current.find().save(lambda folder: write_data(folder, data))
+    current.here().find().save(lambda folder: write_data(folder, data))
 
 
 def get_checkpoint() -> Checkpoint | None:
@@ -283,7 +295,7 @@ def get_checkpoint() -> Checkpoint | None:
     >>> epoch
     0
     """
-    path = current.find().checkpoint
+    path = current.here().find().checkpoint
     return None if path is None else Checkpoint(path)
 
 
@@ -293,7 +305,7 @@ def get_budget() -> float | None:
     >>> get_budget() is None
     True
     """
-    return current.find().budget
+    return current.here().find().budget
 
 
 def get_seed() -> int | None:
@@ -304,7 +316,7 @@ def get_seed() -> int | None:
     >>> import random
     >>> random.seed(get_seed())
     """
-    return current.find().seed
+    return current.here().find().seed
 
 
 def get_experiment_id() -> str:
@@ -313,7 +325,7 @@ def get_experiment_id() -> str:
     >>> get_experiment_id()
     'STANDALONE'
     """
-    return current.find().experiment_id
+    return current.here().find().experiment_id
 
 
 def get_trial_id() -> str:
@@ -322,7 +334,7 @@ def get_trial_id() -> str:
     >>> get_trial_id()
     'STANDALONE'
     """
-    return current.find().trial_id
+    return current.here().find().trial_id
 
 
 def get_sequence_id() -> int:
@@ -331,7 +343,7 @@ def get_sequence_id() -> int:
     >>> get_sequence_id()
     0
     """
-    return current.find().sequence_id
+    return current.here().find().sequence_id
 
 
 def metric_text(metric: Any) -> str:

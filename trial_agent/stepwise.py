@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import sdk
 from .checkpoint import write_data
+from .hosting import taken_over
 
 if TYPE_CHECKING:
     from .checkpoint import Fill
@@ -47,7 +48,6 @@ class StepwiseRun:
         """Let the function run up to its next report; raise what it raises."""
         if not self._over:
             if self._thread is None:
-                sdk.current.enter(self)
                 self._thread = threading.Thread(target=self._main, daemon=True)
                 self._thread.start()
             else:
@@ -64,7 +64,6 @@ class StepwiseRun:
             self._go.release()
             self._thread.join()
             self._thread = None
-            sdk.current.enter(None)
         self._folder.cleanup()
 
     def copy_checkpoint(self, directory: str) -> None:
@@ -102,7 +101,8 @@ class StepwiseRun:
 
     def _main(self) -> None:
         try:
-            returned = self._function(self.parameters())
+            with taken_over(self):
+                returned = self._function(self.parameters())
             if returned is not None:
                 self.report("final", sdk.metric_text(returned))
         except sdk.TrialStopped:

@@ -158,6 +158,13 @@ class UnixServer:
         self._closing = True
         self._wake.set()
 
+    def abandon(self) -> None:
+        """In a forked child, close its copies of the sockets: the manager must see that this process has ended."""
+        for connection in [*self._strangers.values(), self._manager]:
+            if connection is not None:
+                connection.socket.close()  # its lock may be held by a thread that is not in the child
+        self._listener.close()
+
     @property
     def wakeup_descriptor(self) -> int:
         """The descriptor for the numbers of signals: SIGTERM and SIGINT end the agent.

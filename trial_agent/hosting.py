@@ -1,0 +1,121 @@
+"""Which trial a thread works for, in a process that calls trial functions itself: an agent, or `minimize`.
+
+Such a process runs one trial after another, and a thread may outlive the trial that started it. So every thread
+belongs to the trial of the thread that started it, and a task of a ThreadPoolExecutor or of asyncio to the trial that
+submitted it. A call for a trial that is over, or from a thread that no trial started, never reaches another trial.
+"""
+
+from __future__ import annotations
+
+import _thread
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from .sdk import CurrentTrial, NoRunningTrial, current
+
+if TYPE_CHECKING:
+    from .sdk import Channel
+
+__all__ = ["hosted", "taken_over"]
+
+_ATTRIBUTE = "_pitchpipe_trial"  # of a thread: the trial that started it
+_TRIAL: ContextVar[CurrentTrial | None] = ContextVar(_ATTRIBUTE, default=None)
+
+
+@contextmanager
+def hosted(channel: Channel) -> Iterator[None]:
+    """Be in the trial of `channel`: this thread, and what it starts; while it lasts, no stray thread may report."""
+    with taken_over(channel) as trial:
+        current.hosted.add(trial)
+        try:
+            yield
+        finally:
+            current.hosted.discard(trial)
+
+
+@contextmanager
+def taken_over(channel: Channel) -> Iterator[CurrentTrial]:
+    """Use `channel` in this thread and in what it starts."""
+    _follow_threads()
+    current.find_trial = _trial_here
+    trial = CurrentTrial()
+    trial.enter(channel)
+    token = _TRIAL.set(trial)
+    try:
+        yield trial
+    finally:
+        _TRIAL.reset(token)
+
+
+def _trial_here() -> CurrentTrial:
+    """Return the trial of this thread; raise NoRunningTrial if that cannot be known."""
+    trial = _of_this_thread()
+    if trial is not None:
+        return trial
+    if current.hosted:
+        raise NoRunningTrial(
+            f"no trial has started this thread ({threading.current_thread().name}): start it inside the trial's"
+            " function, or let it run in contextvars.copy_context() of that function"
+        )
+    return current
+
+
+def _of_this_thread() -> CurrentTrial | None:
+    return _TRIAL.get() or vars(threading.current_thread()).get(_ATTRIBUTE)
+
+
+def _follow_threads() -> None:
+    """Let threads and tasks remember the trial that started them; Python hands down no context to threads."""
+    if hasattr(threading.Thread.start, _ATTRIBUTE):
+        return
+    _replace(threading.Thread, "start", _following_start)
+    _replace(ThreadPoolExecutor, "submit", _following_submit)
+    _replace(_thread, "start_new_thread", _following_new_thread)
+
+
+def _replace(owner: Any, name: str, following: Callable[..., Any]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def call(*arguments: Any, **named: Any) -> Any:
+        return following(original, *arguments, **named)
+
+    setattr(call, _ATTRIBUTE, True)
+    setattr(owner, name, call)
+
+
+def _following_start(start: Callable[..., Any], thread: threading.Thread) -> Any:
+    trial = _of_this_thread()
+    if trial is not None:
+        vars(thread)[_ATTRIBUTE] = trial
+    return start(thread)
+
+
+def _following_submit(
+    submit: Callable[..., Any],
+    pool: ThreadPoolExecutor,
+    task: Callable[..., Any],
+    /,
+    *arguments: Any,
+    **named: Any,
+) -> Any:
+    trial = _of_this_thread()
+    if trial is None:
+        return submit(pool, task, *arguments, **named)
+    return submit(pool, _work_for, trial, task, *arguments, **named)
+
+
+def _following_new_thread(start: Callable[..., Any], function: Callable[..., Any], *rest: Any) -> Any:
+    trial = _of_this_thread()
+    return start(function if trial is None else functools.partial(_work_for, trial, function), *rest)
+
+
+def _work_for(trial: CurrentTrial, task: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
+    """Do a task in a thread of a pool, which from now on belongs to this trial: so do the task's callbacks."""
+    _TRIAL.set(trial)
+    return task(*arguments, **named)
