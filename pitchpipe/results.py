@@ -215,7 +215,7 @@ class ExperimentResult(Plots):
         )
 
     def _repr_html_(self) -> str:
-        from .store.reading import counts_text
+        from .store.reading import counts_text, escaped
 
         objectives = ", ".join(f"{direction} {name}" for name, direction in self._directions.items())
         head = f"experiment <b>{escape(self.id)}</b>: {self._status_text} ({counts_text(self.counts) or 'no trials'})"
@@ -225,9 +225,9 @@ class ExperimentResult(Plots):
             [one.sequence_id, *_numbers(one.value), *(one.parameters.get(name, "") for name in names)]
             for one in front
         ]
-        reason = f"<p>{escape(self.reason)}</p>" if self.reason else ""
+        reason = f"<p>{escape(escaped(self.reason))}</p>" if self.reason else ""
         table = _table(["trial", *self._directions, *names], rows) if rows else self._why_none()
-        return f"<p>{head}, {escape(objectives)}</p>{reason}{table}"
+        return f"<p>{head}, {escape(escaped(objectives))}</p>{reason}{table}"
 
     def _why_none(self) -> str:
         """Return, as HTML, why there is no best trial, and in which ways trials failed."""
@@ -257,7 +257,9 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _line(cells: Sequence[Any], tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(str(_plain(cell)))}</{tag}>' for cell in cells)}</tr>"
+    from .store.reading import escaped
+
+    return f"<tr>{''.join(f'<{tag}>{escape(escaped(str(_plain(cell))))}</{tag}>' for cell in cells)}</tr>"
 
 
 def _row(trial: Row, objectives: Sequence[str]) -> Row:

@@ -47,6 +47,15 @@ _HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 _API_HEADERS = [(b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")]
+# NiceGUI's pages are made of inline scripts and eval. Whatever runs there can reach no other machine.
+_PAGE_HEADERS = [
+    (
+        b"content-security-policy",
+        b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
+        b" img-src 'self' data: blob:; font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self';"
+        b" frame-ancestors 'none'",
+    )
+]
 
 
 class SecurityError(ValueError):
@@ -279,7 +288,8 @@ def _preceded_by(message: MutableMapping[str, Any], receive: Receive) -> Receive
 
 
 def _with_headers(send: Send, request: GuardedRequest) -> Send:
-    extra = [*_HEADERS, *(_API_HEADERS if request.path.startswith("/api/") else ())]
+    policy = _API_HEADERS if request.path.startswith("/api/") else _PAGE_HEADERS
+    extra = [*_HEADERS, *(policy if request.path.startswith(("/api/", "/ui")) else ())]
 
     async def with_headers(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...store.reading import visible
 from .dimensions import Dimension
 from .tables import Objective
 from .theme import Look, ThemeName, template
@@ -63,15 +64,16 @@ def written(value: Any) -> str:
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
-    """Return a text on one line, cut in the middle when it is long.
+    """Return a text on one line, as `visible` shows it, cut in the middle when it is long.
 
     >>> shortened("a" * 30 + "<b>", 12)
     'aaaaa…aaa<b>'
     """
+    text = visible(text)
     if len(text) > longest:
         head = (longest - 1) // 2
         text = f"{text[:head]}…{text[head + 1 - longest :]}"
-    return text.replace("\n", " ")
+    return text
 
 
 def short(text: str, longest: int = _LONGEST) -> str:

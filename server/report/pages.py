@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, escaped
 from ..experiment_table import read_table
 from .drawings import drawings_of, packed_drawings, packed_plotly
 from .facts import facts_of
@@ -39,7 +39,7 @@ def render_report(view: ExperimentView) -> str:
     from markupsafe import Markup
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
     )
     table = read_table(view, attempts=True)
     facts, drawings = facts_of(view, table), drawings_of(table)
@@ -56,6 +56,12 @@ def render_report(view: ExperimentView) -> str:
         "nonce": secrets.token_urlsafe(16),
     }
     return environment.from_string(_own("report.html.j2")).render(values)
+
+
+def _shown(value: Any) -> Any:
+    """Return what the template writes: texts without control characters, except where they are of our own."""
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return escaped(value, keep="\n\t") if is_text else value
 
 
 def _own(name: str) -> str:

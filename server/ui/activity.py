@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...store.reading import duration_text, number_text
+from ...store.reading import duration_text, number_text, visible
 from .elements import attributed, panel, table
 from .frame import Where
 
@@ -80,7 +80,7 @@ class ImportancePanel:
         self._bars.classes(add="weak" if weak else "", remove="" if weak else "weak")
         with self._bars:
             for name, share in list(zip(found["names"], found["shares"], strict=True))[:_MOST]:
-                html.span(name).classes("pp-cut")
+                html.span(visible(name)).classes("pp-cut")
                 with html.span().classes("pp-track"):
                     html.span().style["width"] = f"{100 * share:.1f}%"
                 html.span(f"{share:.0%}").classes("number")

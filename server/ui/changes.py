@@ -10,6 +10,7 @@ from nicegui import html, ui
 
 from ...manager.control import ControlError
 from ...store import StoreError
+from ...store.reading import escaped
 from .elements import scripted
 
 __all__ = ["confirmed", "copied", "done", "made", "result_of", "say", "show_refusal"]
@@ -62,14 +63,14 @@ async def copied(text: str, done: str) -> None:
 def say(text: str) -> None:
     """Show that something has been done, in place of why something else could not be."""
     ui.run_javascript(scripted(_CLOSE, BUTTONS=f".{_REFUSAL} .q-btn"))
-    ui.notify(text, type="positive", position="bottom-right")
+    ui.notify(escaped(text), type="positive", position="bottom-right")
 
 
 def show_refusal(text: str) -> None:
     """Show why something cannot be done; the message stays until it is closed."""
     sentence = text[:1].upper() + text[1:]
     ui.notify(
-        sentence,
+        escaped(sentence),
         type="negative",
         multi_line=True,
         actions=[{"label": "Close", "color": "white"}],
@@ -82,8 +83,8 @@ def show_refusal(text: str) -> None:
 async def confirmed(question: str, explanation: str, yes: str) -> bool:
     """Ask for confirmation of something that cannot be undone."""
     with ui.dialog() as dialog, ui.card().props("role=alertdialog"):
-        html.h2(question)
-        html.p(explanation)
+        html.h2(escaped(question))
+        html.p(escaped(explanation))
         with html.div().classes("pp-row").style("align-self: flex-end"):
             ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat no-caps autofocus")
             ui.button(yes, on_click=lambda: dialog.submit(True)).props("unelevated no-caps color=negative")

@@ -9,7 +9,7 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...store.reading import Curve, ExperimentView, duration_text, flat, number_text
+from ...store.reading import Curve, ExperimentView, duration_text, escaped, flat, number_text, visible
 from ..experiments import Experiments
 from .curve_figure import curve_figure
 from .elements import attributed, badge, panel, table
@@ -114,12 +114,12 @@ def _show_table(chosen: _Chosen, directions: Mapping[str, str], where: Where) ->
 
 def _show_row(row: _Row) -> None:
     with html.tr().classes("pp-differs" if row.differs else ""):
-        with html.th(row.name).props("scope=row"):
+        with html.th(visible(row.name)).props("scope=row"):
             if row.differs:
                 html.span(" (differs)").classes("pp-hidden")
         for place, value in enumerate(row.values):
             with html.td():
-                (html.strong if place in row.best else html.span)(value or "–")
+                (html.strong if place in row.best else html.span)(escaped(value) or "–")
                 if row.notes:
                     html.span(row.notes[place]).classes("pp-dim pp-note")
 

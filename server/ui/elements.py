@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from nicegui import html, ui
 from nicegui.element import Element
 
-from ...store.reading import flat, number_text
+from ...store.reading import escaped, flat, number_text, visible
 
 __all__ = [
     "action",
@@ -76,8 +76,8 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Element:
     with html.dl().classes("pp-facts") as made:
         for name, value in pairs:
             if value not in (None, ""):
-                html.dt(name)
-                html.dd(str(value))
+                html.dt(escaped(name))
+                html.dd(escaped(str(value)))
     return made
 
 
@@ -100,7 +100,7 @@ def parameter_pairs(parameters: Any) -> None:
 
 
 def _named(parameters: Any) -> dict[str, Any]:
-    return {name.removesuffix("._name"): value for name, value in flat(parameters).items()}
+    return {visible(name.removesuffix("._name")): value for name, value in flat(parameters).items()}
 
 
 def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
@@ -126,7 +126,7 @@ def table(heads: Iterable[str], caption: str = "", numbers: Container[str] = ())
             attributed(made, aria_label=caption)
         with html.thead(), html.tr():
             for head in heads:
-                html.th(head).props("scope=col").classes("number" if head in numbers else "")
+                html.th(escaped(head)).props("scope=col").classes("number" if head in numbers else "")
         return html.tbody()
 
 

@@ -10,7 +10,15 @@ from urllib.parse import urlencode
 from nicegui import html, ui
 
 from ...store import Annotations, StoreError
-from ...store.reading import best_result_text, counts_text, duration_text, experiment_text, moment_text
+from ...store.reading import (
+    best_result_text,
+    counts_text,
+    duration_text,
+    escaped,
+    experiment_text,
+    moment_text,
+    visible,
+)
 from ..experiments import Experiments, Shown
 from .elements import action, attributed, badge, table
 from .frame import ROOT, Where, page_frame, shown_status
@@ -90,16 +98,16 @@ class _Listing:
         with html.tr():
             with html.td():
                 box = ui.checkbox(value=row["id"] in self._chosen).props("dense")
-                attributed(box, aria_label=f"Select {row['id']}")
+                attributed(box, aria_label=f"Select {visible(row['id'])}")
                 box.on_value_change(lambda event: self._choose(row["id"], bool(event.value)))
             with html.td():
-                html.a(row["name"] or row["id"], href=Where(row["id"]).path())
+                html.a(visible(row["name"] or row["id"]), href=Where(row["id"]).path())
                 if row["name"] and row["name"] != row["id"]:
-                    html.div(row["id"]).classes("pp-dim pp-mono")
+                    html.div(visible(row["id"])).classes("pp-dim pp-mono")
             with html.td():
                 badge(experiment_text(row["shown_status"]), EXPERIMENT_TONES.get(row["shown_status"], ""))
-            html.td(row["trials_text"])
-            html.td(row["best_text"]).classes("pp-mono pp-best" if row["best_text"] else "")
+            html.td(escaped(row["trials_text"]))
+            html.td(escaped(row["best_text"])).classes("pp-mono pp-best" if row["best_text"] else "")
             with html.td():
                 draw_sparkline(row["sparkline"])
             html.td(row["began"])
@@ -107,7 +115,7 @@ class _Listing:
             if has_tags:
                 with html.td(), html.div().classes("pp-row"):
                     for tag in row["tags"]:
-                        badge(tag)
+                        badge(visible(tag))
 
 
 def _read(experiments: Experiments) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from nicegui import html
 
-from ...store.reading import FailureGroup, ending_beside, excerpt, hint_text
+from ...store.reading import FailureGroup, ending_beside, escaped, excerpt, hint_text
 from .elements import attributed, badge, panel
 from .frame import Where
 
@@ -50,11 +50,11 @@ def _group(group: FailureGroup, where: Where) -> None:
             badge(group.kind or "FAILED", "bad")
             if ending := ending_beside(group.reason, group.exit_code):
                 html.span(ending).classes("pp-dim")
-        html.p(_sentence(group)).classes("pp-reason")
+        html.p(escaped(_sentence(group))).classes("pp-reason")
         if hint := hint_text(group.error or group.reason):
-            html.p(hint)
+            html.p(escaped(hint))
         if before := _lines_before(group):
-            html.pre(before).classes("pp-dim")
+            html.pre(escaped(before, keep="\n\t")).classes("pp-dim")
         _links(group, where)
 
 

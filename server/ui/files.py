@@ -11,6 +11,7 @@ from urllib.parse import quote
 from fastapi.responses import FileResponse
 from nicegui import html
 
+from ...store.reading import visible
 from .elements import panel
 from .frame import Where
 
@@ -64,11 +65,11 @@ class FilesPanel:
             with html.div().classes("pp-images"):
                 for name in images:
                     with html.a(href=self._address(name)):
-                        html.img(src=self._address(name), alt=name, loading="lazy")
+                        html.img(src=self._address(name), alt=visible(name), loading="lazy")
             with html.ul().classes("pp-files"):
                 for name, size in files[:_MOST]:
                     with html.li():
-                        html.a(name, href=self._address(name))
+                        html.a(visible(name), href=self._address(name))
                         html.span(f" {_size_text(size)}").classes("pp-dim")
             if len(files) > _MOST:
                 html.p(f"and {len(files) - _MOST} more").classes("pp-dim")

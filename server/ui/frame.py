@@ -14,7 +14,7 @@ from urllib.parse import quote
 from nicegui import html, ui
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, experiment_text
+from ...store.reading import ExperimentView, escaped, experiment_text, visible
 from ..experiments import Experiments
 from .elements import facts, set_badge
 from .live import Live
@@ -98,13 +98,13 @@ def add_style() -> None:
 @contextmanager
 def page_frame(title: str, where: Where | None = None, here: str | None = None) -> Iterator[None]:
     """Make the frame of a page around the `with` block; `here` is its path below the experiment."""
-    ui.page_title(f"{title} · Pitchpipe")
+    ui.page_title(f"{escaped(title)} · Pitchpipe")
     with ui.header().classes("pp-header"):
         html.a("Pitchpipe", href=f"{ROOT}/").classes("pp-brand").props(
             'aria-label="Pitchpipe: all experiments"'
         )
         if where is not None:
-            html.span(where.name or where.experiment_id).classes("pp-where")
+            html.span(visible(where.name or where.experiment_id)).classes("pp-where")
             where.badge = ui.label().classes("pp-status").props("role=status").mark("experiment-status")
             _navigation(where, here)
         else:
@@ -126,7 +126,7 @@ async def experiment_frame(
     await live.begin()
     summary = await asyncio.to_thread(view.summary)
     where = Where(view.experiment_id, summary["name"] or "")
-    with page_frame(f"{title} · {where.name or where.experiment_id}", where, here):
+    with page_frame(f"{title} · {visible(where.name or where.experiment_id)}", where, here):
         where.show_status(summary)
         notice = html.div().props("role=alert").classes("pp-panel pp-notice")
         notice.set_visibility(False)
@@ -140,7 +140,7 @@ def show_missing(message: str) -> None:
     ui.status_code(404)
     with page_frame("Not found"), html.section().classes("pp-panel pp-notice"):
         html.h1("Page not found")
-        html.p(message)
+        html.p(escaped(message))
         html.a("All experiments", href=f"{ROOT}/")
 
 
@@ -165,4 +165,4 @@ def _show_failure(notice: Any, why: str) -> None:
     notice.clear()
     notice.set_visibility(True)
     with notice:
-        html.p(f"This page is no longer up to date: {why}")
+        html.p(escaped(f"This page is no longer up to date: {why}"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...store.reading import visible
 from ..figures import Dimension, dimensions_of
 
 __all__ = ["Column", "columns_of"]
@@ -33,7 +34,7 @@ class Column:
         return {
             "colId": self.field,
             "field": self.field,
-            "headerName": self.head,
+            "headerName": visible(self.head),
             "width": self.width,
             "hide": self.hidden,
             **_FILTERS[self.kind],

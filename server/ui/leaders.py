@@ -12,11 +12,13 @@ from nicegui import html, ui
 from ...store.reading import (
     closest_text,
     duration_text,
+    escaped,
     front_lines,
     gain_text,
     parameters_text,
     repeats_text,
     value_text,
+    visible,
 )
 from .changes import copied
 from .elements import action, attributed, pairs, panel, parameter_pairs, table
@@ -74,13 +76,13 @@ class BestPanel:
                 self._trial(best, is_knee=best["sequence_id"] == leaders.knee)
             elif summary["closest"] is not None:
                 text = closest_text(summary["closest"], summary["status"], repeats=leaders.repeats)
-                html.p(text).classes("pp-dim")
+                html.p(escaped(text)).classes("pp-dim")
             else:
                 html.p("No trial has succeeded yet.").classes("pp-dim")
             if gain := gain_text(dict(summary)):
-                html.p(gain).classes("pp-dim")
+                html.p(escaped(gain)).classes("pp-dim")
             for line in leaders.lines:
-                html.p(line).classes("pp-dim")
+                html.p(escaped(line)).classes("pp-dim")
 
     def _trial(self, trial: dict[str, Any], *, is_knee: bool) -> None:
         repeats = repeats_text(trial)
@@ -90,7 +92,7 @@ class BestPanel:
             names = [name for name in in_order if name in trial["values"]]
             for name in names:
                 if len(names) > 1 or name != "default":
-                    html.span("result" if name == "default" else name).classes("pp-dim")
+                    html.span("result" if name == "default" else visible(name)).classes("pp-dim")
                 html.strong(value_text(trial, name)).classes("pp-mono")
             for text in filter(None, (repeats, "the knee" if is_knee else "")):
                 html.span(text).classes("pp-dim")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from nicegui import ui
 
-from ...store.reading import FilePiece, Follow
+from ...store.reading import FilePiece, Follow, escaped
 from .elements import attributed
 
 __all__ = ["LogView", "clean_line"]
@@ -16,7 +16,7 @@ __all__ = ["LogView", "clean_line"]
 Read = Callable[[Follow], "FilePiece"]
 _FIRST_LINES = 500
 _MOST_LINES = 3000
-_CONTROLS = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-B0-2])|[\x00-\x08\x0b-\x1f\x7f]")
+_DRAWING = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[()][A-B0-2])")
 _LONGEST = 4000
 
 
@@ -75,9 +75,9 @@ class LogView:
 
 
 def clean_line(line: str) -> str:
-    """Return a line as a terminal would leave it: without overwritten text and colours.
+    """Return a line as a terminal would leave it, without overwritten text and colours; escape what else is invisible.
 
     >>> clean_line("10 %\\r50 %\\r\\x1b[32m100 %\\x1b[0m")
     '100 %'
     """
-    return _CONTROLS.sub("", line.rstrip("\r").rpartition("\r")[2])[:_LONGEST]
+    return escaped(_DRAWING.sub("", line.rstrip("\r").rpartition("\r")[2]), keep="\t")[:_LONGEST]

@@ -19,6 +19,7 @@ from ...store.reading import (
     TrialQuery,
     closeness_lines,
     duration_text,
+    escaped,
     left_text,
     nouns,
     number_text,
@@ -293,9 +294,9 @@ class _Overview:
                 with html.section().classes(
                     "pp-panel pp-notice" if notice.is_bad else "pp-panel pp-notice pp-mild"
                 ):
-                    html.p(notice.text).props("role=status")
+                    html.p(escaped(notice.text)).props("role=status")
                     if notice.error:
-                        html.pre(notice.error)
+                        html.pre(escaped(notice.error, keep="\n\t"))
 
     def _show_counts(self, counts: dict[str, int], failures: Sequence[FailureGroup]) -> None:
         most = _main_failure(failures, counts.get("FAILED", 0))
@@ -310,7 +311,7 @@ class _Overview:
                     with html.a(href=address).style("text-decoration: none"):
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
             if most:
-                html.a(most, href="#failures", title=most).classes("pp-cut pp-why")
+                html.a(escaped(most), href="#failures", title=escaped(most)).classes("pp-cut pp-why")
 
 
 def _main_failure(failures: Sequence[FailureGroup], failed: int) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from nicegui import html, ui
 
 from ...store import StoreError
-from ...store.reading import Condition, ExperimentView, TrialQuery
+from ...store.reading import Condition, ExperimentView, TrialQuery, escaped, visible
 from ..experiment_table import read_table
 from ..experiments import Experiments
 from ..figures import ExperimentTable, existing_together
@@ -157,7 +157,7 @@ class _Plots:
         with self._brush:
             html.strong("1 trial" if total == 1 else f"{total:,} trials")
             html.a("Show them in the table", href=address)
-            html.code(where).classes("pp-dim")
+            html.code(escaped(where)).classes("pp-dim")
 
     def _show_controls(self) -> None:
         """Show the options of the figure."""
@@ -199,7 +199,8 @@ class _Plots:
 
     def _select(self, field: str, label: str, options: list[Any], *, multiple: bool = False) -> None:
         value = getattr(self._choice, field)
-        made = ui.select(options, label=label, value=list(value) if multiple else value, multiple=multiple)
+        words = {one: visible(one) if isinstance(one, str) else one for one in options}
+        made = ui.select(words, label=label, value=list(value) if multiple else value, multiple=multiple)
         made.props("outlined dense options-dense")
         if multiple:
             made.props("use-chips clearable")

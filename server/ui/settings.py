@@ -9,7 +9,7 @@ from nicegui import html, ui
 
 from ...manager.control import change_experiment, rename_experiment, stop_experiment
 from ...store import Annotations
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, escaped
 from ..experiments import Experiments
 from .annotating import notes_panel
 from .changes import confirmed, done, made, show_refusal
@@ -33,7 +33,7 @@ async def settings_page(experiments: Experiments, experiment_id: str) -> None:
         annotations = Annotations(view.folder)
         notes_panel(annotations, None, await asyncio.to_thread(annotations.read, None))
         with panel("The original config"):
-            html.pre(given)
+            html.pre(escaped(given, keep="\n\t"))
 
         async def refresh(_events: list[Event]) -> None:
             page.show(await asyncio.to_thread(view.summary))

@@ -13,7 +13,7 @@ from typing import Any
 from nicegui import html, ui
 
 from ...store import Annotation, Annotations
-from ...store.reading import Curve, ExperimentView, moment_text
+from ...store.reading import Curve, ExperimentView, escaped, moment_text, visible
 from ..experiments import Experiments
 from ..trial_story import Ending, ending_of, facts_of
 from .annotating import notes_panel
@@ -170,18 +170,20 @@ class _TrialPage:
             curve = await asyncio.to_thread(self._view.curve, number, self.metric, _POINTS)
             self._figure.show(curve_figure([curve], {number: f"trial {number}"}, self.metric))
 
-        ui.select(metrics, label="Metric", value=self.metric, on_change=choose).props("outlined dense")
+        ui.select(
+            {name: visible(name) for name in metrics}, label="Metric", value=self.metric, on_change=choose
+        ).props("outlined dense")
 
     def _show_ending(self, ending: Ending) -> None:
         self._ending.clear()
         self._ending.classes(replace="pp-panel pp-notice" if ending.is_bad else "pp-panel")
         with self._ending:
             html.h2(ending.title)
-            html.p(ending.sentence).classes("pp-reason").mark("reason")
+            html.p(escaped(ending.sentence)).classes("pp-reason").mark("reason")
             for note in ending.notes:
-                html.p(note)
+                html.p(escaped(note))
             if ending.error:
-                html.pre(ending.error)
+                html.pre(escaped(ending.error, keep="\n\t"))
 
     def _show_attempts(self, attempts: list[dict[str, Any]]) -> None:
         self._attempts.clear()
@@ -193,7 +195,7 @@ class _TrialPage:
                 with html.tr():
                     cells = (row["attempt"], row["outcome"], row["reason"], row["kind"], row["agent"])
                     for value in (*cells, moment_text(row["end_time"])):
-                        html.td("" if value is None else str(value))
+                        html.td("" if value is None else escaped(str(value)))
 
 
 def _metrics(results: list[dict[str, Any]], main: str) -> list[str]:
@@ -212,7 +214,7 @@ def _environment(view: ExperimentView, found: _Snapshot) -> None:
     facts(_environment_facts(found.config))
     with html.div().classes("pp-row").style("margin-top: .7rem"):
         html.span("To rerun it in a terminal:").classes("pp-dim")
-        html.code(command).classes("pp-box").mark("rerun-command")
+        html.code(escaped(command)).classes("pp-box").mark("rerun-command")
         copy = partial(copied, command, "The command is on the clipboard")
         action("Copy", copy, icon="content_copy").props('aria-label="Copy the command"')
 

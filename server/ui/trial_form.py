@@ -9,6 +9,7 @@ from typing import Any
 from nicegui import html, ui
 
 from ...search_space import SearchSpace, SearchSpaceError
+from ...store.reading import escaped, visible
 from .changes import result_of
 from .elements import attributed
 
@@ -59,7 +60,7 @@ class TrialForm:
         problems = self._problems_of(parameters)
         with self._problems:
             for problem in problems:
-                html.p(problem)
+                html.p(escaped(problem))
         if not problems and await self._run(parameters):
             dialog.submit({})
 
@@ -104,9 +105,9 @@ def _field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
 
 def _number_field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
     arguments = ", ".join(map(str, parameter.get("_value", ())))
-    field = ui.input(name, value="" if filled is None else str(filled)).style("width: 100%")
+    field = ui.input(visible(name), value="" if filled is None else str(filled)).style("width: 100%")
     field.props("outlined dense inputmode=decimal autocomplete=off")
-    attributed(field, hint=f"{parameter.get('_type')} {arguments}")
+    attributed(field, hint=escaped(f"{parameter.get('_type')} {arguments}"))
     return lambda: _number(field.value)
 
 
@@ -125,9 +126,11 @@ def _number(text: Any) -> Any:
 
 
 def _choice_field(name: str, options: list[Any], filled: Any) -> Value:
-    words = [option if isinstance(option, str) else json.dumps(option) for option in options]
+    words = [visible(option) if isinstance(option, str) else json.dumps(option) for option in options]
     chosen = options.index(filled) if filled in options else 0
-    field = ui.select(dict(enumerate(words)), label=name, value=chosen).props("outlined dense options-dense")
+    field = ui.select(dict(enumerate(words)), label=visible(name), value=chosen).props(
+        "outlined dense options-dense"
+    )
     field.style("width: 100%")
     return lambda: options[field.value]
 
@@ -137,11 +140,15 @@ def _nested_field(name: str, options: list[Mapping[str, Any]], filled: Any) -> V
     before: Mapping[str, Any] = filled if isinstance(filled, Mapping) else {}
     chosen = before.get("_name") if before.get("_name") in names else names[0]
     field = (
-        ui.select(names, label=name, value=chosen).props("outlined dense options-dense").style("width: 100%")
+        ui.select({one: visible(one) for one in names}, label=visible(name), value=chosen)
+        .props("outlined dense options-dense")
+        .style("width: 100%")
     )
     parts: dict[str, tuple[Any, _Fields]] = {}
     for option in options:
-        group = attributed(html.fieldset(), aria_label=f"{name}: {option['_name']}").classes("pp-nested")
+        group = attributed(html.fieldset(), aria_label=escaped(f"{name}: {option['_name']}")).classes(
+            "pp-nested"
+        )
         with group:
             parts[str(option["_name"])] = group, _Fields(option, before)
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from nicegui import html, ui
 
+from ...store.reading import visible
 from ..experiments import Experiments
 from .elements import action, scripted
 from .frame import Where, experiment_frame
@@ -190,7 +191,7 @@ class _Table:
         ):
             for column in self._columns[1:]:
                 hidden = self._definition(column)["hide"]
-                box = ui.checkbox(column.head, value=not hidden).props("dense")
+                box = ui.checkbox(visible(column.head), value=not hidden).props("dense")
                 box.on_value_change(
                     lambda event, name=column.field: self._show_column(name, bool(event.value))
                 )
