@@ -9,9 +9,19 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["in_daemon_thread", "settle_later"]
+__all__ = ["in_daemon_thread", "in_thread_or_here", "settle_later"]
 
 _Result = TypeVar("_Result")
+
+
+async def in_thread_or_here(work: Callable[[], _Result]) -> _Result:
+    """Run short `work` as `asyncio.to_thread` does, or on this thread if the machine allows no other one."""
+    try:
+        return await asyncio.to_thread(work)
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):
+            raise
+        return work()
 
 
 async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -> _Result:

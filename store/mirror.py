@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from stat import S_ISREG
 
 from ..trial_agent import sync, sync_tree
 from .errors import SQLITE_ERRORS
@@ -26,15 +28,8 @@ __all__ = ["Mirror", "fetch_experiment"]
 _log = logging.getLogger(__name__)
 
 _DATABASE = "experiment.db"
-_FILES = (
-    "experiment.yml",
-    "annotations.json",
-    "trial.pkl",
-    "stopper.pkl",
-    "trials/**/*",
-    "agents/*.jsonl",
-    "checkpoint/**/*",
-)
+_FILES = ("experiment.yml", "annotations.json", "trial.pkl", "stopper.pkl")
+_FOLDERS = ("trials", "checkpoint")
 _EVERY = 10.0
 
 
@@ -77,7 +72,7 @@ class Mirror:
             checkpoints = self._look_at_database(copy)
             found = dict(self._found())
             self._put_files(storage, found)
-            if not all(any(name.startswith(f"{path}/") for name in self._known) for path in checkpoints):
+            if not all(self._is_copied(path) for path in checkpoints):
                 return  # pruned in between: the next look finds another
             storage.put(copy, _DATABASE)
         finally:
@@ -93,13 +88,21 @@ class Mirror:
 
     def _found(self) -> Iterator[tuple[str, tuple[int, int]]]:
         root = self._folder.path
-        for pattern in _FILES:
-            for path in sorted(root.glob(pattern)):
-                name = path.relative_to(root).as_posix()
-                if not path.is_file() or any(part.startswith(".") for part in name.split("/")):
-                    continue  # what begins with a dot is not finished
+        for path in _files_of(root):
+            name = path.relative_to(root).as_posix()
+            if any(part.startswith(".") for part in name.split("/")):
+                continue  # what begins with a dot is not finished
+            try:
                 about = path.stat()
+            except FileNotFoundError:
+                continue  # removed since
+            if S_ISREG(about.st_mode):
                 yield name, (about.st_size, about.st_mtime_ns)
+
+    def _is_copied(self, checkpoint: str) -> bool:
+        """Return whether a checkpoint is in the copy, as a whole: it is here still, so nothing of it was removed."""
+        is_there = any(name.startswith(f"{checkpoint}/") for name in self._known)
+        return is_there and (self._folder.path / checkpoint).is_dir()
 
     def _put(self, storage: Storage, name: str) -> bool:
         """Copy one file; False if it is gone by now (a checkpoint that was pruned)."""
@@ -124,6 +127,15 @@ class Mirror:
                 " AND status IN ('WAITING', 'RUNNING', 'PAUSED')"
             )
             return [path for (path,) in rows]
+
+
+def _files_of(root: Path) -> Iterator[Path]:
+    """Yield what is to be copied, of what is there now: trials remove checkpoints while this looks."""
+    yield from (root / name for name in _FILES)
+    yield from sorted(root.glob("agents/*.jsonl"))
+    for folder in _FOLDERS:
+        for parent, _, names in os.walk(root / folder):
+            yield from (Path(parent, name) for name in sorted(names))
 
 
 def fetch_experiment(location: str, experiment_id: str, directory: Path) -> ExperimentFolder:

@@ -10,7 +10,7 @@ from ..protocol import lazy_names
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from .arguments import filled, flat_arguments, misfits
-    from .checkpoint import Checkpoint
+    from .checkpoint import Checkpoint, remove
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     ".arguments": "filled flat_arguments misfits",
-    ".checkpoint": "Checkpoint",
+    ".checkpoint": "Checkpoint remove",
     ".checkpoint_store": "Keeping",
     ".command_line": "StartError arguments_of with_interpreter",
     ".core": "LAST_RESORT Agent",
@@ -167,6 +167,7 @@ __all__ = [
     "peer_uid",
     "pickled",
     "read_spool",
+    "remove",
     "report_final_result",
     "report_intermediate_result",
     "save_checkpoint",

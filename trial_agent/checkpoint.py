@@ -178,7 +178,18 @@ def _publish(draft: str, checkpoints: str, attempt: int) -> str:
 
 
 def remove(folder: str) -> None:
-    """Remove a folder; leave what cannot be removed."""
+    """Remove a folder; leave what cannot be removed.
+
+    Its name goes first: a reader that finds the folder still there has read all of it.
+    """
+    parent, name = os.path.split(folder)
+    if not name.startswith("."):
+        gone = os.path.join(parent, f".{name}-{os.urandom(6).hex()}")
+        try:
+            os.rename(folder, gone)
+        except OSError:  # it is gone, or nothing can be renamed here
+            gone = folder
+        folder = gone
     try:
         for name in os.listdir(folder):
             os.unlink(os.path.join(folder, name))

@@ -146,7 +146,8 @@ class CheckpointStore:
         if self._entries is None:
             found: dict[str, _Entry] = {}
             for name in _names(self.folder):
-                entry = _read(os.path.join(self.folder, name))
+                # What begins with a dot is not finished, or was about to be removed.
+                entry = None if name.startswith(".") else _read(os.path.join(self.folder, name))
                 if entry is not None:
                     found[name] = entry
                 elif name != self._restored and not name.lstrip(".").startswith(f"{self._attempt}-"):

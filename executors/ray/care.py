@@ -7,9 +7,12 @@ fetched before the manager receives the event: a checkpoint once it is reported,
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +20,18 @@ from ...runner import AttemptOrder
 from ...trial_agent import Ended, Event, Request, RunSpec, Saved, Start
 from ..agents import spool_path
 from ..base import RunSetup
-from ..daemon_thread import in_daemon_thread
+from ..daemon_thread import in_daemon_thread, in_thread_or_here
 from .calls import result_of
 from .files import forget_checkpoints, pack, trial_files, unpack
 from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
 from .nodes import Node
+from .reasons import reason_of, task_error
 
 __all__ = ["AgentCare"]
+
+_log = logging.getLogger(__name__)
+# How often (s) to look whether there is room again for the files that have arrived.
+_TRY_AGAIN = 1.0
 
 
 class AgentCare:
@@ -82,25 +90,37 @@ class AgentCare:
         self._brought.update(wanted)
         await self._bring(actor, list(wanted.values()))
 
-    async def fetch_for(self, actor: Any, events: Iterable[Event]) -> None:
-        """Fetch the files that these events announce."""
+    async def fetch_for(self, actor: Any, events: Iterable[Event]) -> list[Event]:
+        """Fetch the files that these events announce; return the events without the checkpoints that did not arrive.
+
+        The agent has removed such a checkpoint because it has saved a later one.
+        """
         orders = {(order.trial_id, order.attempt): order for order in self._orders()}
+        arrived: list[Event] = []
         for event in events:
             order = orders.get((event.trial, event.attempt))
-            if order is None:
-                continue
-            folder = trial_files(order.sequence_id)
-            if isinstance(event, Saved):
-                await self._fetch(actor, f"{folder}/checkpoints/{event.name}", forget=False)
-            elif isinstance(event, Ended) and self._number:
-                await result_of(actor.forget.remote(f"{folder}/checkpoints"))  # brought at the start
-                await self._fetch(actor, folder, forget=True)
-            elif isinstance(event, Ended):
-                kept = await result_of(actor.checkpoints.remote(folder))
-                await self._fetch(actor, folder, forget=True)
-                # None: an earlier manager has fetched everything, but ended before it committed the event.
-                if kept is not None:
-                    forget_checkpoints(self._setup.folder / folder, order.attempt, kept)
+            folder = None if order is None else trial_files(order.sequence_id)
+            if order is not None and folder is not None and isinstance(event, Ended):
+                await self._fetch_all(actor, folder, order.attempt)
+            elif folder is not None and isinstance(event, Saved):
+                name = f"{folder}/checkpoints/{event.name}"
+                await self._fetch(actor, name, forget=False)
+                if not (self._setup.folder / name).is_dir():
+                    continue
+            arrived.append(event)
+        return arrived
+
+    async def _fetch_all(self, actor: Any, folder: str, attempt: int) -> None:
+        """Fetch the files of an attempt that has ended."""
+        if self._number:
+            await result_of(actor.forget.remote(f"{folder}/checkpoints"))  # brought at the start
+            await self._fetch(actor, folder, forget=True)
+            return
+        kept = await result_of(actor.checkpoints.remote(folder))
+        await self._fetch(actor, folder, forget=True)
+        # None: an earlier manager has fetched everything, but ended before it committed the event.
+        if kept is not None:
+            forget_checkpoints(self._setup.folder / folder, attempt, kept)
 
     def leave_alone(self) -> None:
         """Leave the agent's trials alone: another manager has taken it over."""
@@ -114,7 +134,7 @@ class AgentCare:
         if self.where is None:
             await self._sweep_everywhere(leftovers)
         elif self.where.is_this_machine:
-            await self._take(await asyncio.to_thread(sweep, leftovers, self.where))
+            await self._take(await in_thread_or_here(partial(sweep, leftovers, self.where)))
         else:
             await self._sweep_nodes(
                 leftovers, [each for each in self._nodes() if each.node_id == self.where.node]
@@ -122,7 +142,7 @@ class AgentCare:
 
     async def _sweep_everywhere(self, leftovers: Leftovers) -> None:
         """Sweep this machine, and one node of every other: the agent's place is unknown."""
-        await self._take(await asyncio.to_thread(sweep, leftovers, None))
+        await self._take(await in_thread_or_here(partial(sweep, leftovers, None)))
         hosts = {node.host: node for node in self._nodes()}
         here = AgentLocation.here(None).host
         await self._sweep_nodes(leftovers, [node for host, node in hosts.items() if host != here])
@@ -148,15 +168,29 @@ class AgentCare:
                     yield key, request.checkpoint
 
     async def _bring(self, actor: Any, names: Sequence[str]) -> None:
-        data = await asyncio.to_thread(pack, str(self._setup.folder), names)
+        data = await in_thread_or_here(partial(pack, str(self._setup.folder), names))
         await result_of(actor.bring.remote(data))
 
     async def _fetch(self, actor: Any, name: str, *, forget: bool) -> None:
-        await self._take(await result_of(actor.fetch.remote(name, forget)))
+        try:
+            data = await result_of(actor.fetch.remote(name, forget))
+        except task_error() as error:  # the agent lives, and so do its other files
+            _log.warning("%s cannot be fetched from agent %s: %s", name, self._agent, reason_of(error))
+            return
+        await self._take(data)
 
     async def _take(self, data: bytes) -> None:
-        if data:
-            await asyncio.to_thread(unpack, data, self._setup.folder)
+        """Unpack files; without room for them, wait, as the whole experiment does, and otherwise do without them."""
+        while data:
+            try:
+                await in_thread_or_here(partial(unpack, data, self._setup.folder))
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    _log.warning("files of agent %s cannot be kept: %s", self._agent, error)
+                    return
+                await asyncio.sleep(_TRY_AGAIN)
+            else:
+                return
 
 
 async def _there(leftovers: Leftovers, where: AgentLocation | None, node: str) -> bytes:

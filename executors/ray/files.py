@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import logging
 import os
 import secrets
-import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...store import private_directory
+from ...trial_agent import remove
 
 __all__ = [
     "NODE_FOLDER",
@@ -29,6 +30,8 @@ __all__ = [
     "unpack",
     "working_folder",
 ]
+
+_log = logging.getLogger(__name__)
 
 # Python before 3.11.4 has no such filter.
 _SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
@@ -86,20 +89,57 @@ def trial_files(sequence_id: int) -> str:
 
 
 def pack(folder: str, names: Iterable[str]) -> bytes:
-    """Return those of the files and folders `names` that exist, without checkpoints that are being written."""
+    """Return those of the files and folders `names` that exist, and can be read.
+
+    A checkpoint is there as a whole or not at all: one that is being written or removed is left out.
+    """
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as archive:
         for name in names:
-            path = os.path.join(folder, name)
-            if os.path.exists(path):
-                archive.add(path, name, filter=_finished)
+            for member, content in _members(archive, folder, name):
+                archive.addfile(member, io.BytesIO(content))
     return data.getvalue()
 
 
-def _finished(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Leave out checkpoints that are being written (`trials/0/checkpoints/.1-2f`)."""
-    parts = info.name.split("/")
-    return None if len(parts) > 3 and parts[2] == "checkpoints" and parts[3].startswith(".") else info
+def _members(archive: tarfile.TarFile, folder: str, name: str) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+    """Yield a file, or a folder and what it holds, without what its owner removes meanwhile."""
+    parts = name.split("/")
+    is_checkpoint = len(parts) == 4 and parts[2] == "checkpoints"
+    if is_checkpoint and parts[3].startswith("."):
+        return
+    path = os.path.join(folder, name)
+    try:
+        member, content, inside = _read(archive, path, name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        _log.warning("%s cannot be read and is left out: %s", path, error)
+        return
+    if member is None:
+        return
+    found = (each for entry in inside for each in _members(archive, folder, f"{name}/{entry}"))
+    if is_checkpoint:
+        found = iter(list(found))
+        if not os.path.isdir(
+            path
+        ):  # if it is there now, all of it was: it loses its name before anything else
+            return
+    yield member, content
+    yield from found
+
+
+def _read(archive: tarfile.TarFile, path: str, name: str) -> tuple[tarfile.TarInfo | None, bytes, list[str]]:
+    """Return a member of an archive, the content of a file, and the names in a folder."""
+    member = archive.gettarinfo(path, name)  # None for a socket
+    if member is not None and member.isdir():
+        return member, b"", sorted(os.listdir(path))
+    if member is None or not (member.isreg() or member.islnk()):
+        return member, b"", []
+    member.type = tarfile.REGTYPE  # a hard link, to a file that may be left out
+    with open(path, "rb") as file:
+        content = file.read()
+    member.size = len(content)  # it may have changed since
+    return member, content, []
 
 
 def unpack(data: bytes, folder: Path) -> None:
@@ -122,4 +162,4 @@ def forget_checkpoints(folder: Path, attempt: int, kept: Iterable[str]) -> None:
     names = set(kept)
     for path in folder.glob(f"checkpoints/{attempt}-*"):
         if path.name not in names:
-            shutil.rmtree(path, ignore_errors=True)
+            remove(str(path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ray_error", "reason_of", "task_error"]
+__all__ = ["ray_error", "reason_of", "task_error", "unavailable_error"]
 
 
 def ray_error() -> type[BaseException]:
@@ -17,6 +17,13 @@ def task_error() -> type[BaseException]:
     from ray.exceptions import RayTaskError
 
     return RayTaskError
+
+
+def unavailable_error() -> type[BaseException]:
+    """Return the class of errors of a call that did not get through, though the agent may live."""
+    from ray.exceptions import ActorUnavailableError
+
+    return ActorUnavailableError
 
 
 def reason_of(error: BaseException) -> str:

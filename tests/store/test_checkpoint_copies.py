@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pitchpipe.store import clone_checkpoint
+from pitchpipe.trial_agent import remove
 
 
 @pytest.fixture
@@ -57,6 +59,25 @@ def test_source_that_is_gone_is_logged_and_leaves_nothing(
         clone_checkpoint(tmp_path / "gone", target)
     assert "gone cannot be copied to" in caplog.text
     assert os.listdir(target.parent) == []
+
+
+def test_source_that_is_removed_while_it_is_cloned_leaves_nothing(
+    source: Path, target: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that was listed when its files were gone already looks like one without files."""
+    scan = os.scandir
+
+    def scan_after_the_removal(path: Any) -> Any:
+        if path == source:
+            remove(str(source))
+            return scan(target.parent)  # no entries
+        return scan(path)
+
+    with caplog.at_level(logging.ERROR), monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", scan_after_the_removal)
+        clone_checkpoint(source, target)
+    assert "cannot be copied to" in caplog.text
+    assert not target.exists()
 
 
 @pytest.mark.parametrize("synced", [False, True])

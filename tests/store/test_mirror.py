@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from pitchpipe.store.folder import ExperimentFolder, FolderError
 from pitchpipe.store.mirror import Mirror, fetch_experiment
 from pitchpipe.store.storage import FolderStorage, StorageError, open_storage
 from pitchpipe.store.store import ExperimentRow, Store, Tick
+from pitchpipe.trial_agent import remove
 
 
 @pytest.fixture(params=["folder", "file URL", "memory URL"])
@@ -109,6 +111,42 @@ def test_database_is_not_copied_without_the_checkpoints_that_it_speaks_of(
     shutil.rmtree(folder.path / "trials" / "0" / "checkpoints" / "1-1")  # pruned in between
     assert Mirror(folder, str(tmp_path / "shared")).sync()
     assert "experiment.db" not in open_storage(str(tmp_path / "shared"), "exp").names()
+
+
+def test_database_is_not_copied_if_a_checkpoint_is_pruned_while_it_is_copied(
+    folder: ExperimentFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = folder.path / "trials" / "0" / "checkpoints" / "1-1"
+    (checkpoint / "a").touch()
+    (checkpoint / "z").touch()
+    put = FolderStorage.put
+
+    def put_then_prune(storage: FolderStorage, source: Path, name: str) -> None:
+        put(storage, source, name)
+        if source.parent == checkpoint:
+            remove(str(checkpoint))
+
+    monkeypatch.setattr(FolderStorage, "put", put_then_prune)
+    assert Mirror(folder, str(tmp_path / "shared")).sync()
+    assert "experiment.db" not in open_storage(str(tmp_path / "shared"), "exp").names()
+
+
+def test_copy_is_made_though_a_checkpoint_is_pruned_while_the_folder_is_looked_at(
+    folder: ExperimentFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pruned = folder.path / "trials" / "0" / "checkpoints" / "1-0"
+    save(folder, "1-0")
+    stat = Path.stat
+
+    def stat_after_the_removal(path: Path, **options: Any) -> os.stat_result:
+        if path.parent == pruned:
+            remove(str(pruned))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", stat_after_the_removal)
+    assert Mirror(folder, str(tmp_path / "shared")).sync()
+    assert not pruned.exists()
+    assert "experiment.db" in open_storage(str(tmp_path / "shared"), "exp").names()
 
 
 def test_storage_that_cannot_be_used_is_logged_once_and_tried_again(

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import Keeping, Problem, Saved
+from pitchpipe.trial_agent import Keeping, Problem, Saved, remove
+from pitchpipe.trial_agent.checkpoint import ABOUT
 from pitchpipe.trial_agent.checkpoint_store import CheckpointStore
 
 
@@ -202,3 +204,28 @@ def test_checkpoint_with_a_damaged_description_is_ignored(tmp_path: Path) -> Non
     saver = Saver(tmp_path, attempt=2, keep=5)
     saver.save()
     assert saver.names == ["1-2", "2-1"]
+
+
+def test_checkpoint_that_is_half_removed_has_lost_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that finds the folder has found all of it; the next attempt removes what is left."""
+    (tmp_path / "1-1").mkdir()
+    for name in ("a", "b", ABOUT):
+        (tmp_path / "1-1" / name).write_text('{"value": null, "time": 1}')
+    unlink, found = os.unlink, []
+
+    def unlink_and_look(path: str) -> None:
+        found.append((tmp_path / "1-1").exists())
+        unlink(path)
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", unlink_and_look)
+        patch.setattr(shutil, "rmtree", lambda *path, **options: None)
+        remove(str(tmp_path / "1-1"))
+    assert found == [False]
+    assert len(os.listdir(tmp_path)) == 1
+    store = CheckpointStore(str(tmp_path), 2, Keeping(keep=None))
+    store.prune(0, 0, 0)
+    assert os.listdir(tmp_path) == []

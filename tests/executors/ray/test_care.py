@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import errno
+import os
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from ray.exceptions import RayTaskError
 
 from pitchpipe.executors.base import RunSetup
 from pitchpipe.executors.ray.care import AgentCare
+from pitchpipe.executors.ray.files import pack
 from pitchpipe.executors.ray.leftovers import AgentLocation
-from pitchpipe.trial_agent import Ping, RunSpec
+from pitchpipe.runner.effects import AttemptOrder
+from pitchpipe.trial_agent import Ended, Event, Ping, RunSpec, Saved
 
 RUN = RunSpec(
     kind="function", experiment="exp", folder="/exp", path="/exp/trial.pkl", code_directory="/home/ada"
@@ -43,3 +53,79 @@ def test_request_stays_as_it_is_for_an_agent_that_sees_the_experiments_folder(ca
     care.where = location()
     assert care.localized(RUN) is RUN
     assert care.localized(Ping()) == Ping()
+
+
+# --------------------------------------------------------------------------- files that do not arrive
+
+
+class Method:
+    """A method of an actor; its calls return what `reply` returns."""
+
+    def __init__(self, reply: Callable[..., Any]) -> None:
+        self.remote = self.call
+        self._reply = reply
+
+    def call(self, *arguments: Any) -> SimpleNamespace:
+        result: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        try:
+            result.set_result(self._reply(*arguments))
+        except Exception as error:  # noqa: BLE001  (any error is the reply)
+            result.set_exception(error)
+        return SimpleNamespace(future=lambda: result)
+
+
+ORDER = AttemptOrder(trial_id="T1", attempt=1, sequence_id=3, record="{}", slot=0, agent="0-0")
+
+
+def saved(number: int) -> Saved:
+    return Saved(trial="T1", attempt=1, name=f"1-{number}", sequence=number, time=0.0)
+
+
+ENDED = Ended(trial="T1", attempt=1, exit_code=0, time=0.0)
+
+
+def fetched(tmp_path: Path, fetch: Callable[..., bytes], *events: Event) -> list[Event]:
+    """Return the events that are passed on after their files were fetched with `fetch`."""
+    setup = RunSetup(
+        experiment_id="exp", folder=tmp_path, token="secret", run=RUN, concurrency=1, clock=lambda: 0.0
+    )
+    care = AgentCare("0-0", setup, lambda: [ORDER], list)
+    actor = SimpleNamespace(fetch=Method(fetch), checkpoints=Method(lambda folder: []))
+    return asyncio.run(care.fetch_for(actor, events))
+
+
+def test_checkpoint_that_was_pruned_before_it_was_fetched_does_not_count(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    (there / "trials/3/checkpoints/1-2").mkdir(parents=True)
+    (there / "trials/3/checkpoints/1-2/data").touch()
+    here = tmp_path / "here"
+    here.mkdir()
+    first, second = saved(1), saved(2)
+    found = fetched(here, lambda name, forget: pack(str(there), [name]), first, second, ENDED)
+    assert found == [second, ENDED]
+
+
+def test_file_that_cannot_be_fetched_is_missed_and_the_events_are_passed_on(tmp_path: Path) -> None:
+    def fail(name: str, forget: bool) -> bytes:
+        raise RayTaskError("fetch", "OSError: [Errno 5] Input/output error", OSError(5, "Input/output error"))
+
+    assert fetched(tmp_path, fail, saved(1), ENDED) == [ENDED]
+
+
+def test_file_that_cannot_be_kept_is_missed_and_the_events_are_passed_on(tmp_path: Path) -> None:
+    assert fetched(tmp_path / "gone", lambda name, forget: pack(str(tmp_path), []), ENDED) == [ENDED]
+
+
+def test_files_wait_until_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusals = [errno.ENOSPC, errno.EDQUOT]
+    taken: list[bytes] = []
+
+    def unpack_when_there_is_room(data: bytes, folder: Path) -> None:
+        if refusals:
+            raise OSError(refusals[-1], os.strerror(refusals.pop()))
+        taken.append(data)
+
+    monkeypatch.setattr("pitchpipe.executors.ray.care.unpack", unpack_when_there_is_room)
+    monkeypatch.setattr("pitchpipe.executors.ray.care._TRY_AGAIN", 0.0)
+    assert fetched(tmp_path, lambda name, forget: b"data", ENDED) == [ENDED]
+    assert taken == [b"data"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -28,6 +30,7 @@ from pitchpipe.executors.ray.files import (
 )
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, CheckpointSaved, Reported
 from pitchpipe.runner.ledger import Request
+from pitchpipe.trial_agent import remove
 
 from ..bench import Bench, Session
 from ..cluster_support import Cluster
@@ -69,6 +72,70 @@ def test_what_is_packed_arrives_without_checkpoints_that_are_being_made(tmp_path
     found = {path.relative_to(here).as_posix() for path in here.rglob("*") if path.is_file()}
     assert found == {"trials/3/stdout", "trials/3/checkpoints/1-1/.hidden"}
     assert (here / "trials" / "3" / "stdout").read_text() == "new"
+
+
+def checkpoint(folder: Path, name: str) -> Path:
+    """Make a checkpoint with three files."""
+    path = folder / "trials" / "3" / "checkpoints" / name
+    path.mkdir(parents=True)
+    for file in ("a", "b", "c"):
+        (path / file).write_text(file)
+    return path
+
+
+@pytest.mark.parametrize("after", range(5))
+def test_checkpoint_that_is_removed_while_it_is_packed_is_not_packed_in_part(
+    after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Remove it before, between and after its files are looked at."""
+    pruned, kept = (checkpoint(tmp_path / "there", name) for name in ("1-1", "1-2"))
+    looks = [lambda: None] * after + [lambda: remove(str(pruned))]
+    look = tarfile.TarFile.gettarinfo
+
+    def look_while_it_goes(archive: tarfile.TarFile, path: str, *names: Any) -> Any:
+        found = look(archive, path, *names)
+        if path.startswith(str(pruned)) and looks:
+            looks.pop(0)()
+        return found
+
+    monkeypatch.setattr(tarfile.TarFile, "gettarinfo", look_while_it_goes)
+    names = ["trials/3/checkpoints/1-1", "trials/3"]
+    (tmp_path / "here").mkdir()
+    unpack(pack(str(tmp_path / "there"), names), tmp_path / "here")
+    found = sorted(path.name for path in (tmp_path / "here").rglob("checkpoints/1-1/*"))
+    assert found in ([], ["a", "b", "c"])
+    assert sorted(path.name for path in (tmp_path / "here").rglob("checkpoints/1-2/*")) == ["a", "b", "c"]
+    assert kept.is_dir()
+
+
+def test_what_cannot_be_read_is_left_out_of_the_files_that_are_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    (there / "trials" / "3").mkdir(parents=True)
+    here.mkdir()
+    for name in ("bad", "good"):
+        (there / "trials" / "3" / name).write_text(name)
+    look = tarfile.TarFile.gettarinfo
+
+    def look_or_fail(archive: tarfile.TarFile, path: str, *names: Any) -> Any:
+        if path.endswith("bad"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return look(archive, path, *names)
+
+    monkeypatch.setattr(tarfile.TarFile, "gettarinfo", look_or_fail)
+    unpack(pack(str(there), ["trials/3"]), here)
+    assert files(here) == {"trials/3/good"}
+    assert "trials/3/bad cannot be read" in caplog.text
+
+
+def test_hard_link_arrives_as_a_file_of_its_own(tmp_path: Path) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    original = checkpoint(there, "1-1")
+    os.link(original / "a", original / "link")
+    here.mkdir()
+    unpack(pack(str(there), ["trials/3"]), here)
+    assert (here / "trials/3/checkpoints/1-1/link").read_text() == "a"
 
 
 def test_only_checkpoints_of_the_attempt_are_forgotten(tmp_path: Path) -> None:
