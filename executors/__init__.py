@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from .base import Cursors, RunSetup, TrialExecutor
     from .errors import ExecutorError
     from .heartbeat import Heartbeat
+    from .tasks import Tasks
 
 _HOMES = {
     ".base": "Cursors RunSetup TrialExecutor",
     ".errors": "ExecutorError",
     ".heartbeat": "Heartbeat",
+    ".tasks": "Tasks",
 }
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "ExecutorError",
     "Heartbeat",
     "RunSetup",
+    "Tasks",
     "TrialExecutor",
 ]
 

@@ -13,7 +13,7 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from ..runner import (
     BadReport,
     CheckpointSaved,
     Event,
+    ExecutorFailed,
     Reported,
     StartRefused,
 )
@@ -40,8 +41,12 @@ from ..trial_agent import (
     spool_name,
 )
 from .base import Cursors, Deliver, RunSetup, TrialExecutor
+from .tasks import Tasks
 
-__all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
+__all__ = ["AgentLink", "AgentTrialExecutor", "Attempt", "Listener"]
+
+Attempt = tuple[str, int]
+"""The trial's id and the number of the attempt."""
 
 _log = logging.getLogger(__name__)
 # The beginning of a reason that names the agent of a trial: "its agent was killed by signal 9".
@@ -54,6 +59,9 @@ _KILL_MARGIN = 1.0
 class Listener(ABC):
     """Receives what an agent reports; called on the event loop's thread."""
 
+    def on_met(self, agent: str, running: Collection[Attempt], seen: Collection[Attempt]) -> None:  # noqa: B027
+        """Note which attempts an agent runs, and which it has run, before its first batch (a hook)."""
+
     @abstractmethod
     def on_batch(self, agent: str, events: Sequence[AgentEvent], cursor: int) -> None:
         """Take the reply to `poll`: events and the number of the last one."""
@@ -64,6 +72,10 @@ class Listener(ABC):
     @abstractmethod
     def on_lost(self, agent: str, reason: str) -> None:
         """Note that the agent is gone or can no longer be reached; called once."""
+
+    def on_failure(self, error: Exception) -> None:
+        """Take the error of work that no caller awaits."""
+        raise error
 
 
 class AgentLink(ABC):
@@ -113,6 +125,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._is_starting_several = False
         self._losses_are_news = True
         self._told: set[str] = set()
+        self._seen: dict[AgentLink, frozenset[Attempt]] = {}  # what agents had run when they were met
+        self._tasks = Tasks(self.on_failure)
 
     @abstractmethod
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
@@ -140,6 +154,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             order.agent, self._connect(order.agent, spawn=True)
         )
         if link is not None:
+            if (order.trial_id, order.attempt) in self._seen.get(link, ()):
+                self._recover(order)
             link.send(self._start_request(order))
             self._poll(link)
             if not self._is_starting_several:
@@ -162,7 +178,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             link.send(Kill(trial_id, attempt))
             link.flush()
             patience = self.setup.run.grace + _KILL_MARGIN
-            asyncio.get_running_loop().call_later(patience, self._replace_agent, order)
+            self._tasks.later(patience, self._replace_agent, order)
 
     def pause_trial(self, trial_id: str, attempt: int) -> None:
         """Have an attempt save a checkpoint and end; a function runs on until its next report."""
@@ -179,11 +195,34 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             _log.warning("trial %s does not end when asked to: its agent is killed", order.trial_id)
             link.kill()
 
+    def on_met(self, agent: str, running: Collection[Attempt], seen: Collection[Attempt]) -> None:
+        """Read from the spool what an agent need not report any more, before it reports the rest.
+
+        An earlier manager committed and acknowledged that; but the store may be an older copy, or have lost its last
+        commits in a power cut. Then the agent may even run an attempt that the store does not know; it is ended.
+        """
+        if (link := self._links.get(agent)) is None:
+            return
+        mine = {key for key, order in self._orders.items() if order.agent == agent}
+        self._seen[link] = frozenset(seen)
+        if not mine.issuperset(running):
+            _log.warning(
+                "agent %s runs a trial that the experiment's database does not know: it is ended", agent
+            )
+            link.kill()
+        for key in [key for key in self._orders if key in mine and key in seen]:
+            self._recover(self._orders[key])
+
+    def _recover(self, order: AttemptOrder) -> None:
+        """Deliver the results in the spool of an attempt; its agent reports the end, or that it has forgotten it."""
+        self._emit(self._from_spool(order, [event for event in self._left_by(order) if event.e != "ended"]))
+
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """Take up attempts after a restart: from their live agents, else from their spools."""
         for order in orders:
             self._remember(order, order.start_time or 0.0)
         agents = {order.agent for order in orders}
+        await self._end_others(agents | self._links.keys())
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
         for agent in [agent for agent, link in links.items() if link is None]:
             await self.end_orphans(agent)
@@ -196,6 +235,9 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                     if order.agent == agent:
                         link.send(self._start_request(order))
                 link.flush()
+
+    async def _end_others(self, known: Collection[str]) -> None:
+        """End agents of an earlier manager that run what the store does not know (a hook for subclasses)."""
 
     def take_cursors(self) -> Cursors:
         """Return how far each agent's events were delivered since the last call."""
@@ -256,7 +298,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """Translate an agent's events and deliver them."""
         if (link := self._links.get(agent)) is not None:
             self._delivered[link] = cursor
-        self._emit(self._translate(events, f"agent {agent}", cursor))
+        self._emit(self._translate(events, f"agent {agent}", cursor, agent))
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Report the silence to the runner, which gives a silent agent no new work."""
@@ -279,6 +321,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._emit(self._finalized(orders, reason))
         if not orders and self._setup is not None:
             self._emit([AgentLost(self.setup.clock(), agent, cause=f"agent {agent} lost")])
+
+    def on_failure(self, error: Exception) -> None:
+        """End the experiment, which can be resumed: what should have followed the failed work never happens."""
+        _log.error("the executor has failed", exc_info=error)
+        if not self._closing and self._setup is not None:
+            reason = f"the executor has failed: {type(error).__name__}: {error}"
+            self._emit([ExecutorFailed(self.setup.clock(), reason)])
 
     def _start_request(self, order: AttemptOrder) -> Start:
         return Start(
@@ -322,13 +371,18 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     def _left_by(self, order: AttemptOrder) -> list[AgentEvent]:
         """Return the events that the spool of an attempt holds."""
         path = spool_path(self.setup, order)
-        if not path.exists():
-            return []  # nothing was ever reported, or the node with the spool is gone
         key = order.trial_id, order.attempt, order.first_sequence
         metric, folder = self.setup.run.keeping.metric, path.parent / "checkpoints"
         # A function's checkpoint is forced to the disk before its name is written; a script's is not.
         unsure = self.setup.run.synced and not self.setup.run.is_function
-        left = read_spool(path, *key, mark=order.mark, metric=metric, checkpoints=folder if unsure else None)
+        checkpoints = folder if unsure else None
+        try:
+            left = read_spool(path, *key, mark=order.mark, metric=metric, checkpoints=checkpoints)
+        except FileNotFoundError:
+            return []  # nothing was ever reported, or the node with the spool is gone
+        except OSError as error:
+            _log.warning("the reports of trial %s cannot be read: %s", order.trial_id, error)
+            return []
         # On several nodes the first one's end says nothing about the others.
         return left if self.setup.run.nodes == 1 else [event for event in left if event.e != "ended"]
 
@@ -351,6 +405,10 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             events += found
         return given_back + events
 
+    def _from_spool(self, order: AttemptOrder, left: Sequence[AgentEvent]) -> Iterator[Event]:
+        """Translate what the spool of an attempt holds."""
+        return self._translate(left, f"spool {spool_path(self.setup, order).name}", len(left), order.agent)
+
     def _given_back(self, order: AttemptOrder, reason: str) -> Event:
         key = order.trial_id, order.attempt
         self._forget(key)
@@ -359,7 +417,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     def _ended_at_last(self, order: AttemptOrder, left: Sequence[AgentEvent], reason: str) -> list[Event]:
         """Return what an attempt left; if its end is not among it, the attempt is lost."""
         key = order.trial_id, order.attempt
-        events = list(self._translate(left, f"spool {spool_path(self.setup, order).name}", len(left)))
+        events = list(self._from_spool(order, left))
         if not any(isinstance(event, AttemptEnded) for event in events):
             cause = f"agent {order.agent} lost"
             events.append(AttemptEnded(self.setup.clock(), *key, error=reason, lost=True, cause=cause))
@@ -373,11 +431,12 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     def _drop(self, agent: str) -> None:
         """Forget the link to an agent that is gone or is leaving, and what is still to be sent to it."""
         if (link := self._links.pop(agent, None)) is not None:
+            self._seen.pop(link, None)
             self._delivered.pop(link, None)
             self._confirmed.pop(link, None)
 
-    def _translate(self, events: Sequence[AgentEvent], source: str, last: int) -> Iterator[Event]:
-        """Translate agents' events into the runner's; `last` is the number of the last one in its source.
+    def _translate(self, events: Sequence[AgentEvent], source: str, last: int, agent: str) -> Iterator[Event]:
+        """Translate the events of `agent` into the runner's; `last` is the number of the last one in its source.
 
         An agent's clock may be wrong or be set: no event is dated before the start of its attempt, or in the future.
         """
@@ -385,10 +444,15 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         for number, event in enumerate(events, last - len(events) + 1):
             key = event.trial, event.attempt
             order = self._orders.get(key)
-            if order is None:
+            if order is None or order.agent != agent:
                 continue  # ended already: an agent repeats it after a restart, or was given up
             if event.mark and event.mark != order.mark:
                 continue  # of a trial that the store has forgotten
+            if event.e == "forgotten":
+                yield from self._from_spool(order, self._left_by(order))
+                if key in self._orders and (link := self._links.get(agent)) is not None:
+                    link.kill()  # what it did is not in the folder, an older copy perhaps: the attempt is lost
+                continue
             if event.e == "started" and event.note:
                 self._tell(event.note)
             found = _runner_event(event, now, self._earliest[key])

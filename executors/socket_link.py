@@ -1,4 +1,4 @@
-"""A connection to an agent over its Unix socket, which notices when the agent falls silent."""
+"""A connection to an agent over its Unix socket: it is made again if it breaks, and notices a silent agent."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import asyncio
 import hashlib
 import itertools
 import logging
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +25,7 @@ from ..trial_agent import (
 )
 from .agents import AgentLink, Listener
 from .heartbeat import Heartbeat
+from .tasks import Tasks
 
 __all__ = ["SUSPECT_AFTER", "SocketLink", "agent_sockets"]
 
@@ -31,6 +35,10 @@ _log = logging.getLogger(__name__)
 SUSPECT_AFTER = 3.0
 # A new process has to load its modules before it can say hello.
 _START_TIMEOUT = 60.0
+# How long (s) to wait before an agent that cannot be reached just now is tried again; then twice as long, up to 1 s.
+_TRY_AGAIN = 0.05
+# How often a connection may break, without an event from the agent in between, before the agent is given up.
+_BREAKS = 5
 
 
 def agent_sockets(folder: Path) -> Path:
@@ -45,8 +53,12 @@ class SocketLink(AgentLink, asyncio.Protocol):
     """Connects, says hello, and passes messages; what is sent before it is connected is kept until then.
 
     A reply carries the id of its message; the reply to a poll is a batch of events. An agent that is silent for
-    `timeout` seconds is given up; a `new` one has more time to say hello.
+    `timeout` seconds is given up; a `new` one has more time to say hello. If the connection breaks, it is made again:
+    the agent keeps the events that were not acknowledged, and what it may not have handled is sent again, which is
+    harmless.
     """
+
+    is_made_again = True
 
     def __init__(
         self,
@@ -59,16 +71,22 @@ class SocketLink(AgentLink, asyncio.Protocol):
         new: bool = False,
     ) -> None:
         self._agent = agent
+        self._path = path
+        self._greeting = replace(hello, session=secrets.token_hex(8))
         self._listener = listener
+        self._tasks = Tasks(listener.on_failure)
         self._decoder = MessageDecoder()
         self._transport: asyncio.Transport | None = None
         self._unsent = bytearray()
-        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._unhandled: list[Request] = []  # no later batch has shown that the agent has handled them
+        self._answers: dict[int, tuple[Request, asyncio.Future[dict[str, Any]]]] = {}
         self._ids = itertools.count(1)
         self._loop = asyncio.get_running_loop()
         self._closed = asyncio.Event()
         self._closing = False
         self._given_up = False
+        self._is_met = False
+        self._breaks = 0
         self._heartbeat = Heartbeat(
             timeout=timeout,
             beat=self._ping,
@@ -79,15 +97,27 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._starting: asyncio.TimerHandle | None = None
         if new:
             patience = max(timeout, _START_TIMEOUT)
-            self._starting = self._loop.call_later(patience, self._on_silence, patience)
+            self._starting = self._tasks.later(patience, self._on_silence, patience)
         else:
             self._heartbeat.start()
-        self._hello = self._expect_answer(hello)
-        self._connecting = self._loop.create_task(self._connect(path))
+        self._hello = self._expect_answer(self._greeting)
+        self._connecting = self._tasks.start(self._connect())
 
     def send(self, request: Request) -> None:
         """Keep a request that has no reply until `flush`."""
         self._unsent += encode_message(encode_request(request))
+        if not isinstance(request, Ping):
+            self._unhandled.append(request)
+
+    @property
+    def unhandled(self) -> Sequence[Request]:
+        """The requests of which it is not known whether the agent has handled them."""
+        return self._unhandled
+
+    def settle(self) -> None:
+        """Note that a batch has come, the reply to the poll: the agent has handled what was sent before that."""
+        polls = [number for number, request in enumerate(self._unhandled) if isinstance(request, Poll)]
+        del self._unhandled[: polls[0] + 1 if polls else 0]
 
     def poll(self, after: int) -> None:
         """Ask for the next batch with `flush`."""
@@ -112,6 +142,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         except TimeoutError:
             pass
         self._heartbeat.stop()
+        self._connecting.cancel()
         if self._transport is not None:
             self._transport.close()
 
@@ -143,16 +174,52 @@ class SocketLink(AgentLink, asyncio.Protocol):
         for message in self._decoder.feed(data):
             if "events" in message:
                 events = decode_events(message["events"])
+                self.settle()
+                self._breaks = 0
                 self._listener.on_batch(self._agent, events, message["cursor"])
-            elif (answer := self._answers.pop(message.get("id", 0), None)) is not None:
-                if not answer.done():
-                    answer.set_result(message)
+            elif (pending := self._answers.pop(message.get("id", 0), None)) is not None:
+                self._take_answer(*pending, message)
             elif "pong" not in message:
                 _log.warning("agent %s: %s", self._agent, message.get("error", message))
 
+    def _take_answer(
+        self, request: Request, answer: asyncio.Future[dict[str, Any]], message: dict[str, Any]
+    ) -> None:
+        if request is self._greeting and "replaced" in message:
+            self._end("another manager has taken over its agent")
+        elif not answer.done():
+            answer.set_result(message)
+        if request is self._greeting and not self._is_met and not self._closing:
+            self._is_met = True
+            running = {(each["trial"], each["attempt"]) for each in message.get("running", ())}
+            self._listener.on_met(
+                self._agent, running, {(trial, number) for trial, number in message["seen"]}
+            )
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """Report that the agent is gone or has closed the connection."""
-        self._end(f"its agent closed the connection ({exc})" if exc else "its agent is gone")
+        """Connect again if the agent has said hello on the connection that is gone; else report that it is gone."""
+        reason = f"its agent closed the connection ({exc})" if exc else "its agent is gone"
+        self._transport = None
+        has_greeted = self._hello.done() and not self._closed.is_set()
+        if self._closing or not (self.is_made_again and has_greeted and self._breaks < _BREAKS):
+            self._end(reason)
+            return
+        self._breaks += 1
+        _log.debug("agent %s: the connection broke (%s) and is made again", self._agent, exc)
+        self._decoder = MessageDecoder()
+        self._say_again()
+        self._connecting = self._tasks.start(self._connect())
+
+    def _say_again(self) -> None:
+        """Prepare what the next connection begins with: hello, and what the agent may not have handled."""
+        self._unsent.clear()
+        pending, self._answers = self._answers, {}
+        self._hello = self._expect_answer(self._greeting)
+        for number, (request, answer) in pending.items():
+            self._answers[number] = request, answer
+            self._unsent += encode_message({**encode_request(request), "id": number})
+        for request in self._unhandled:
+            self._unsent += encode_message(encode_request(request))
 
     def flush(self) -> None:
         """Write what was sent so far, if connected."""
@@ -168,16 +235,27 @@ class SocketLink(AgentLink, asyncio.Protocol):
             answer.set_exception(ConnectionError("the agent is gone"))
             return answer
         number = next(self._ids)
-        self._answers[number] = answer
+        self._answers[number] = request, answer
         self._unsent += encode_message({**encode_request(request), "id": number})
         self.flush()
         return answer
 
-    async def _connect(self, path: Path) -> None:
-        try:
-            await self._loop.create_unix_connection(lambda: self, str(path))
-        except OSError as error:
-            self._end(f"its agent cannot be reached ({error})")
+    async def _connect(self) -> None:
+        """Connect; try again, until the agent has been silent for too long, unless it does not listen any more."""
+        delay = _TRY_AGAIN
+        while True:
+            try:
+                await self._loop.create_unix_connection(lambda: self, str(self._path))
+                return
+            except OSError as error:
+                if not self.is_made_again or isinstance(error, ConnectionRefusedError | FileNotFoundError):
+                    self._end(
+                        "its agent is gone" if self._is_met else f"its agent cannot be reached ({error})"
+                    )
+                    return
+                _log.debug("agent %s cannot be reached just now: %s", self._agent, error)
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, 1.0)
 
     def _ping(self) -> None:
         self.send(Ping())
@@ -192,6 +270,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         if self._closed.is_set():
             return
         self._given_up = True
+        self._connecting.cancel()
         self.kill()
         if self._transport is not None:
             self._transport.abort()
@@ -202,14 +281,19 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._heartbeat.stop()
         if self._starting is not None:
             self._starting.cancel()
-        for answer in self._answers.values():
+        for _, answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ConnectionError(reason))
                 answer.exception()  # mark it as seen: there may be no waiter
         self._answers.clear()
         if not self._closing:
             self._closing = True
-            self._loop.create_task(self._tell_lost(reason))
+            self._tasks.start(self._tell_lost(reason))
 
     async def _tell_lost(self, reason: str) -> None:
-        self._listener.on_lost(self._agent, await self.why_lost(reason))
+        """Report the loss, even if it is not known why, or what the agent left cannot be ended."""
+        try:
+            reason = await self.why_lost(reason)
+        except Exception as error:  # noqa: BLE001  (whatever it is, the trial has ended)
+            _log.warning("what agent %s has left cannot be looked for: %s", self._agent, error, exc_info=True)
+        self._listener.on_lost(self._agent, reason)

@@ -19,7 +19,7 @@ from typing import Any
 
 import orjson
 
-from ..executors import Cursors, ExecutorError, TrialExecutor
+from ..executors import Cursors, ExecutorError, Tasks, TrialExecutor
 from ..runner import (
     AttemptEnded,
     CopyCheckpoint,
@@ -95,7 +95,7 @@ class TurnLoop:
         self._is_scheduled = False
         self._is_closing = False
         self._is_sound = True  # what the runner knows is in the store, or will be
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(self._fail)
         self._dispatcher: Dispatcher
         self._timers: Timers
         self._event_log: EventLog | None = None
@@ -133,8 +133,7 @@ class TurnLoop:
             self._timers.cancel()
         if self._event_log is not None:
             self._event_log.close()
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
 
     @property
     def may_write_end(self) -> bool:
@@ -178,13 +177,10 @@ class TurnLoop:
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine; its failure ends the experiment."""
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._task_done)
+        self._tasks.start(work)
 
-    def _task_done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and not self.over.done():
+    def _fail(self, error: Exception) -> None:
+        if not self.over.done():
             self.over.set_exception(error)
 
     # ------------------------------------------------------------------ turns
@@ -213,8 +209,7 @@ class TurnLoop:
         except Exception as error:  # noqa: BLE001
             # What the runner knows may be wrong: stop acting, and let `run` raise it.
             self._is_sound = False
-            if not self.over.done():
-                self.over.set_exception(error)
+            self._fail(error)
 
     def settle(self) -> TrialRunner:
         """Commit what is pending and return the runner; raise `NoRoomError` if it cannot be written."""

@@ -15,6 +15,8 @@ prints one line `file:line: message` for each violation and ends with 1 when the
 - A dataclass with more than four fields takes them by keyword (`POSITIONAL` lists the others).
 - What a page parses (`PARSED`: attributes, styles, HTML, JavaScript) is a constant, or `scripted` from one: a user's
   text never goes there.
+- A task or callback of an event loop has an owner who learns of its failure: `executors/tasks.py` starts it, or `OWNED`
+  says who waits for it, or why it cannot fail.
 - No `global`; nothing that lives at module level is changed by a function (`HOLDERS` lists what may be).
 """
 
@@ -125,6 +127,46 @@ POSITIONAL = frozenset(
 )
 MOST_POSITIONAL = 4
 
+# What starts a task or a callback, whose error asyncio only logs if no caller awaits it.
+STARTERS = frozenset(
+    {"create_task", "ensure_future", "run_in_executor", "add_done_callback"}
+    | {"call_soon", "call_soon_threadsafe", "call_later", "call_at"}
+)
+# Functions that use them directly, and who learns of a failure: (file, function).
+OWNED: Mapping[tuple[str, str], str] = {
+    ("executors/tasks.py", "start"): "the owner",
+    ("executors/tasks.py", "soon"): "the owner",
+    ("executors/tasks.py", "later"): "the owner",
+    ("executors/tasks.py", "when_done"): "the owner",
+    ("executors/daemon_thread.py", "settle_later"): "sets a future, which a caller awaits",
+    ("executors/heartbeat.py", "_wait"): "its callbacks write to a transport or start owned tasks",
+    ("executors/private_ray/lease.py", "_start_supervisor"): "awaits it",
+    ("executors/private_ray/serving.py", "__init__"): "next_message awaits it",
+    ("executors/private_ray/serving.py", "forget"): "nothing waits for a peer that has left",
+    ("executors/private_ray/serving.py", "next_message"): "the next call awaits it",
+    ("executors/private_ray/serving.py", "serve"): "awaits them; an error ends the supervisor",
+    ("executors/private_ray/serving.py", "_watch_ray"): "sets an event",
+    ("executors/private_ray/serving.py", "unless_it_leaves"): "awaits it",
+    ("executors/ray/calls.py", "result_of"): "sets a future, which a caller awaits",
+    ("executors/ray/executor.py", "_spawn_all"): "each member that waits for its group awaits it",
+    ("manager/dispatcher_link/process.py", "_reap"): "sets a future, which a caller awaits",
+    ("manager/dispatcher_link/process.py", "_process_ended"): "posts an event",
+    ("manager/dispatcher_link/session.py", "write"): "writes to a transport",
+    ("manager/manager.py", "_open"): "awaits it",
+    ("manager/manager.py", "open"): "wait awaits it",
+    ("manager/timers.py", "set"): "posts an event",
+    ("manager/timers.py", "_set_last_deadline"): "posts events",
+    ("manager/turn.py", "_schedule"): "its failure ends the experiment",
+    ("store/disk_space.py", "attempt"): "its failure ends the experiment",
+    ("server/arrival.py", "pause_writing"): "closes a connection",
+    ("server/arrival.py", "_set_deadline"): "closes a connection",
+    ("cli/running.py", "_main"): "the display only",
+    ("cli/running.py", "_limit_patience"): "its timer kills this process, whatever else fails",
+    ("cli/running.py", "_kill_processes"): "a timer kills this process, whatever else fails",
+    ("pitchpipe/experiment.py", "stop"): "posts an event",
+    ("pitchpipe/experiment.py", "add_trial"): "sets a future, for which it waits",
+}
+
 MUTATORS = frozenset(
     {"add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft"}
     | {"remove", "reverse", "setdefault", "sort", "update"}
@@ -172,6 +214,7 @@ def check_tree(root: Path) -> list[Violation]:
         found += check_dataclasses(file, tree)
         found += check_state(file, tree)
         found += check_pages(file, tree)
+        found += check_tasks(file, tree)
         edges[module_name(file)] = [item for item in imports if item.module in modules]
     found += check_faces(sources, edges, modules)
     return found + [cycle_violation(cycle, modules) for cycle in cycles(edges)]
@@ -427,6 +470,18 @@ def check_state(file: str, tree: ast.Module) -> list[Violation]:
                 Violation(file, line, message) for line, message in changes(node, file, variables, local)
             )
     return list(dict.fromkeys(found))
+
+
+def check_tasks(file: str, tree: ast.Module) -> list[Violation]:
+    """Return the tasks and callbacks of one file that have no owner."""
+    return [
+        Violation(file, node.lineno, f"{name} in {function.name}: nothing learns of a failure; use `Tasks`")
+        for function in functions_of(tree)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call)
+        and (name := getattr(node.func, "attr", getattr(node.func, "id", ""))) in STARTERS
+        and (file, function.name) not in OWNED
+    ]
 
 
 def changes(

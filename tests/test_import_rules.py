@@ -179,6 +179,31 @@ def test_variable_that_a_page_parses_is_seen(tmp_path: Path, source: str) -> Non
     assert ["parses it: see `attributed`" in line for line in found] == [True]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "asyncio.create_task(work())",
+        "loop.create_task(work())",
+        "asyncio.ensure_future(work())",
+        "loop.call_soon(work)",
+        "loop.call_later(1.0, work)",
+        "task.add_done_callback(work)",
+        "loop.run_in_executor(None, work)",
+    ],
+)
+@pytest.mark.parametrize("room", ["executors", "manager", "trial_agent", "server", "store"])
+def test_task_without_an_owner_is_seen(tmp_path: Path, room: str, call: str) -> None:
+    found = violations(skeleton(tmp_path), f"{room}/planted.py", f"def begin():\n    {call}")
+    (message,) = [line for line in found if "begin" in line]
+    assert message.startswith(f"{room}/planted.py:2: ")
+    assert "nothing learns of a failure" in message
+
+
+def test_every_exception_for_a_task_is_one_of_the_tree(tree: Path) -> None:
+    for file, function in RULES["OWNED"]:
+        assert f"def {function}(" in (tree / file).read_text(), (file, function)
+
+
 @pytest.mark.parametrize(("file", "source", "message"), PLANTED_NAMES)
 def test_missing_or_wrong_list_of_names_is_seen(tmp_path: Path, file: str, source: str, message: str) -> None:
     root = skeleton(tmp_path)

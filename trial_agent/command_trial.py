@@ -34,7 +34,7 @@ from .line_file import LineFile
 from .outbox import Outbox
 from .processes import ProcessTree, oom_kills, size_text
 from .room import no_room, with_room
-from .spool import SpoolReader, set_aside
+from .spool import SpoolReader, place_of, set_aside
 from .syncing import sync
 from .warm import Adopted, Launch, WarmStarts
 from .watchdog import kill_all
@@ -75,6 +75,7 @@ class CommandTrial:
         )
         self._checkpoints = job.checkpoints()
         self._asked: deque[float] = deque()  # the graces of the kills that were asked for
+        self._place: tuple[int, int] | None = None  # of the spool, once it is made
         self._is_pause = True  # unless a kill was asked for
         self._killed_at: float | None = None  # monotonic time at which grace ends
         self._over_limit: str | None = None
@@ -89,6 +90,11 @@ class CommandTrial:
         """End the attempt as `kill` does; its successor continues from the last checkpoint saved by then."""
         self._asked.append(grace)
         self._tools.wake.set()
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the reports go into the folder, which may have been replaced since the start."""
+        return self._place is None or place_of(self._spool) == self._place
 
     def run(self) -> Ended:
         """Run the attempt and return its end; all its reports have been sent by then.
@@ -162,6 +168,7 @@ class CommandTrial:
         Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
         set_aside(self._spool)
         LineFile(str(self._spool)).close()  # there before the watch, and before a shell script looks for it
+        self._place = place_of(self._spool)
         if run.synced:
             sync(self._spool, run.folder)
         environment = job.environment(self._tools.environment)

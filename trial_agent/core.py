@@ -13,13 +13,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NoReturn
 
 from . import environ
 from .command_trial import CommandTrial, Tools
-from .events import Ended, encode_event
+from .events import Ended, Forgotten, encode_event
 from .file_watch import best_watch
 from .following import Wake
 from .forks import ending_forks
@@ -42,6 +43,7 @@ from .requests import (
     Start,
     decode_request,
 )
+from .spool import place_of
 from .syncing import sync
 from .warm import WarmStarts
 
@@ -67,6 +69,14 @@ LAST_RESORT = 10.0  # seconds beyond the grace for a function that cannot be int
 Attempt = CommandTrial | FunctionTrial
 
 
+@dataclass(slots=True)
+class _Known:
+    """An attempt that the agent has taken on; `ended` is the number of the event of its end."""
+
+    identity: tuple[object, ...]
+    ended: int | None = None
+
+
 class Agent:
     """Runs attempts, one at a time, and keeps their events until a manager has acknowledged them.
 
@@ -88,6 +98,7 @@ class Agent:
         self.interrupt: Callable[[], None] | None = None  # breaks into a function trial when the agent leaves
         self._spool_path = Path(spool_directory, f"{agent_id}.jsonl")
         self._spool: LineFile | None = None
+        self._spool_place: tuple[int, int] | None = None
         self._functions = FunctionLoader()
         base = environ.starting_environment() if environment is None else environment
         guard = Guard()
@@ -106,7 +117,7 @@ class Agent:
         self._lock = threading.RLock()
         self._inbox: SimpleQueue[Job | None] = SimpleQueue()
         self._waiting: dict[tuple[str, int], Job] = {}
-        self._seen: dict[tuple[str, int], str] = {}  # with the marks of their trials
+        self._seen: dict[tuple[str, int], _Known] = {}
         self._current: Attempt | None = None
         self._stopping = False
         self._hurry = threading.Event()  # the current attempt is to end
@@ -220,9 +231,8 @@ class Agent:
         with self._lock:
             if self._stopping:
                 return
-            if job.key in self._seen:
-                if self._seen[job.key] != job.mark:
-                    self.shutdown()  # what this agent runs is forgotten: the manager's store is an older copy
+            if (known := self._seen.get(job.key)) is not None:
+                self._start_again(job, known)
                 return
             self._remember(job)
             self._waiting[job.key] = job
@@ -231,8 +241,26 @@ class Agent:
             self.outbox.hold(HOLD)
         self._inbox.put(job)
 
+    def _start_again(self, job: Job, known: _Known) -> None:
+        """Reply to the start of a known attempt: it runs, or its end was acknowledged, perhaps by an earlier manager.
+
+        If the manager's store is an older copy, the attempt may be another one, and this agent has nothing to report.
+        """
+        if known.identity != job.identity:
+            self.shutdown()
+        elif not self._is_recorded(job) or (known.ended or sys.maxsize) <= self.outbox.confirmed:
+            self.outbox.put(Forgotten(**job.who))
+
+    def _is_recorded(self, job: Job) -> bool:
+        """Return whether an attempt, if it runs, reports into the folder, and not into one that was replaced since."""
+        if self._current is None or self._current.job.key != job.key:
+            return True
+        if isinstance(self._current, CommandTrial):
+            return self._current.is_recorded
+        return self._spool is None or place_of(self._spool_path) == self._spool_place
+
     def _remember(self, job: Job) -> None:
-        self._seen[job.key] = job.mark
+        self._seen[job.key] = _Known(job.identity)
         if len(self._seen) > SEEN_LIMIT:
             del self._seen[next(iter(self._seen))]
 
@@ -242,7 +270,7 @@ class Agent:
             if (job := self._waiting.pop(key, None)) is not None:
                 self._look_idle()
                 now = self._tools.clock()
-                self.outbox.put(Ended(**job.who, killed=not paused, paused=paused, time=now))
+                self._put_end(Ended(**job.who, killed=not paused, paused=paused, time=now))
             elif (attempt := self._current) is not None and attempt.job.key == key:
                 grace = attempt.job.run.grace if request.grace is None else request.grace
                 (attempt.pause if paused else attempt.kill)(grace)
@@ -277,7 +305,12 @@ class Agent:
             self._current = None
             self._look_idle()
             is_last = not self._waiting or self._stopping
-        self.outbox.put(ended, urgent=is_last)
+            self._put_end(ended, urgent=is_last)
+
+    def _put_end(self, ended: Ended, *, urgent: bool = True) -> None:
+        number = self.outbox.put(ended, urgent=urgent)
+        if (known := self._seen.get((ended.trial, ended.attempt))) is not None:
+            known.ended = number
 
     def _failed(self, job: Job, why: str, *, infra: bool = False) -> Ended:
         return Ended(**job.who, error=why, infra=infra, time=self._tools.clock())
@@ -301,6 +334,7 @@ class Agent:
         if self._spool is None:
             self._spool_path.parent.mkdir(parents=True, exist_ok=True)
             spool = LineFile(str(self._spool_path))
+            self._spool_place = place_of(self._spool_path)
             if job.run.synced:
                 sync(self._spool_path, job.run.folder)
             self._spool = spool

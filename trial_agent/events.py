@@ -1,4 +1,4 @@
-"""What an agent reports to the manager: five kinds of event, each with the fields of its JSON message, in their order.
+"""What an agent reports to the manager: six kinds of event, each with the fields of its JSON message, in their order.
 
 `e` names the kind; times are seconds since the epoch; `mark` distinguishes the trial from a forgotten one with the same
 id. An attempt may report thousands of results a second, so the classes are neither frozen nor slotted: the fields of an
@@ -17,6 +17,7 @@ from .messages import Message, MessageError
 __all__ = [
     "Ended",
     "Event",
+    "Forgotten",
     "Problem",
     "Report",
     "ReportKind",
@@ -129,12 +130,25 @@ class Ended:
         }
 
 
-Event = Started | Report | Saved | Problem | Ended
+@dataclass(kw_only=True)
+class Forgotten:
+    """The reply to the start of an attempt whose end only the spool can tell.
+
+    Its events were all acknowledged, by an earlier manager perhaps, or the folder was replaced while it ran.
+    """
+
+    e: Literal["forgotten"] = field(default="forgotten", repr=False)
+    trial: str
+    attempt: int
+    mark: str = ""
+
+
+Event = Started | Report | Saved | Problem | Ended | Forgotten
 
 # Each kind, and what raises KeyError for a message without one of its fields that have no default.
 _KINDS: dict[str, tuple[type[Event], Callable[[Message], object]]] = {
     kind.e: (kind, itemgetter(*(each.name for each in fields(kind) if each.default is MISSING)))
-    for kind in (Started, Report, Saved, Problem, Ended)
+    for kind in (Started, Report, Saved, Problem, Ended, Forgotten)
 }
 _WHO = frozenset({"e", "trial", "attempt", "mark"})
 _RARE = frozenset({"out_of_memory", "infra", "exported"})  # in a spool only if they apply

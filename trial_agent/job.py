@@ -46,6 +46,11 @@ class Job(Start):
         return self.trial, self.attempt
 
     @property
+    def identity(self) -> tuple[object, ...]:
+        """What distinguishes the attempt from another one with its key; its checkpoint may be a later one by now."""
+        return self.mark, self.parameters, self.first_sequence, self.budget
+
+    @property
     def pauses_at_budget(self) -> bool:
         """Whether the tuner pauses the trial when it has spent its budget."""
         return self.budget is not None and json.loads(self.parameters).get("pauses_at_budget") is True

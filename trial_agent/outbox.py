@@ -58,19 +58,23 @@ class Outbox:
         if self.is_holding:
             self.hold(seconds)
 
-    def put(self, event: Event, *, urgent: bool = True) -> None:
-        """Add one event; an urgent one releases what was held."""
-        self.put_all((event,), urgent=urgent)
+    def put(self, event: Event, *, urgent: bool = True) -> int:
+        """Add one event and return its number; an urgent one releases what was held."""
+        return self.put_all((event,), urgent=urgent)
 
-    def put_all(self, events: Iterable[Event], *, urgent: bool = True) -> None:
-        """Add several events in order; a closed, full outbox takes none: they stay in the spool."""
+    def put_all(self, events: Iterable[Event], *, urgent: bool = True) -> int:
+        """Add several events in order and return the number of the last one.
+
+        A closed, full outbox takes none: they stay in the spool.
+        """
         with self._lock:
             if self._closed and self.is_full:
-                return
+                return self.last
             for event in events:
                 size = _size_of(event)
                 self._events.append((event, size))
                 self._bytes += size
+            last = self.last
             if urgent:
                 self._held_until = 0.0
             released = not self._held_until or self.held_for() <= 0
@@ -78,6 +82,7 @@ class Outbox:
                 self._changed.notify_all()
         if released and self.on_events is not None:
             self.on_events()
+        return last
 
     def release(self) -> bool:
         """End a hold whose time is over; return whether there was one."""

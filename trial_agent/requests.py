@@ -97,10 +97,14 @@ _RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experime
 
 @dataclass
 class Hello:
-    """Identify yourself: the reply names the agent, its process and what it runs."""
+    """Identify yourself: the reply names the agent, its process, what it runs and what it has run.
+
+    A manager that connects again names the same `session`; one that another manager has replaced is refused.
+    """
 
     token: str = ""
     experiment: str = ""
+    session: str = ""
     op: str = "hello"
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "LineSplitter",
     "SpoolReader",
     "parse",
+    "place_of",
     "read_spool",
     "set_aside",
     "spool_name",
@@ -255,6 +256,15 @@ def set_aside(path: str | os.PathLike[str]) -> None:
     with contextlib.suppress(FileNotFoundError):
         if os.path.getsize(path):
             os.replace(path, f"{os.fspath(path)}.old")
+
+
+def place_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Return what distinguishes a file from one that has replaced it at its path; None if there is none."""
+    try:
+        about = os.stat(path)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def read_spool(

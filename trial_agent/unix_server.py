@@ -125,6 +125,8 @@ class UnixServer:
         self._ends_orphans = ends_orphans
         self._wake = Wake()
         self._manager: Connection | None = None
+        self._session: str | None = None
+        self._replaced: list[str] = []  # the sessions before this one
         self._alone_since = time.monotonic()
         self._strangers: dict[int, Connection] = {}
         self._closing = False
@@ -236,12 +238,25 @@ class UnixServer:
         messages = connection.receive()
         if messages is None or (messages and not self._is_welcome(messages[0])):
             self._drop_stranger(connection)
+        elif messages and self._is_replaced(messages[0]):
+            connection.send(with_id({"replaced": True}, messages[0].get("id")))
+            self._drop_stranger(connection)
         elif messages:
             del self._strangers[connection.descriptor]
             if self._manager is not None:
                 self._drop_manager()
+            self._begin_session(messages[0].get("session"))
             self._manager = connection
             self._handle(connection, messages)
+
+    def _begin_session(self, session: object) -> None:
+        """Refuse the managers of all earlier sessions from now on."""
+        if self._session is not None and session != self._session:
+            self._replaced.append(self._session)
+        self._session = session if isinstance(session, str) else None
+
+    def _is_replaced(self, hello: Message) -> bool:
+        return hello.get("session") in self._replaced
 
     def _is_welcome(self, message: Message) -> bool:
         try:

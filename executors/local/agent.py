@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import psutil
 
 from ...trial_agent import Hello, Shutdown, command_words
 from ..agents import AgentTrialExecutor
+from ..daemon_thread import in_thread_or_here
 from ..socket_link import SocketLink
 
 __all__ = ["LocalAgentLink"]
@@ -47,7 +49,7 @@ class LocalAgentLink(SocketLink):
         if self._process is not None:
             self._process.kill()
         elif self._killing is None:
-            self._killing = self._loop.create_task(self._end_process(0.0))
+            self._killing = self._tasks.start(self._end_process(0.0))
 
     async def _end_process(self, patience: float) -> None:
         """Wait until the process is gone; kill it after `patience` seconds."""
@@ -56,7 +58,7 @@ class LocalAgentLink(SocketLink):
             return
         hello = self._hello.result() if self._hello.done() and self._hello.exception() is None else None
         # An agent that was stopped before it could say hello is found by its command line.
-        pid = await asyncio.to_thread(self._find) if hello is None else int(hello["pid"])
+        pid = await in_thread_or_here(self._find) if hello is None else int(hello["pid"])
         if pid is not None:
             await _end_stranger(pid, patience)
 
@@ -78,12 +80,15 @@ class LocalAgentLink(SocketLink):
         await self._end_process(_EXIT_MARGIN)
 
     async def why_lost(self, reason: str) -> str:
-        """Return how our child ended, if the agent is one and ended by itself, else `reason`; end it if it lives."""
-        await self._executor.end_orphans(self._agent)
+        """Return how our child ended, if the agent is one and ended by itself, else `reason`; end it if it lives.
+
+        It ends before its trial does: otherwise it would record that the trial was killed.
+        """
         if self._killing is not None:
             await self._killing
         ended_by_itself = self._process is not None and await _has_ended(self._process, _EXIT_MARGIN)
         await self._end_process(0.0)
+        await self._executor.end_orphans(self._agent)
         if self._process is None or self._given_up or not ended_by_itself:
             return reason
         code = self._process.returncode
@@ -98,13 +103,13 @@ async def _end_child(process: subprocess.Popen[bytes], patience: float) -> None:
     """Wait for the end of an agent that this process started; kill it after `patience` seconds."""
     if not await _has_ended(process, patience):
         process.kill()
-        await asyncio.to_thread(process.wait)
+        await in_thread_or_here(process.wait)
 
 
 async def _has_ended(process: subprocess.Popen[bytes], patience: float) -> bool:
     """Return whether a child has ended, or ends within `patience` seconds."""
     with contextlib.suppress(subprocess.TimeoutExpired):
-        await asyncio.to_thread(process.wait, patience)
+        await in_thread_or_here(partial(process.wait, patience))
     return process.poll() is not None
 
 
@@ -115,8 +120,8 @@ async def _end_stranger(pid: int, patience: float) -> None:
         if "trial_agent" not in " ".join(process.cmdline()):
             return  # another process has its id now
         try:
-            await asyncio.to_thread(process.wait, patience)
+            await in_thread_or_here(partial(process.wait, patience))
         except psutil.TimeoutExpired:
             process.kill()
             with contextlib.suppress(psutil.TimeoutExpired):
-                await asyncio.to_thread(process.wait, _EXIT_MARGIN)
+                await in_thread_or_here(partial(process.wait, _EXIT_MARGIN))

@@ -9,8 +9,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ...runner import AttemptOrder, ResourcesChanged, StartRefused, Totals
@@ -19,7 +20,9 @@ from ...trial_agent import TOKEN as AGENT_TOKEN
 from ...trial_agent import FileWatch, ProcessTree, best_watch, mark
 from ..agents import AgentLink, AgentTrialExecutor, spool_path
 from ..base import Deliver, RunSetup
+from ..daemon_thread import in_thread_or_here
 from ..socket_link import agent_sockets
+from ..tasks import Tasks
 from .agent import LocalAgentLink
 from .gpu_claims import GpuClaims, is_listened_to
 from .gpus import Gpu, visible_gpus
@@ -28,6 +31,7 @@ from .resources import sufficient_totals
 __all__ = ["LocalTrialExecutor"]
 
 _log = logging.getLogger(__name__)
+
 # -P: modules in the working directory must not hide the package.
 _AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
 # How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
@@ -75,7 +79,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
         self._sockets.mkdir(mode=0o700, exist_ok=True)
         (setup.folder / "agents").mkdir(exist_ok=True)
         if setup.request.gpus:
-            self._neighbours = _Neighbours(self._claims(), self._on_busy_devices)
+            self._neighbours = _Neighbours(self._claims(), self._on_busy_devices, self._tasks)
             self._neighbours.look()
         return totals
 
@@ -97,7 +101,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
             return
         orders = [order for order in self._orders.values() if order.agent == agent]
         for each in [mark(str(spool_path(self.setup, order))) for order in orders]:
-            await asyncio.to_thread(ProcessTree(None, each).kill, time.monotonic())
+            await in_thread_or_here(partial(ProcessTree(None, each).kill, time.monotonic()))
 
     def _device_names(self, gpus: Sequence[int]) -> tuple[int | str, ...]:
         """Return GPUs as the user's own `CUDA_VISIBLE_DEVICES` calls them."""
@@ -116,6 +120,15 @@ class LocalTrialExecutor(AgentTrialExecutor):
 
         cards = {index: gpu.uuid for index, gpu in self._gpus.items() if gpu.uuid}
         return GpuClaims(runtime_directory(), self.setup.folder, self._sockets, has_manager, cards)
+
+    async def _end_others(self, known: Collection[str]) -> None:
+        """End the agents of an earlier manager that have no attempt: one may run what the store has forgotten.
+
+        It would write into the files of an attempt that another agent starts next. An idle one ends soon anyway.
+        """
+        others = [path.stem for path in self._sockets.glob("*.sock") if path.stem not in known]
+        links = [link for agent in others if (link := self._connect(agent, spawn=False)) is not None]
+        await asyncio.gather(*(link.close(self.setup.run.grace) for link in links))
 
     async def close(self) -> None:
         """End all agents, including those of an earlier manager."""
@@ -145,7 +158,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
                 self._children[agent] = self._spawn(agent, path)
             except OSError as error:  # no process, descriptor or memory is free; no event says when one is
                 _log.warning("agent %s cannot be started: %s", agent, error)
-                asyncio.get_running_loop().call_later(_TRY_AGAIN, self._give_up, agent, str(error))
+                self._tasks.later(_TRY_AGAIN, self._give_up, agent, str(error))
                 return None
         process = self._children.get(agent)
         return LocalAgentLink(agent, path, self, process, new=is_new)
@@ -179,9 +192,10 @@ class LocalTrialExecutor(AgentTrialExecutor):
 class _Neighbours:
     """Watches what other experiments of this machine claim, and reports changes."""
 
-    def __init__(self, claims: GpuClaims, on_change: Callable[[frozenset[int]], None]) -> None:
+    def __init__(self, claims: GpuClaims, on_change: Callable[[frozenset[int]], None], tasks: Tasks) -> None:
         self.claims = claims
         self._on_change = on_change
+        self._tasks = tasks
         self._loop = asyncio.get_running_loop()
         self._busy: frozenset[int] = frozenset()
         self._timer: asyncio.TimerHandle | None = None
@@ -193,14 +207,18 @@ class _Neighbours:
 
     def look(self) -> frozenset[int]:
         """Return what others hold now; look again regularly while they do, because they may be killed."""
-        busy = self.claims.busy()
-        if busy != self._busy:
-            self._busy = busy
-            self._loop.call_soon(self._on_change, busy)
         if self._timer is not None:
             self._timer.cancel()
-        if busy or self._watch.descriptor is None:
-            self._timer = self._loop.call_later(_LOOK_EVERY, self.look)
+        try:
+            busy, is_known = self.claims.busy(), True
+        except OSError as error:  # too many open files, perhaps
+            _log.warning("what other experiments claim cannot be read now: %s", error)
+            busy, is_known = self._busy, False
+        if busy != self._busy:
+            self._busy = busy
+            self._tasks.soon(self._on_change, busy)
+        if busy or self._watch.descriptor is None or not is_known:
+            self._timer = self._tasks.later(_LOOK_EVERY, self.look)
         return busy
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from ..clusters import token_path_of
 from ..daemon_thread import in_daemon_thread
 from ..errors import ExecutorError
 from ..private_ray import RayLease, acquire
+from ..tasks import Tasks
 from .join import connected_to, is_connected_elsewhere, join, leave
 from .nodes import ClusterAway, ClusterReplaced, Node, live_nodes
 
@@ -87,6 +88,7 @@ class RayConnection:
         self._joined = False
         self._settled = asyncio.Event()
         self._problem: str | None = None
+        self._tasks = Tasks(self._on_failure)
         self._watching: asyncio.Task[None] | None = None
 
     async def open(self, namespace: str) -> None:
@@ -99,7 +101,7 @@ class RayConnection:
             raise ExecutorError(f"{self._name}: {error}") from error
         self._settled.set()
         watch = self._watch_cluster() if self._lease is None else self._watch_supervisor(self._lease)
-        self._watching = asyncio.create_task(watch)
+        self._watching = self._tasks.start(watch)
 
     async def ready(self) -> None:
         """Return when Ray is there; raise `ConnectionError` if it is gone for good."""
@@ -267,6 +269,11 @@ class RayConnection:
 
     def _gone_for_good(self) -> str:
         return f"{self._name} has been gone for {self._reconnect_timeout:g} s: start it again and resume"
+
+    def _on_failure(self, error: Exception) -> None:
+        """Give up a cluster that is no longer watched."""
+        _log.error("%s cannot be watched any more", self._name, exc_info=error)
+        self._fail(f"{self._name} cannot be watched any more: {type(error).__name__}: {error}")
 
     def _fail(self, problem: str) -> None:
         self._give_up(problem)

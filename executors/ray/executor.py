@@ -9,7 +9,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ...runner import AttemptOrder, ExecutorFailed, Ledger, Totals, TotalsChange
 from ...trial_agent import Hello
 from ..agents import AgentLink, AgentTrialExecutor, Listener
 from ..base import Deliver, RunSetup
-from ..daemon_thread import in_daemon_thread
+from ..daemon_thread import in_daemon_thread, in_thread_or_here
 from ..errors import ExecutorError
 from ..private_ray import named_actors
 from ..socket_link import agent_sockets
@@ -120,7 +121,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         if self._sockets is not None:
             shutil.rmtree(self._sockets, ignore_errors=True)
         if self._connection.is_up:
-            await in_daemon_thread(self._kill_remaining_agents)
+            await in_daemon_thread(self._kill_agents)
         await self._connection.close()
 
     async def end_orphans(self, agent: str) -> None:
@@ -210,7 +211,9 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         request = self.setup.request
         if request.nodes == 1:
             return [self._spawn(agent)]
-        group = asyncio.ensure_future(self._make_group(agent))
+        group = asyncio.ensure_future(
+            self._make_group(agent)
+        )  # each of those that wait for it gets its error
 
         async def spawn(node: int) -> Any:
             made = await asyncio.shield(group)
@@ -247,8 +250,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
 
     def _end_idle_agents_later(self) -> None:
         if self._ending_idle is None and self._is_open:
-            loop = asyncio.get_running_loop()
-            self._ending_idle = loop.call_later(_END_IDLE_AFTER, self._end_idle_agents)
+            self._ending_idle = self._tasks.later(_END_IDLE_AFTER, self._end_idle_agents)
 
     def _end_idle_agents(self) -> None:
         """End an idle agent for each that waits with a trial, possibly for the resources of the idle one."""
@@ -258,16 +260,27 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         idle = [agent for agent, link in links.items() if link.is_connected and not self._busy[agent]]
         for agent, _ in zip(idle, waiting, strict=False):
             self._drop(agent)
-            self._retiring[agent] = asyncio.ensure_future(self._retire(agent, links[agent]))
+            self._retiring[agent] = self._tasks.start(self._retire(agent, links[agent]))
         if waiting:
             self._end_idle_agents_later()
 
     async def _retire(self, agent: str, link: AgentLink) -> None:
         """End an agent and wait until its name is free: its slot may need another agent."""
         await link.close(0.0)
+        await self._until_free(self._members(agent))
+
+    async def _until_free(self, names: Sequence[str]) -> None:
         deadline = time.monotonic() + _RELEASE_TIMEOUT
-        while await asyncio.to_thread(self._is_any_left, agent) and time.monotonic() < deadline:
+        while await in_thread_or_here(partial(self._is_any_left, names)) and time.monotonic() < deadline:
             await asyncio.sleep(0.02)  # Ray has no event for this
+
+    async def _end_others(self, known: Collection[str]) -> None:
+        """End the agents of an earlier manager that have no attempt: one may run what the store has forgotten.
+
+        It would write into the files of an attempt that another agent starts next.
+        """
+        mine = {name for agent in known for name in self._members(agent)}
+        await self._until_free(await in_daemon_thread(lambda: self._kill_agents(mine)))
 
     def _find(self, agent: str) -> Any | None:
         """Return the actor of an agent; None if there is none."""
@@ -278,8 +291,8 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         except ValueError:
             return None
 
-    def _is_any_left(self, agent: str) -> bool:
-        return any(self._find(name) is not None for name in self._members(agent))
+    def _is_any_left(self, names: Sequence[str]) -> bool:
+        return any(self._find(name) is not None for name in names)
 
     def _make(self, agent: str, group: Any = None, node: int = 0) -> Any:
         """Make the actor, or get that of an earlier manager; kill it if the agent was given up meanwhile."""
@@ -317,14 +330,18 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             is_in_group=self.setup.request.nodes > 1,
         )
 
-    def _kill_remaining_agents(self) -> None:
+    def _kill_agents(self, known: Collection[str] = ()) -> list[str]:
+        """Kill the agents of the experiment except the `known` ones; return the names of their actors."""
+        killed: list[str] = []
         for each in named_actors():
-            if (
-                each["namespace"] == self.setup.experiment_id
-                and (actor := self._find(each["name"])) is not None
-            ):
+            name = each["name"]
+            if each["namespace"] != self.setup.experiment_id or name in known:
+                continue
+            if (actor := self._find(name)) is not None:
                 _kill(actor)
-                remove_group(self._group_name(each["name"]))
+                remove_group(self._group_name(name))
+                killed.append(name)
+        return killed
 
 
 def _make_sockets(folder: Path) -> Path | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...trial_agent import Ended, Event, Kill, Pause, Request, Start
-from ..agents import AgentLink, Listener
+from ..agents import AgentLink, Attempt, Listener
+from ..tasks import Tasks
 from .link import RayLink
 
 __all__ = ["GangLink", "member_name", "port_of"]
@@ -62,7 +63,7 @@ class GangLink(AgentLink, Listener):
         self._reason = ""
         self._closing = False
         self._attempt: _Attempt | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(listener.on_failure)
 
     @property
     def is_connected(self) -> bool:
@@ -73,7 +74,7 @@ class GangLink(AgentLink, Listener):
         """Send a request to all agents; a start waits until it is known where they meet."""
         if isinstance(request, Start):
             self._attempt = _Attempt(request)
-            self._keep(self._begin(self._attempt))
+            self._tasks.start(self._begin(self._attempt))
             return
         attempt = self._attempt
         if attempt is not None and isinstance(request, Kill | Pause) and attempt.is_of(request):
@@ -109,8 +110,7 @@ class GangLink(AgentLink, Listener):
     async def close(self, grace: float) -> None:
         """End all agents, and release what they hold."""
         self._closing = True
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         try:
             await asyncio.gather(*(link.close(grace) for link in self._links))
         finally:
@@ -147,6 +147,15 @@ class GangLink(AgentLink, Listener):
             self._attempt = None
             self._listener.on_batch(self._agent, attempt.last_events(), self._cursors[0])
 
+    def on_met(self, agent: str, running: Collection[Attempt], seen: Collection[Attempt]) -> None:
+        """Pass on what the first agent runs and has run: it reports for all."""
+        if self._names[agent] == 0:
+            self._listener.on_met(self._agent, running, seen)
+
+    def on_failure(self, error: Exception) -> None:
+        """Pass on a failure of the connection to one agent."""
+        self._listener.on_failure(error)
+
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Pass on that one is silent, and that none is any more."""
         were_silent = bool(self._silent)
@@ -167,7 +176,7 @@ class GangLink(AgentLink, Listener):
                     other.lose("another agent of its trial is gone")
         self._gone.add(node)
         if len(self._gone) == len(self._links):
-            self._keep(self._finalize_lost())
+            self._tasks.start(self._finalize_lost())
 
     async def _finalize_lost(self) -> None:
         if not self._links[0].is_anothers:
@@ -196,16 +205,11 @@ class GangLink(AgentLink, Listener):
             return
         self._attempt = None
         ended = attempt.never_started()
-        asyncio.get_running_loop().call_soon(self._listener.on_batch, self._agent, [ended], self._cursors[0])
+        self._tasks.soon(self._listener.on_batch, self._agent, [ended], self._cursors[0])
 
     def _send_all(self, request: Request) -> None:
         for link in self._links:
             link.send(request)
-
-    def _keep(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 class _Attempt:

@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -34,19 +34,23 @@ from ..agents import AgentLink, Listener
 from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
 from ..socket_link import SUSPECT_AFTER
+from ..tasks import Tasks
 from .calls import result_of
 from .care import AgentCare
 from .leftovers import AgentLocation
 from .near import NearLink
-from .reasons import ray_error, reason_of, task_error
+from .reasons import ray_error, reason_of, task_error, unavailable_error
 
 __all__ = ["RayLink"]
 
 _log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
 
 # How long (s) after the grace of its trial an agent that was asked to shut down is killed.
 _SHUTDOWN_MARGIN = 2.0
 _KILL_TIMEOUT = 10.0
+# How long (s) to wait before a call that did not get through is made again.
+_CALL_AGAIN = 0.5
 
 
 class RayLink(AgentLink, Listener):
@@ -84,7 +88,7 @@ class RayLink(AgentLink, Listener):
             suspect_after=SUSPECT_AFTER,
             on_suspect=self._on_suspect,
         )
-        self._loop = asyncio.get_running_loop()
+        self._tasks = Tasks(listener.on_failure)
         self._session = secrets.token_hex(8)
         self._number = 0
         self._actor: Any = None
@@ -94,8 +98,7 @@ class RayLink(AgentLink, Listener):
         self._closing = False
         self._settled = asyncio.Event()  # it is connected, or lost before that
         self._gone = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._finding = self._loop.create_task(self._find(finding))
+        self._finding = self._tasks.start(self._find(finding))
 
     @property
     def is_connected(self) -> bool:
@@ -134,7 +137,7 @@ class RayLink(AgentLink, Listener):
 
     def kill(self) -> None:
         """Kill the actor's process."""
-        self._loop.create_task(self._kill())
+        self._tasks.start(self._kill())
 
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, kill it if it does not, and return when its process is gone."""
@@ -148,8 +151,7 @@ class RayLink(AgentLink, Listener):
             await self._kill()
             if not await self._wait_gone(_KILL_TIMEOUT):
                 self.lose("it does not end")  # a call after this process has left Ray would end it
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_KILL_TIMEOUT)
+        await self._tasks.wait(_KILL_TIMEOUT)
 
     async def _find(self, finding: Awaitable[Any]) -> None:
         try:
@@ -162,17 +164,22 @@ class RayLink(AgentLink, Listener):
         # Calls may overtake each other, so nothing else is sent before the session has begun.
         sockets = None if self._sockets is None else str(self._sockets)
         hello = encode_request(self._hello)
-        self._expect(self._actor.connect.remote(self._session, hello, sockets), self._meet)
+        self._expect(lambda: self._actor.connect.remote(self._session, hello, sockets), self._meet)
 
     def _meet(self, where: AgentLocation) -> None:
         _log.debug("agent %s: %s", self._agent, where)
         self._heartbeat.start()
         # One call always waits in the actor and fails when the actor's process ends.
-        self._expect(self._actor.until_replaced.remote(self._session), lambda nothing: self.be_replaced())
+        self._expect(
+            lambda: self._actor.until_replaced.remote(self._session), lambda nothing: self.be_replaced()
+        )
         self._start_task(self._get_ready(where), self._become_ready)
 
     async def _get_ready(self, where: AgentLocation) -> None:
         await self._care.meet(self._actor, where)
+        hello = await result_of(self._actor.ask.remote(encode_request(self._hello)))
+        running = {(each["trial"], each["attempt"]) for each in hello["running"]}
+        self._listener.on_met(self._agent, running, {(trial, attempt) for trial, attempt in hello["seen"]})
         if where.socket is not None and where.is_this_node:
             self._near = NearLink(
                 agent=self._agent,
@@ -185,19 +192,21 @@ class RayLink(AgentLink, Listener):
             if await self._near.is_open():
                 self._heartbeat.stop()  # the socket has its own
 
-    def _become_ready(self) -> None:
+    def _become_ready(self, nothing: None) -> None:
         self._settled.set()
         self.flush()
 
     def on_batch(self, agent: str, events: Sequence[Event], cursor: int) -> None:
         """Take a batch from the socket."""
-        if self._near is not None:
-            self._near.settle()
         self._pass_on(events, cursor)
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Pass on that the socket is silent, or no longer."""
         self._on_suspect(is_silent)
+
+    def on_failure(self, error: Exception) -> None:
+        """Pass on a failure of the socket."""
+        self._listener.on_failure(error)
 
     def on_lost(self, agent: str, reason: str) -> None:
         """Make calls from now on; they fail if the socket has closed because the agent is gone."""
@@ -225,7 +234,7 @@ class RayLink(AgentLink, Listener):
         self.lose("another manager has taken over its agent")
 
     def _beat(self) -> None:
-        self._expect(self._actor.beat.remote(), lambda nothing: None)
+        self._expect(self._actor.beat.remote, lambda nothing: None)
 
     def _on_suspect(self, suspect: bool) -> None:
         self._is_suspect = suspect
@@ -244,7 +253,7 @@ class RayLink(AgentLink, Listener):
                 self._unsent.remove(request)
                 error = "stopped before it had started"
                 ended = Ended(trial=kill.trial, attempt=kill.attempt, error=error, time=time.time())
-                self._loop.call_soon(self._listener.on_batch, self._agent, [ended], 0)
+                self._tasks.soon(self._listener.on_batch, self._agent, [ended], 0)
                 return True
         return False
 
@@ -263,7 +272,7 @@ class RayLink(AgentLink, Listener):
         elif requests or after is not None:
             self._call([encode_request(request) for request in requests], after)
 
-    def _end_bringing(self) -> None:
+    def _end_bringing(self, nothing: None) -> None:
         self._is_bringing = False
         self.flush()
 
@@ -278,18 +287,29 @@ class RayLink(AgentLink, Listener):
         packet: list[Any] = [self._session, self._number, messages]
         self._number += 1
         if after is None:
-            self._expect(self._actor.tell.remote(orjson.dumps(packet)), self._complain)
+            self._expect(lambda: self._actor.tell.remote(orjson.dumps(packet)), self._complain)
         else:
             packet.append(after)
-            self._expect(self._actor.exchange.remote(orjson.dumps(packet)), self._take_batch)
+            self._expect(lambda: self._actor.exchange.remote(orjson.dumps(packet)), self._take_batch)
 
-    def _expect(self, call: Any, then: Callable[[Any], None]) -> None:
-        """Pass the result of a call to `then`; if the call fails, the agent is lost."""
-        result_of(call).add_done_callback(lambda result: self._settle(result, then))
+    def _expect(self, call: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Pass the result of a call to `then`; if the call fails, the agent is lost.
 
-    def _settle(self, result: asyncio.Future[Any], then: Callable[[Any], None]) -> None:
+        A call that does not get through is made again, until the agent has been silent for too long: packets are
+        numbered, so that the agent handles each of them once.
+        """
+        if not self._gone.is_set():
+            self._tasks.when_done(result_of(call()), lambda result: self._settle(result, call, then))
+
+    def _settle(
+        self, result: asyncio.Future[Any], call: Callable[[], Any], then: Callable[[Any], None]
+    ) -> None:
         error = result.exception()
-        if error is not None:
+        if isinstance(error, unavailable_error()) and not self._closing:
+            _log.debug("agent %s: a call did not get through: %s", self._agent, error)
+            self._heartbeat.start()
+            self._tasks.later(_CALL_AGAIN, self._expect, call, then)
+        elif error is not None:
             if isinstance(error, task_error()):
                 self.kill()  # a bug of ours: the results of what it runs would be lost
             self.lose(reason_of(error))
@@ -310,27 +330,23 @@ class RayLink(AgentLink, Listener):
     def _pass_on(self, events: Sequence[Event], cursor: int) -> None:
         if self._care.is_away:
             fetching = self._care.fetch_for(self._actor, events)
-            self._start_task(fetching, lambda: self._listener.on_batch(self._agent, events, cursor))
+            self._start_task(fetching, lambda arrived: self._listener.on_batch(self._agent, arrived, cursor))
         else:
             self._listener.on_batch(self._agent, events, cursor)
 
-    def _start_task(self, work: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, _Result], then: Callable[[_Result], None]) -> None:
         """Do `work`, and `then` the rest unless the agent is lost meanwhile."""
 
         async def do() -> None:
             try:
-                await work
+                result = await work
             except (ray_error(), OSError) as error:
                 self.lose(reason_of(error))
-            if not self._gone.is_set():
-                then()
+            else:
+                if not self._gone.is_set():
+                    then(result)
 
-        self._keep(do())
-
-    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(do())
 
     def _complain(self, reply: bytes) -> None:
         self._log_errors(orjson.loads(reply))
@@ -362,13 +378,13 @@ class RayLink(AgentLink, Listener):
             self._near.drop()
             self._near = None  # its end may be reported later, and would start the heartbeat again
         if not self._closing:
-            self._keep(self._finalize_lost(reason))
+            self._tasks.start(self._finalize_lost(reason))
 
     async def _finalize_lost(self, reason: str) -> None:
         """Report the loss after all that the agent left has ended: its spools are read next."""
         try:
             await self._care.sweep()
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001  (whatever it is, the trial has ended)
             _log.warning("cannot sweep up after agent %s: %s", self._agent, error)
         self._listener.on_lost(self._agent, reason)
 

@@ -45,6 +45,8 @@ def behave(parameters: dict[str, Any]) -> Any:
         Path(parameters["touch"]).touch()
     if "wait_for" in parameters:
         wait_for(Path(parameters["wait_for"]), report_intermediate_result)
+    if "wait_silently" in parameters:
+        wait_for(Path(parameters["wait_silently"]), lambda number: None)
     return parameters.get("final")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.verdicts import is_checkpoint_gone
 
 from .bench import PATIENCE, Bench, Session
-from .ray_support import forbid_sockets, lives
+from .ray_support import eventually, forbid_sockets, lives
 
 # Agents on Ray have sockets if they are on the manager's node, and are called otherwise.
 REAL = ["local", *(pytest.param(kind, marks=pytest.mark.ray) for kind in ("ray", "ray, called"))]
@@ -284,6 +285,140 @@ async def check_old_news(bench: Bench, tmp_path: Path) -> None:
 
 def test_what_ended_before_a_restart_is_not_reported_again(bench: Bench, tmp_path: Path) -> None:
     asyncio.run(check_old_news(bench, tmp_path))
+
+
+# --------------------------------------------------------------------------- a store older than its agents
+
+RESULTS = [("intermediate", 0, 0.1), ("intermediate", 1, 0.2), ("final", 0, 0.3), "ended"]
+REPORTING = """
+echo '{"intermediate": 0.1}' >> $PITCHPIPE_REPORTS; echo '{"intermediate": 0.2}' >> $PITCHPIPE_REPORTS
+while [ ! -e GO ]; do sleep 0.02; done
+echo '{"final": 0.3}' >> $PITCHPIPE_REPORTS
+"""
+
+
+def reporting(kind: str, go: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return how trials run that report RESULTS, and their parameters; they end when `go` is there."""
+    if kind == "command":
+        return {"kind": "command", "command": REPORTING.replace("GO", str(go))}, {}
+    return {}, {"reports": [0.1, 0.2], "wait_silently": str(go), "final": 0.3}
+
+
+def each_once(outcome: Sequence[Any]) -> list[Any]:
+    """Return an outcome as the runner counts it: a result that is delivered again changes nothing."""
+    return list(dict.fromkeys(outcome))
+
+
+async def check_forgotten_end(bench: Bench, kind: str, tmp_path: Path) -> None:
+    """Lose the commits with the ends of two trials and the start of a third one; the agent lives."""
+    go = tmp_path / "go"
+    go.touch()
+    run, parameters = reporting(kind, go)
+    old = Session(bench.executor(), bench.setup(**run))
+    await old.open()
+    first, second = old.start(**parameters), old.order(**parameters)
+    await old.end_of(first)
+    old.executor.start_trial(second)
+    await old.end_of(second)
+    await old.end_of(old.start(**parameters))
+    async with bench.session(**run) as new:
+        await new.executor.attach([first])
+        await new.end_of(first)
+        assert each_once(new.outcome(first)) == RESULTS
+        new.executor.start_trial(second)  # as the trial that waits in the older store
+        assert not (await new.end_of(second)).lost
+        assert each_once(new.outcome(second)) == RESULTS
+        assert not new.of(second, AttemptStarted)  # it is not run a second time
+        await old.until_replaced()
+
+
+@pytest.mark.parametrize("kind", ["function", "command"])
+def test_what_an_agent_has_forgotten_is_read_from_the_spool(
+    real_bench: Bench, kind: str, tmp_path: Path
+) -> None:
+    asyncio.run(check_forgotten_end(real_bench, kind, tmp_path))
+
+
+async def check_forgotten_reports(bench: Bench, kind: str, tmp_path: Path) -> None:
+    """Lose the commits with the first results of a running trial."""
+    run, parameters = reporting(kind, tmp_path / "go")
+    old = Session(bench.executor(), bench.setup(**run))
+    await old.open()
+    order = old.start(**parameters)
+    await old.until(lambda: len(old.of(order, Reported)) == 2)
+    await asyncio.sleep(0)  # they are acknowledged
+    async with bench.session(**run) as new:
+        await new.executor.attach([order])
+        await new.until(lambda: len(new.of(order, Reported)) >= 2)
+        (tmp_path / "go").touch()
+        assert not (await new.end_of(order)).lost
+        assert each_once(new.outcome(order)) == RESULTS
+        await old.until_replaced()
+
+
+@pytest.mark.parametrize("kind", ["function", "command"])
+def test_results_of_a_running_attempt_that_were_acknowledged_are_read_from_the_spool(
+    real_bench: Bench, kind: str, tmp_path: Path
+) -> None:
+    asyncio.run(check_forgotten_reports(real_bench, kind, tmp_path))
+
+
+async def check_older_folder(bench: Bench, kind: str, is_over: bool, tmp_path: Path) -> None:
+    """Put the whole folder back, with spools that hold nothing of what the agent did."""
+    run, parameters = reporting(kind, tmp_path / "go")
+    copy = tmp_path / "copy"
+    shutil.copytree(bench.folder, copy)
+    old = Session(bench.executor(), bench.setup(**run))
+    await old.open()
+    order = old.start(**parameters)
+    await old.until(lambda: len(old.of(order, Reported)) == 2)
+    if is_over:
+        (tmp_path / "go").touch()
+        await old.end_of(order)
+        old.start(**parameters)
+        await old.until(lambda: old.events[-1] is not old.of(order, AttemptEnded)[0])
+    bench.folder.rename(tmp_path / "damaged")
+    copy.rename(bench.folder)
+    async with bench.session(**run) as new:
+        await new.executor.attach([order])
+        assert (await new.end_of(order)).lost  # it runs again
+        assert new.of(order, Reported) == []
+        (tmp_path / "go").touch()
+        again = replace(order, attempt=2, agent="0-1")
+        new.executor.start_trial(again)
+        await new.until(lambda: len(new.of(order, AttemptEnded)) == 2)
+        assert new.outcome(order)[1:] == RESULTS
+        await old.until_replaced()
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+@pytest.mark.parametrize("kind", ["function", "command"])
+def test_attempt_whose_reports_are_not_in_the_folder_that_was_put_back_is_lost(
+    real_bench: Bench, kind: str, is_over: bool, tmp_path: Path
+) -> None:
+    asyncio.run(check_older_folder(real_bench, kind, is_over, tmp_path))
+
+
+async def check_unknown_attempt(bench: Bench, tmp_path: Path) -> None:
+    """Let the agent of a known trial, and another agent, run what the older store does not know."""
+    old = Session(bench.executor(), bench.setup())
+    await old.open()
+    known = old.start(reports=[0.1], final=0.2)
+    await old.end_of(known)
+    unknown = [old.start(slot, wait_for=str(tmp_path / "never")) for slot in (0, 1)]
+    await old.until(lambda: all(old.of(order, Reported) for order in unknown))
+    pids = [old.of(order, AttemptStarted)[0].pid for order in unknown]
+    async with bench.session() as new:
+        await new.executor.attach([known])
+        await new.end_of(known)
+        assert each_once(new.outcome(known)) == [("intermediate", 0, 0.1), ("final", 0, 0.2), "ended"]
+        await asyncio.to_thread(eventually, lambda: not any(map(lives, pids)))
+        assert not any(new.of(order, Reported, AttemptEnded) for order in unknown)
+        await old.until_replaced()
+
+
+def test_agent_that_runs_what_the_store_has_forgotten_is_ended(real_bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_unknown_attempt(real_bench, tmp_path))
 
 
 async def check_unresponsive(bench: Bench) -> None:

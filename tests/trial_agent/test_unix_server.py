@@ -171,6 +171,21 @@ def test_new_manager_takes_over_from_the_old_one(server: Server) -> None:
     assert sequences(new.poll()) == [1]
 
 
+def hello(session: str) -> dict[str, str]:
+    return {"op": "hello", "token": TOKEN, "experiment": "exp", "session": session}
+
+
+def test_manager_whose_connection_broke_continues_its_session_unless_another_one_took_over(
+    server: Server,
+) -> None:
+    for session in ("a", "a", "b", "b"):
+        assert server.connect(None).ask(hello(session))["agent"] == "agent-1"
+    late = server.connect(None)
+    assert late.ask({**hello("a"), "id": 7}) == {"replaced": True, "id": 7}
+    assert is_closed(late)
+    assert server.server.has_manager
+
+
 def test_every_event_comes_exactly_once_over_many_lines_that_break(server: Server) -> None:
     """Check a manager that commits a batch, acknowledges it with its next poll, and dies at any point between."""
     random = Random(1)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from pitchpipe.executors.local.agent import LocalAgentLink
+from pitchpipe.executors.local.executor import LocalTrialExecutor
 from pitchpipe.executors.local.gpu_claims import is_listened_to
 from pitchpipe.executors.socket_link import agent_sockets
-from pitchpipe.runner.events import AgentLost, AttemptStarted
+from pitchpipe.runner.effects import AttemptOrder
+from pitchpipe.runner.events import AgentLost, AttemptEnded, AttemptStarted, Reported
 
 from ..bench import PATIENCE, Bench, Session, check_frozen, check_late, check_thawed, run_to_silence
 from ..ray_support import lives
@@ -98,3 +106,186 @@ async def check_frozen_idle(bench: Bench) -> None:
 
 def test_idle_agent_that_is_silent_is_given_up_too(hasty_bench: Bench) -> None:
     asyncio.run(check_frozen_idle(hasty_bench))
+
+
+# --------------------------------------------------------------------------- connections that break
+
+
+def link_of(session: Session, order: AttemptOrder) -> LocalAgentLink:
+    assert isinstance(session.executor, LocalTrialExecutor)
+    link = session.executor._links[order.agent]
+    assert isinstance(link, LocalAgentLink)
+    return link
+
+
+COUNTING = """
+for number in 0 1 2 3; do echo "{\\"intermediate\\": $number}" >> $PITCHPIPE_REPORTS; done
+while [ ! -e GO ]; do sleep 0.02; done
+for number in 4 5 6 7; do echo "{\\"intermediate\\": $number}" >> $PITCHPIPE_REPORTS; done
+echo '{"final": 8}' >> $PITCHPIPE_REPORTS
+"""
+
+
+async def check_broken(bench: Bench, go: Path, break_it: Callable[[LocalAgentLink], None]) -> None:
+    """Break the connection to an agent while its trial reports; the agent and the trial live."""
+    run = {"kind": "command", "command": COUNTING.replace("GO", str(go))}
+    async with bench.session(**run) as session:
+        order = session.start()
+        await session.until(lambda: len(session.of(order, Reported)) >= 2)
+        break_it(link_of(session, order))
+        go.touch()
+        ended = await session.end_of(order)
+        assert (ended.lost, ended.exit_code) == (False, 0)
+        numbers = [("intermediate", number, number) for number in range(8)]
+        assert list(dict.fromkeys(session.outcome(order))) == [*numbers, ("final", 0, 8), "ended"]
+        (started,) = session.of(order, AttemptStarted)
+        assert lives(pid_of(link_of(session, order)))
+        after = session.start()
+        await session.end_of(after)
+        assert len(session.of(after, AttemptEnded)) == 1
+        assert started.pid
+
+
+def pid_of(link: LocalAgentLink) -> int:
+    assert link._process is not None
+    return link._process.pid
+
+
+def abort(link: LocalAgentLink) -> None:
+    assert link._transport is not None
+    link._transport.abort()
+
+
+def reset(link: LocalAgentLink) -> None:
+    """Let the next write fail, as with ECONNRESET."""
+    assert link._transport is not None
+    link._transport.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+    link.poll(0)
+    link.flush()
+
+
+def lose_what_is_sent(link: LocalAgentLink) -> None:
+    transport = link._transport
+    assert transport is not None
+    link._transport = cast(
+        asyncio.Transport, SimpleNamespace(write=lambda data: None, is_closing=lambda: False)
+    )
+    asyncio.get_running_loop().call_later(0.1, transport.abort)
+
+
+@pytest.mark.parametrize("break_it", [abort, reset, lose_what_is_sent])
+def test_connection_that_breaks_is_made_again_and_nothing_is_lost_or_done_twice(
+    break_it: Callable[[LocalAgentLink], None], tmp_path: Path
+) -> None:
+    asyncio.run(check_broken(Bench("local", tmp_path / "exp"), tmp_path / "go", break_it))
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOBUFS, errno.EAGAIN, errno.ECONNRESET])
+def test_agent_that_cannot_be_reached_just_now_is_tried_again(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals = [OSError(number, os.strerror(number))] * 2
+
+    async def check() -> None:
+        loop = asyncio.get_running_loop()
+        connect = loop.create_unix_connection
+
+        async def refuse(*arguments: Any, **options: Any) -> Any:
+            if refusals:
+                raise refusals.pop()
+            return await connect(*arguments, **options)
+
+        monkeypatch.setattr(loop, "create_unix_connection", refuse)
+        async with Bench("local", tmp_path / "exp").session() as session:
+            order = session.start(final=1)
+            await session.end_of(order)
+            assert session.outcome(order) == [("final", 0, 1), "ended"]
+
+    asyncio.run(check())
+    assert not refusals
+
+
+def test_request_that_was_lost_with_the_connection_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
+        async with Bench("local", tmp_path / "exp").session() as session:
+            first = session.start(final=1)
+            await session.end_of(first)
+            transport = link_of(session, first)._transport
+            assert transport is not None
+            monkeypatch.setattr(transport, "write", lambda data: None)  # into the void
+            order = session.start(wait_for=str(tmp_path / "never"))
+            session.executor.stop_trial(order.trial_id, 1)
+            transport.abort()
+            ended = await session.end_of(order)
+            assert (ended.lost, ended.killed) == (False, True)
+
+    asyncio.run(check())
+
+
+def test_trial_of_an_agent_that_cannot_be_reached_again_is_lost_and_not_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent must not record that its trial was killed: the machine's trouble is not the user's error."""
+
+    async def check() -> None:
+        run = {"kind": "command", "command": "sleep 600"}
+        async with Bench("local", tmp_path / "exp").session(**run) as session:
+            order = session.start()
+            await session.until(lambda: bool(session.of(order, AttemptStarted)))
+            link = link_of(session, order)
+            monkeypatch.setattr(LocalAgentLink, "is_made_again", False)
+            abort(link)
+            ended = await session.end_of(order)
+            assert (ended.lost, ended.signal) == (True, None)
+            assert not lives(pid_of(link))
+
+    asyncio.run(check())
+
+
+# --------------------------------------------------------------------------- a machine without room for threads
+
+
+@pytest.mark.parametrize("kind", ["function", "command"])
+def test_agent_that_dies_while_no_thread_can_be_started_ends_its_trial(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(ThreadPoolExecutor):
+        def submit(self, *arguments: Any, **options: Any) -> Any:
+            raise RuntimeError("can't start new thread")
+
+    async def check() -> None:
+        run = {"kind": "command", "command": "sleep 600"} if kind == "command" else {}
+        async with Bench("local", tmp_path / "exp").session(**run) as session:
+            order = session.start(wait_for=str(tmp_path / "never"))
+            await session.until(lambda: bool(session.of(order, AttemptStarted)))
+            loop = asyncio.get_running_loop()
+            loop.set_default_executor(Full())
+            (started,) = session.of(order, AttemptStarted)
+            os.kill(pid_of(link_of(session, order)), signal.SIGKILL)
+            assert (await session.end_of(order)).lost
+            assert not lives(started.pid)
+
+    asyncio.run(check())
+
+
+def test_trial_ends_even_if_nothing_can_be_learned_about_its_lost_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(link: LocalAgentLink, reason: str) -> str:
+        raise MemoryError(reason)
+
+    async def check() -> None:
+        async with Bench("local", tmp_path / "exp").session() as session:
+            order = session.start(wait_for=str(tmp_path / "never"))
+            await session.until(lambda: bool(session.of(order, AttemptStarted)))
+            monkeypatch.setattr(LocalAgentLink, "why_lost", fail)
+            process = link_of(session, order)._process
+            assert process is not None
+            process.kill()
+            process.wait()
+            ended = await session.end_of(order)
+            assert (ended.lost, ended.error) == (True, "its agent is gone")
+
+    asyncio.run(check())

@@ -1,0 +1,58 @@
+"""Work that no caller awaits: its owner learns of every failure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from pitchpipe.executors.tasks import Tasks
+
+
+def fail(*arguments: object) -> None:
+    raise ValueError("disk")
+
+
+async def fail_later() -> None:
+    await asyncio.sleep(0)
+    fail()
+
+
+def when_done(tasks: Tasks) -> None:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    tasks.when_done(future, fail)
+    future.set_result(None)
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        lambda tasks: tasks.start(fail_later()),
+        lambda tasks: tasks.soon(fail),
+        lambda tasks: tasks.later(0.0, fail),
+        lambda tasks: tasks.guarded(fail),
+        when_done,
+    ],
+)
+def test_owner_receives_the_error(begin: Callable[[Tasks], object]) -> None:
+    async def check() -> None:
+        received: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+        begin(Tasks(received.set_result))
+        error = await asyncio.wait_for(received, 30)
+        assert (type(error), str(error)) == (ValueError, "disk")
+
+    asyncio.run(check())
+
+
+def test_task_that_is_cancelled_has_not_failed() -> None:
+    async def check() -> list[Exception]:
+        errors: list[Exception] = []
+        tasks = Tasks(errors.append)
+        task = tasks.start(asyncio.Event().wait())  # type: ignore[arg-type]
+        tasks.cancel()
+        await tasks.wait(30)
+        assert task.cancelled()
+        return errors
+
+    assert asyncio.run(check()) == []
