@@ -347,4 +347,12 @@ class Manager:
             elif self._stop_reason is not None:
                 self.store.set_status(ExperimentStatus.STOPPED.value, self._stop_reason)
         except StoreError as error:
+            self._log_missing_end(loop, error)
+
+    def _log_missing_end(self, loop: TurnLoop, error: StoreError) -> None:
+        """Say what is missing in the store: nothing that counts if the runner's end is in it already."""
+        if loop.runner is not None and loop.runner.is_finished():
+            lost = "the tuner's last replies could not be written, and a resume asks for them again"
+            _log.warning("all results are stored; only %s: %s", lost, error)
+        else:
             _log.error("the end of the experiment could not be written: %s", error)

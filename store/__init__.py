@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
     from .disk_space import DiskSpaceGuard
     from .errors import NoRoomError, StoreError
-    from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory, new_experiment_id
+    from .folder import (
+        ExperimentFolder,
+        FolderError,
+        ManagerInfo,
+        default_directory,
+        discard,
+        new_experiment_id,
+    )
     from .json_lines import JsonConnection, json_line
     from .mirror import Mirror, fetch_experiment
     from .runtime_folder import RuntimeDirectoryError, private_directory, runtime_directory
@@ -27,7 +34,7 @@ _HOMES = {
     ".conversation": "QUEUES Conversation Record SavedState queue_of_reply",
     ".disk_space": "DiskSpaceGuard",
     ".errors": "NoRoomError StoreError",
-    ".folder": "ExperimentFolder FolderError ManagerInfo default_directory new_experiment_id",
+    ".folder": "ExperimentFolder FolderError ManagerInfo default_directory discard new_experiment_id",
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
     ".runtime_folder": "RuntimeDirectoryError private_directory runtime_directory",
@@ -57,6 +64,7 @@ __all__ = [
     "Tick",
     "clone_checkpoint",
     "default_directory",
+    "discard",
     "fetch_experiment",
     "json_line",
     "new_experiment_id",

@@ -184,6 +184,8 @@ def _no_room(path: Path, text: str, name: str) -> NoRoomError | None:
         return NoRoomError(f"{path} cannot be opened ({text})", advice, "a free file descriptor")
     if "readonly" in text or "unable to open" in text:
         advice = "check the disk and the folder's permissions"
+        if "unable" in text:
+            text = f"{text}; perhaps too many files are open"
         return NoRoomError(f"{path} cannot be written ({text})", advice, "that to change")
     return None
 

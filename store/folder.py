@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import re
@@ -25,7 +26,16 @@ from .clock import clock_jump, clock_mark
 from .errors import StoreError
 from .store import Store
 
-__all__ = ["ExperimentFolder", "FolderError", "ManagerInfo", "default_directory", "new_experiment_id"]
+__all__ = [
+    "ExperimentFolder",
+    "FolderError",
+    "ManagerInfo",
+    "default_directory",
+    "discard",
+    "new_experiment_id",
+]
+
+_log = logging.getLogger(__name__)
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}")
 _LOOK_EVERY = 0.05
@@ -259,7 +269,7 @@ class ExperimentFolder:
     def disown(self) -> None:
         """Let another process own the folder."""
         if self._lock is not None:
-            (self.path / "manager.json").unlink(missing_ok=True)
+            discard(self.path / "manager.json")  # a process that has ended counts as none
             self._lock.release()
             self._lock = None
 
@@ -286,6 +296,14 @@ class ExperimentFolder:
         """Delete the folder (of an experiment that could not be started)."""
         self.disown()
         shutil.rmtree(self.path)
+
+
+def discard(path: Path) -> None:
+    """Remove a file that is of no more use; one that cannot be removed is logged and harms nobody."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        _log.warning("%s cannot be removed: %s", path, error.strerror)
 
 
 def _checked(experiment_id: str) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from ...store import JsonConnection, json_line, runtime_directory
+from ...store import JsonConnection, discard, json_line, runtime_directory
 
 __all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
 
@@ -81,8 +81,8 @@ class ControlServer:
             self._server.close()
         for writer in self._writers:
             writer.close()
-        self._path.unlink(missing_ok=True)
-        (self._folder / "control.sock").unlink(missing_ok=True)
+        discard(self._path)
+        discard(self._folder / "control.sock")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         from ...trial_agent import peer_uid

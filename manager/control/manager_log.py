@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 
 from ...store import ExperimentFolder
@@ -46,7 +46,8 @@ def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None] | N
             beside.files -= 1
             if not beside.files:
                 beside.end(logger)
-        file.close()
+        with suppress(OSError):  # there is no room for its last lines
+            file.close()
 
 
 class _File(RotatingFileHandler):

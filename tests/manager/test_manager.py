@@ -28,7 +28,7 @@ from pitchpipe.runner.ledger import Totals
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.store.clock import clock_mark
 from pitchpipe.store.folder import ExperimentFolder, FolderError
-from pitchpipe.store.store import Store
+from pitchpipe.store.store import NoRoomError, Store, Tick
 
 SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "choice", "_value": ["a", "b"]}}
 
@@ -627,3 +627,31 @@ def test_files_of_an_experiment_are_as_durable_as_its_commits(
     made.folder.disown()
     names = [str(made.folder.function_file), str(made.folder.path), str(tmp_path), str(tmp_path.parent)]
     assert [name for name in forced if name in names] == (names if is_durable else [])
+
+
+# --------------------------------------------------------------------------- an end that cannot be written
+
+
+def test_replies_that_cannot_be_written_after_the_end_do_not_change_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = simulated(tmp_path)
+    commit = Store.commit
+
+    def refused(store: Store, tick: Tick) -> None:
+        if store.experiment().status == "DONE":
+            raise NoRoomError("the disk is full")
+        commit(store, tick)
+
+    monkeypatch.setattr(Store, "commit", refused)
+    assert run(manager) is ExperimentStatus.DONE
+    (said,) = [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    assert said.getMessage().startswith("all results are stored; only the tuner's last replies could not be")
+    monkeypatch.undo()
+    assert {trial.status for trial in trials_of(tmp_path)} == {TrialStatus.SUCCEEDED}
+    extend_experiment(ExperimentFolder.find(tmp_path, "exp"), Extension(max_trial_number=14))
+    assert run(resumed(tmp_path, bowl, VirtualClock(2000.0))) is ExperimentStatus.DONE
+    run(simulated(tmp_path / "whole", max_trial_number=14))
+    assert [trial.record for trial in trials_of(tmp_path)] == [
+        trial.record for trial in trials_of(tmp_path / "whole")
+    ]

@@ -100,6 +100,12 @@ def test_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ("database or disk is full", NoRoomError, "is full: make room and resume the experiment"),
         ("disk I/O error", NoRoomError, "perhaps the disk or its quota is used up"),
         ("attempt to write a readonly database", NoRoomError, "check the disk and the folder's permissions"),
+        (
+            "unable to open database file",
+            NoRoomError,
+            "(unable to open database file; perhaps too many files are open): check the disk",
+        ),
+        ("database is locked", StoreError, "is used by another program (database is locked): end that one"),
         ("no such table: trials", StoreError, "experiment.db: no such table: trials"),
     ],
 )
@@ -109,6 +115,26 @@ def test_error_of_sqlite_says_what_to_do(text: str, kind: type, what: str, tmp_p
     error = explain(path, sqlite3.OperationalError(text))
     assert type(error) is kind
     assert what in str(error)
+
+
+@pytest.mark.parametrize("name", ["SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ"])
+def test_disk_that_cannot_be_read_is_not_a_full_one(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "experiment.db"
+    path.touch()
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorname = name
+    found = explain(path, error)
+    assert isinstance(found, NoRoomError)
+    assert (found.what, found.awaited) == (f"{path} cannot be read (disk I/O error)", "the disk")
+
+
+def test_message_that_is_not_text_is_damage(tmp_path: Path) -> None:
+    error = UnicodeDecodeError(
+        "utf-8", b"malformed database schema (tri\xffals)", 30, 31, "invalid start byte"
+    )
+    assert "experiment.db is damaged (malformed database schema (tri\\xffals)): restore it" in str(
+        explain(tmp_path / "experiment.db", error)
+    )
 
 
 def test_view_is_never_short_of_space(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import shutil
 import sqlite3
 from contextlib import closing
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from pitchpipe.runner.changes import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from pitchpipe.store.conversation import Conversation
+from pitchpipe.store.opening import open_to_write
 from pitchpipe.store.schema import SCHEMA_VERSION
 from pitchpipe.store.store import ExperimentRow, NoRoomError, Store, StoreError, Tick
 
@@ -346,3 +348,21 @@ def test_gap_in_the_commands_is_damage(numbers: tuple[int, ...], store: Store) -
     store.commit(tick(replies=[(1, "ID", "{}")]))
     with pytest.raises(StoreError, match="commands: one is missing"):
         store.conversation()
+
+
+def test_commit_without_a_free_descriptor_says_so_and_succeeds_when_there_is_one(tmp_path: Path) -> None:
+    Store.create(tmp_path / "experiment.db", ROW, ("default",)).close()
+    store = Store(tmp_path / "experiment.db", open_to_write(tmp_path / "experiment.db"))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(lowest := os.open(os.devnull, os.O_RDONLY))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+    try:
+        with pytest.raises(NoRoomError) as raised:
+            store.commit(tick(a_trial(0)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert raised.value.what == f"{store.path} cannot be opened (Too many open files)"
+    assert raised.value.awaited == "a free file descriptor"
+    store.commit(tick(a_trial(0)))
+    assert len(list(store.trials())) == 1
+    store.close()

@@ -179,3 +179,26 @@ def test_a_manager_that_goes_away_before_it_replies_is_reported(folder: Path) ->
         with pytest.raises(ControlError, match=r"went away|cannot be reached"):
             ask_manager(folder, {"op": "stop"})
         hanging_up.join()
+
+
+def test_socket_that_cannot_be_removed_is_only_logged(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    unlink = Path.unlink
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise OSError(5, "Input/output error", str(path))
+
+    def ask() -> Any:
+        monkeypatch.setattr(Path, "unlink", refused)
+        return ask_manager(folder, {"op": "status"})["ok"]
+
+    try:
+        assert served(folder, ask)
+    finally:
+        monkeypatch.setattr(Path, "unlink", unlink)
+    removed = [record.getMessage() for record in caplog.records if "cannot be removed" in record.getMessage()]
+    assert removed == [
+        f"{path} cannot be removed: Input/output error"
+        for path in (control_socket(folder), folder / "control.sock")
+    ]
