@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import shlex
 import shutil
 import sqlite3
 import sys
@@ -17,7 +18,7 @@ from typing import Literal
 
 import psutil
 
-from ..store import ExperimentFolder, RuntimeDirectoryError, runtime_directory
+from ..store import ExperimentFolder, RuntimeDirectoryError, default_directory, runtime_directory
 from .trying import size_text
 
 __all__ = ["Finding", "Level", "findings"]
@@ -183,8 +184,10 @@ def _experiments(directory: Path) -> Finding:
     if left or torn:
         parts = [f"without a manager: {', '.join(left)}"] if left else []
         parts += [f"unreadable: {', '.join(torn)}"] if torn else []
-        hints = ["to continue or end one: pitchpipe resume ID or pitchpipe stop ID"] if left else []
-        hints += ["unreadable: restore experiment.db from a copy, or pitchpipe delete ID"] if torn else []
+        at = "" if directory == default_directory() else f" --dir {shlex.quote(str(directory))}"
+        hints = [f"to continue or end one: pitchpipe resume ID{at} or pitchpipe stop ID{at}"] if left else []
+        if torn:
+            hints.append(f"unreadable: restore experiment.db from a copy, or pitchpipe delete ID{at}")
         return Finding("warn", "experiments", "; ".join(parts), "; ".join(hints))
     return Finding("ok", "experiments", f"{running} running, none left without a manager")
 

@@ -12,7 +12,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -140,15 +140,13 @@ class ExperimentFolder:
         """Return how to delete this folder; empty while an experiment in it may run, for then `delete` refuses."""
         if not self.database.is_file():
             return ", or delete the folder"
+        deleting = f", or delete that one: pitchpipe delete {shlex.quote(str(self.path))}"
         try:
-            store = Store.view(self.database)
+            with closing(Store.view(self.database)) as store:
+                is_over = ExperimentStatus(store.experiment().status).is_final
         except StoreError:
-            return ""
-        try:
-            is_over = ExperimentStatus(store.experiment().status).is_final
-        finally:
-            store.close()
-        return f", or delete that one: pitchpipe delete {shlex.quote(str(self.path))}" if is_over else ""
+            is_over = self.manager() is None  # `delete` takes what cannot be read
+        return deleting if is_over else ""
 
     def trial(self, sequence_id: int) -> Path:
         """Return the folder of one trial; it exists only if the trial has something to keep."""

@@ -275,8 +275,8 @@ class Store:
         by_number = {trial.sequence_id: trial for trial in trials}
         with understood(self.path, "metrics"):
             rows = sorted(self.metrics(), key=lambda row: row[-1])
-            found = [(by_number[number], *others) for number, *others in rows]
-        for trial, kind, sequence, attempt, value, time in found:
+            found = [(by_number[row[0]], row) for row in rows]
+        for trial, (_, kind, sequence, attempt, value, time) in found:
             yield MetricRow(
                 trial=trial, attempt=attempt, kind=kind, sequence=sequence, value=value, time=time
             )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
 
 from ...runner import ExperimentStatus
-from ...store import ExperimentFolder, StoreError
+from ...store import ExperimentFolder, Store, StoreError
 from ...store.reading import ExperimentView, TrialQuery
 from ..failures import FAILED, Failure
 from ..finding import chosen_experiment
@@ -43,16 +44,25 @@ def _refuse_if_running(folder: ExperimentFolder) -> None:
         raise Failure(
             f"experiment {folder.experiment_id} is running in {by}: {command_for(folder, 'stop')}", FAILED
         )
-    try:
-        with ExperimentView(folder) as view:
-            status = view.experiment()["status"]
-    except StoreError:
-        return  # an unreadable experiment can still be deleted
-    if not ExperimentStatus(status).is_final:
+    if _is_abandoned(folder):
         gone = (
             f"the manager of experiment {folder.experiment_id} is gone, and its trials may still be running"
         )
         raise Failure(f"{gone}: {command_for(folder, 'stop')}", FAILED)
+
+
+def _is_abandoned(folder: ExperimentFolder) -> bool:
+    """Return whether `stop` has to end the experiment first; one that `stop` cannot read can still be deleted."""
+    try:
+        with ExperimentView(folder) as view:
+            if ExperimentStatus(view.experiment()["status"]).is_final:
+                return False
+            view.check()
+        with closing(Store.view(folder.database)) as store:
+            store.conversation()
+    except StoreError:
+        return False
+    return True
 
 
 def _is_meant(folder: ExperimentFolder) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ...runner import ExperimentStatus
-from ...store import ExperimentFolder, ManagerInfo, Store
+from ...store import ExperimentFolder, ManagerInfo, Store, StoreError
 from ...store.reading import ExperimentView, experiment_text
 from ..failures import FAILED, Failure
 from ..finding import chosen_experiment, chosen_name, experiments_directory
@@ -42,7 +42,7 @@ def stop(
     if chosen_name(experiment, experiment_id) is not None:
         raise Failure("give an ID or --all, not both")
     directory = experiments_directory(directory)
-    stoppable = [folder for folder in ExperimentFolder.all(directory) if not _is_over(folder)]
+    stoppable = [folder for folder in ExperimentFolder.all(directory) if _may_be_stopped(folder)]
     stopped = []
     for folder in stoppable:
         found, line = _stopped(folder)
@@ -51,6 +51,15 @@ def stop(
             click.echo(line)
     if as_json or not stoppable:
         say(as_json, {"stopped": stopped}, f"no experiment is running in {directory}")
+
+
+def _may_be_stopped(folder: ExperimentFolder) -> bool:
+    """Return whether an experiment is not over; one that cannot be read, and has no manager, is named and left."""
+    try:
+        return not _is_over(folder)
+    except StoreError as error:
+        click.echo(f"experiment {folder.experiment_id} is left as it is: {error}", err=True)
+        return False
 
 
 def _is_over(folder: ExperimentFolder) -> bool:
@@ -68,8 +77,13 @@ def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
         _end_running(folder, manager)
     elif not was_over:
         _end_abandoned(folder)
-    with ExperimentView(folder) as view:
-        summary = view.summary()
+    try:
+        with ExperimentView(folder) as view:
+            summary = view.summary()
+    except StoreError as error:
+        raise Failure(
+            f"experiment {folder.experiment_id} does not run any more, but {error}", FAILED
+        ) from error
     found = {name: summary[name] for name in ("id", "status", "folder", "counts")}
     kept = f"{summary['trials']} trials are kept in {folder.path}"
     if was_over:
@@ -80,8 +94,7 @@ def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
 def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
     from ...manager.control import ControlError, ask_manager
 
-    with ExperimentView(folder) as view:
-        patience = float(view.config().get("killGrace") or 0.0) + _PATIENCE
+    patience = _grace_of(folder) + _PATIENCE
     try:
         ask_manager(folder.path, {"op": "stop"})
     except ControlError:
@@ -93,6 +106,15 @@ def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
         raise Failure(
             f"process {manager.pid} is still running after {patience:g} s: kill -9 {manager.pid}", FAILED
         )
+
+
+def _grace_of(folder: ExperimentFolder) -> float:
+    """Return how long the trials may take to end; 0 if that cannot be read, for their manager must end all the same."""
+    try:
+        with ExperimentView(folder) as view:
+            return float(view.config().get("killGrace") or 0.0)
+    except StoreError:
+        return 0.0
 
 
 def _send_signal(pid: int) -> None:

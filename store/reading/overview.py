@@ -25,6 +25,7 @@ _LIMITS = tuple(one.name for one in fields(Limits) if one.default is None or typ
 # The current rate of trials is measured over this many seconds.
 _RECENTLY = 60.0
 _PORTION = 500
+_LAST_TIME = 253402214400.0  # the last day of year 9999
 
 
 def read_experiment(db: Database) -> dict[str, Any]:
@@ -33,8 +34,16 @@ def read_experiment(db: Database) -> dict[str, Any]:
     with understood(db.path, "status"):
         ExperimentStatus(found["status"])
     with understood(db.path, "times"):
-        found["run_time"], found["created"] = float(found["run_time"]), float(found["created"])
+        found["run_time"], found["created"] = _time(found["run_time"]), _time(found["created"])
+        found["end_time"] = None if found["end_time"] is None else _time(found["end_time"])
     return found
+
+
+def _time(value: Any) -> float:
+    """Return a time or a duration that can be shown."""
+    if not abs(seconds := float(value)) < _LAST_TIME:
+        raise ValueError(f"{value!r} is not a time")
+    return seconds
 
 
 def _row(db: Database, columns: Sequence[str]) -> tuple[Any, ...]:
@@ -86,6 +95,8 @@ def read_everything(db: Database) -> None:
         doubtful = "typeof(value) <> 'text' OR NOT json_valid(value)"  # SQLite knows no NaN and no infinity
         for (value,) in db.rows(f"SELECT value FROM metrics WHERE {doubtful}"):
             parsed(value)
+    if (found := db.row("PRAGMA quick_check(1)")) != ("ok",):  # what the manager alone reads, too
+        raise damaged(db.path, " ".join(map(str, found or ())))
 
 
 def _refuse_other_types(db: Database) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pitchpipe.cli.diagnosis import findings
-from pitchpipe.runner.changes import MetricRow
+from pitchpipe.runner.changes import Changes, MetricRow
+from pitchpipe.store.errors import StoreError
+from pitchpipe.store.reading.view import ExperimentView
+from pitchpipe.store.store import Store, Tick
 
 from ..store.kill_points import leave_journal
 
@@ -36,6 +41,8 @@ IN_LIST = {
         "limits: 'ten' is not a number",
     ),
     "time": ("UPDATE experiment SET created = 'then'", "times"),
+    "time that no calendar has": ("UPDATE experiment SET created = 1e300", "times: 1e+300 is not a time"),
+    "end": ("UPDATE experiment SET end_time = 'then'", "times"),
 }
 IN_DOCTOR = {
     "metric": ("UPDATE metrics SET value = x'ff'", "metrics: bytes instead of JSON text"),
@@ -151,3 +158,103 @@ def test_doctor_reads_what_a_killed_process_left_half_written(
     leave_journal(directory / "bad" / "experiment.db")
     (finding,) = (found for found in findings(directory) if found.subject == "experiments")
     assert (finding.level, finding.text) == ("ok", "0 running, none left without a manager")
+
+
+def damaged_bytes(data: bytes, chance: random.Random) -> bytes:
+    """Return data with some bytes changed: here and there, or next to each other, in the header more often."""
+    changed = bytearray(data)
+    if chance.random() < 0.3:
+        at = chance.randrange(len(data))
+        changed[at : at + 500] = chance.randbytes(len(data[at : at + 500]))
+    else:
+        for _ in range(chance.choice([1, 3, 20, 100])):
+            changed[chance.randrange(chance.choice([2048, len(data)]))] = chance.randrange(256)
+    return bytes(changed[: chance.randrange(len(data))]) if chance.random() < 0.05 else bytes(changed)
+
+
+def store_is_read(path: Path) -> None:
+    with closing(Store.view(path)) as store:
+        store.experiment()
+        list(store.results(store.trials()))
+        store.conversation()
+        store.dispatcher_checkpoint()
+
+
+def store_is_written(path: Path) -> None:
+    with closing(Store.open(path)) as store:
+        store.set_name("another")
+        store.commit(Tick(changes=Changes(trials={}), status="DONE"))
+
+
+def model_is_read(path: Path) -> None:
+    with ExperimentView(path.parent) as view:
+        view.summary()
+        view.check()
+        view.events()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_changed_bytes_are_a_typed_error_at_most_and_do_not_hide_the_others(
+    seed: int, damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
+) -> None:
+    chance = random.Random(seed)
+    path = directory / "bad" / "experiment.db"
+    whole, unreadable = path.read_bytes(), 0
+    for _ in range(50):
+        for rest in path.parent.glob("experiment.db-*"):
+            rest.unlink()
+        path.write_bytes(damaged_bytes(whole, chance))
+        for use in (store_is_read, model_is_read, store_is_written):
+            with suppress(StoreError):
+                use(path)
+        path.write_bytes(path.read_bytes() or damaged_bytes(whole, chance))
+        listed = call("list")
+        assert (listed.code, listed.err) == (0, "")
+        assert [line.split()[:2] for line in listed.out.splitlines() if line.startswith("good")] == [
+            ["good", "DONE"]
+        ]
+        unreadable += "UNREADABLE" in listed.out
+        (finding,) = (found for found in findings(directory) if found.subject == "experiments")
+        assert "good" not in finding.text
+        for words in (("stop", "--all"), ("status", "bad"), ("delete", "bad")):
+            called = call(*words)
+            assert called.code in (0, 1, 2)
+            assert "Traceback" not in called.err
+    assert unreadable > 10
+
+
+def test_database_that_stop_cannot_read_can_be_deleted(
+    damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
+) -> None:
+    local = """json_set(config, '$.trainingService', json('{"platform": "local"}'))"""
+    damage(f"UPDATE experiment SET status = 'RUNNING', config = {local}")
+    called = call("delete", "bad", "--yes")
+    assert (called.code, called.err.endswith("may still be running: pitchpipe stop bad\n")) == (1, True)
+    damage("UPDATE trials SET status = 'GONE'")
+    stopped = call("stop", "bad")
+    assert stopped.code == 1
+    assert "is damaged (" in stopped.err
+    assert (call("delete", "bad", "--yes").code, (directory / "bad").exists()) == (0, False)
+
+
+def test_all_are_stopped_but_what_cannot_be_read(
+    damage: Callable[[str], None], call: Callable[..., Any]
+) -> None:
+    damage("UPDATE experiment SET status = 'GONE'")
+    called = call("stop", "--all")
+    assert called.code == 0
+    assert called.err.startswith("experiment bad is left as it is: ")
+    assert called.out.startswith("no experiment is running in ")
+
+
+def test_experiment_that_never_began_is_deleted_and_started_again_under_its_id(
+    directory: Path, config: Path, call: Callable[..., Any]
+) -> None:
+    (directory / "exp").mkdir(parents=True)
+    (directory / "exp" / "experiment.db").touch()
+    refused = call("run", config, "--experiment-id", "exp")
+    assert f"or delete that one: pitchpipe delete {directory / 'exp'}" in refused.err
+    assert f"delete it (pitchpipe delete {directory / 'exp'}) and start it again" in call("status", "exp").err
+    assert call("delete", directory / "exp", "--yes").code == 0
+    assert call("run", config, "--experiment-id", "exp", "--quiet").code == 0
