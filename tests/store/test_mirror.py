@@ -209,3 +209,30 @@ def test_experiment_continues_from_its_copy_on_another_machine(location: str, tm
     finally:
         second.store.close()
         there.disown()
+
+
+def test_what_a_database_names_is_on_the_disk_before_it(
+    folder: ExperimentFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log: list[str] = []
+    fsync, put = os.fsync, FolderStorage.put
+
+    def noting(descriptor: int) -> None:
+        fsync(descriptor)
+        log.append(os.path.relpath(os.readlink(f"/proc/self/fd/{descriptor}"), tmp_path))
+
+    def putting(storage: FolderStorage, source: Path, name: str) -> None:
+        put(storage, source, name)
+        log.append(f"put {name}")
+
+    monkeypatch.setattr(os, "fsync", noting)
+    monkeypatch.setattr(FolderStorage, "put", putting)
+    assert Mirror(folder, str(tmp_path / "shared")).sync()
+    checkpoint = next(line for line in log if "checkpoints/1-1/" in line)
+    assert checkpoint.startswith("shared/exp/trials/0/checkpoints/1-1/.")
+    assert log.index(checkpoint) < log.index("put experiment.db")
+    log.clear()
+    fetched = fetch_experiment(str(tmp_path / "shared"), "exp", tmp_path / "elsewhere")
+    assert log[-1] == "elsewhere"
+    partial = f"elsewhere/.{fetched.experiment_id}.partial"
+    assert {f"{partial}/experiment.db", partial} <= set(log)
