@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from ...search_space import Parameter, SearchSpace, SearchSpaceError
 
-__all__ = ["Dimension", "completed", "dimensions_of", "existing_together", "inferred", "number_or_none"]
+__all__ = [
+    "Dimension",
+    "completed",
+    "dimensions_of",
+    "drawable",
+    "existing_together",
+    "inferred",
+    "number_or_none",
+]
 
 _LOG_SPAN = 1000.0  # numbers without a space that differ by this factor are drawn on a logarithmic axis
 _LARGEST = 1e100
@@ -117,6 +125,17 @@ def number_or_none(value: Any) -> float | None:
     if not abs(number) <= _LARGEST:
         return None
     return number if abs(number) >= 1.0 / _LARGEST else 0.0
+
+
+def drawable(values: Sequence[float | None] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers as `number_or_none` does, NaN for None.
+
+    >>> drawable([1.0, None, 1e308, 5e-324]).tolist()
+    [1.0, nan, nan, 0.0]
+    """
+    numbers = np.array(values, dtype=np.float64)
+    size = np.abs(numbers)
+    return np.where(size <= _LARGEST, np.where(size >= 1.0 / _LARGEST, numbers, 0.0), np.nan)
 
 
 def _at(value: Any, path: Iterable[str]) -> Any:

@@ -119,7 +119,7 @@ def is_wide(values: Numbers) -> bool:
     >>> is_wide(np.array([0.1, 5.0])), is_wide(np.array([0.1, 5e6])), is_wide(np.array([-0.1, 5e6]))
     (False, True, False)
     """
-    return bool(values.size and values.min() > 0 and values.max() / values.min() >= _WIDE)
+    return bool(values.size and values.min() > 0 and values.max() / _WIDE >= values.min())
 
 
 def value_axis(
@@ -140,7 +140,7 @@ def value_axis(
     better = f"{'lower' if objective.direction == 'minimize' else 'higher'} is better"
     name = short(value_name(objective))
     if (is_wide(values) if log is None else log) and values.size and values.min() > 0:
-        decades = float(np.log10(values.max() / values.min()))
+        decades = float(np.log10(values.max()) - np.log10(values.min()))
         return {"title": {"text": f"{name} ({better})"}, **_log_kind(decades)}
     kept = values if show_all else np.append(within_reach(values, objective.direction), front)
     ends = (float(kept.min()), float(kept.max())) if kept.size else (-math.inf, math.inf)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol import Objective
-from .dimensions import Dimension, completed, inferred, number_or_none
+from .dimensions import Dimension, completed, drawable, inferred, number_or_none
 
 __all__ = ["Curve", "ExperimentTable", "Objective", "Span", "TrialRecord"]
 
@@ -116,7 +116,7 @@ class ExperimentTable:
             dimensions=tuple(found),
             trials=tuple(trials),
             configurations=tuple(trials if families is None else families),
-            curves=tuple(curves),
+            curves=tuple(Curve(one.number, one.steps, drawable(one.values)) for one in curves),
             curve_count=len(curves) if curve_count is None else curve_count,
             spans=tuple(spans),
             now=now,

@@ -8,14 +8,13 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from ..figures import (
     BEST,
     STATUS_LOOKS,
     Objective,
     base_figure,
     downsampled,
+    drawable,
     nothing,
     number_or_none,
     ranged,
@@ -59,7 +58,7 @@ def progress_figure(
     ]
     if not known:
         return nothing("light", "", "No trial has succeeded yet.").update_layout(height=300)
-    values = np.array([row["value"] for row in known])
+    values = drawable([row["value"] for row in known])
     places, _ = downsampled(range(len(known)), values, _MOST_POINTS)
     numbers = frozenset(front["trials"] if front else ())
     on_front = [place for place, row in enumerate(known) if row["sequence_id"] in numbers]
