@@ -30,16 +30,21 @@ from ..runner import (
     Reported,
     StartRefused,
 )
-from ..trial_agent import Event as AgentEvent
 from ..trial_agent import (
+    Ended,
     Kill,
     Pause,
+    Problem,
     ReadFile,
+    Report,
     Request,
+    Saved,
     Start,
+    Started,
     read_spool,
     spool_name,
 )
+from ..trial_agent import Event as AgentEvent
 from .base import Cursors, Deliver, RunSetup, TrialExecutor
 from .tasks import Tasks
 
@@ -505,7 +510,7 @@ def _read_here(path: Path, offset: int, limit: int) -> bytes:
         return file.read(limit)
 
 
-def _runner_event(event: AgentEvent, now: float, earliest: float) -> Event:
+def _runner_event(event: Started | Report | Saved | Problem | Ended, now: float, earliest: float) -> Event:
     """Return an agent's event as one of the runner's, dated between `earliest` and `now`."""
     time = now if event.e == "problem" else event.time
     if not earliest <= time <= now:
