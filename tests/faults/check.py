@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Findings", "check_experiment"]
+__all__ = ["Findings", "beginnings", "check_experiment"]
 
 
 @dataclass
@@ -41,8 +42,17 @@ class Findings:
 COUNTED = ("acknowledged", "lost", "doubled", "differing", "orphans", "stuck", "repeated", "superseded")
 
 
-def check_experiment(folder: Path, witness: Path, expected: list[float] | None, steps: int) -> Findings:
-    """Find what was lost, doubled or is different; `expected` has the x of each trial, by sequence id."""
+def check_experiment(
+    folder: Path,
+    witness: Path,
+    expected: list[float] | None,
+    steps: int,
+    forgotten: Collection[str] = frozenset(),
+) -> Findings:
+    """Find what was lost, doubled or is different; `expected` has the x of each trial, by sequence id.
+
+    Runs that began after the database was copied, which was put back later, may be `forgotten`.
+    """
     found = Findings()
     db = sqlite3.connect(f"file:{folder / 'experiment.db'}?mode=ro", uri=True)
     db.row_factory = sqlite3.Row
@@ -55,12 +65,19 @@ def check_experiment(folder: Path, witness: Path, expected: list[float] | None, 
     _check_parameters(found, trials, expected)
     for trial in trials:
         rows = [row for row in metrics if row["sequence_id"] == trial["sequence_id"]]
-        _check_trial(found, trial, rows, _notes(witness / str(trial["sequence_id"])), steps)
+        notes = [note for note in _notes(witness / str(trial["sequence_id"])) if note[0] not in forgotten]
+        _check_trial(found, trial, rows, notes, steps)
     sent = Counter(_metric(json.loads(payload)) for (payload,) in commands)
     for key, count in sent.items():
         if count > 1:
             found.note("doubled", f"the dispatcher was sent {key} {count} times")
     return found
+
+
+def beginnings(witness: Path) -> dict[str, float]:
+    """Return when each run began."""
+    notes = [note for path in witness.iterdir() for note in _notes(path)]
+    return {token: more[-1] for token, what, *more in notes if what == "begin"}
 
 
 def _notes(path: Path) -> list[list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -15,23 +16,25 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from check import Findings, check_experiment
-from plan import HERE, STEPS, TRIALS, Kill, Plan, Round
+from check import Findings, beginnings, check_experiment
+from plan import FULL_DISK, HERE, PUT_BACK, STEPS, TRIALS, Full, Kill, Plan, PutBack, Round
 
+from pitchpipe.store.errors import StoreError
+from pitchpipe.store.store import Store
 from pitchpipe.trial_agent import ProcessTree
 from pitchpipe.trial_agent.watchdog import command_of
 
-__all__ = ["Outcome", "run_experiment"]
+__all__ = ["Outcome", "SmallDisk", "run_experiment"]
 
 MARK = "PPFAULTS_MARK"
-LIFE = 60.0  # a manager that has not ended by then is stuck
-LEAVE = {
-    "local": 8.0,
-    "ray": 40.0,
-}  # seconds for the last processes to end; a private Ray ends after its idle time
+QUIET = 60.0  # a manager is stuck if no file of its experiment has changed for so many seconds
+LIFE = 1200.0  # or if it lives so long: it makes no progress
+LEAVE = 60.0  # seconds for the last processes to end; a private Ray ends after its idle time
+DISK = 24 * 2**20  # bytes of a small disk
 RESUMES = 8
 WORDS = {
     "agent": b"pitchpipe.trial_agent\0",
@@ -76,25 +79,77 @@ def run_experiment(plan: Plan, keep: Path, scratch: Path | None = None) -> Outco
     return outcome
 
 
+class SmallDisk:
+    """A disk of its own for an experiment: memory that is mounted, which only root may do."""
+
+    def __init__(self, place: Path) -> None:
+        self.place, self._filler = place, place / "filler"
+        self.is_mounted = False
+
+    def mount(self) -> bool:
+        """Mount the disk; return whether that is allowed."""
+        options = ["-t", "tmpfs", "-o", f"size={DISK},mode=700", "faults", str(self.place)]
+        self.is_mounted = (
+            subprocess.run(["mount", *options], capture_output=True, check=False).returncode == 0
+        )
+        return self.is_mounted
+
+    def fill(self) -> None:
+        """Write until nothing more can be written."""
+        with contextlib.suppress(OSError), self._filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+
+    def free(self) -> None:
+        """Make room again."""
+        self._filler.unlink(missing_ok=True)
+
+    def end(self, *, keep: bool) -> None:
+        """Unmount the disk; keep what it holds in its place, if asked."""
+        if not self.is_mounted:
+            return
+        self.free()
+        aside = self.place.with_name("kept")
+        if keep:
+            shutil.copytree(self.place, aside, symlinks=True)
+        subprocess.run(["umount", "--lazy", str(self.place)], check=True)
+        self.is_mounted = False
+        if keep:
+            self.place.rmdir()
+            aside.rename(self.place)
+
+
 class Laboratory:
     """The folder, the environment and the processes of one experiment."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:
-        self.plan, self.folder = plan, folder
+        self.plan, self.folder, self.witness = plan, folder, folder / "witness"
         self.mark = uuid.uuid4().hex
         self.experiment = folder / "lab" / "exp"
         for name in ("lab", "witness", "run", "hits-0"):
             (folder / name).mkdir(mode=0o700)
+        self.disk = SmallDisk(folder / "lab")
+        self._existed = False
+        self._copied = 0.0
+        self._put_back = 0.0
         self.environment = {
             **os.environ,
             MARK: self.mark,
-            "PPFAULTS_WITNESS": str(folder / "witness"),
+            "PPFAULTS_WITNESS": str(self.witness),
             "PPFAULTS_STEPS": str(STEPS),
             "PITCHPIPE_RUNTIME_DIR": str(folder / "run"),
         }
 
     def run(self, outcome: Outcome) -> None:
         """Run and resume until the experiment is done; then check what it has stored."""
+        if self.plan.small_disk:
+            self.disk.mount()
+        try:
+            self._run(outcome)
+        except StoreError as error:
+            outcome.findings.note("lost", f"the database cannot be read: {error}")
+
+    def _run(self, outcome: Outcome) -> None:
         rounds = [*self.plan.rounds, *[Round()] * RESUMES]
         for number, each in enumerate(rounds):
             hits = self.folder / f"hits-{number}"
@@ -102,18 +157,56 @@ class Laboratory:
             code = self._live(number, each, hits, outcome)
             outcome.lives += 1
             if code is None:
-                outcome.findings.note(
-                    "stuck", f"life {number + 1} did not end within {LIFE:g} s: {self._status()}"
-                )
+                outcome.findings.note("stuck", f"life {number + 1} makes no progress: {self._status()}")
                 return
             if self._status()[0] == "DONE":
                 break
+            self._between(each, hits)
         else:
             outcome.findings.note("stuck", f"not done after {len(rounds)} lives: {self._status()}")
             return
         outcome.findings.add(
-            check_experiment(self.experiment, self.folder / "witness", expected_x(self.plan), STEPS)
+            check_experiment(self.experiment, self.witness, expected_x(self.plan), STEPS, self._forgotten())
         )
+
+    def _between(self, each: Round, hits: Path) -> None:
+        """Do what happens while no manager lives."""
+        if each.orphaned:
+            self._kill("agent")
+        copy = self.folder / "copy.db"
+        if copy.exists():
+            for path in self.experiment.glob("experiment.db*"):
+                path.unlink()
+            shutil.move(copy, self.experiment / "experiment.db")
+            self._put_back = time.time()
+            (hits / PUT_BACK).touch()
+
+    def _forgotten(self) -> set[str]:
+        """Return the runs that began after the database was copied, and before a manager with the copy started any."""
+        if not self._put_back:
+            return set()
+        db = sqlite3.connect(f"file:{self.experiment / 'experiment.db'}?mode=ro", uri=True)
+        starts = "SELECT start_time FROM trials UNION SELECT start_time FROM attempts"
+        try:
+            (until,) = db.execute(
+                f"SELECT min(start_time) FROM ({starts}) WHERE start_time > ?", (self._put_back,)
+            )
+        finally:
+            db.close()
+        return {
+            run for run, began in beginnings(self.witness).items() if self._copied < began < (until[0] or inf)
+        }
+
+    def _copy_database(self) -> None:
+        """Copy the database as of now."""
+        self._copied = time.time()
+        source = sqlite3.connect(f"file:{self.experiment / 'experiment.db'}?mode=ro", uri=True)
+        target = sqlite3.connect(self.folder / "copy.db")
+        try:
+            source.backup(target)
+        finally:
+            target.close()
+            source.close()
 
     def _live(self, number: int, each: Round, hits: Path, outcome: Outcome) -> int | None:
         """Run the manager once; return its exit code, None if it had to be killed."""
@@ -130,39 +223,90 @@ class Laboratory:
                 cwd=self.folder,
             )
             try:
-                return self._wait(process, each, outcome)
+                return self._wait(process, each, hits, outcome)
             finally:
+                self.disk.free()
                 if process.poll() is None:
                     process.send_signal(signal.SIGKILL)
                     process.wait()
 
-    def _wait(self, process: subprocess.Popen[bytes], each: Round, outcome: Outcome) -> int | None:
-        began = time.monotonic()
-        for kill in sorted(each.kills, key=lambda kill: kill.after):
-            pause, killed = kill.after, []
-            while not killed and time.monotonic() < began + LIFE:
-                try:
-                    return process.wait(pause)
-                except subprocess.TimeoutExpired:
-                    killed, pause = self._kill(process, kill), 0.05  # as soon as there is one
-            outcome.kills.update(killed)
-        try:
-            return process.wait(max(0.0, began + LIFE - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            return None
+    def _wait(
+        self, process: subprocess.Popen[bytes], each: Round, hits: Path, outcome: Outcome
+    ) -> int | None:
+        """Return the exit code of a manager, None if it is stuck; meanwhile, let happen what is planned."""
+        deeds = [self._attack(process, kill, outcome) for kill in each.kills]
+        deeds += [self._copy_and_kill(process, each.put_back)] if each.put_back is not None else []
+        deeds += [self._fill(each.full, hits)] if each.full is not None and self.disk.is_mounted else []
+        began = changed = time.monotonic()
+        traces = self._traces()
+        while True:
+            deeds = [deed for deed in deeds if next(deed, None) is not None]
+            try:
+                return process.wait(0.02 if deeds else 1.0)
+            except subprocess.TimeoutExpired:
+                now = time.monotonic()
+                if now > changed + 1.0 and traces != (traces := self._traces()):
+                    changed = now
+                if now > changed + QUIET or now > began + LIFE:
+                    return None
 
-    def _kill(self, manager: subprocess.Popen[bytes], kill: Kill) -> list[str]:
-        if kill.role == "manager":
+    def _attack(self, manager: subprocess.Popen[bytes], kill: Kill, outcome: Outcome) -> Iterator[str]:
+        """Kill a process after some seconds, as soon as there is one; yield while that is to come."""
+        until = time.monotonic() + kill.after
+        while time.monotonic() < until:
+            yield "waiting"
+        while not (killed := self._kill(kill.role, manager)):
+            yield "looking"
+        outcome.kills.update(killed)
+
+    def _copy_and_kill(self, manager: subprocess.Popen[bytes], plan: PutBack) -> Iterator[str]:
+        results = self._results()
+        while self._results() < results + plan.after:
+            yield "waiting"
+        self._copy_database()
+        while self._results() < results + plan.killed_after:
+            yield "copied"
+        manager.kill()
+
+    def _fill(self, plan: Full, hits: Path) -> Iterator[str]:
+        results = self._results()
+        while self._results() < results + plan.after:
+            yield "waiting"
+        self.disk.fill()
+        (hits / FULL_DISK).touch()
+        until = time.monotonic() + plan.seconds
+        while time.monotonic() < until:
+            self.disk.fill()  # what the experiment has given up meanwhile
+            yield "full"
+        self.disk.free()
+
+    def _results(self) -> int:
+        """Return how many lines the trials have noted."""
+        return sum(path.read_bytes().count(b"\n") for path in self.witness.iterdir())
+
+    def _traces(self) -> list[tuple[str, int]]:
+        """Return when the files of the experiment and of the trials were changed."""
+        found = []
+        for folder, _, names in os.walk(self.folder):  # it passes over what is removed meanwhile
+            for path in [os.path.join(folder, name) for name in names]:
+                with contextlib.suppress(FileNotFoundError):
+                    found.append((path, os.lstat(path).st_mtime_ns))
+        return found
+
+    def _kill(self, role: str, manager: subprocess.Popen[bytes] | None = None) -> list[str]:
+        """Kill one process with this role; return its role if there was one."""
+        if role == "manager":
+            assert manager is not None
             manager.kill()
-            return ["manager"]
-        word = (WORDS_ON_RAY if self.plan.place == "ray" else WORDS)[kill.role]
+            return [role]
+        word = (WORDS_ON_RAY if self.plan.place == "ray" else WORDS)[role]
         for pid, line in self.processes():
             if word in line and b"start.py\0" not in line:
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     continue
-                return [kill.role]
+                return [role]
         return []
 
     def _environment(self, each: Round, hits: Path) -> dict[str, str]:
@@ -189,17 +333,19 @@ class Laboratory:
         return [sys.executable, "-P", str(HERE / "start.py"), str(path)]
 
     def _status(self) -> tuple[str, str]:
-        """Return status and reason; empty if there is no experiment."""
-        path = self.experiment / "experiment.db"
-        if not path.exists():
-            return "", ""
-        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        """Return status and reason, or empty texts; raise `StoreError` if what existed cannot be read."""
         try:
-            return db.execute("SELECT status, reason FROM experiment").fetchone() or ("", "")
-        except sqlite3.OperationalError:  # killed while its tables were made
-            return "", ""
+            store = Store.view(self.experiment / "experiment.db")
+        except StoreError:
+            if self._existed:
+                raise
+            return "", ""  # killed while its tables were made
+        try:
+            row = store.experiment()
+            self._existed = True
+            return row.status, row.reason or ""
         finally:
-            db.close()
+            store.close()
 
     def processes(self) -> Iterator[tuple[int, bytes]]:
         """Yield the processes of this experiment: (pid, command line)."""
@@ -209,8 +355,8 @@ class Laboratory:
 
     def end(self, outcome: Outcome) -> None:
         """Give the remaining processes time to end, then count and kill them; count the hits of crash points."""
-        began, patience = time.monotonic(), LEAVE[self.plan.place]
-        while (left := list(self.processes())) and time.monotonic() < began + patience:
+        began = time.monotonic()
+        while (left := list(self.processes())) and time.monotonic() < began + LEAVE:
             time.sleep(0.02 if time.monotonic() < began + 0.5 else 0.2)
         for pid, line in left:
             if not outcome.findings.stuck:
@@ -222,6 +368,7 @@ class Laboratory:
                 pass
         for hits in self.folder.glob("hits-*"):  # agents may have died after the life in which they were made
             outcome.hits.update(os.listdir(hits))
+        self.disk.end(keep=bool(outcome.findings.problems))
 
 
 def expected_x(plan: Plan) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,29 @@ sys.path.insert(0, str(HERE / "hooks"))
 
 from crash_points import POINTS  # noqa: E402
 
-__all__ = ["POINTS", "STEPS", "TRIALS", "Kill", "Plan", "Round", "plan_for", "possible_points"]
+__all__ = [
+    "DEEDS",
+    "FULL_DISK",
+    "POINTS",
+    "PUT_BACK",
+    "STEPS",
+    "TRIALS",
+    "Full",
+    "Kill",
+    "Plan",
+    "PutBack",
+    "Round",
+    "plan_for",
+    "possible_points",
+]
 
 TRIALS = 6
 STEPS = 10  # of each trial
 VICTIMS = ("manager", "dispatcher", "agent", "trial", "watchdog")
 VICTIMS_ON_RAY = (*VICTIMS, "supervisor")
+# What is done to an experiment from outside of its processes, on this machine.
+PUT_BACK, FULL_DISK = "database:put-back", "disk:full"
+DEEDS = (PUT_BACK, FULL_DISK)
 
 
 @dataclass(frozen=True)
@@ -31,11 +48,33 @@ class Kill:
 
 
 @dataclass(frozen=True)
+class Full:
+    """After this many results of a life the disk is full, for so many seconds."""
+
+    after: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PutBack:
+    """After so many results of a life the database is copied; after more, the manager dies, and it is put back."""
+
+    after: int
+    killed_after: int
+
+
+@dataclass(frozen=True)
 class Round:
-    """One life of the manager: where processes kill themselves, and which are killed."""
+    """One life of the manager: where processes kill themselves, which are killed, and what else happens.
+
+    If it is `orphaned`, an agent is killed when the manager is dead.
+    """
 
     crashes: Sequence[tuple[str, int]] = ()
     kills: Sequence[Kill] = ()
+    put_back: PutBack | None = None
+    orphaned: bool = False
+    full: Full | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +88,7 @@ class Plan:
     assessor: bool
     slow_tuner: bool
     favoured: str = ""
+    small_disk: bool = False
     rounds: Sequence[Round] = field(default_factory=tuple)
 
     def config(self, python: str = sys.executable) -> dict[str, Any]:
@@ -70,6 +110,10 @@ class Plan:
             "kill_grace": 1,
             "training_service": service,
         }
+        if (
+            self.small_disk
+        ):  # a script that has no room to say why it fails is retried once only (docs/faults.md)
+            config["max_failures"]["USER_ERROR"] = 20
         if self.assessor:
             config["assessor"] = {"name": "Medianstop", "class_args": {"optimize_mode": "minimize"}}
         if self.kind == "command":
@@ -83,9 +127,10 @@ def kind_of(number: int) -> str:
 
 
 def possible_points(number: int, place: str) -> list[str]:
-    """Return the points that can be reached in an experiment, if its tuner is slow enough."""
+    """Return the points that can be reached in an experiment that is planned for them, and the deeds."""
     kind = kind_of(number)
-    return [name for name, point in POINTS.items() if kind in point.kinds and place in point.places]
+    points = [name for name, point in POINTS.items() if kind in point.kinds and place in point.places]
+    return [*points, *(DEEDS if place == "local" else ())]
 
 
 def plan_for(seed: int, number: int, place: str = "local", favoured: str = "") -> Plan:
@@ -95,25 +140,50 @@ def plan_for(seed: int, number: int, place: str = "local", favoured: str = "") -
     """
     draw = random.Random(f"{seed}/{place}/{number}")
     kind = kind_of(number)
-    slow_tuner = number % 5 == 4 or (favoured != "" and POINTS[favoured].needs == "slow tuner")
+    needs = POINTS[favoured].needs if favoured in POINTS else ""
+    slow_tuner = number % 5 == 4 or needs == "slow tuner"
     allowed = [
-        name for name in possible_points(number, place) if slow_tuner or POINTS[name].needs != "slow tuner"
+        name
+        for name in possible_points(number, place)
+        if name in POINTS and (slow_tuner or POINTS[name].needs != "slow tuner")
     ]
     turn = number // 2
     lives = [_crashes(allowed, seed, 3 * turn + life, draw, life) for life in range(3)]
-    if favoured:  # in a life that resumes, so that any point can be reached
-        lives[1][favoured.partition(":")[0]] = (
-            favoured,
-            draw.randint(1, max(1, POINTS[favoured].often // 2)),
-        )
+    if favoured in POINTS:
+        role = favoured.partition(":")[0]
+        crash = favoured, draw.randint(1, max(1, POINTS[favoured].often // 2))
+        # A manager in a life that resumes, so that any point can be reached; others live longer than a manager.
+        for life in {"start": [0], "": [1] if role == "manager" else [0, 1]}.get(needs, [1]):
+            lives[life][role] = crash
     if slow_tuner:  # a checkpoint takes time
         lives[0] = {"dispatcher": ("dispatcher:checkpoint-written", 1)}
     rounds = [Round(list(crashes.values()), _kills(draw, place, spared="dispatcher")) for crashes in lives]
     if slow_tuner:
         rounds[0] = Round(rounds[0].crashes, [Kill("manager", draw.uniform(4.0, 8.0))])
+    if needs == "dead agent" or draw.random() < 0.2:
+        rounds[0] = replace(rounds[0], orphaned=True)
+    small_disk = place == "local" and (favoured == FULL_DISK or number % 5 == 1)
+    if small_disk:
+        rounds[0] = replace(rounds[0], full=Full(draw.randint(1, 10), draw.uniform(0.2, 2.0)))
+    if place == "local" and (favoured == PUT_BACK or number % 5 == 3):
+        copied = draw.randint(1, 8)
+        back = Round(put_back=PutBack(copied, copied + draw.randint(1, 12)))
+        rounds[1 if favoured in (PUT_BACK, "") else 2] = back
     rounds.append(Round([("manager:before-the-end", 1)], _kills(draw, place) if draw.random() < 0.5 else ()))
+    rounds.append(Round())
+    if needs == "end" or draw.random() < 0.5:  # any life may be the last one
+        closing = [("manager:closing-store", 1)]
+        rounds = [replace(each, crashes=[*each.crashes, *closing]) for each in rounds]
     return Plan(
-        number, kind, place, draw.randrange(2**31), number % 3 == 0, slow_tuner, favoured, [*rounds, Round()]
+        number=number,
+        kind=kind,
+        place=place,
+        seed=draw.randrange(2**31),
+        assessor=number % 3 == 0,
+        slow_tuner=slow_tuner,
+        favoured=favoured,
+        small_disk=small_disk,
+        rounds=rounds,
     )
 
 
@@ -128,9 +198,8 @@ def _crashes(
     chosen = {}
     for role in ("manager", "dispatcher", "agent", "trial"):
         names = [name for name in allowed if name.startswith(f"{role}:")]
-        names = [
-            name for name in names if not POINTS[name].needs or (life and POINTS[name].needs == "resume")
-        ]
+        can_be = ("", "resume") if life else ("", "start")
+        names = [name for name in names if POINTS[name].needs in can_be]
         if names:
             shuffled = random.Random(f"{seed}/{role}/{turn // len(names)}").sample(names, len(names))
             name = shuffled[turn % len(names)]

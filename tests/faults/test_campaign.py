@@ -6,9 +6,11 @@ import importlib
 import importlib.util
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +65,25 @@ def test_processes_are_distinguished(environment: dict[str, str], line: list[str
     assert hooks().role(environment, line) == role
 
 
-def checked(tmp_path: Path, said: list[list[Any]], rows: list[tuple[str, int, int, str, float, int]]) -> Any:
-    """Check one trial with x = 1.0 and two steps: what it noted against what the database holds."""
+def imported(name: str) -> Any:
+    """Import a module of the campaign, whose folder is on its path."""
     sys.path.insert(0, str(HERE))
     try:
-        check = importlib.import_module("check")
+        return importlib.import_module(name)
     finally:
         sys.path.remove(str(HERE))
-        sys.modules.pop("check", None)
+        for each in HERE.glob("*.py"):
+            sys.modules.pop(each.stem, None)
+
+
+def checked(
+    tmp_path: Path,
+    said: list[list[Any]],
+    rows: list[tuple[str, int, int, str, float, int]],
+    forgotten: tuple[str, ...] = (),
+) -> Any:
+    """Check one trial with x = 1.0 and two steps: what it noted against what the database holds."""
+    check = imported("check")
     db = sqlite3.connect(tmp_path / "experiment.db")
     db.execute("CREATE TABLE trials (sequence_id, status, record, reason)")
     db.execute("CREATE TABLE metrics (sequence_id, kind, sequence, attempt, value, superseded)")
@@ -84,7 +97,7 @@ def checked(tmp_path: Path, said: list[list[Any]], rows: list[tuple[str, int, in
     db.commit()
     db.close()
     (tmp_path / "0").write_text("".join(json.dumps(line) + "\n" for line in said))
-    return check.check_experiment(tmp_path, tmp_path, [1.0], 2)
+    return check.check_experiment(tmp_path, tmp_path, [1.0], 2, forgotten)
 
 
 SAID = [["a", "begin", 0], ["a", "report", 0, 1.0], ["a", "report", 1, 3.0], ["a", "final", 2, 1.0]]
@@ -113,6 +126,76 @@ def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_found(what: str, said: Any, rows: Any, tmp_path: Path) -> None:
     assert getattr(checked(tmp_path, said, rows), what) > 0
+
+
+def test_run_that_the_database_may_have_forgotten_is_not_missed(tmp_path: Path) -> None:
+    others = [["b", "begin", 0], ["b", "report", 0, 1.0], ["b", "final", 2, 1.0]]
+    assert checked(tmp_path, [*others, *SAID], ROWS, ("b",)).problems == []
+
+
+def test_process_dies_within_a_function_and_once(tmp_path: Path) -> None:
+    (tmp_path / "hits").mkdir()
+    (tmp_path / "exp").mkdir()
+    script = "import sys, pathlib; from pitchpipe.store.store import Store, ExperimentRow\n"
+    script += (
+        "row = ExperimentRow(id='e', name=None, status='INITIALIZED', config={}, token='', created=1.0)\n"
+    )
+    script += "Store.create(pathlib.Path(sys.argv[1]), row, ['default']).close()\n"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(HERE / "hooks"),
+        "PPFAULTS_CRASH": "manager:making-store:1",
+        "PPFAULTS_HITS": str(tmp_path / "hits"),
+    }
+    codes = [
+        subprocess.run(
+            [sys.executable, "-P", "-c", script, str(tmp_path / "exp" / f"{number}.db")],
+            env=environment,
+            check=False,
+        ).returncode
+        for number in range(2)
+    ]
+    assert codes[0] in (-signal.SIGALRM, -signal.SIGKILL)
+    assert codes[1] == 0
+    assert os.listdir(tmp_path / "hits") == ["manager:making-store"]
+
+
+@pytest.mark.parametrize("missing", ["", "manager:closing-store", "database:put-back"])
+def test_campaign_fails_if_a_point_was_never_hit(
+    missing: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    campaign = imported("campaign")
+    reached = {name: 1 for name in (*campaign.POINTS, *campaign.DEEDS) if name != missing}
+    tried = []
+
+    def run(plan: Any, keep: Path) -> Any:
+        tried.append(plan.favoured)
+        return campaign.Outcome(plan, hits=Counter(reached))
+
+    monkeypatch.setattr(campaign, "run_experiment", run)
+    words = ["--simulated", "0", "--keep", str(tmp_path)]
+    assert campaign.main([*words, "--minutes", "0"]) == (1 if missing else 0)
+    assert (f"never hit: {missing}" in capsys.readouterr().out.splitlines()) == bool(missing)
+    assert missing == "" or tried.count(missing) > 3
+    assert campaign.main([*words, "--experiments", "1"]) == 0  # a slice
+
+
+def test_small_disk_is_full_and_has_room_again(tmp_path: Path) -> None:
+    laboratory = imported("laboratory")
+    disk = laboratory.SmallDisk(tmp_path / "disk")
+    disk.place.mkdir()
+    if not disk.mount():
+        pytest.skip("disk:full needs root: no other user may mount a disk")
+    try:
+        disk.fill()
+        with pytest.raises(OSError, match="No space left on device"):
+            (disk.place / "file").write_bytes(b"0" * 4096)
+        disk.free()
+        (disk.place / "file").write_bytes(b"0" * 4096)
+    finally:
+        disk.end(keep=True)
+    assert (disk.place / "file").stat().st_size == 4096
+    assert not os.path.ismount(disk.place)
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def train(parameters: dict) -> None:  # type: ignore[type-arg]
         os.write(descriptor, json.dumps([token, *what]).encode() + b"\n")
         os.close(descriptor)
 
-    note("begin", state["step"])
+    note("begin", state["step"], time.time())
     while state["step"] < STEPS:
         state["sum"] += x + state["step"]
         pitchpipe.report_intermediate_result({"default": state["sum"], "token": token})

@@ -1,8 +1,8 @@
-"""Named crash points: a process of the fault campaign kills itself there, by SIGKILL.
+"""Named crash points: a process of the fault campaign kills itself there, or closes a connection.
 
-The product has no hooks for this: a point is the beginning or the end of one of its functions, which is wrapped when
-its module is imported. The folder of this file is on PYTHONPATH of the campaign's processes, so that Python loads
-`sitecustomize.py` beside it when they start, which installs the points:
+The product has no hooks for this: a point is the beginning or the end of one of its functions, or any moment in
+between, and the function is wrapped when its module is imported. The folder of this file is on PYTHONPATH of the
+campaign's processes, so that Python loads `sitecustomize.py` beside it when they start, which installs the points:
 
     PPFAULTS_CRASH   where to die, each the n-th time: `manager:after-commit:7,dispatcher:handled:2`
     PPFAULTS_HITS    a folder in which a dying process leaves a file named after the point, so that it happens once
@@ -12,26 +12,52 @@ A process that passes a point whose file already exists continues.
 
 import functools
 import os
+import random
 import signal
 import sys
+from collections.abc import Callable
 from importlib.machinery import PathFinder
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["POINTS", "Point", "install", "role"]
 
 CRASH, HITS = "PPFAULTS_CRASH", "PPFAULTS_HITS"
 
 
+SHORTEST, LONGEST = 5e-5, 2e-2  # seconds into a function in which a process dies at any moment
+
+
 class Point(NamedTuple):
-    """A crash point: before or after a function, how often it is passed, and in which experiments."""
+    """A crash point: before, after or within a function, how often it is passed, and in which experiments.
+
+    With an `action`, the process does not die: the action takes the place of the function, with its arguments.
+    """
 
     module: str
     function: str
     after: bool
     often: int = 6  # at least this many times in an experiment of the campaign
     kinds: tuple[str, ...] = ("command", "function")
-    needs: str = ""  # what else the experiment must have: "assessor", "slow tuner", "resume"
+    # What else there must be: "slow tuner", "start" (of the experiment), "resume", "dead agent", "end".
+    needs: str = ""
     places: tuple[str, ...] = ("local", "ray")
+    within: bool = False
+    counts: Callable[..., bool] = lambda *arguments: True  # which calls
+    action: Callable[..., Any] | None = None
+
+
+def _writes(store: Any) -> bool:
+    return not store._is_view
+
+
+def _close_connection(link: Any, data: bytes) -> None:
+    """Close the manager's end; what has arrived is lost."""
+    link._transport.abort()
+
+
+def _reset_connection(server: Any, connection: Any) -> None:
+    """Close the agent's end of a connection while there is something to read: the manager gets ECONNRESET."""
+    server._drop_manager()
 
 
 _P, _A, _D = "pitchpipe.", "pitchpipe.trial_agent.", "pitchpipe.dispatcher."
@@ -57,6 +83,32 @@ POINTS: dict[str, Point] = {
         _P + "manager.dispatcher_link.session", "DispatcherSession.start", True, 1, needs="resume"
     ),
     "manager:attached": Point(_P + "executors.agents", "AgentTrialExecutor.attach", True, 1, needs="resume"),
+    "manager:making-store": Point(_P + "store.store", "Store.create", False, 1, needs="start", within=True),
+    "manager:opening-store": Point(_P + "store.store", "Store.open", False, 1, needs="resume", within=True),
+    "manager:closing-store": Point(
+        _P + "store.store", "Store.close", False, 1, needs="end", within=True, counts=_writes
+    ),
+    "manager:before-attach": Point(
+        _P + "executors.agents", "AgentTrialExecutor.attach", False, 1, needs="resume"
+    ),
+    "manager:agent-taken-up": Point(
+        _P + "executors.agents", "AgentTrialExecutor._take_up", True, 2, needs="resume"
+    ),
+    "manager:attempts-taken-over": Point(
+        _P + "executors.agents", "AgentTrialExecutor._take_over", True, 1, needs="dead agent"
+    ),
+    "manager:agent-met": Point(_P + "executors.agents", "AgentTrialExecutor.on_met", True, 1, needs="resume"),
+    "manager:reports-recovered": Point(
+        _P + "executors.agents", "AgentTrialExecutor._recover", True, 1, needs="resume"
+    ),
+    "manager:connection-closed": Point(
+        _P + "executors.socket_link",
+        "SocketLink.data_received",
+        False,
+        20,
+        places=("local",),
+        action=_close_connection,
+    ),
     "manager:before-agents-end": Point(_P + "executors.agents", "AgentTrialExecutor.close", False, 1),
     "manager:before-the-end": Point(_P + "manager.manager", "Manager._write_end", False, 1),
     "agent:start-taken": Point(_A + "core", "Agent._start", True, 2),
@@ -66,6 +118,20 @@ POINTS: dict[str, Point] = {
     "agent:before-end-recorded": Point(_A + "core", "Agent._look_idle", False, 1),
     "agent:end-recorded": Point(_A + "core", "Agent._look_idle", True, 2),
     "agent:checkpoint-named": Point(_A + "checkpoint", "save", True, 4, _FUNCTION),
+    "agent:before-forgetting": Point(
+        _A + "outbox", "Outbox._acknowledge", False, 8, counts=lambda outbox, after: after >= outbox._first
+    ),
+    "agent:forgotten": Point(
+        _A + "outbox", "Outbox._acknowledge", True, 8, counts=lambda outbox, after: outbox._first > 1
+    ),
+    "agent:connection-reset": Point(
+        _A + "unix_server",
+        "UnixServer._serve_manager",
+        False,
+        8,
+        places=("local",),
+        action=_reset_connection,
+    ),
     "agent:checkpoint-announced": Point(_A + "checkpoint_store", "CheckpointStore.prune", False, 3),
     "dispatcher:handled": Point(_D + "base", "MsgDispatcherBase.process_command", True, 10),
     "dispatcher:before-sending": Point(_D + "channel", "FdChannel.flush", False, 10),
@@ -87,18 +153,16 @@ def role(environment: "os._Environ[str] | dict[str, str]", arguments: "list[str]
     return "dispatcher" if "pitchpipe.dispatcher" in line else "manager"
 
 
-class _Death:
-    """Counts how often a point is passed, and kills this process at the n-th time."""
+class _Passing:
+    """Counts how often a point is passed, and says when this process dies there: at the n-th time."""
 
     def __init__(self, name: str, n: int, folder: str) -> None:
         self._name, self._left, self._folder = name, n, folder
 
-    def reach(self) -> None:
+    def is_due(self) -> bool:
         self._left -= 1
-        if self._left == 0 and self._first():
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def _first(self) -> bool:
+        if self._left != 0:
+            return False
         try:
             os.close(os.open(os.path.join(self._folder, self._name), os.O_CREAT | os.O_EXCL))
         except OSError:  # another process died here before, or the campaign is over
@@ -106,27 +170,49 @@ class _Death:
         return True
 
 
-def _wrapped(function, death, after):  # type: ignore[no-untyped-def]
-    """Wrap the function, with a possible death before or after its work."""
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _die_soon() -> None:
+    """Let the kernel end this process at any moment from now, also within one statement of SQLite's."""
+    signal.setitimer(signal.ITIMER_REAL, SHORTEST * (LONGEST / SHORTEST) ** random.random())
+
+
+def _wrapped(function, passing, point):  # type: ignore[no-untyped-def]
+    """Wrap the function, with a possible death before, in or after its work."""
+
+    def begin(arguments) -> bool:  # type: ignore[no-untyped-def]
+        is_due = not point.after and point.counts(*arguments) and passing.is_due()
+        if is_due and point.within:
+            _die_soon()
+        elif is_due and point.action is None:
+            _die()
+        return is_due
+
+    def end(arguments) -> None:  # type: ignore[no-untyped-def]
+        if point.after and point.counts(*arguments) and passing.is_due():
+            _die()
+
     if function.__code__.co_flags & 0x80:  # a coroutine
 
         @functools.wraps(function)
         async def dying(*args, **named):  # type: ignore[no-untyped-def]
-            if not after:
-                death.reach()
+            begin(args)
             result = await function(*args, **named)
-            if after:
-                death.reach()
+            end(args)
             return result
     else:
 
         @functools.wraps(function)
         def dying(*args, **named):  # type: ignore[no-untyped-def]
-            if not after:
-                death.reach()
+            is_due = begin(args)
+            if is_due and point.action is not None:
+                return point.action(*args, **named)
             result = function(*args, **named)
-            if after:
-                death.reach()
+            if is_due:  # it was over sooner
+                _die()
+            end(args)
             return result
 
     return dying
@@ -135,11 +221,11 @@ def _wrapped(function, death, after):  # type: ignore[no-untyped-def]
 class _Finder:
     """Finds the modules that have points, and wraps their functions once they are loaded."""
 
-    def __init__(self, deaths: "dict[str, list[tuple[Point, _Death]]]") -> None:
-        self._deaths = deaths
+    def __init__(self, passings: "dict[str, list[tuple[Point, _Passing]]]") -> None:
+        self._passings = passings
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
-        if name not in self._deaths:
+        if name not in self._passings:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
@@ -153,22 +239,22 @@ class _Finder:
         return spec
 
     def _plant(self, name: str, module: object) -> None:
-        for point, death in self._deaths[name]:
+        for point, passing in self._passings[name]:
             *owners, last = point.function.split(".")
             owner = module
             for each in owners:
                 owner = getattr(owner, each)
-            setattr(owner, last, _wrapped(getattr(owner, last), death, point.after))
+            setattr(owner, last, _wrapped(getattr(owner, last), passing, point))
 
 
 def install() -> None:
     """Plant the crash points that the environment asks for in this process, if it has their role."""
     mine = role(os.environ, sys.orig_argv)
-    deaths: dict[str, list[tuple[Point, _Death]]] = {}
+    passings: dict[str, list[tuple[Point, _Passing]]] = {}
     for entry in filter(None, os.environ.get(CRASH, "").split(",")):
         name, _, n = entry.rpartition(":")
         if name.startswith(f"{mine}:"):
-            death = _Death(name, int(n), os.environ[HITS])
-            deaths.setdefault(POINTS[name].module, []).append((POINTS[name], death))
-    if deaths:
-        sys.meta_path.insert(0, _Finder(deaths))  # type: ignore[arg-type]
+            passing = _Passing(name, int(n), os.environ[HITS])
+            passings.setdefault(POINTS[name].module, []).append((POINTS[name], passing))
+    if passings:
+        sys.meta_path.insert(0, _Finder(passings))  # type: ignore[arg-type]
