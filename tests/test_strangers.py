@@ -12,8 +12,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,11 @@ import pytest
 
 from pitchpipe.manager.control import ControlError, change_experiment
 from pitchpipe.store import ExperimentFolder
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]  # many processes: this bounds a hang, not their time
 
 TUNER = """
 import time
@@ -180,12 +187,10 @@ READING: tuple[tuple[object, ...], ...] = (
     ("list",),
     ("status", "e"),
     ("trials", "e"),
-    ("trials", "e", "--json"),
     ("trial", "show", "e", "1"),
     ("trial", "show", "e", "1", "--why"),
     ("trial", "log", "e", "1"),
     ("export", "e", "--format", "json"),
-    ("export", "e", "--format", "csv"),
     ("report", "e", "--output", "report.html"),
     ("compare", "e", "e"),
     ("doctor",),
@@ -235,6 +240,56 @@ def test_results_that_came_while_it_was_stopped_reach_the_tuner_later(stranger: 
     shown = json.loads(stranger.run("status", "e", "--json"))
     assert (shown["status"], shown["counts"]["SUCCEEDED"]) == ("DONE", 4)
     assert "not reproducible" not in (stranger.folder / "logs" / "manager.log").read_text()
+
+
+@contextmanager
+def served(directory: Path) -> Iterator[str]:
+    command = [sys.executable, "-P", "-m", "pitchpipe.server", str(directory), "--end-with-stdin"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield json.loads(server.stdout.readline())["url"]
+        server.communicate(timeout=30)
+
+
+def asked(address: str, method: str = "GET", body: Any = None) -> int:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(address, data, {"content-type": "application/json"}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            reply.read()
+            return reply.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+PAGES = ("", "/trials", "/trials/1", "/plots", "/logs", "/files", "/settings", "/compare")
+ROUTES = (
+    "",
+    "/config",
+    "/best",
+    "/history",
+    "/failures",
+    "/importance",
+    "/health",
+    "/trials",
+    "/trials/1",
+    "/logs",
+)
+
+
+def test_pages_and_api_run_nothing(stranger: Stranger) -> None:
+    space = {"x": {"_type": "uniform", "_value": [0, 2]}}
+    with served(stranger.runs) as url:
+        api = f"{url}/api/v1/experiments/e"
+        assert {asked(f"{api}{route}") for route in ROUTES} == {200}
+        assert asked(f"{url}/ui/e") == 200
+        for page in PAGES:
+            asked(f"{url}/ui/e{page}")
+        assert asked(api, "PATCH", {"search_space": space}) == 409
+        assert asked(api, "PATCH", {"max_trial_number": 5}) == 200
+        for action in ("stop", "trials/1/rerun", "trials/1/kill"):
+            assert asked(f"{api}/{action}", "POST", {}) == 409
+    assert stranger.ran == set()
 
 
 def test_a_new_search_space_is_refused_before_the_tuner_is_asked(stranger: Stranger) -> None:
