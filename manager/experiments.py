@@ -27,6 +27,7 @@ from ..runner import (
 from ..search_space import SearchSpace, SearchSpaceError
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
 from ..trial_agent import pickled
+from . import hooks as _hooks
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
 from .settings import objectives_of
@@ -228,12 +229,27 @@ def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
     if not folder.stopper_file.exists():
         return None
     try:
-        return pickle.loads(folder.stopper_file.read_bytes())
+        with folder.stopper_file.open("rb") as file:
+            return _StopperLoader(file).load()
     except Exception as error:
         raise FolderError(
             f"the stopper in {folder.stopper_file} cannot be loaded ({type(error).__name__}: {error}): "
             "resume from Python with Experiment.restore(..., stop=...)"
         ) from error
+
+
+class _StopperLoader(pickle.Unpickler):
+    """Finds our own stoppers by their names alone: in an earlier version, their module may have had another name."""
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        try:
+            return super().find_class(module_name, global_name)
+        except (ImportError, AttributeError):
+            if module_name.partition(".")[0] != __name__.partition(".")[0] or not hasattr(
+                _hooks, global_name
+            ):
+                raise
+            return getattr(_hooks, global_name)
 
 
 def warm_start_faults(config: ExperimentConfig, directory: Path | None = None) -> list[Finding]:
