@@ -29,7 +29,6 @@ from ..protocol import (
     Frame,
     dumps,
     loads,
-    main_objective,
     parameters_of,
 )
 from ..runner import (
@@ -53,7 +52,6 @@ from ..runner import (
     Verdict,
     added_trial,
     check_final,
-    check_intermediate,
 )
 from ..store import ExperimentFolder, ExperimentRow, Record, Store, Tick, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
@@ -149,9 +147,6 @@ class SearchSession:
         """Take an intermediate result, JSON text; return why the trial should stop, None if it should not."""
         with self._turn():
             trial = self._claimed(trial_id, attempt)
-            main = main_objective(objectives_of(self.config)).name
-            if (unusable := check_intermediate(value, main, self.objectives)) is not None:
-                raise ValueError(f"trial {trial.sequence_id} {unusable.reason}")
             who = self.now(), trial_id, trial.attempt
             self._handle(Reported(*who, kind="intermediate", sequence=sequence, value=value))
             return None if trial.verdict is None else trial.verdict.reason

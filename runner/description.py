@@ -18,7 +18,9 @@ def describe(runner: TrialRunner) -> str:
 
 
 def warnings_of(runner: TrialRunner) -> Iterator[str]:
-    """Yield the present warnings of the runner, as sentences: agents that give no sign of life."""
+    """Yield the present warnings of the runner, as sentences: silent agents, and results that cannot be judged."""
+    if runner.unread_result:
+        yield f"results that are not numbers are kept, but neither assessor nor tuner gets them: {runner.unread_result}"
     for agent in runner.silent_agents:
         runs = [trial for trial in runner.live.values() if trial.agent == agent and trial.is_assigned]
         what = f"trial {runs[0].sequence_id} runs there" if runs else "it gets nothing new to do"

@@ -60,14 +60,20 @@ class Reports:
         trial.next_sequence = event.sequence + 1
         self._output.note(trial)
         self._keep(trial, event, "PERIODICAL")
+        if self._is_judged(trial) and event.sequence >= trial.next_unsent:
+            trial.next_unsent = event.sequence + 1
+            if self._is_readable(trial, event):
+                self._send(trial, "PERIODICAL", event.sequence, event.value)
+
+    def _is_readable(self, trial: Trial, event: happened.Reported) -> bool:
+        """Return whether what judges intermediate results can read this one; keep the first that it cannot."""
         is_any = "PERIODICAL" in self._state.any_results
         verdict = None if is_any else check_intermediate(event.value, self._main, self._names)
-        if verdict is not None:
-            reason = f"intermediate result {event.sequence}: {verdict.reason}"
-            self._trials.stop_attempt(trial, Verdict(verdict.cause, reason, verdict.kind))
-        elif self._is_judged(trial) and event.sequence >= trial.next_unsent:
-            trial.next_unsent = event.sequence + 1
-            self._send(trial, "PERIODICAL", event.sequence, event.value)
+        if verdict is None:
+            return True
+        where = f"intermediate result {event.sequence} of trial {trial.sequence_id}"
+        self._state.unread_result = self._state.unread_result or f"{where}: {verdict.reason}"
+        return False
 
     def _is_judged(self, trial: Trial) -> bool:
         """Return whether the dispatcher gets the trial's intermediate results."""

@@ -24,6 +24,7 @@ class ExperimentState:
         self.is_ready = False  # the dispatcher takes requests
         self.wants_periodical = True  # the dispatcher wants intermediate results
         self.any_results: tuple[str, ...] = ()  # the kinds of results that need no number
+        self.unread_result = ""  # the first intermediate result that the dispatcher could not read, and why
         self.tuner_learns = True  # proposals may depend on results
 
     @property

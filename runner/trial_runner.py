@@ -175,6 +175,11 @@ class TrialRunner:
         return self._state.reason
 
     @property
+    def unread_result(self) -> str:
+        """The first intermediate result that was not sent to the dispatcher, and why; empty if all were."""
+        return self._state.unread_result
+
+    @property
     def error(self) -> str:
         """The traceback that ended the experiment."""
         return self._state.error

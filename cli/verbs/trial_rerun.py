@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...runner import Verdict, check_final, check_intermediate
+from ...runner import Verdict, check_final
 from ...store.reading import ExperimentView, ending_text, result_text
 from ..failures import FAILED, Failure
 from ..finding import chosen_trial, split_names
@@ -68,7 +68,7 @@ def rerun(
             )
         found = chosen_trial(view, word)
         record = view.record(found["sequence_id"])
-        metrics, main = view.metric_names(), view.main_objective()
+        metrics = view.metric_names()
     config = experiment_config(folder)
     if changes:
         found = {**found, "parameters": changed_parameters(found["parameters"], changes)}
@@ -81,7 +81,7 @@ def rerun(
         _printing_to_stderr() if as_json else nullcontext(),
     ):
         again = run_again(job_of(folder, config, found, record, Path(scratch)), debug=debug)
-    problem = _problem(again, metrics, main)
+    problem = _problem(again, metrics)
     for line in _outcome(found["final"], again, problem):
         click.echo(line, err=True)
     if as_json:
@@ -104,13 +104,12 @@ def _printing_to_stderr() -> Iterator[None]:
         os.close(kept)
 
 
-def _problem(again: Rerun, metrics: Sequence[str], main: str) -> str:
+def _problem(again: Rerun, metrics: Sequence[str]) -> str:
     """Return why an experiment would not accept the results; empty if it would."""
-    found = [check_intermediate(value, main, metrics) for value in again.intermediate]
-    if again.final is not None:
-        found.append(verdict if isinstance(verdict := check_final(again.final, metrics), Verdict) else None)
-    reasons = [verdict.reason for verdict in found if verdict is not None]
-    return next(iter(reasons), "reported no final result" if again.final is None else "")
+    if again.final is None:
+        return "reported no final result"
+    verdict = check_final(again.final, metrics)
+    return verdict.reason if isinstance(verdict, Verdict) else ""
 
 
 def _reported(again: Rerun, problem: str) -> dict[str, Any]:

@@ -280,7 +280,7 @@ class CriteriaStopper(Stopper):
                 if result.get("done"):
                     continue  # a final result need not have what is counted along the way
                 raise StopperError(f"'{name}' is not in the result {dict(result)!r}")
-            if result[name] >= bound:
+            if _number(result, name) >= bound:
                 self._met = f"{name} has reached {bound:g}"
                 return True
         return False

@@ -106,11 +106,11 @@ def test_intermediate_results_need_the_main_objective_only() -> None:
     driver = limited_driver()
     trial = driver.running_trial()
     driver.report(trial, {"loss": 1.0})
-    assert trial.verdict is None
+    assert not driver.runner.unread_result
     driver.report(trial, {"default": 1.0})
-    assert trial.verdict is not None
-    assert trial.verdict.reason.startswith(
-        "intermediate result 1: reported a dict without 'loss': it has 'default'"
+    assert trial.verdict is None
+    assert driver.runner.unread_result.startswith(
+        "intermediate result 1 of trial 0: reported a dict without 'loss': it has 'default'"
     )
 
 
@@ -118,10 +118,11 @@ def test_intermediate_results_without_a_number_yet_are_usable() -> None:
     driver = limited_driver()
     trial = driver.running_trial()
     driver.report(trial, {"loss": 1.0, "ms": None})
-    assert trial.verdict is None
+    assert not driver.runner.unread_result
     driver.report(trial, {"loss": 1.0, "ms": "n/a"})
-    assert trial.verdict is not None
-    assert trial.verdict.reason == "intermediate result 1: reported 'n/a' under 'ms', which is not a number"
+    assert trial.verdict is None
+    why = "intermediate result 1 of trial 0: reported 'n/a' under 'ms', which is not a number"
+    assert driver.runner.unread_result == why
 
 
 def test_bare_number_is_the_only_objective_whatever_its_name() -> None:

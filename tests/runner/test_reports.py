@@ -9,6 +9,7 @@ import pytest
 
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
+from pitchpipe.runner.description import warnings_of
 from pitchpipe.runner.effects import SendCommand, StartTrial, StopTrial
 from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
@@ -28,16 +29,35 @@ def test_final_result_is_sent_before_the_end_of_its_trial() -> None:
     ("value", "reason"),
     [("abc", "'abc'"), ({"accuracy": 1}, "'default'"), (None, "None"), ([1], "[1]")],
 )
-@pytest.mark.parametrize("kind", ["intermediate", "final"])
-def test_unusable_result_stops_its_trial(kind: str, value: Any, reason: str) -> None:
+def test_unusable_final_result_stops_its_trial(value: Any, reason: str) -> None:
     driver = Driver()
     trial = driver.running_trial()
-    effects = driver.report(trial, value, kind)
+    effects = driver.report(trial, value, "final")
     assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
     assert sent(effects, CommandType.ReportMetricData) == []
     driver.end(trial, exit_code=None, signal=15)
     assert trial.status is TrialStatus.FAILED
     assert reason in trial.reason
+
+
+@pytest.mark.parametrize("value", ["abc", {"accuracy": 1}, None, [1], {"default": "high"}])
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_intermediate_result_that_is_not_a_number_is_kept_and_judged_by_none(
+    value: Any, is_judged: bool
+) -> None:
+    driver = Driver()
+    trial = driver.running_trial(wants_periodical=is_judged)
+    effects = driver.report(trial, value)
+    effects += driver.report(trial, value)
+    effects += driver.report(trial, 0.5)
+    assert of_type(effects, StopTrial) == []
+    payloads = sent(effects, CommandType.ReportMetricData)
+    assert [(payload["sequence"], payload["value"]) for payload in payloads] == [(2, "0.5")] * is_judged
+    warnings = list(warnings_of(driver.runner))
+    assert len(warnings) == is_judged
+    assert all("intermediate result 0 of trial 0: reported" in warning for warning in warnings)
+    driver.succeed(trial)
+    assert trial.status is TrialStatus.SUCCEEDED
 
 
 @pytest.mark.parametrize("value", ["abc", {"accuracy": 1}, None, [1]])

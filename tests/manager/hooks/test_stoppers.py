@@ -161,6 +161,12 @@ def test_criterion_that_no_result_has_is_an_error() -> None:
     assert not CriteriaStopper({"steps": 9})("a", {"default": 1, "done": True})
 
 
+def test_criterion_is_not_met_by_a_result_that_is_not_a_number() -> None:
+    stopper = CriteriaStopper({"default": 0.9})
+    assert not any(stopper("a", {"default": value}) for value in ("high", None, [1.0], float("nan")))
+    assert stopper("a", {"default": 0.9})
+
+
 def test_combined_ends_what_any_ends_and_says_who() -> None:
     stopper = CombinedStopper(MaximumIterationStopper(5), TrialPlateauStopper(num_results=2, grace_period=2))
     assert first_end(stopper, [3.0, 2.0, 2.0]) == 3
