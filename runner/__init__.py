@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from .recording import event_of, recorded
     from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
     from .trial_runner import TrialRunner
-    from .verdicts import check_final, check_intermediate, fingerprint, is_no_room, last_line, signal_name
+    from .verdicts import check_final, fingerprint, is_no_room, last_line, signal_name
     from .vocabulary import TUNE_STATUS
 
 _HOMES = {
@@ -89,7 +89,7 @@ _HOMES = {
     ".recording": "event_of recorded",
     ".trial": "Cause FailureKind Trial TrialStatus Verdict",
     ".trial_runner": "TrialRunner",
-    ".verdicts": "check_final check_intermediate fingerprint is_no_room last_line signal_name",
+    ".verdicts": "check_final fingerprint is_no_room last_line signal_name",
     ".vocabulary": "TUNE_STATUS",
 }
 
@@ -153,7 +153,6 @@ __all__ = [
     "Verdict",
     "added_trial",
     "check_final",
-    "check_intermediate",
     "event_of",
     "fingerprint",
     "interval",

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from typing import Any
 
 from ..nni_compat import PATH
@@ -165,6 +166,8 @@ class Job(Start):
             "NNI_OUTPUT_DIR": self.folder,
             "NNI_SYS_DIR": self.folder,
             "NNI_CODE_DIR": self.run.code_directory or os.getcwd(),
+            # Scripts take it for the sign of an experiment. A real nni would wait for a manager of its own.
+            **({} if PathFinder.find_spec("nni") else {"NNI_PLATFORM": "local"}),
         }
 
     def check(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 TUNER = """
 from pitchpipe import Tuner
 class Ranking(Tuner):
@@ -20,6 +22,44 @@ def test_tuner_of_ones_own_gets_any_result(lab: Any) -> None:
     result = lab.run_json(lab.write(script, tuner=tuner, max_trial_number=3, trial_concurrency=1))
     assert (result["status"], result["best"]) == ("DONE", None)
     assert [trial["parameters"]["x"] for trial in lab.trials()] == [1, 11, 102]
+
+
+def test_script_that_looks_for_nnis_platform_gets_its_parameters(lab: Any) -> None:
+    script = """
+import os
+x = -1
+if "NNI_PLATFORM" in os.environ:
+    import nni
+    x = nni.get_next_parameter()["x"]
+    nni.report_final_result(x)
+"""
+    lab.run_json(lab.write(script, max_trial_number=2))
+    assert [trial["final"] for trial in lab.trials()] == [trial["parameters"]["x"] for trial in lab.trials()]
+
+
+@pytest.mark.parametrize("assessor", [None, {"name": "Medianstop"}])
+def test_intermediate_results_that_are_not_numbers_are_kept_and_break_nothing(
+    lab: Any, assessor: Any
+) -> None:
+    script = """
+import nni
+x = nni.get_next_parameter()["x"]
+for value in ("<b>good</b>", {"accuracy": x}, None, [x], 0.5, float("nan"), {"default": "text"}):
+    nni.report_intermediate_result(value)
+nni.report_final_result(x)
+"""
+    more = {} if assessor is None else {"assessor": assessor}
+    result = lab.run_json(lab.write(script, max_trial_number=2, **more))
+    assert (result["status"], result["counts"]["SUCCEEDED"]) == ("DONE", 2)
+    for trial in lab.trials():
+        x = trial["parameters"]["x"]
+        kept = trial["intermediate"]
+        assert [*kept[:5], kept[6]] == ["<b>good</b>", {"accuracy": x}, None, [x], 0.5, {"default": "text"}]
+        assert trial["final"] == x
+    page = str(lab.folder / "page.html")
+    for verb in (["status"], ["trials"], ["trial", "show", "1"], ["report", "-o", page], ["export"]):
+        done = lab.run(*verb, *([] if verb[:2] == ["trial", "show"] else [result["id"]]))
+        assert done.returncode == 0, (verb, done.stderr)
 
 
 def test_pbt_under_nnis_name_names_folders_for_checkpoints(lab: Any) -> None:

@@ -273,7 +273,7 @@ def test_script_for_nni_finds_what_nni_gives_it(agent: LocalAgent) -> None:
         ("final", 0, '{"default": 1, "lr": 0.1, "TRIAL_BUDGET": 9}'),
     ]
     own = str(agent.folder / "trials" / "0")
-    found = ["exp", "AbCdE", "0", own, own, str(code), None]
+    found = ["exp", "AbCdE", "0", own, own, str(code), "local"]
     assert agent.trial_file("stdout").read_text() == f"{found} {beside}{os.pathsep}{PATH}\n"
 
 
