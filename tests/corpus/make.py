@@ -224,10 +224,19 @@ def _python(command: Path, program: str, name: str) -> None:
     del config["trial_command"], config["training_service"]
     (_BASE / f"{name}.json").write_text(json.dumps(config | {"platform": "local"}))
     ended = subprocess.run(
-        [command.with_name("python"), f"{name}.py"], cwd=_BASE, capture_output=True, text=True, check=False
+        [command.with_name("python"), f"{name}.py"],
+        cwd=_BASE,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_environment(command),
     )
     if ended.returncode:
         raise _Unknown(ended.stderr[-300:])
+
+
+def _environment(command: Path) -> dict[str, str]:
+    return {"PATH": f"{command.parent}:{os.environ['PATH']}", "HOME": str(_BASE)}
 
 
 @contextmanager
@@ -259,7 +268,7 @@ def _running(command: Path, name: str, config: Mapping[str, Any]) -> Iterator[su
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={"PATH": f"{command.parent}:{os.environ['PATH']}", "HOME": str(_BASE)},
+        env=_environment(command),
     )
     try:
         yield process
