@@ -538,4 +538,5 @@ def _runner_event(event: Started | Report | Saved | Problem | Ended, now: float,
         infra=event.infra,
         killed=event.killed,
         exported=event.exported,
+        unasked=event.unasked,
     )

@@ -62,7 +62,16 @@ if TYPE_CHECKING:
     from .recording import event_of, recorded
     from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
     from .trial_runner import TrialRunner
-    from .verdicts import check_final, fingerprint, is_no_room, last_line, signal_name
+    from .verdicts import (
+        TUNE_SOMETHING,
+        TUNES_NOTHING,
+        UNASKED,
+        check_final,
+        fingerprint,
+        is_no_room,
+        last_line,
+        signal_name,
+    )
     from .vocabulary import TUNE_STATUS
 
 _HOMES = {
@@ -89,12 +98,17 @@ _HOMES = {
     ".recording": "event_of recorded",
     ".trial": "Cause FailureKind Trial TrialStatus Verdict",
     ".trial_runner": "TrialRunner",
-    ".verdicts": "check_final fingerprint is_no_room last_line signal_name",
+    ".verdicts": (
+        "TUNES_NOTHING TUNE_SOMETHING UNASKED check_final fingerprint is_no_room last_line signal_name"
+    ),
     ".vocabulary": "TUNE_STATUS",
 }
 
 __all__ = [
+    "TUNES_NOTHING",
+    "TUNE_SOMETHING",
     "TUNE_STATUS",
+    "UNASKED",
     "AgentLost",
     "AgentSilent",
     "AttemptEnded",

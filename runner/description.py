@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .trial import Trial
 from .trial_runner import TrialRunner
+from .verdicts import TUNE_SOMETHING, TUNES_NOTHING
 
 __all__ = ["describe", "warnings_of"]
 
@@ -18,9 +19,11 @@ def describe(runner: TrialRunner) -> str:
 
 
 def warnings_of(runner: TrialRunner) -> Iterator[str]:
-    """Yield the present warnings of the runner, as sentences: silent agents, and results that cannot be judged."""
+    """Yield the present warnings of the runner, as sentences: what the scripts do wrong, silent agents."""
     if runner.unread_result:
         yield f"results that are not numbers are kept, but neither assessor nor tuner gets them: {runner.unread_result}"
+    if runner.tunes_nothing:
+        yield f"{TUNES_NOTHING}: {TUNE_SOMETHING}"
     for agent in runner.silent_agents:
         runs = [trial for trial in runner.live.values() if trial.agent == agent and trial.is_assigned]
         what = f"trial {runs[0].sequence_id} runs there" if runs else "it gets nothing new to do"

@@ -204,6 +204,7 @@ class AttemptEnded(AttemptEvent):
     `lost`: its agent or node is gone, so nothing is known about its end. `paused`: it ended because of a pause.
     `killed`: its agent killed it, on request or because the agent had to leave. `out_of_memory`: it was killed for its
     memory. `infra`: the machine refused what the agent needs. `exported`: the paths of what it exported, by format.
+    `unasked`: it reported, and nothing asked for its parameters, which its command does not contain.
     """
 
     exit_code: int | None = None
@@ -215,6 +216,7 @@ class AttemptEnded(AttemptEvent):
     infra: bool = False
     killed: bool = False
     exported: Mapping[str, str] | None = None
+    unasked: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

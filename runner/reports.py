@@ -147,7 +147,10 @@ class Reports:
             self._output.changes.exports.extend(exports)
         if event.lost:
             self._trials.lose_agent(trial.agent)
-        self._conclude(trial, judge_end(trial, event))
+        verdict = judge_end(trial, event)
+        if verdict.cause is Cause.ENDED_WELL:  # one trial that asks shows that the search tunes something
+            self._state.has_asked = self._state.has_asked or not event.unasked
+        self._conclude(trial, verdict)
 
     def _conclude(self, trial: Trial, verdict: Verdict) -> None:
         if verdict.cause is Cause.PAUSED:

@@ -25,6 +25,9 @@ class ExperimentState:
         self.wants_periodical = True  # the dispatcher wants intermediate results
         self.any_results: tuple[str, ...] = ()  # the kinds of results that need no number
         self.unread_result = ""  # the first intermediate result that the dispatcher could not read, and why
+        self.has_asked: bool | None = (
+            None  # whether a trial that ended well knew its parameters; None: none has
+        )
         self.tuner_learns = True  # proposals may depend on results
 
     @property

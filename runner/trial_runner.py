@@ -143,6 +143,7 @@ class TrialRunner:
             "streak": self._course.streak.snapshot(),
             "stall_is_told": self._trials.stall_was_reported,
             "any_results": list(self._state.any_results),
+            "has_asked": self._state.has_asked,
         }
 
     def restore(self, trials: Iterable[Trial], snapshot: Mapping[str, Any], run_time: float) -> None:
@@ -151,6 +152,7 @@ class TrialRunner:
         self._course.streak.restore(snapshot.get("streak"))
         self._trials.stall_was_reported = snapshot.get("stall_is_told", False)
         self._state.any_results = tuple(snapshot.get("any_results", ()))
+        self._state.has_asked = snapshot.get("has_asked")
         self._trials.deadlines.restore(run_time)
         self._trials.restore(trials, snapshot.get("again", ()), snapshot.get("lost_agents", {}))
         self._course.restore()
@@ -178,6 +180,11 @@ class TrialRunner:
     def unread_result(self) -> str:
         """The first intermediate result that was not sent to the dispatcher, and why; empty if all were."""
         return self._state.unread_result
+
+    @property
+    def tunes_nothing(self) -> bool:
+        """Whether trials have ended well, and none of them ever asked for its parameters."""
+        return self._state.has_asked is False
 
     @property
     def error(self) -> str:

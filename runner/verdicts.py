@@ -15,6 +15,9 @@ from .trial import Cause, FailureKind, Trial, Verdict
 
 __all__ = [
     "NO_RESULT",
+    "TUNES_NOTHING",
+    "TUNE_SOMETHING",
+    "UNASKED",
     "FailureStreak",
     "check_final",
     "check_intermediate",
@@ -27,6 +30,9 @@ __all__ = [
     "signal_name",
 ]
 
+UNASKED = "never asked for its parameters"
+TUNES_NOTHING = "the search tunes nothing, because no trial has asked for its parameters"
+TUNE_SOMETHING = "use what pitchpipe.get_next_parameter() returns, or write {args} in trial_command"
 NO_RESULT = "ended without reporting a final result: call pitchpipe.report_final_result(value) once"
 
 
@@ -125,7 +131,7 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
     if trial.final is None:
         return Verdict(Cause.ENDED_BADLY, NO_RESULT, FailureKind.USER_ERROR)
     twice = f"reported a final result {trial.finals} times; the first counts" if trial.finals > 1 else ""
-    return Verdict(Cause.ENDED_WELL, twice)
+    return Verdict(Cause.ENDED_WELL, "; ".join(filter(None, [UNASKED if ended.unasked else "", twice])))
 
 
 # What the last line of a traceback begins with or contains.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import Objective, main_objective, objectives_of
+from ..runner import TUNE_SOMETHING, TUNES_NOTHING, UNASKED
 from ..store.reading import (
     ExperimentView,
     TrialQuery,
@@ -36,7 +37,7 @@ def read_health(view: ExperimentView) -> list[str]:
         unused = early_stopping_note(config, _intermediate(view, TrialQuery(limit=_READ)))
     equal = _equality_note(view, summary)
     notes = [unused, _lacking_note(view, summary, config), equal, _reference_note(view, summary)]
-    notes.append(_cut_off_note(view, summary))
+    notes += [_cut_off_note(view, summary), _unasked_note(view, summary)]
     return [one for one in notes if one] + ([] if equal else _notes_on_the_search(view, summary, config))
 
 
@@ -97,6 +98,14 @@ def _equality_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
     if lowest.get(main) != highest.get(main):
         return ""
     return f"all {count} results are equal; check that the script reads the parameters of the search space, by name"
+
+
+def _unasked_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+    """Say that no trial that succeeded knew its parameters; else nothing."""
+    succeeded = summary["counts"].get("SUCCEEDED", 0)
+    first = view.trials(TrialQuery(statuses=["SUCCEEDED"], limit=_READ)).trials if succeeded else ()
+    unasked = succeeded and all(trial["reason"].startswith(UNASKED) for trial in first)
+    return f"{TUNES_NOTHING}; {TUNE_SOMETHING}" if unasked else ""
 
 
 def _reference_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:

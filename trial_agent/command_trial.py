@@ -288,8 +288,19 @@ class CommandTrial:
             killed=killed and not paused,
             paused=paused,
             out_of_memory=self._over_limit is not None or (not killed and self._was_oom_killed(returncode)),
+            unasked=self._is_unasked(),
             time=self._tools.clock(),
         )
+
+    def _is_unasked(self) -> bool:
+        """Return whether a script reported whose parameters no process has read, though its command has none."""
+        if not self._reader.unasked or self.job.command != self.job.run.command:
+            return False
+        try:
+            file = os.stat(self.job.parameters_file)
+        except OSError:
+            return False
+        return file.st_atime_ns <= file.st_mtime_ns
 
     def _was_oom_killed(self, returncode: int) -> bool:
         """Return whether the kernel killed the trial, or what its shell waited for, to free memory."""

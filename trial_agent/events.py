@@ -93,6 +93,7 @@ class Ended:
     """The end of an attempt, after every report of that attempt.
 
     `exported` has paths by format. With `infra`, the machine refused what the agent needs, and not the trial's code.
+    With `unasked`, it reported through the functions of this package, and nothing ever read its parameters.
     """
 
     e: Literal["ended"] = field(default="ended", repr=False)
@@ -107,6 +108,7 @@ class Ended:
     out_of_memory: bool = False
     infra: bool = field(default=False, repr=False)
     exported: Mapping[str, str] | None = None
+    unasked: bool = False
     mark: str = ""
 
     def __post_init__(self) -> None:
@@ -151,7 +153,7 @@ _KINDS: dict[str, tuple[type[Event], Callable[[Message], object]]] = {
     for kind in (Started, Report, Saved, Problem, Ended, Forgotten)
 }
 _WHO = frozenset({"e", "trial", "attempt", "mark"})
-_RARE = frozenset({"out_of_memory", "infra", "exported"})  # in a spool only if they apply
+_RARE = frozenset({"out_of_memory", "infra", "exported", "unasked"})  # in a spool only if they apply
 
 
 def encode_event(event: Event) -> Message:

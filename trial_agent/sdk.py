@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from math import isfinite
 
 from . import environ
@@ -139,19 +140,25 @@ class SpoolChannel:
         self._spool = LineFile(environment[environ.REPORTS])
         self._environment = environment
         self._has_said = False
+        self._has_asked = False
 
     def parameters(self) -> dict[str, Any]:
         """Read the parameter record written by the agent."""
+        self._has_asked = True
         if self._parameters is None:
             return {}
         with open(self._parameters, encoding="utf-8") as file:
-            return parameters_of(file.read())
+            record = file.read()
+        with suppress(OSError):  # another user's file; most file systems note by themselves that it was read
+            os.utime(self._parameters, ns=(time.time_ns(), os.stat(self._parameters).st_mtime_ns))
+        return parameters_of(record)
 
     def report(self, kind: ReportKind, value: str) -> None:
         """Append one line; when this returns, it is in the file. Of several processes, only rank 0 reports."""
         if self._is_ignored():
             return
-        self._spool.append(f'{{"{kind}": {value}, "time": {time.time()!r}}}')
+        asked = "" if self._has_asked else ', "asked": false'
+        self._spool.append(f'{{"{kind}": {value}, "time": {time.time()!r}{asked}}}')
 
     def save(self, fill: Fill) -> None:
         """Make the checkpoint, then append its name: only then does it count. Only rank 0 saves."""

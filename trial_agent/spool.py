@@ -98,6 +98,7 @@ class Interpreter:
         self._metric = metric
         self._next = {"intermediate": first_sequence, "final": 0}
         self.last: str | None = None  # the value reported last
+        self.unasked = False  # a process reported that had not asked for its parameters
         self._lines = 0
         self._problems = 0
 
@@ -136,6 +137,7 @@ class Interpreter:
             moment = _finite(record.get("time"), now)
             if kind == "checkpoint":
                 return self._named(record["checkpoint"], moment)
+            self.unasked |= record.get("asked") is False
             return [self.report(kind, value_text(record[kind]), moment)]
         except RecursionError:
             return self._problem("holds lists or objects that are nested too deeply")
@@ -212,6 +214,11 @@ class SpoolReader:
     def has_final(self) -> bool:
         """Whether a final result was reported."""
         return self._interpreter.reported("final")
+
+    @property
+    def unasked(self) -> bool:
+        """Whether a process reported that had not asked for its parameters."""
+        return self._interpreter.unasked
 
     @property
     def inside_line(self) -> bool:
