@@ -236,3 +236,12 @@ def test_what_a_database_names_is_on_the_disk_before_it(
     assert log[-1] == "elsewhere"
     partial = f"elsewhere/.{fetched.experiment_id}.partial"
     assert {f"{partial}/experiment.db", partial} <= set(log)
+
+
+def test_copy_of_an_open_database_needs_no_log(folder: ExperimentFolder, tmp_path: Path) -> None:
+    store = Store.open(folder.database)
+    store.set_name("open")
+    assert Mirror(folder, str(tmp_path / "shared")).sync()
+    copy = fetch_experiment(str(tmp_path / "shared"), "exp", tmp_path / "there")
+    assert copy.database.read_bytes()[18:20] == b"\1\1"  # of a header that names no log
+    store.close()
