@@ -29,6 +29,7 @@ from ..protocol import (
     Frame,
     dumps,
     loads,
+    main_objective,
     parameters_of,
 )
 from ..runner import (
@@ -52,6 +53,7 @@ from ..runner import (
     Verdict,
     added_trial,
     check_final,
+    check_intermediate,
 )
 from ..store import ExperimentFolder, ExperimentRow, Record, Store, Tick, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
@@ -147,6 +149,9 @@ class SearchSession:
         """Take an intermediate result, JSON text; return why the trial should stop, None if it should not."""
         with self._turn():
             trial = self._claimed(trial_id, attempt)
+            main = main_objective(objectives_of(self.config)).name
+            if (unusable := check_intermediate(value, main, self.objectives)) is not None:
+                raise ValueError(f"trial {trial.sequence_id} {unusable.reason}")
             who = self.now(), trial_id, trial.attempt
             self._handle(Reported(*who, kind="intermediate", sequence=sequence, value=value))
             return None if trial.verdict is None else trial.verdict.reason
