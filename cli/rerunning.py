@@ -95,8 +95,8 @@ def job_of(
 ) -> Job:
     """Return the trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
     spec = replace(run_of(config, folder), folder=os.path.abspath(scratch))
-    gpus = None if trial["gpus"] is None else names_of_gpus(trial["gpus"])
-    if gpus is not None and len(gpus) < len(trial["gpus"]):
+    gpus = None if (held := trial["gpus"]) is None else names_of_gpus(held)
+    if held is not None and gpus is not None and len(gpus) < len(held):
         gpus = None  # hidden in this terminal: the trial gets what is visible here
     return Job(
         trial=trial["trial_id"],

@@ -145,13 +145,15 @@ class SearchSession:
             return f"all {most} trials are made"
         return runner.reason or "the tuner has nothing more to propose"
 
+    def why_not_judged(self, value: str) -> str:
+        """Return why an intermediate result, JSON text, cannot be judged; empty if it can."""
+        unusable = check_intermediate(value, main_objective(objectives_of(self.config)).name, self.objectives)
+        return "" if unusable is None else unusable.reason
+
     def report(self, trial_id: str, attempt: int | None, sequence: int, value: str) -> str | None:
         """Take an intermediate result, JSON text; return why the trial should stop, None if it should not."""
         with self._turn():
             trial = self._claimed(trial_id, attempt)
-            main = main_objective(objectives_of(self.config)).name
-            if (unusable := check_intermediate(value, main, self.objectives)) is not None:
-                raise ValueError(f"trial {trial.sequence_id} {unusable.reason}")
             who = self.now(), trial_id, trial.attempt
             self._handle(Reported(*who, kind="intermediate", sequence=sequence, value=value))
             return None if trial.verdict is None else trial.verdict.reason

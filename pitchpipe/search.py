@@ -69,7 +69,14 @@ class SearchTrial:
         """
         from .trial_agent import metric_text
 
-        text, steps = metric_text(value), self._steps
+        text = metric_text(value)
+        if why_not := self._session.why_not_judged(text):
+            raise ValueError(f"trial {self.number} {why_not}")
+        self._take(step, text)
+
+    def _take(self, step: int, text: str) -> None:
+        """Report an intermediate result, JSON text, whether it can be judged or not."""
+        steps = self._steps
         if step > steps.stop and not self._has_reported:  # its steps do not begin at 0
             steps = range(step - len(steps), step)
         if not steps.start <= step <= steps.stop:
@@ -435,7 +442,7 @@ class _Channel:
         if kind == "final":
             self.final = loads(value) if self.final is None else self.final
             return
-        self._trial.report(self._steps, loads(value))
+        self._trial._take(self._steps, value)
         self._steps += 1
         if self._trial.should_stop():
             raise TrialStopped

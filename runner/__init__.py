@@ -62,20 +62,17 @@ if TYPE_CHECKING:
     from .recording import event_of, recorded
     from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
     from .trial_runner import TrialRunner
-<<<<<<< HEAD
     from .verdicts import (
         TUNE_SOMETHING,
         TUNES_NOTHING,
         UNASKED,
         check_final,
+        check_intermediate,
         fingerprint,
         is_no_room,
         last_line,
         signal_name,
     )
-=======
-    from .verdicts import check_final, check_intermediate, fingerprint, is_no_room, last_line, signal_name
->>>>>>> 1c76987f (Search.report refuses an intermediate result that is not a number, as before)
     from .vocabulary import TUNE_STATUS
 
 _HOMES = {
@@ -102,13 +99,10 @@ _HOMES = {
     ".recording": "event_of recorded",
     ".trial": "Cause FailureKind Trial TrialStatus Verdict",
     ".trial_runner": "TrialRunner",
-<<<<<<< HEAD
     ".verdicts": (
-        "TUNES_NOTHING TUNE_SOMETHING UNASKED check_final fingerprint is_no_room last_line signal_name"
+        "TUNES_NOTHING TUNE_SOMETHING UNASKED check_final check_intermediate fingerprint is_no_room last_line "
+        "signal_name"
     ),
-=======
-    ".verdicts": "check_final check_intermediate fingerprint is_no_room last_line signal_name",
->>>>>>> 1c76987f (Search.report refuses an intermediate result that is not a number, as before)
     ".vocabulary": "TUNE_STATUS",
 }
 

@@ -445,6 +445,16 @@ def test_function_may_report_and_returns_its_last_report() -> None:
     assert pitchpipe.get_trial_id() == "STANDALONE"
 
 
+@pytest.mark.parametrize("value", ["warming up", {"phase": 1}, [1], None])
+def test_function_may_report_what_is_not_a_number_on_the_way(value: Any) -> None:
+    def evaluate(parameters: dict[str, Any]) -> float:
+        report_intermediate_result(value)
+        return parameters["x"]
+
+    result = minimize(evaluate, SPACE, 3, tuner="Random", assessor="Medianstop")
+    assert [trial["status"] for trial in result.trials] == ["SUCCEEDED"] * 3
+
+
 def test_bad_trials_end_in_their_report() -> None:
     ended = []
 

@@ -22,7 +22,7 @@ class Stable:
 
     def __init__(self) -> None:
         self._kept: Trainable | None = None
-        self._made_for: tuple[TrialFunction, Sequence[int] | None] | None = None
+        self._made_for: tuple[TrialFunction, Sequence[int | str] | None] | None = None
 
     def call(
         self, function: TrialFunction, parameters: dict[str, Any], gpus: Sequence[int | str] | None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 __all__ = ["NULL", "cell_text", "cell_value", "csv_text"]
@@ -21,15 +20,23 @@ NULL = object()
 """A value that is null; a cell without a value is None."""
 
 
+class _Lines(list[str]):
+    """The lines that a writer of CSV makes."""
+
+    def write(self, line: str) -> None:
+        """Take a line."""
+        self.append(line)
+
+
 def csv_text(rows: Iterable[Sequence[Any]]) -> bytes:
     """Return rows as lines; None and NaN are empty cells, lists are JSON.
 
     >>> csv_text([["n", "text"], [-1.5, "-1.5"], [None, "=A1"]])
     b"n,text\\n-1.5,'-1.5\\n,'=A1\\n"
     """
-    lines: list[str] = []
+    lines = _Lines()
     # A line break within a cell is quoted if it is one of those between lines.
-    writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
+    writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerows(map(_cell, row) for row in rows)
     return "".join(f"{line[:-2]}\n" for line in lines).encode("utf-8", "backslashreplace")
 
