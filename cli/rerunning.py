@@ -95,8 +95,9 @@ def job_of(
 ) -> Job:
     """Return the trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
     spec = replace(run_of(config, folder), folder=os.path.abspath(scratch))
-    gpus = None if (held := trial["gpus"]) is None else names_of_gpus(held)
-    if held is not None and gpus is not None and len(gpus) < len(held):
+    assigned = trial["gpus"]
+    gpus = None if assigned is None else names_of_gpus(assigned)
+    if assigned is not None and gpus is not None and len(gpus) < len(assigned):
         gpus = None  # hidden in this terminal: the trial gets what is visible here
     return Job(
         trial=trial["trial_id"],
