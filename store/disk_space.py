@@ -47,7 +47,6 @@ class DiskSpaceGuard:
         self._timer: asyncio.TimerHandle | None = None
         self._problem = self._awaited = ""
         self._last_full = -math.inf  # by the loop's clock
-        self._explained: set[str] = set()  # trials, since the disk was last full
 
     @property
     def is_awaited(self) -> bool:
@@ -73,11 +72,10 @@ class DiskSpaceGuard:
         return self.is_awaited
 
     def explain(self, event: AttemptEnded) -> None:
-        """Add to the error of a trial that failed on a full disk that it was full, once for each trial."""
+        """Add to the error of a trial that failed on a full disk, or soon after, that it was full."""
         if not event.exit_code or self._loop.time() > self._last_full + _AFTERMATH:
             return
-        if event.trial_id not in self._explained and not event.killed and not is_no_room(event.error):
-            self._explained.add(event.trial_id)
+        if not event.killed and not is_no_room(event.error):
             event.error = f"{event.error or ''}\nOSError: {_FULL}".lstrip()
 
     def attempt(self, what: Callable[[], None], then: Callable[[], None] = lambda: None) -> None:
@@ -90,7 +88,6 @@ class DiskSpaceGuard:
             self._held = partial(self.attempt, what, then)
             self._problem, self._awaited = error.what, error.awaited
             self._last_full = self._loop.time()
-            self._explained.clear()
             self._timer = self._loop.call_later(_TRY_AGAIN, self._try_again)
             return
         held, self._held, self._problem = self._held, None, ""

@@ -110,10 +110,6 @@ class Plan:
             "kill_grace": 1,
             "training_service": service,
         }
-        if (
-            self.small_disk
-        ):  # a script that has no room to say why it fails is retried once only (docs/faults.md)
-            config["max_failures"]["USER_ERROR"] = 20
         if self.assessor:
             config["assessor"] = {"name": "Medianstop", "class_args": {"optimize_mode": "minimize"}}
         if self.kind == "command":
