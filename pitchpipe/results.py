@@ -215,9 +215,9 @@ class ExperimentResult(Plots):
         )
 
     def _repr_html_(self) -> str:
-        from .store.reading import counts_text, escaped
+        from .store.reading import counts_text, visible
 
-        objectives = ", ".join(f"{direction} {name}" for name, direction in self._directions.items())
+        objectives = ", ".join(f"{direction} {visible(name)}" for name, direction in self._directions.items())
         head = f"experiment <b>{escape(self.id)}</b>: {self._status_text} ({counts_text(self.counts) or 'no trials'})"
         front = self.best if isinstance(self.best, list) else [self.best] if self.best is not None else []
         names = list(dict.fromkeys(name for one in front for name in one.parameters))
@@ -225,15 +225,17 @@ class ExperimentResult(Plots):
             [one.sequence_id, *_numbers(one.value), *(one.parameters.get(name, "") for name in names)]
             for one in front
         ]
-        reason = f"<p>{escape(escaped(self.reason))}</p>" if self.reason else ""
+        reason = f"<p>{escape(visible(self.reason))}</p>" if self.reason else ""
         table = _table(["trial", *self._directions, *names], rows) if rows else self._why_none()
-        return f"<p>{head}, {escape(escaped(objectives))}</p>{reason}{table}"
+        return f"<p>{head}, {escape(objectives)}</p>{reason}{table}"
 
     def _why_none(self) -> str:
         """Return, as HTML, why there is no best trial, and in which ways trials failed."""
+        from .store.reading import visible
+
         has_results = self.counts.get("SUCCEEDED", 0) > 0
         lines = ["no trial keeps the limits" if has_results else "no trial has succeeded", *self.failures]
-        return "".join(f"<p>{escape(line)}</p>" for line in lines)
+        return "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
 
     def _folder_to_plot(self) -> Path:
         return self.folder
@@ -247,8 +249,10 @@ def _numbers(value: float | dict[str, float]) -> list[float]:
     return list(value.values()) if isinstance(value, dict) else [value]
 
 
-def _plain(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
+def _plain(value: Any) -> str:
+    from .store.reading import visible
+
+    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -257,9 +261,7 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _line(cells: Sequence[Any], tag: str) -> str:
-    from .store.reading import escaped
-
-    return f"<tr>{''.join(f'<{tag}>{escape(escaped(str(_plain(cell))))}</{tag}>' for cell in cells)}</tr>"
+    return f"<tr>{''.join(f'<{tag}>{escape(_plain(cell))}</{tag}>' for cell in cells)}</tr>"
 
 
 def _row(trial: Row, objectives: Sequence[str]) -> Row:
