@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from ..trial_agent import shield_forks
 from .failures import INTERRUPTED
 from .last_resort import kill_descendants
 
@@ -38,6 +39,8 @@ class Interrupts:
             if number is signal.SIGHUP and before is signal.SIG_IGN:
                 continue  # nohup
             self._before[number] = signal.signal(number, self._on_signal)
+        # A child that a user's callback forks would take a signal for one to the experiment, and stay.
+        shield_forks(_SIGNALS, lambda handler: handler == self._on_signal)
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from typing import Any
 
 from .errors import PluginFailed, PluginReturnedInvalid
@@ -25,10 +27,20 @@ class Plugin:
         self.role, self.instance = role, instance
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Return what the method returns; raise `PluginFailed` from anything that it raises, even exit()."""
+        """Return what the method returns; raise `PluginFailed` from anything that it raises, even exit().
+
+        A child that the method forked and that leaves it, too, ends here: it would serve the manager as well.
+        """
+        process = os.getpid()
         try:
-            return getattr(self.instance, method)(*args, **kwargs)
+            returned = getattr(self.instance, method)(*args, **kwargs)
+            if os.getpid() != process:
+                os._exit(0)
+            return returned
         except BaseException as error:
+            if os.getpid() != process:
+                traceback.print_exc()
+                os._exit(1)
             module = sys.modules.get(type(self.instance).__module__)
             raise PluginFailed(self.role, method, error, getattr(module, "__file__", None) or "") from error
 

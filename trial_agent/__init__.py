@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .errors import shortened
     from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
+    from .forks import shield_forks
     from .function_trial import FunctionLoader, FunctionTrial
     from .guard import Guard
     from .hosting import hosted
@@ -76,6 +77,7 @@ _HOMES = {
     ".events": "Ended Event Problem Report Saved Started decode_events",
     ".file_watch": "FileWatch best_watch",
     ".errors": "shortened",
+    ".forks": "shield_forks",
     ".function_trial": "FunctionLoader FunctionTrial",
     ".guard": "Guard",
     ".hosting": "hosted",
@@ -171,6 +173,7 @@ __all__ = [
     "report_final_result",
     "report_intermediate_result",
     "save_checkpoint",
+    "shield_forks",
     "shortened",
     "spool_name",
     "sync",

@@ -1,6 +1,7 @@
 """Ctrl-C at any moment: everything of ours is gone soon, and the experiment can be viewed."""
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from pitchpipe.cli.interrupts import Interrupts
 
 STUBBORN = """\
 trap '' TERM INT
@@ -177,3 +180,20 @@ def test_a_signal_at_a_random_moment_leaves_no_process_and_a_viewable_experiment
     for trial in exported["trials"]:
         assert trial["status"] in ("SUCCEEDED", "SYS_CANCELED")
         assert trial["status"] == "SYS_CANCELED" or trial["intermediate"] == [trial["final"]]
+
+
+def test_signal_to_a_child_that_a_callback_forked_is_not_one_to_the_experiment() -> None:
+    stopped: list[str] = []
+    waiting, writing = os.pipe()
+    with Interrupts() as interrupts, interrupts.notifying(lambda: stopped.append("stopped")):
+        child = os.fork()
+        if child == 0:
+            os.close(writing)
+            os.read(waiting, 1)  # until the parent ends
+            os._exit(3)
+        os.kill(child, signal.SIGTERM)
+        os.close(writing)
+        _, status = os.waitpid(child, 0)
+    os.close(waiting)
+    assert (os.WIFSIGNALED(status), os.WTERMSIG(status)) == (True, signal.SIGTERM)
+    assert (stopped, interrupts.count) == ([], 0)
