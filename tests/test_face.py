@@ -33,6 +33,7 @@ def test_import_and_reports_load_nothing_heavy() -> None:
         "pitchpipe.trial_agent",
         "pitchpipe.trial_agent.checkpoint",
         "pitchpipe.trial_agent.environ",
+        "pitchpipe.trial_agent.errors",
         "pitchpipe.trial_agent.line_file",
         "pitchpipe.trial_agent.sdk",
     }

@@ -108,12 +108,14 @@ class Ended:
     out_of_memory: bool = False
     infra: bool = field(default=False, repr=False)
     exported: Mapping[str, str] | None = None
-    unasked: bool = False
+    unasked: bool = field(default=False, repr=False)
     mark: str = ""
 
     def __post_init__(self) -> None:
         if not self.infra:
             del self.infra  # as above
+        if not self.unasked:
+            del self.unasked
         if self.error is not None:
             self.error = _sendable(self.error)
         if self.exported:

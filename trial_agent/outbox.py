@@ -28,7 +28,7 @@ class Outbox:
     acknowledged events have made room in a full outbox. Full means that `max_bytes` of events are kept.
 
     >>> box = Outbox()
-    >>> box.put(Problem(trial="AbCdE", attempt=1, message="?"))
+    >>> _ = box.put(Problem(trial="AbCdE", attempt=1, message="?"))
     >>> box.take(0)
     ([Problem(trial='AbCdE', attempt=1, message='?', mark='')], 1)
     >>> box.take(1)

@@ -37,6 +37,7 @@ class Misfit(ValueError):
 def written(slot: Slot, texts: Sequence[str]) -> str:
     """Return what stands for the words in the place of a placeholder (several: of `{args}`); raise `Misfit`.
 
+    >>> from .shell_slots import slots_of
     >>> [written(slot, ["it's"]) for slot in slots_of('./train {x} "{x}"', ["x"])]
     ['\\'it\\'"\\'"\\'s\\'', '"\\'it\\'"\\'"\\'s\\'"']
     """

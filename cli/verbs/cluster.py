@@ -69,8 +69,11 @@ def up(hosts: str, port: int, python: str | None, ssh: str, as_json: bool) -> No
     except ClusterError as error:
         raise Failure(str(error), FAILED) from error
     lines = (
-        f"Ray runs on {', '.join(made.hosts)}. Write into experiment.yml:\n",
-        f"training_service:\n  platform: ray\n  address: {made.address}",
+        f"Ray runs on {', '.join(made.hosts)}. Write into experiment.yml:",
+        "",
+        "training_service:",
+        "  platform: ray",
+        f"  address: {made.address}",
     )
     say(as_json, {"address": made.address, "hosts": made.hosts}, *lines)
 

@@ -91,7 +91,7 @@ def submit(
     )
     if is_printed:
         script = batch_script(job)
-        say(as_json, {"id": job.experiment_id, "job": None, "script": script}, script.rstrip("\n"))
+        say(as_json, {"id": job.experiment_id, "job": None, "script": script}, *script.splitlines())
         return
     try:
         number, warning = submitted(job)

@@ -52,7 +52,7 @@ def update(
     folder = chosen_experiment(experiment, experiment_id, directory)
     found = change_experiment(folder, changes)
     text = _limits_text(folder, found) + ("" if search_space is None else ", in the new search space")
-    say(as_json, {"id": folder.experiment_id, "limits": found}, text + _next_line(folder))
+    say(as_json, {"id": folder.experiment_id, "limits": found}, text, *_next_lines(folder))
 
 
 def _read(path: Path) -> Any:
@@ -63,11 +63,11 @@ def _read(path: Path) -> Any:
     return read_source(path).data
 
 
-def _next_line(folder: ExperimentFolder) -> str:
+def _next_lines(folder: ExperimentFolder) -> list[str]:
     """Say how to continue an experiment that does not run."""
     with ExperimentView(folder) as view:
         summary = view.summary()
-    return f"\n{continue_line(folder, summary)}" if can_resume(folder, summary) else ""
+    return [continue_line(folder, summary)] if can_resume(folder, summary) else []
 
 
 def _limits_text(folder: ExperimentFolder, limits: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ RULES = [
     (1e308, 1e308, 1e308, "1e+308"),
     (2**70, 2**70, 2**70, str(2**70)),
     ("\ud800x", "\\ud800x", "\\ud800x", "\\ud800x"),
-    ([NAN, INF, 1.0], [NAN, INF, 1.0], [None, None, 1.0], "[nan, inf, 1.0]"),
+    ([NAN, INF, 1.0], [NAN, INF, 1.0], [None, None, 1.0], "[NaN, Infinity, 1.0]"),
 ]
 
 
@@ -49,7 +49,9 @@ def test_json_is_strict(made: MadeExperiment, rule: tuple[Any, Any, Any, str]) -
     assert (trial["parameters"]["x"], trial["final"]["more"]) == (rule[2], rule[2])
 
 
-def test_csv_is_what_pandas_writes(made: MadeExperiment, rule: tuple[Any, Any, Any, str]) -> None:
+def test_csv_has_numbers_as_pandas_writes_them_and_lists_as_json(
+    made: MadeExperiment, rule: tuple[Any, Any, Any, str]
+) -> None:
     with ExperimentView(made.folder) as view:
         text = b"".join(csv_lines(view)).decode()
     (row,) = csv.DictReader(io.StringIO(text))
