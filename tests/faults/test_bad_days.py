@@ -150,8 +150,8 @@ def until_it_waits_for_room(lab: Lab, process: subprocess.Popen[str]) -> None:
 def test_experiment_without_room_can_be_stopped_and_continues_when_there_is_some(lab: Lab) -> None:
     process = lab.start("run", lab.config(), "--experiment-id", "exp", "--json")
     lab.until_reports(6, process)
-    # Less than a commit takes: with room for one, the log is folded and begins again.
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY))
+    # Room for the index of the log (32 KiB), and none for the database, so that the log cannot be folded into it.
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (33 * 1024, resource.RLIM_INFINITY))
     until_it_waits_for_room(lab, process)
     code, output, _ = lab.run("status", "exp")
     assert code == 0
