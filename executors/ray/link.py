@@ -305,7 +305,7 @@ class RayLink(AgentLink, Listener):
         self, result: asyncio.Future[Any], call: Callable[[], Any], then: Callable[[Any], None]
     ) -> None:
         error = result.exception()
-        if isinstance(error, unavailable_error()) and not self._closing:
+        if isinstance(error, unavailable_error()) and not self._closing and not self._gone.is_set():
             _log.debug("agent %s: a call did not get through: %s", self._agent, error)
             self._heartbeat.start()
             self._tasks.later(_CALL_AGAIN, self._expect, call, then)
