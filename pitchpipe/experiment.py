@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Any, Unpack
@@ -355,7 +355,16 @@ def _interrupts_stop(host: Any) -> Iterator[threading.Event]:
         host.stop("interrupted")
 
     loop.add_signal_handler(signal.SIGINT, stop)
+    _shield_forks(signal.getsignal(signal.SIGINT))
     try:
         yield interrupted
     finally:
         loop.remove_signal_handler(signal.SIGINT)
+
+
+@cache
+def _shield_forks(handler: Any) -> None:
+    """Once in a process: a signal to a child that a callback forks would reach this process by the event loop."""
+    from .trial_agent import shield_forks
+
+    shield_forks((signal.SIGINT,), lambda found: found is handler)

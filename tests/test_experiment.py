@@ -6,13 +6,14 @@ import asyncio
 import inspect
 import io
 import logging
+import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -794,3 +795,109 @@ def test_front_of_several_objectives_has_its_volume(grid: ExperimentResult) -> N
     assert set(grid.front["trials"]) == {row["sequence_id"] for row in grid.trials if row["value"]}
     assert grid.front["hypervolume"] > 0
     assert (grid.front["knee"], grid.best_by("knee")) == (None, None)
+
+
+class Forks(Callback):
+    """Forks a child when the first trial is complete, and keeps its exit code."""
+
+    code: int | None = None
+
+    def __init__(self, leave: Callable[[], object]) -> None:
+        self.leave, self.is_forked = leave, False
+
+    def on_trial_complete(self, trial: Any) -> None:
+        if self.is_forked:
+            return
+        self.is_forked = True
+        child = os.fork()
+        if child == 0:
+            self.leave()
+            return
+        _, status = os.waitpid(child, 0)
+        self.code = os.waitstatus_to_exitcode(status)
+
+
+@pytest.mark.parametrize(
+    ("leave", "code"),
+    [(lambda: None, 0), (lambda: 1 // 0, 1), (lambda: sys.exit(3), 3)],
+    ids=["return", "raise", "exit"],
+)
+def test_forked_child_that_leaves_a_callback_ends_there(
+    leave: Callable[[], object], code: int, tmp_path: Path
+) -> None:
+    test, forks = os.getpid(), Forks(leave)
+    try:
+        result = experiment(square, tmp_path, callbacks=[forks]).run(progress=False)
+    finally:
+        if os.getpid() != test:
+            os._exit(77)  # it continued: without this, the rest of the suite would run twice
+    assert (forks.code, result.status, result.counts) == (code, "DONE", {"SUCCEEDED": 3})
+
+
+class Signals(Callback):
+    """Sends SIGINT to a child that it forks, which waits for its end."""
+
+    status: int | None = None
+
+    def on_trial_complete(self, trial: Any) -> None:
+        if self.status is not None:
+            return
+        waiting, writing = os.pipe()
+        ready, readying = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(writing)
+            try:
+                os.write(readying, b"1")
+                os.read(waiting, 1)  # until the parent closes it
+            except KeyboardInterrupt:
+                os._exit(42)
+            os._exit(7)
+        os.read(ready, 1)
+        os.kill(child, signal.SIGINT)
+        os.close(writing)
+        _, self.status = os.waitpid(child, 0)
+        for descriptor in (waiting, ready, readying):
+            os.close(descriptor)
+
+
+def test_interrupt_of_a_child_that_a_callback_forked_does_not_stop_the_experiment(tmp_path: Path) -> None:
+    signals = Signals()
+    result = experiment(square, tmp_path, callbacks=[signals]).run(progress=False)
+    assert os.waitstatus_to_exitcode(signals.status or 0) == 42
+    assert (result.status, result.counts) == ("DONE", {"SUCCEEDED": 3})
+
+
+class Pools(Callback):
+    """Maps with a pool of processes."""
+
+    def __init__(self) -> None:
+        self.found: list[int] = []
+
+    def on_trial_complete(self, trial: Any) -> None:
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            self.found += pool.map(abs, [-1, -2])
+
+
+def test_callback_uses_a_pool_of_processes(tmp_path: Path) -> None:
+    pools = Pools()
+    result = experiment(square, tmp_path, callbacks=[pools]).run(progress=False)
+    assert (pools.found, result.status) == ([1, 2] * 3, "DONE")
+    assert multiprocessing.active_children() == []
+
+
+def test_forked_child_that_leaves_a_stopper_ends_there(tmp_path: Path) -> None:
+    test, codes = os.getpid(), []
+
+    def stop(trial_id: str, result: dict[str, Any]) -> bool:
+        child = os.fork()
+        if child:
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return False
+
+    try:
+        result = experiment(square, tmp_path, stop=stop).run(progress=False)
+    finally:
+        if os.getpid() != test:
+            os._exit(77)  # it continued: without this, the rest of the suite would run twice
+    assert (codes, result.status, result.counts) == ([0] * 3, "DONE", {"SUCCEEDED": 3})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .errors import shortened
     from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
-    from .forks import shield_forks
+    from .forks import ending_forks, shield_forks
     from .function_trial import FunctionLoader, FunctionTrial
     from .guard import Guard
     from .hosting import hosted
@@ -77,7 +77,7 @@ _HOMES = {
     ".events": "Ended Event Problem Report Saved Started decode_events",
     ".file_watch": "FileWatch best_watch",
     ".errors": "shortened",
-    ".forks": "shield_forks",
+    ".forks": "ending_forks shield_forks",
     ".function_trial": "FunctionLoader FunctionTrial",
     ".guard": "Guard",
     ".hosting": "hosted",
@@ -149,6 +149,7 @@ __all__ = [
     "decode_events",
     "encode_message",
     "encode_request",
+    "ending_forks",
     "filled",
     "flat_arguments",
     "get_budget",

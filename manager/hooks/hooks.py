@@ -24,6 +24,7 @@ from ...runner import (
     TrialRunner,
     TrialStatus,
 )
+from ...trial_agent import ending_forks
 from .callbacks import Callback
 from .rows import result_row, trial_row
 from .stoppers import Stopper
@@ -62,7 +63,8 @@ class Hooks:
         if self.stopper is None:
             return []
         try:
-            self.stopper.begin(lambda: runner.elapsed(clock()))
+            with ending_forks():
+                self.stopper.begin(lambda: runner.elapsed(clock()))
         except Exception as error:  # noqa: BLE001  (the user's code)
             return [self._failed(error, clock())]
         return [*self.judge(results(), clock()), *self.end_of_all(clock())]
@@ -77,7 +79,8 @@ class Hooks:
         if self.stopper is None or self._is_over or not self._is_timed:
             return None
         try:
-            return self.stopper.time_left()
+            with ending_forks():
+                return self.stopper.time_left()
         except Exception:  # noqa: BLE001  (the user's code)
             _log.exception("stopper %s failed in time_left", type(self.stopper).__name__)
             self._is_timed = False
@@ -140,7 +143,8 @@ class Hooks:
         """Call a method of every callback with rows of its own; drop those that raise."""
         for callback in list(self.callbacks):
             try:
-                getattr(callback, method)(*(dict(row) for row in rows))
+                with ending_forks():
+                    getattr(callback, method)(*(dict(row) for row in rows))
             except (Exception, SystemExit):  # noqa: BLE001  (the user's code)
                 self.callbacks.remove(callback)
                 name = type(callback).__name__
@@ -154,8 +158,9 @@ class Hooks:
             return []
         ended: list[Event] = []
         try:
-            for metric in results:
-                ended.extend(self._judged_trial(self.stopper, metric, now))
+            with ending_forks():
+                for metric in results:
+                    ended.extend(self._judged_trial(self.stopper, metric, now))
         except Exception as error:  # noqa: BLE001  (the user's code)
             ended.append(self._failed(error, now))
         return ended
@@ -165,10 +170,11 @@ class Hooks:
         if self._is_over or self.stopper is None:
             return []
         try:
-            if not self.stopper.stop_all():
-                return []
-            self._is_over = True
-            return [StopRequested(now, self.stopper.reason(), "DONE", cause="stopper")]
+            with ending_forks():
+                if not self.stopper.stop_all():
+                    return []
+                self._is_over = True
+                return [StopRequested(now, self.stopper.reason(), "DONE", cause="stopper")]
         except Exception as error:  # noqa: BLE001  (the user's code)
             return [self._failed(error, now)]
 
