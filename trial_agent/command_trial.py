@@ -277,7 +277,7 @@ class CommandTrial:
         paused = killed and self._is_pause and not ended_well
         error = self._over_limit
         if error is None and not killed and not ended_well:
-            # A shell script that cannot write its result may end with exit code 0 all the same.
+            # A shell script that cannot write its result may still end with exit code 0.
             said = last_lines(self._log("stderr")) if returncode else None
             error = with_room(said, self.job.run.folder)
         return Ended(

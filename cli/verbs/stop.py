@@ -109,7 +109,7 @@ def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
 
 
 def _grace_of(folder: ExperimentFolder) -> float:
-    """Return how long the trials may take to end; 0 if that cannot be read, for their manager must end all the same."""
+    """Return how long the trials may take to end; 0 if that cannot be read: their manager must end."""
     try:
         with ExperimentView(folder) as view:
             return float(view.config().get("killGrace") or 0.0)
