@@ -69,6 +69,8 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         self._totals = Totals(amounts={})
         self._retiring: dict[str, asyncio.Task[None]] = {}
         self._waiting_for_ray: set[str] = set()
+        self._unreported: dict[str, AgentLink] = {}  # silent: does their cluster reply?
+        self._reporting: asyncio.Task[None] | None = None
         self._ending_idle: asyncio.TimerHandle | None = None
         self._connection = RayConnection(
             address,
@@ -137,6 +139,23 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             return [self._connection.warning] if self._connection.warning else []
         warning = too_few_nodes(self._connection.nodes, self.setup.request)
         return [warning] if warning else []
+
+    def on_silent(self, agent: str, is_silent: bool) -> None:
+        """Report a silent agent once its cluster replies: while it does not, its own warning covers its agents."""
+        if not is_silent and self._unreported.pop(agent, None) is None:
+            super().on_silent(agent, False)
+        if is_silent and agent in self._links:
+            self._unreported[agent] = self._links[agent]
+            if self._reporting is None or self._reporting.done():
+                self._reporting = self._tasks.start(self._report_silent())
+
+    async def _report_silent(self) -> None:
+        with contextlib.suppress(ConnectionError):  # Ray is gone for good, and the experiment ends
+            await self._connection.confirmed()
+            silent, self._unreported = self._unreported, {}
+            for agent, link in silent.items():
+                if self._links.get(agent) is link:
+                    super().on_silent(agent, True)
 
     def on_agents_gone(self, reason: str) -> None:
         """Give up the agents of a Ray that has ended; those yet to be made start in the next one."""
