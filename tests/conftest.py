@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pitchpipe.trial_agent import ProcessTree
+from pitchpipe.trial_agent.sdk import current
 
 from .executors.cluster_support import cluster, real_cluster
 from .executors.ray_support import ray_directory, shared_ray
@@ -68,6 +69,13 @@ def outside_the_tree(runtime_directory: Path, monkeypatch: pytest.MonkeyPatch) -
     directory = runtime_directory / "cwd"
     directory.mkdir()
     monkeypatch.chdir(directory)
+
+
+@pytest.fixture(autouse=True)
+def outside_a_trial() -> Iterator[None]:
+    """End each test in a process without a channel: a call outside a trial makes one, which stays."""
+    yield
+    current.enter(None)
 
 
 @pytest.fixture(scope="session")

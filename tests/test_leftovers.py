@@ -1,4 +1,4 @@
-"""The guard against processes that are left behind (conftest.py), tried on test sessions of its own."""
+"""The guard against what tests leave behind (conftest.py), tried on test sessions of its own."""
 
 import os
 import re
@@ -26,6 +26,17 @@ def test_has_a_runtime_directory_and_works_in_it(runtime_directory):
     assert os.environ["PITCHPIPE_RUNTIME_DIR"] == str(runtime_directory)
     assert runtime_directory in Path.cwd().parents
     assert len(str(runtime_directory)) < 40
+"""
+
+CALLS_OUTSIDE_A_TRIAL = """
+from pitchpipe.trial_agent import sdk
+
+def test_call_outside_a_trial_makes_a_channel():
+    assert sdk.get_trial_id() == "STANDALONE"
+    assert sdk.current.channel is not None
+
+def test_next_test_finds_none():
+    assert sdk.current.channel is None
 """
 
 
@@ -86,3 +97,8 @@ def test_session_that_leaves_nothing_behind_passes(tmp_path: Path, impatient: Pa
     result = run_session(tmp_path, impatient, LEAVES_NOTHING)
     assert result.returncode == 0, result.stdout
     assert "left behind" not in result.stdout
+
+
+def test_channel_of_a_call_outside_a_trial_ends_with_its_test(tmp_path: Path, impatient: Path) -> None:
+    result = run_session(tmp_path, impatient, CALLS_OUTSIDE_A_TRIAL)
+    assert "2 passed" in result.stdout, result.stdout

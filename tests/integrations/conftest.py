@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +67,14 @@ class StoppedTrial:
 
 
 @pytest.fixture
-def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
     """Run the test as a trial."""
-    yield Trial(tmp_path, monkeypatch)
-    current.enter(None)
+    return Trial(tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def stopped_trial() -> Iterator[StoppedTrial]:
+def stopped_trial() -> StoppedTrial:
     """Run the test as a function trial that is stopped at its second report."""
     channel = StoppedTrial()
     current.enter(channel)
-    yield channel
-    current.enter(None)
+    return channel

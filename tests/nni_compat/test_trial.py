@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +35,6 @@ class Kept(TrialCommandChannel):
 
     def send_metric(self, **fields: Any) -> None:
         self.sent.append(fields)
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Let each test begin, and end, with a process that has no channel yet."""
-    current.enter(None)
-    yield
-    current.enter(None)
 
 
 def test_channel_of_ones_own_gives_parameters_and_gets_results(monkeypatch: pytest.MonkeyPatch) -> None:
