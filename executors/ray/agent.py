@@ -155,12 +155,9 @@ class RayAgent:
         """Unpack files into the folder in which this agent works."""
         unpack(data, Path(self._folder))
 
-    def fetch(self, name: str, forget: bool) -> bytes:
-        """Return a file or folder, packed; with `forget`, remove it here."""
-        data = pack(self._folder, [name])
-        if forget:
-            self.forget(name)
-        return data
+    def fetch(self, name: str) -> bytes:
+        """Return a file or folder, packed."""
+        return pack(self._folder, [name])
 
     def forget(self, name: str) -> None:
         """Remove a folder."""

@@ -10,7 +10,7 @@ import asyncio
 import errno
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,15 +21,15 @@ from ...trial_agent import Ended, Event, Request, RunSpec, Saved, Start
 from ..agents import spool_path
 from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread, in_thread_or_here
-from .calls import result_of
 from .files import forget_checkpoints, pack, trial_files, unpack
 from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
 from .nodes import Node
-from .reasons import reason_of, task_error
+from .reasons import actor_error, ray_error, reason_of, task_error
 
 __all__ = ["AgentCare"]
 
 _log = logging.getLogger(__name__)
+_Call = Callable[..., Awaitable[Any]]
 # How often (s) to look whether there is room again for the files that have arrived.
 _TRY_AGAIN = 1.0
 
@@ -37,7 +37,8 @@ _TRY_AGAIN = 1.0
 class AgentCare:
     """Looks after one agent; `orders` returns its attempts, `nodes` those where Ray tasks can run now.
 
-    It is the agent on the trial's node number `number`; the first one has the checkpoints.
+    It is the agent on the trial's node number `number`; the first one has the checkpoints. `call(method, ...)` calls
+    the agent's actor, more than once if the connection breaks: each of these methods may be called again.
     """
 
     def __init__(
@@ -62,11 +63,11 @@ class AgentCare:
         """Whether the agent works in a folder of its own."""
         return self.where is not None and self.where.folder is not None
 
-    async def meet(self, actor: Any, where: AgentLocation) -> None:
+    async def meet(self, call: _Call, where: AgentLocation) -> None:
         """Note where the agent is, and bring the trial function if the agent cannot see it."""
         self.where = where
         if self.is_away and self._setup.run.is_function:
-            await self._bring(actor, [Path(self._setup.run.path).name])
+            await self._bring(call, [Path(self._setup.run.path).name])
 
     def localized(self, request: Request) -> Request:
         """Return a request with the agent's folders in place of the manager's."""
@@ -84,13 +85,13 @@ class AgentCare:
         """Return whether files must be brought before these requests are sent."""
         return self.is_away and any(True for _ in self._wanted(requests))
 
-    async def bring_for(self, actor: Any, requests: Sequence[Request]) -> None:
+    async def bring_for(self, call: _Call, requests: Sequence[Request]) -> None:
         """Bring the checkpoints from which attempts start; if one is missing, the attempt itself fails."""
         wanted = dict(self._wanted(requests))
         self._brought.update(wanted)
-        await self._bring(actor, list(wanted.values()))
+        await self._bring(call, list(wanted.values()))
 
-    async def fetch_for(self, actor: Any, events: Iterable[Event]) -> list[Event]:
+    async def fetch_for(self, call: _Call, events: Iterable[Event]) -> list[Event]:
         """Fetch the files that these events announce; return the events without the checkpoints that did not arrive.
 
         The agent has removed such a checkpoint because it has saved a later one.
@@ -101,23 +102,24 @@ class AgentCare:
             order = orders.get((event.trial, event.attempt))
             folder = None if order is None else trial_files(order.sequence_id)
             if order is not None and folder is not None and isinstance(event, Ended):
-                await self._fetch_all(actor, folder, order.attempt)
+                await self._fetch_all(call, folder, order.attempt)
             elif folder is not None and isinstance(event, Saved):
                 name = f"{folder}/checkpoints/{event.name}"
-                await self._fetch(actor, name, forget=False)
+                await self._fetch(call, name)
                 if not (self._setup.folder / name).is_dir():
                     continue
             arrived.append(event)
         return arrived
 
-    async def _fetch_all(self, actor: Any, folder: str, attempt: int) -> None:
-        """Fetch the files of an attempt that has ended."""
+    async def _fetch_all(self, call: _Call, folder: str, attempt: int) -> None:
+        """Fetch the files of an attempt that has ended; they are removed there when they have arrived."""
+        kept = None
         if self._number:
-            await result_of(actor.forget.remote(f"{folder}/checkpoints"))  # brought at the start
-            await self._fetch(actor, folder, forget=True)
-            return
-        kept = await result_of(actor.checkpoints.remote(folder))
-        await self._fetch(actor, folder, forget=True)
+            await self._try(folder, call("forget", f"{folder}/checkpoints"))  # brought at the start
+        else:
+            kept = await self._try(folder, call("checkpoints", folder))
+        if await self._fetch(call, folder):
+            await self._try(folder, call("forget", folder))
         # None: an earlier manager has fetched everything, but ended before it committed the event.
         if kept is not None:
             forget_checkpoints(self._setup.folder / folder, attempt, kept)
@@ -167,17 +169,28 @@ class AgentCare:
                 if key not in self._brought:
                     yield key, request.checkpoint
 
-    async def _bring(self, actor: Any, names: Sequence[str]) -> None:
+    async def _bring(self, call: _Call, names: Sequence[str]) -> None:
         data = await in_thread_or_here(partial(pack, str(self._setup.folder), names))
-        await result_of(actor.bring.remote(data))
+        await call("bring", data)
 
-    async def _fetch(self, actor: Any, name: str, *, forget: bool) -> None:
+    async def _fetch(self, call: _Call, name: str) -> bool:
+        """Fetch a file or folder; return whether that was possible."""
+        data = await self._try(name, call("fetch", name))
+        if data is not None:
+            await self._take(data)
+        return data is not None
+
+    async def _try(self, name: str, reply: Awaitable[Any]) -> Any:
+        """Return a reply; if the call fails, warn and return None: the agent lives, and so do its other files."""
         try:
-            data = await result_of(actor.fetch.remote(name, forget))
-        except task_error() as error:  # the agent lives, and so do its other files
-            _log.warning("%s cannot be fetched from agent %s: %s", name, self._agent, reason_of(error))
-            return
-        await self._take(data)
+            return await reply
+        except ray_error() as error:
+            if isinstance(error, actor_error()):
+                raise
+            failed = isinstance(error, task_error())
+            why = reason_of(error) if failed else f"lost on the way ({type(error).__name__})"
+            _log.warning("%s cannot be fetched from agent %s: %s", name, self._agent, why)
+            return None
 
     async def _take(self, data: bytes) -> None:
         """Unpack files; without room for them, wait, as the whole experiment does, and otherwise do without them."""

@@ -33,8 +33,6 @@ __all__ = [
 
 _log = logging.getLogger(__name__)
 
-# Python before 3.11.4 has no such filter.
-_SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 NODE_FOLDER = "PITCHPIPE_NODE_FOLDER"
 """Set on a node, names the folder of its agents' files, whether the node sees the experiment's folder or not."""
 
@@ -151,6 +149,19 @@ def unpack(data: bytes, folder: Path) -> None:
             target = folder / path.relative_to(draft)
             target.parent.mkdir(parents=True, exist_ok=True)
             path.replace(target)
+
+
+def _safe(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
+    """Return what may be unpacked; leave out a link that leads elsewhere, a pipe or a device."""
+    try:
+        return tarfile.data_filter(member, folder)
+    except tarfile.FilterError as error:
+        _log.warning("%s is left out: %s", member.name, error)
+        return None
+
+
+# Python before 3.11.4 has no such filter.
+_SAFELY: dict[str, Any] = {"filter": _safe} if hasattr(tarfile, "data_filter") else {}
 
 
 def _files(folder: Path) -> Iterator[Path]:

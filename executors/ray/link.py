@@ -131,7 +131,7 @@ class RayLink(AgentLink, Listener):
         if self._gone.is_set():
             raise ConnectionError("the agent is gone")
         try:
-            return await result_of(self._actor.ask.remote(encode_request(request)))
+            return await self._reply("ask", encode_request(request))
         except ray_error() as error:
             raise ConnectionError(reason_of(error)) from error
 
@@ -176,8 +176,8 @@ class RayLink(AgentLink, Listener):
         self._start_task(self._get_ready(where), self._become_ready)
 
     async def _get_ready(self, where: AgentLocation) -> None:
-        await self._care.meet(self._actor, where)
-        hello = await result_of(self._actor.ask.remote(encode_request(self._hello)))
+        await self._care.meet(self._reply, where)
+        hello = await self._reply("ask", encode_request(self._hello))
         running = {(each["trial"], each["attempt"]) for each in hello["running"]}
         self._listener.on_met(self._agent, running, {(trial, attempt) for trial, attempt in hello["seen"]})
         if where.socket is not None and where.is_this_node:
@@ -263,7 +263,7 @@ class RayLink(AgentLink, Listener):
             return
         if self._care.wants(self._unsent):
             self._is_bringing = True
-            self._start_task(self._care.bring_for(self._actor, list(self._unsent)), self._end_bringing)
+            self._start_task(self._care.bring_for(self._reply, list(self._unsent)), self._end_bringing)
             return
         requests, self._unsent = [self._care.localized(request) for request in self._unsent], []
         after, self._poll_after = self._poll_after, None
@@ -305,9 +305,7 @@ class RayLink(AgentLink, Listener):
         self, result: asyncio.Future[Any], call: Callable[[], Any], then: Callable[[Any], None]
     ) -> None:
         error = result.exception()
-        if isinstance(error, unavailable_error()) and not self._closing and not self._gone.is_set():
-            _log.debug("agent %s: a call did not get through: %s", self._agent, error)
-            self._heartbeat.start()
+        if self._may_call_again(error):
             self._tasks.later(_CALL_AGAIN, self._expect, call, then)
         elif error is not None:
             if isinstance(error, task_error()):
@@ -316,6 +314,25 @@ class RayLink(AgentLink, Listener):
         elif not self._gone.is_set():
             self._heartbeat.heard()
             then(result.result())
+
+    async def _reply(self, method: str, *arguments: Any) -> Any:
+        """Return the result of a call, which is made again as in `_expect` and may fail without losing the agent."""
+        while not self._gone.is_set():
+            try:
+                return await result_of(getattr(self._actor, method).remote(*arguments))
+            except unavailable_error() as error:
+                if not self._may_call_again(error):
+                    raise
+            await asyncio.sleep(_CALL_AGAIN)
+        raise ConnectionError("the agent is gone")
+
+    def _may_call_again(self, error: BaseException | None) -> bool:
+        """Return whether a call did not get through, but may yet; an agent that stays silent is given up."""
+        if self._closing or self._gone.is_set() or not isinstance(error, unavailable_error()):
+            return False
+        _log.debug("agent %s: a call did not get through: %s", self._agent, error)
+        self._heartbeat.start()
+        return True
 
     def _take_batch(self, answer: bytes) -> None:
         batch = orjson.loads(answer)
@@ -329,7 +346,7 @@ class RayLink(AgentLink, Listener):
 
     def _pass_on(self, events: Sequence[Event], cursor: int) -> None:
         if self._care.is_away:
-            fetching = self._care.fetch_for(self._actor, events)
+            fetching = self._care.fetch_for(self._reply, events)
             self._start_task(fetching, lambda arrived: self._listener.on_batch(self._agent, arrived, cursor))
         else:
             self._listener.on_batch(self._agent, events, cursor)

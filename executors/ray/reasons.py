@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ray_error", "reason_of", "task_error", "unavailable_error"]
+__all__ = ["actor_error", "ray_error", "reason_of", "task_error", "unavailable_error"]
 
 
 def ray_error() -> type[BaseException]:
@@ -10,6 +10,13 @@ def ray_error() -> type[BaseException]:
     from ray.exceptions import RayError
 
     return RayError
+
+
+def actor_error() -> type[BaseException]:
+    """Return the base class of errors that say that the agent is gone, or cannot be reached."""
+    from ray.exceptions import RayActorError
+
+    return RayActorError
 
 
 def task_error() -> type[BaseException]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ray.exceptions import RayTaskError
+from ray.exceptions import ObjectLostError, RayTaskError
 
 from pitchpipe.executors.base import RunSetup
 from pitchpipe.executors.ray.care import AgentCare
@@ -58,22 +56,6 @@ def test_request_stays_as_it_is_for_an_agent_that_sees_the_experiments_folder(ca
 # --------------------------------------------------------------------------- files that do not arrive
 
 
-class Method:
-    """A method of an actor; its calls return what `reply` returns."""
-
-    def __init__(self, reply: Callable[..., Any]) -> None:
-        self.remote = self.call
-        self._reply = reply
-
-    def call(self, *arguments: Any) -> SimpleNamespace:
-        result: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        try:
-            result.set_result(self._reply(*arguments))
-        except Exception as error:  # noqa: BLE001  (any error is the reply)
-            result.set_exception(error)
-        return SimpleNamespace(future=lambda: result)
-
-
 ORDER = AttemptOrder(trial_id="T1", attempt=1, sequence_id=3, record="{}", slot=0, agent="0-0")
 
 
@@ -84,14 +66,18 @@ def saved(number: int) -> Saved:
 ENDED = Ended(trial="T1", attempt=1, exit_code=0, time=0.0)
 
 
-def fetched(tmp_path: Path, fetch: Callable[..., bytes], *events: Event) -> list[Event]:
-    """Return the events that are passed on after their files were fetched with `fetch`."""
+def fetched(tmp_path: Path, fetch: Callable[[str], bytes], *events: Event, **methods: Any) -> list[Event]:
+    """Return the events that are passed on after their files were fetched; `methods` are others of the agent."""
     setup = RunSetup(
         experiment_id="exp", folder=tmp_path, token="secret", run=RUN, concurrency=1, clock=lambda: 0.0
     )
     care = AgentCare("0-0", setup, lambda: [ORDER], list)
-    actor = SimpleNamespace(fetch=Method(fetch), checkpoints=Method(lambda folder: []))
-    return asyncio.run(care.fetch_for(actor, events))
+    replies = {"fetch": fetch, "checkpoints": lambda folder: [], "forget": lambda name: None, **methods}
+
+    async def call(method: str, *arguments: Any) -> Any:
+        return replies[method](*arguments)
+
+    return asyncio.run(care.fetch_for(call, events))
 
 
 def test_checkpoint_that_was_pruned_before_it_was_fetched_does_not_count(tmp_path: Path) -> None:
@@ -101,19 +87,42 @@ def test_checkpoint_that_was_pruned_before_it_was_fetched_does_not_count(tmp_pat
     here = tmp_path / "here"
     here.mkdir()
     first, second = saved(1), saved(2)
-    found = fetched(here, lambda name, forget: pack(str(there), [name]), first, second, ENDED)
+    found = fetched(here, lambda name: pack(str(there), [name]), first, second, ENDED)
     assert found == [second, ENDED]
 
 
-def test_file_that_cannot_be_fetched_is_missed_and_the_events_are_passed_on(tmp_path: Path) -> None:
-    def fail(name: str, forget: bool) -> bytes:
-        raise RayTaskError("fetch", "OSError: [Errno 5] Input/output error", OSError(5, "Input/output error"))
+FAILED = RayTaskError("f", "OSError: [Errno 5] Input/output error", OSError(5, "Input/output error"))
 
-    assert fetched(tmp_path, fail, saved(1), ENDED) == [ENDED]
+
+@pytest.mark.parametrize("error", [FAILED, ObjectLostError("1f", None, "")])
+def test_file_that_cannot_be_fetched_is_missed_and_the_events_are_passed_on(
+    error: Exception, tmp_path: Path
+) -> None:
+    def fail(name: str) -> Any:
+        raise error
+
+    forgotten: list[str] = []
+    assert fetched(tmp_path, fail, saved(1), ENDED, forget=forgotten.append) == [ENDED]
+    assert forgotten == []  # it stays where it is
+    assert fetched(tmp_path, lambda name: b"", ENDED, checkpoints=fail, forget=fail) == [ENDED]
+
+
+def test_files_are_removed_at_their_agent_only_when_they_have_arrived(tmp_path: Path) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    (there / "trials/3").mkdir(parents=True)
+    (there / "trials/3/stdout").write_text("12 steps")
+    here.mkdir()
+    found: list[str] = []
+
+    def forget(name: str) -> None:
+        found.append((here / name / "stdout").read_text())
+
+    assert fetched(here, lambda name: pack(str(there), [name]), ENDED, forget=forget) == [ENDED]
+    assert found == ["12 steps"]
 
 
 def test_file_that_cannot_be_kept_is_missed_and_the_events_are_passed_on(tmp_path: Path) -> None:
-    assert fetched(tmp_path / "gone", lambda name, forget: pack(str(tmp_path), []), ENDED) == [ENDED]
+    assert fetched(tmp_path / "gone", lambda name: pack(str(tmp_path), []), ENDED) == [ENDED]
 
 
 def test_files_wait_until_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,5 +136,5 @@ def test_files_wait_until_there_is_room(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("pitchpipe.executors.ray.care.unpack", unpack_when_there_is_room)
     monkeypatch.setattr("pitchpipe.executors.ray.care._TRY_AGAIN", 0.0)
-    assert fetched(tmp_path, lambda name, forget: b"data", ENDED) == [ENDED]
+    assert fetched(tmp_path, lambda name: b"data", ENDED) == [ENDED]
     assert taken == [b"data"]

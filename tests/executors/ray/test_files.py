@@ -74,6 +74,26 @@ def test_what_is_packed_arrives_without_checkpoints_that_are_being_made(tmp_path
     assert (here / "trials" / "3" / "stdout").read_text() == "new"
 
 
+@pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="this Python unpacks links as they are")
+def test_link_that_leads_elsewhere_and_pipe_are_left_out_and_the_rest_arrives(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    trial = tmp_path / "there" / "trials" / "3"
+    trial.mkdir(parents=True)
+    (trial / "stdout").write_text("12 steps")
+    for name, target in (("latest", "stdout"), ("data", "/data/set"), ("up", "../../../../up")):
+        (trial / name).symlink_to(target)
+    os.mkfifo(trial / "pipe")
+    here = tmp_path / "here"
+    here.mkdir()
+    unpack(pack(str(tmp_path / "there"), ["trials/3"]), here)
+    found = {path.name: path.read_text() for path in (here / "trials" / "3").iterdir()}
+    assert found == {"latest": "12 steps", "stdout": "12 steps"}
+    assert sorted(message.split()[0] for message in caplog.messages) == [
+        f"trials/3/{name}" for name in ("data", "pipe", "up")
+    ]
+
+
 def checkpoint(folder: Path, name: str) -> Path:
     """Make a checkpoint with three files."""
     path = folder / "trials" / "3" / "checkpoints" / name
