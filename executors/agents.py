@@ -238,7 +238,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                 self._take_up(agent, link)
                 for order in orders:
                     if order.agent == agent:
-                        link.send(self._start_request(order))
+                        link.send(self._start_request(order, again=True))
                 link.flush()
 
     async def _end_others(self, known: Collection[str]) -> None:
@@ -334,7 +334,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             reason = f"the executor has failed: {type(error).__name__}: {error}"
             self._emit([ExecutorFailed(self.setup.clock(), reason)])
 
-    def _start_request(self, order: AttemptOrder) -> Start:
+    def _start_request(self, order: AttemptOrder, *, again: bool = False) -> Start:
         return Start(
             trial=order.trial_id,
             attempt=order.attempt,
@@ -346,6 +346,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             budget=order.budget,
             keep=self.setup.run.keeping,
             mark=order.mark,
+            again=again,
         )
 
     def _device_names(self, gpus: Sequence[int]) -> tuple[int | str, ...]:

@@ -99,6 +99,9 @@ class Agent:
         self._spool_path = Path(spool_directory, f"{agent_id}.jsonl")
         self._spool: LineFile | None = None
         self._spool_place: tuple[int, int] | None = None
+        self._is_second = (
+            False  # another agent of this name has left a spool, which may name the same attempts
+        )
         self._functions = FunctionLoader()
         base = environ.starting_environment() if environment is None else environment
         guard = Guard()
@@ -235,6 +238,9 @@ class Agent:
                 self._start_again(job, known)
                 return
             self._remember(job)
+            if job.again and job.has_run(self._spool_path):
+                self._seen[job.key].ended = self.outbox.put(Forgotten(**job.who))
+                return
             self._waiting[job.key] = job
             self.idle_since = None
         if job.run.kind == "function":
@@ -333,12 +339,16 @@ class Agent:
             return CommandTrial(job, self._tools)
         if self._spool is None:
             self._spool_path.parent.mkdir(parents=True, exist_ok=True)
+            self._is_second = self._spool_path.exists()
             spool = LineFile(str(self._spool_path))
             self._spool_place = place_of(self._spool_path)
             if job.run.synced:
                 sync(self._spool_path, job.run.folder)
             self._spool = spool
-        return FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
+        trial = FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
+        if self._is_second:
+            trial.record_new_beginning()
+        return trial
 
 
 def _running(job: Job, pid: int | None) -> Message:

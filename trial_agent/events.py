@@ -138,7 +138,8 @@ class Ended:
 class Forgotten:
     """The reply to the start of an attempt whose end only the spool can tell.
 
-    Its events were all acknowledged, by an earlier manager perhaps, or the folder was replaced while it ran.
+    Its events were all acknowledged, by an earlier manager perhaps; or the folder was replaced while it ran; or it ran
+    on another agent of this name, which is gone.
     """
 
     e: Literal["forgotten"] = field(default="forgotten", repr=False)

@@ -116,6 +116,10 @@ class FunctionChannel:
             self._is_over = True
         self._outbox.stir()  # a thread may wait for room there
 
+    def record_new_beginning(self) -> None:
+        """Write to the spool that what it holds of this attempt so far does not count."""
+        self._append('"began_again": true')
+
     def record_end(self, ended: Ended) -> None:
         """Write to the spool how the attempt ended."""
         self._append(f'"ended": {orjson.dumps(ended.outcome()).decode()}')

@@ -51,6 +51,10 @@ class FunctionTrial:
         self._exported: dict[str, str] | None = None
         self._is_class = False
 
+    def record_new_beginning(self) -> None:
+        """Write to the spool that what it holds of this attempt so far does not count."""
+        self._channel.record_new_beginning()
+
     def kill(self, grace: float) -> None:
         """Stop the function at its next report; if there is none, the manager replaces the agent."""
         del grace

@@ -19,7 +19,7 @@ from .command_line import StartError
 from .errors import is_there
 from .launcher import Team
 from .requests import RunSpec, Start
-from .spool import spool_name
+from .spool import read_spool, spool_name
 
 __all__ = ["Job"]
 
@@ -91,6 +91,16 @@ class Job(Start):
     def spool(self) -> str:
         """The file to which a command appends its reports."""
         return os.path.join(self.folder, spool_name(self.attempt, self.mark, self.node))
+
+    def has_run(self, agents_spool: str | os.PathLike[str]) -> bool:
+        """Return whether the attempt ran before: a command makes its spool, a function writes into its agent's."""
+        if not self.run.is_function:
+            return os.path.exists(self.spool)
+        try:
+            found = read_spool(agents_spool, *self.key, mark=self.mark)
+        except FileNotFoundError:
+            return False
+        return any(event.e != "problem" for event in found)  # a damaged line names no attempt
 
     @property
     def parameters_file(self) -> str:

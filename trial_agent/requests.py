@@ -113,8 +113,9 @@ class Start:
     """Run an attempt; `parameters` is the parameter record as JSON text.
 
     It continues from `checkpoint`, a path in the experiment's folder, with result number `first_sequence`. `mark` tells
-    the trial from another one with the same number and id that the manager's store has forgotten. On several nodes,
-    `node` is the number of this one, and the processes meet at `master` ("host:port").
+    the trial from another one with the same number and id that the manager's store has forgotten. With `again`, the
+    attempt may have run before, on an agent that is gone. On several nodes, `node` is the number of this one, and the
+    processes meet at `master` ("host:port").
     """
 
     trial: str
@@ -127,6 +128,7 @@ class Start:
     budget: float | None = None
     keep: Keeping = _USUAL
     mark: str = ""
+    again: bool = False
     node: int = 0
     master: str = ""
     op: str = "start"

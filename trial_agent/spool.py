@@ -8,7 +8,8 @@ and, in the last line, the agent:
     {"final": 0.9, "time": 1714550400.5}
     {"ended": {"exit_code": 0, "signal": null, "error": null, "killed": false, "time": 1714550401.0}}
 
-Function trials share their agent's spool; there every line also carries `trial` and `attempt`. The
+Function trials share their agent's spool; there every line also carries `trial` and `attempt`. A line with
+`began_again` means that the manager's store had forgotten the attempt, which begins there for the second time. The
 position of an intermediate result among those of its attempt is its sequence number; a checkpoint (the name of
 a folder among those of the trial) continues with the number of the next one. Reading a spool again
 gives the same events: this is how a dead agent's results are collected.
@@ -290,7 +291,8 @@ def read_spool(
     to another trial. Lines in the spool of a command trial name none. `metric` is the name of the value of a checkpoint
     in a reported dict. With the folder `checkpoints`, those that no agent has admitted do not count: a script names one
     before it is on the disk, and a power cut may leave the name alone. It may also leave NULs in the place of lines:
-    nothing after the first one counts. Raises OSError when there is no such file.
+    nothing after the first one counts. What precedes a line with `began_again` does not count either. Raises OSError
+    when there is no such file.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "agent-1.jsonl")
@@ -309,7 +311,9 @@ def read_spool(
     found: list[Event] = []
     for line in lines:
         record = None if line is None else parse(line)
-        if record is None or _is_of(record, trial, attempt, mark):
+        if record is not None and "began_again" in record and _is_of(record, trial, attempt, mark):
+            interpreter, found = Interpreter(trial, attempt, first_sequence, mark, metric=metric), []
+        elif record is None or _is_of(record, trial, attempt, mark):
             found += interpreter.read_again(line, record, modified)
     if checkpoints is None:
         return found

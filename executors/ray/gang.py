@@ -131,6 +131,8 @@ class GangLink(AgentLink, Listener):
         if attempt is None or end is None:
             if node == 0:
                 self._listener.on_batch(self._agent, events, cursor)
+            elif any(each.e == "forgotten" for each in events):
+                self.kill()  # it ran on that node before
             else:
                 self._links[node].poll(cursor)
                 self._links[node].flush()

@@ -15,6 +15,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
+from pitchpipe.executors.agents import AgentTrialExecutor
 from pitchpipe.executors.base import Deliver, RunSetup, TrialExecutor
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.runner.effects import AttemptOrder
@@ -361,6 +362,57 @@ def test_results_of_a_running_attempt_that_were_acknowledged_are_read_from_the_s
     real_bench: Bench, kind: str, tmp_path: Path
 ) -> None:
     asyncio.run(check_forgotten_reports(real_bench, kind, tmp_path))
+
+
+async def check_second_agent(bench: Bench, kind: str, is_over: bool, tmp_path: Path) -> None:
+    """Lose the commits with the end of a trial and of its agent, while another agent of that name lives."""
+    run, parameters = reporting(kind, tmp_path / "go")
+    old = Session(bench.executor(), bench.setup(**run))
+    await old.open()
+    assert isinstance(old.executor, AgentTrialExecutor)
+    order = old.start(**parameters)
+    await old.until(lambda: len(old.of(order, Reported)) == 2)
+    if is_over:
+        (tmp_path / "go").touch()
+        await old.end_of(order)
+    old.executor._links[order.agent].kill()
+    await old.until(lambda: order.agent not in old.executor._links)
+    (tmp_path / "go").touch()
+    other = old.start(**parameters)
+    await old.end_of(other)
+    async with bench.session(**run) as new:
+        await new.executor.attach([order])
+        assert (await new.end_of(order)).lost is not is_over
+        assert each_once(new.outcome(order)) == (RESULTS if is_over else [*RESULTS[:2], "ended"])
+        assert not new.of(order, AttemptStarted)  # it is not run a second time
+        await old.until_replaced()
+
+
+@pytest.mark.parametrize(("kind", "is_over"), [("function", True), ("command", False), ("command", True)])
+def test_what_an_agent_of_the_same_name_has_run_is_read_from_the_spool(
+    real_bench: Bench, kind: str, is_over: bool, tmp_path: Path
+) -> None:
+    asyncio.run(check_second_agent(real_bench, kind, is_over, tmp_path))
+
+
+async def check_second_run(bench: Bench, kind: str, tmp_path: Path) -> None:
+    """Lose the commit with the start of a trial, and its agent; then lose the agent that runs it again."""
+    run, parameters = reporting(kind, tmp_path / "go")
+    async with bench.session(**run) as session:
+        assert isinstance(session.executor, AgentTrialExecutor)
+        order = session.start(**parameters)
+        for count in (1, 2):
+            await session.until(lambda: len(session.of(order, Reported)) == 2)
+            session.executor._links[order.agent].kill()
+            await session.until(lambda: bool(session.of(order, AttemptEnded)))
+            assert each_once(session.outcome(order)) == [*RESULTS[:2], "ended"], count
+            session.events.clear()
+            session.executor.start_trial(order)  # as the trial that waits in the older store
+
+
+@pytest.mark.parametrize("kind", ["function", "command"])
+def test_first_run_of_an_attempt_that_the_store_forgot_does_not_count(kind: str, tmp_path: Path) -> None:
+    asyncio.run(check_second_run(Bench("local", tmp_path / "exp"), kind, tmp_path))
 
 
 async def check_older_folder(bench: Bench, kind: str, is_over: bool, tmp_path: Path) -> None:
