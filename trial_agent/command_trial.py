@@ -45,6 +45,9 @@ Process = subprocess.Popen[bytes] | Adopted
 
 _READ_BYTES = 65536
 MEMORY_EVERY = 1.0
+# How long (s) after a trial that somebody killed its agent may be ended, too: a machine that shuts down, a service that
+# stops and Ray, which ends a worker's children before the worker, mean both.
+_BOTH = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,8 +270,21 @@ class CommandTrial:
             tree.kill(self._killed_at)
         tree.signal_group(signal.SIGKILL)
         returncode = process.wait()
+        if returncode in (-signal.SIGKILL, -signal.SIGTERM) and self._killed_at is None:
+            self._await_own_end()
         self._tools.guard.release()
         return returncode
+
+    def _await_own_end(self) -> None:
+        """Give the agent time to be killed as well, or to be asked to leave: then the trial has not failed."""
+        poll = select.poll()
+        poll.register(self._tools.wake.fileno(), select.POLLIN)
+        deadline = time.monotonic() + _BOTH
+        while not self._asked and (left := deadline - time.monotonic()) > 0:
+            poll.poll(left * 1000)
+            self._tools.wake.clear()
+        if self._asked:
+            self._killed_at = time.monotonic()
 
     def _end_of(self, returncode: int) -> Ended:
         code, number = (None, -returncode) if returncode < 0 else (returncode, None)

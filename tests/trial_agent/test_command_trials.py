@@ -2,16 +2,18 @@
 
 import json
 import os
+import signal
 import stat
 import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from pitchpipe.nni_compat import PATH
 
-from .client import LocalAgent, is_gone, start, wait_until
+from .client import PATIENCE, LocalAgent, is_gone, read_spool, start, wait_until
 
 PYTHON = sys.executable
 REPORT = 'echo \'{"intermediate": %s}\' >> "$PITCHPIPE_REPORTS"'
@@ -106,6 +108,27 @@ def test_result_reported_right_before_a_violent_end_is_not_lost(agent: LocalAgen
     events = run(agent, command)
     assert reports(events) == [("final", 0, "0.5")]
     assert (events[-1]["exit_code"], events[-1]["signal"], events[-1]["killed"]) == (None, 9, False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_trial_that_is_killed_together_with_its_agent_has_not_failed(
+    agent: LocalAgent, number: signal.Signals
+) -> None:
+    """Check a machine that shuts down, and a Ray worker, whose children are killed first."""
+    client = agent.command(f"{READY}; exec sleep 600")
+    client.tell(start())
+    events = client.events_until(lambda event: event["e"] == "report")
+    (pid,) = [event["pid"] for event in events if event["e"] == "started"]
+    os.kill(pid, number)
+    wait_until(lambda: not psutil.pid_exists(pid))  # the agent knows of its end
+    agent.process.send_signal(number)
+    agent.process.wait(PATIENCE)
+    ends = [
+        event
+        for event in read_spool(agent.trial_file("reports-1.jsonl"), "AbCdE", 1)
+        if event["e"] == "ended"
+    ]
+    assert [end["killed"] for end in ends] == ([True] if number == signal.SIGTERM else [])
 
 
 def test_many_processes_report_at_once_and_no_line_is_torn_or_lost(agent: LocalAgent) -> None:
