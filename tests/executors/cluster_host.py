@@ -4,6 +4,7 @@
     {"op": "kill", "name": "b"}                           -> {}                as if its power were cut
     {"op": "head", "resources": {"CPU": 1}}               -> {"address": ...}  the same address again
     {"op": "freeze", "frozen": true}                      -> {}                its control service does not answer
+    {"op": "end"}                                         without a reply: all nodes end, and this process
 
 The first node, "head", is there when the address is printed. A process of its own: the tests' process joins and
 leaves the cluster like any manager, and its end is the cluster's.
@@ -109,7 +110,7 @@ def _pid(node: Any, kind: str) -> int:
 
 
 def main(temp_dir: str, resources: str) -> None:
-    """Serve until the end of the input, or SIGTERM."""
+    """Serve until `end`, the end of the input, or SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     host = Host(temp_dir)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -117,6 +118,8 @@ def main(temp_dir: str, resources: str) -> None:
         print(json.dumps(host.head(json.loads(resources))), flush=True)
         for line in sys.stdin:
             request = json.loads(line)
+            if request["op"] == "end":
+                break
             reply = getattr(host, request.pop("op"))(**request)
             print(json.dumps(reply), flush=True)
     finally:

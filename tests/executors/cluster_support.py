@@ -67,9 +67,10 @@ class Cluster:
             self.kill(name)
 
     def close(self) -> None:
-        """End everything."""
+        """End everything; the end of the input may not come, as a child forked meanwhile may hold it open."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"op": "end"}) + "\n")
         self._process.stdin.close()
         self._process.wait(30)
         self._process.stdout.close()
