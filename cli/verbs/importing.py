@@ -98,11 +98,17 @@ def _results(path: Path) -> Iterator[Any]:
         found = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise Failure(f"there is no file {path}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Failure(f"{path} is not JSON ({error}): it must contain {_FORM}") from error
     if isinstance(found, dict) and isinstance(found.get("trials"), list):
-        for trial in found["trials"]:
+        for number, trial in enumerate(found["trials"]):
+            if not isinstance(trial, dict):
+                raise Failure(
+                    f"trials[{number}] in {path} is not an object, as in the JSON of pitchpipe export"
+                )
             if trial.get("status") == "SUCCEEDED" and trial.get("final") is not None:
+                if not isinstance(trial.get("parameters"), dict):
+                    raise Failure(f"trials[{number}] in {path} has no object of parameters")
                 yield {"parameter": trial["parameters"], "value": trial["final"]}
         return
     if not isinstance(found, list):

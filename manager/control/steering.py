@@ -80,15 +80,13 @@ def kill_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PAT
     return _ask(folder, {"op": "kill", "trial": trial}, timeout)
 
 
-def import_results(
-    folder: ExperimentFolder, results: Sequence[Mapping[str, Any]], timeout: float = _PATIENCE
-) -> int:
+def import_results(folder: ExperimentFolder, results: Sequence[Any], timeout: float = _PATIENCE) -> int:
     """Give the tuner results measured elsewhere, each `{"parameter": {...}, "value": NUMBER}`; return how many.
 
     All are checked before the first is sent.
     """
     names = [objective.name for objective in experiment_config(folder).objectives]
-    rows = checked_import([dict(row) for row in results], names)
+    rows = checked_import(list(results), names)
     for portion in list(_portions(rows)):
         _ask(folder, {"op": "import", "data": portion}, timeout)
     return len(rows)

@@ -155,6 +155,39 @@ def test_what_only_a_running_experiment_takes_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("[1, 2]", "results[0] is not {"),
+        ("[null]", "results[0] is not {"),
+        ('["text"]', "results[0] is not {"),
+        ("[[]]", "results[0] is not {"),
+        ('[[["parameter", 1], ["value", 2]]]', "results[0] is not {"),
+        ('[{"parameter": {}, "value": 1}, 3]', "results[1] is not {"),
+        ('[{"parameter": null, "value": 1}]', "results[0] is not {"),
+        ('[{"parameter": {}, "value": "1", "trialJobId": 3}, true]', "results[1] is not {"),
+        ("[" * 100_000, "is not JSON"),
+        ("3", "must contain"),
+        ("{}", "must contain"),
+        ('{"trials": {}}', "must contain"),
+        ('{"trials": [null]}', "trials[0] in"),
+        ('{"trials": [{"status": "FAILED"}, [1]]}', "trials[1] in"),
+        ('{"trials": [{"status": "SUCCEEDED", "final": 1}]}', "trials[0] in"),
+        ('{"trials": [{"status": "SUCCEEDED", "final": 1, "parameters": [1]}]}', "trials[0] in"),
+    ],
+)
+def test_file_that_holds_no_results_is_refused_with_the_place(
+    call: Callable[..., Any], stored: Callable[..., Any], tmp_path: Path, content: str, what: str
+) -> None:
+    stored().write("over", [])
+    path = tmp_path / "results.json"
+    path.write_text(content)
+    called = call("import", "over", "--file", path)
+    assert (called.code, called.out) in ((1, ""), (2, ""))
+    assert what in called.err
+    assert "does not run" not in called.err  # the file is checked first
+
+
+@pytest.mark.parametrize(
     ("status", "advice"),
     [
         ("DONE", "it is DONE, and pitchpipe resume e --max-trial-number N extends it"),
