@@ -21,7 +21,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from ..runner import ExperimentStatus
-from ..trial_agent import sync, sync_tree
+from ..trial_agent import sync, sync_tree, write_whole
 from .clock import clock_jump, clock_mark
 from .errors import StoreError
 from .store import Store
@@ -259,7 +259,7 @@ class ExperimentFolder:
         info = {"pid": me.pid, "host": socket.gethostname(), "create_time": me.create_time(), "clock": mark}
         try:
             self.logs.mkdir(exist_ok=True)  # deleted to save space, perhaps
-            (self.path / "manager.json").write_text(json.dumps(info))
+            write_whole(self.path / "manager.json", json.dumps(info).encode())
         except OSError as error:
             self.disown()
             raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         save_checkpoint,
     )
     from .spool import read_spool, spool_name
-    from .syncing import sync, sync_tree
+    from .syncing import sync, sync_tree, write_whole
     from .trainable import FunctionTrainable, Trainable, TrialFunction, wrap_function
     from .unix_server import UnixServer, peer_uid
 
@@ -96,7 +96,7 @@ _HOMES = {
         "report_final_result report_intermediate_result save_checkpoint"
     ),
     ".spool": "read_spool spool_name",
-    ".syncing": "sync sync_tree",
+    ".syncing": "sync sync_tree write_whole",
     ".trainable": "FunctionTrainable Trainable TrialFunction wrap_function",
     ".unix_server": "UnixServer peer_uid",
 }
@@ -182,6 +182,7 @@ __all__ = [
     "visible_devices",
     "with_interpreter",
     "wrap_function",
+    "write_whole",
 ]
 
 

@@ -16,3 +16,15 @@ def test_owner_finds_a_folder_for_logs_also_when_it_was_deleted(tmp_path: Path) 
     again.own()
     assert again.logs.is_dir()
     again.disown()
+
+
+def test_who_looks_while_it_changes_hands_reads_the_whole_of_one_note(tmp_path: Path) -> None:
+    folder = ExperimentFolder.create(tmp_path, "exp")
+    note = folder.path / "manager.json"
+    first = note.read_text()
+    folder.disown()
+    note.write_text(first)  # as of a manager that was killed
+    with note.open() as reader:
+        folder.own()
+        assert reader.read() == first
+    folder.disown()
