@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ __all__ = [
     "best_so_far",
     "crowded",
     "is_wide",
+    "labels",
     "note",
     "nothing",
     "panels",
@@ -83,6 +85,20 @@ def short(text: str, longest: int = _LONGEST) -> str:
     '&lt;b&gt;lr&lt;/b&gt;'
     """
     return html.escape(shortened(text, longest), quote=False)
+
+
+def labels(texts: Sequence[str], longest: int = _LONGEST) -> list[str]:
+    """Return each text as `short` does; those that would look the same are not cut.
+
+    >>> labels(["layer.first.rate", "layer.third.rate", "seed"], 12)
+    ['layer.first.rate', 'layer.third.rate', 'seed']
+    """
+    cut = [short(text, longest) for text in texts]
+    often = Counter(cut)
+    return [
+        one if often[one] == 1 else short(text, len(visible(text)))
+        for one, text in zip(cut, texts, strict=True)
+    ]
 
 
 def base_figure(theme: ThemeName, title: str) -> go.Figure:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .drawing import base_figure, is_wide, note, nothing, short, value_name
+from .drawing import base_figure, is_wide, labels, note, nothing, short, value_name
 from .forest import Tree, grow, main_effects, predicted
 from .tables import ExperimentTable, Objective, TrialRecord
 from .theme import BLUE, GREY, ThemeName
@@ -232,7 +232,7 @@ def plot_importance(
 
 
 def _add_bars(figure: go.Figure, result: Importance, color: str) -> None:
-    names = [*map(short, result.names), "<i>interactions</i>"][::-1]
+    names = [*labels(result.names), "<i>interactions</i>"][::-1]
     shares = np.array([*result.shares, result.interactions])[::-1]
     low, high = (
         np.array([*result.low, result.interactions])[::-1],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .dimensions import Dimension, number_or_none
 from .downsampling import chosen_numbers
-from .drawing import base_figure, is_wide, note, nothing, short, shortened, value_name, written
+from .drawing import base_figure, is_wide, labels, note, nothing, short, shortened, value_name, written
 from .tables import ExperimentTable, Objective
 from .theme import ThemeName
 
@@ -60,7 +60,8 @@ def plot_parallel(
     if not chosen:
         return nothing(theme, _TITLE, "No parameter varies.")
     points = [trial.parameters for trial in trials]
-    axes = [_axis(dimension, points) for dimension in chosen]
+    names = labels([dimension.name for dimension in chosen], 24)
+    axes = [_axis(dimension, points, name) for dimension, name in zip(chosen, names, strict=True)]
     results = [
         _result_axis(other, [trial.values.get(other.name) for trial in trials])
         for other in objectives_in_order(table, one)
@@ -102,7 +103,7 @@ def _result_axis(objective: Objective, values: Sequence[float | None]) -> dict[s
     return _number_axis(short(value_name(objective)), numbers, log=is_wide(numbers[np.isfinite(numbers)]))
 
 
-def _axis(dimension: Dimension, points: list[Any]) -> dict[str, Any]:
+def _axis(dimension: Dimension, points: list[Any], name: str) -> dict[str, Any]:
     places = dimension.positions(points)
     if dimension.categorical:
         count = len(dimension.options)
@@ -111,10 +112,9 @@ def _axis(dimension: Dimension, points: list[Any]) -> dict[str, Any]:
             "tickvals": list(range(count)),
             "ticktext": [shortened(option, 16) for option in dimension.options],
             "values": places,
-            "label": short(dimension.name, 24),
+            "label": name,
         }
     else:
-        name = short(dimension.name, 24)
         axis = _number_axis(name, places, dimension.bounds, log=dimension.log, integer=dimension.integer)
     return _with_inactive(axis) if dimension.conditions or np.isnan(places).any() else axis
 

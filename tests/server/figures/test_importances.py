@@ -136,3 +136,10 @@ def test_main_effects_are_exact_on_a_tree_worked_out_by_hand() -> None:
     alone_b = 0.5 * (1.0 - mean) ** 2 + 0.5 * (2.5 - mean) ** 2
     assert shares.tolist() == pytest.approx([alone_a / total, alone_b / total])
     assert together == pytest.approx(1 - (alone_a + alone_b) / total)
+
+
+def test_parameters_whose_names_are_cut_to_one_label_have_bars_of_their_own() -> None:
+    names = [f"{'encoder.block.' * 3}{letter}{'.of_the_layer' * 3}" for letter in "ab"]
+    space = {name: {"_type": "uniform", "_value": [0, 1]} for name in names}
+    bar = plot_importance(searched(space, lambda p: 4 * p[names[0]] + p[names[1]])).data[0]
+    assert bar.y == ("<i>interactions</i>", names[1], names[0])
