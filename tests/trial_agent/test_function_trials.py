@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import Job, RunSpec
+from pitchpipe.trial_agent import Job, NoRunningTrial, RunSpec
 from pitchpipe.trial_agent.function_channel import FunctionChannel
 from pitchpipe.trial_agent.outbox import Outbox
 
@@ -201,6 +201,21 @@ class SlowSpool:
         if len(self.lines) == 1:
             self.first_is_in.set()
             self.second_is_done.wait(0.2)
+
+
+def test_report_that_is_under_way_when_its_trial_ends_is_refused() -> None:
+    spool, outbox = SlowSpool(), Outbox()
+    run = RunSpec(kind="function", experiment="exp", folder="/exp")
+    job = Job(trial="AbCdE", attempt=1, sequence_id=0, parameters="{}", run=run)
+
+    def ending() -> float:
+        channel.close()
+        return 0.0
+
+    channel = FunctionChannel(job, spool, outbox, ending)  # type: ignore[arg-type]
+    with pytest.raises(NoRunningTrial):
+        channel.report("intermediate", "1")
+    assert (spool.lines, outbox.last) == ([], 0)
 
 
 def test_order_in_the_spool_is_the_order_of_the_numbers() -> None:
