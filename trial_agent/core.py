@@ -276,11 +276,12 @@ class Agent:
             if (job := self._waiting.pop(key, None)) is not None:
                 self._look_idle()
                 now = self._tools.clock()
-                self._put_end(Ended(**job.who, killed=not paused, paused=paused, time=now))
+                self._add_end(Ended(**job.who, killed=not paused, paused=paused, time=now))
             elif (attempt := self._current) is not None and attempt.job.key == key:
                 grace = attempt.job.run.grace if request.grace is None else request.grace
                 (attempt.pause if paused else attempt.kill)(grace)
                 self._hurry.set()
+        self.outbox.announce()
 
     def _look_idle(self) -> None:
         if self._current is None and not self._waiting:
@@ -311,10 +312,11 @@ class Agent:
             self._current = None
             self._look_idle()
             is_last = not self._waiting or self._stopping
-            self._put_end(ended, urgent=is_last)
+            self._add_end(ended, urgent=is_last)
+        self.outbox.announce()  # a manager that reads slowly must not hold the lock
 
-    def _put_end(self, ended: Ended, *, urgent: bool = True) -> None:
-        number = self.outbox.put(ended, urgent=urgent)
+    def _add_end(self, ended: Ended, *, urgent: bool = True) -> None:
+        number = self.outbox.add((ended,), urgent=urgent)
         if (known := self._seen.get((ended.trial, ended.attempt))) is not None:
             known.ended = number
 

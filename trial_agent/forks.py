@@ -7,8 +7,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from .sdk import TrialStopped
 
@@ -45,18 +45,15 @@ def shield_forks(
     os.register_at_fork(before=block, after_in_parent=restore, after_in_child=reset)
 
 
-@contextmanager
-def ending_forks() -> Iterator[None]:
-    """Run a block of users' code; a child that it forked, and that leaves the block too, ends there."""
-    pid = os.getpid()
-    try:
-        yield
-    except BaseException as error:
-        if os.getpid() != pid:
+class ending_forks:  # a class costs each function trial less than a generator
+    """A block of users' code: a child that it forked, and that leaves the block too, ends there."""
+
+    def __enter__(self) -> None:
+        self._pid = os.getpid()
+
+    def __exit__(self, kind: object, error: BaseException | None, frames: object) -> None:
+        if os.getpid() != self._pid:
             _end_child(error)
-        raise
-    if os.getpid() != pid:
-        _end_child(None)
 
 
 def _end_child(error: BaseException | None) -> None:

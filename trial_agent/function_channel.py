@@ -114,7 +114,8 @@ class FunctionChannel:
         """Take nothing more: the attempt is over, whatever its threads still do."""
         with self._lock:
             self._is_over = True
-        self._outbox.stir()  # a thread may wait for room there
+        if self._outbox.is_full:
+            self._outbox.stir()  # a thread may wait for room there
 
     def record_new_beginning(self) -> None:
         """Write to the spool that what it holds of this attempt so far does not count."""

@@ -42,7 +42,7 @@ class FunctionTrial:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.job = job
-        self.pid: int | None = os.getpid()
+        self.pid = os.getpid()
         self.in_user_code = False
         self._functions = functions
         self._outbox = outbox
@@ -68,7 +68,7 @@ class FunctionTrial:
 
     def run(self) -> Ended:
         """Call the function and return the attempt's end; all its reports have been sent by then."""
-        self._outbox.put(Started(**self.job.who, pid=os.getpid(), time=self._clock()), urgent=False)
+        self._outbox.put(Started(**self.job.who, pid=self.pid, time=self._clock()), urgent=False)
         with hosted(self._channel):
             ended = self._call()
         self._record(ended)
@@ -87,7 +87,8 @@ class FunctionTrial:
     def _call(self) -> Ended:
         try:
             with ending_forks():
-                os.environ.update(environ.visible_devices(self.job.gpus))
+                if devices := environ.visible_devices(self.job.gpus):
+                    os.environ.update(devices)
                 self.job.check()
                 function = self._functions.load(self.job)
                 returned = None if self._channel.stopped else self._enter(function)
@@ -160,8 +161,10 @@ class FunctionLoader:
     def load(self, job: Job) -> TrialFunction:
         """Return the function that an attempt calls; raise what unpickling it raises."""
         path = os.path.join(job.run.folder, job.run.path)
-        with own_calls():
+        try:
             version = path, os.stat(path).st_mtime_ns
+        except OSError as error:
+            raise MachineError.of(error) from None
         if self._function is None or self._loaded != version:
             self._function = unwrapped(_unpickle(path, job))
             self._loaded = version

@@ -10,9 +10,8 @@ from __future__ import annotations
 import _thread
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -27,29 +26,32 @@ _ATTRIBUTE = "_pitchpipe_trial"  # of a thread: the trial that started it
 _TRIAL: ContextVar[CurrentTrial | None] = ContextVar(_ATTRIBUTE, default=None)
 
 
-@contextmanager
-def hosted(channel: Channel) -> Iterator[None]:
-    """Be in the trial of `channel`: this thread, and what it starts; while it lasts, no stray thread may report."""
-    with taken_over(channel) as trial:
-        current.hosted.add(trial)
-        try:
-            yield
-        finally:
-            current.hosted.discard(trial)
+class taken_over:  # a class costs each function trial less than a generator
+    """A block that uses `channel` in this thread and in what it starts."""
+
+    def __init__(self, channel: Channel) -> None:
+        _follow_threads()
+        current.find_trial = _trial_here
+        self._trial = CurrentTrial()
+        self._trial.enter(channel)
+
+    def __enter__(self) -> None:
+        self._token = _TRIAL.set(self._trial)
+
+    def __exit__(self, *_: object) -> None:
+        _TRIAL.reset(self._token)
 
 
-@contextmanager
-def taken_over(channel: Channel) -> Iterator[CurrentTrial]:
-    """Use `channel` in this thread and in what it starts."""
-    _follow_threads()
-    current.find_trial = _trial_here
-    trial = CurrentTrial()
-    trial.enter(channel)
-    token = _TRIAL.set(trial)
-    try:
-        yield trial
-    finally:
-        _TRIAL.reset(token)
+class hosted(taken_over):
+    """A block inside the trial of `channel`: this thread, and what it starts; no stray thread may report meanwhile."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        current.hosted.add(self._trial)
+
+    def __exit__(self, *_: object) -> None:
+        current.hosted.discard(self._trial)
+        super().__exit__()
 
 
 def _trial_here() -> CurrentTrial:

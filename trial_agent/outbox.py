@@ -63,26 +63,32 @@ class Outbox:
         return self.put_all((event,), urgent=urgent)
 
     def put_all(self, events: Iterable[Event], *, urgent: bool = True) -> int:
-        """Add several events in order and return the number of the last one.
+        """Add several events in order and return the number of the last one."""
+        last = self.add(events, urgent=urgent)
+        self.announce()
+        return last
+
+    def add(self, events: Iterable[Event], *, urgent: bool = True) -> int:
+        """Add events as `put_all` does; the caller will `announce` them, when it holds no lock of its own.
 
         A closed, full outbox takes none: they stay in the spool.
         """
         with self._lock:
-            if self._closed and self.is_full:
-                return self.last
-            for event in events:
-                size = _size_of(event)
-                self._events.append((event, size))
-                self._bytes += size
-            last = self.last
+            if not (self._closed and self.is_full):
+                for event in events:
+                    size = _size_of(event)
+                    self._events.append((event, size))
+                    self._bytes += size
             if urgent:
                 self._held_until = 0.0
-            released = not self._held_until or self.held_for() <= 0
-            if released:
+            if self.held_for() <= 0:
                 self._changed.notify_all()
-        if released and self.on_events is not None:
+            return self._first - 1 + len(self._events)
+
+    def announce(self) -> None:
+        """Let the events leave, unless they are held."""
+        if self.on_events is not None and self.held_for() <= 0:
             self.on_events()
-        return last
 
     def release(self) -> bool:
         """End a hold whose time is over; return whether there was one."""
@@ -146,7 +152,7 @@ class Outbox:
     @property
     def last(self) -> int:
         """The number of the last event added."""
-        with self._changed:
+        with self._lock:
             return self._first - 1 + len(self._events)
 
     @property

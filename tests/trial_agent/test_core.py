@@ -81,6 +81,26 @@ def test_function_trial_off_the_main_thread(actor: Actor) -> None:
     assert [event.get("value") for event in actor.until_ended()] == [None, "3", None]
 
 
+def test_agent_replies_while_its_carrier_sends_an_end(actor: Actor) -> None:
+    blocked: list[bool] = []
+
+    def send() -> None:
+        asking = threading.Thread(target=actor.agent.handle, args=({"op": "hello"},), daemon=True)
+        asking.start()
+        asking.join(10)
+        blocked.append(asking.is_alive())
+
+    actor.configure(kind="command", command="sleep 600")
+    actor.agent.handle(start())
+    actor.agent.handle(start("FgHiJ"))
+    actor.agent.outbox.on_events = send
+    for trial in ("FgHiJ", "AbCdE"):  # one waits, the other runs
+        actor.agent.handle({"op": "kill", "trial": trial, "attempt": 1, "grace": 0})
+        actor.until_ended(trial)
+    wait_until(lambda: len(blocked) >= 2)
+    assert not any(blocked)
+
+
 def test_next_events_come_back_empty_after_the_timeout(actor: Actor) -> None:
     assert actor.agent.next_events(0, 0.01) == {"events": [], "cursor": 0}
 
