@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         TruncatedFrame,
         UnknownCommand,
     )
-    from .failures import CHECKPOINT_GONE
+    from .failures import CHECKPOINT_GONE, LED_TO
     from .frames import MAX_LENGTH, FrameDecoder, encode_frame
     from .metrics import metric_value, names_of, with_default
     from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
@@ -56,7 +56,7 @@ _HOMES = {
         "BadHeader BadPayload FrameError FrameTooLong JsonError MetricError ProtocolError "
         "TruncatedFrame UnknownCommand"
     ),
-    ".failures": "CHECKPOINT_GONE",
+    ".failures": "CHECKPOINT_GONE LED_TO",
     ".frames": "MAX_LENGTH FrameDecoder encode_frame",
     ".metrics": "metric_value names_of with_default",
     ".objectives": "Direction Objective constraint_limits main_objective objectives_of",
@@ -69,6 +69,7 @@ _HOMES = {
 
 __all__ = [
     "CHECKPOINT_GONE",
+    "LED_TO",
     "MAX_LENGTH",
     "OWN_COMMANDS",
     "PARAMETERS_ENVIRONMENT",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from reprlib import repr as short_repr
 from typing import Any
 
-from ..protocol import CHECKPOINT_GONE, MetricError, loads, metric_value, names_of
+from ..protocol import CHECKPOINT_GONE, LED_TO, MetricError, loads, metric_value, names_of
 from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 
@@ -95,8 +95,9 @@ def _bad_report(message: str) -> Verdict:
 def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
     """Return how a trial continues after an attempt: an earlier verdict counts, else its exit and its reports decide.
 
-    A trial succeeds if it ends well by itself while it, or the experiment, is being paused or stopped; if its agent is
-    lost after its final result; and if it reports its final result after the assessor has stopped it.
+    A trial succeeds if it ends well by itself while it, or the experiment, is being paused or stopped; if it has
+    reported its final result and then its agent is lost or the machine refuses something; and if it reports its final
+    result after the assessor has stopped it.
     """
     ended_well = not ended.lost and ended.exit_code == 0 and ended.error is None and trial.final is not None
     verdict = trial.verdict
@@ -105,6 +106,8 @@ def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
             return verdict
     elif verdict is not None and verdict.cause is Cause.EARLY_STOP and trial.final is not None:
         return Verdict(Cause.ENDED_WELL, f"it had finished when it was to be stopped ({verdict.reason})")
+    elif verdict is not None and verdict.kind is FailureKind.INFRA and trial.final is not None:
+        return Verdict(Cause.ENDED_WELL, f"it had reported its final result ({verdict.reason})")
     elif verdict is not None and not (ended_well and verdict.cause is Cause.SYSTEM_CANCEL):
         return verdict
     return _judge_by_itself(trial, ended)
@@ -112,12 +115,14 @@ def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
 
 def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
     failed = bool(ended.error is not None or ended.exit_code or ended.signal)
-    is_agents = ended.lost or ended.infra
-    if trial.final is None and (ended.paused or (trial.finals and (is_agents or not failed))):
+    kind = failure_kind(ended) if failed else None
+    is_machines = ended.lost or ended.infra or kind is FailureKind.INFRA
+    if trial.final is None and (ended.paused or (trial.finals and (is_machines or not failed))):
         return Verdict(Cause.PAUSED, f"has spent its budget of {trial.budget or 0:g}")
-    if is_agents and trial.final is not None:
-        what = "was lost" if ended.lost else "failed"
-        return Verdict(Cause.ENDED_WELL, f"its agent {what} after it had reported its final result")
+    if is_machines and trial.final is not None:
+        what = "its agent was lost" if ended.lost else "its agent failed" if ended.infra else "it failed"
+        why = "" if ended.lost or ended.infra else f" ({_why_failed(ended)})"
+        return Verdict(Cause.ENDED_WELL, f"{what} after it had reported its final result{why}")
     if ended.lost:
         return Verdict(Cause.ENDED_BADLY, ended.error or "its agent was lost", FailureKind.INFRA)
     if ended.killed and (ended.signal or trial.final is None):
@@ -127,7 +132,7 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
     if failed:
         if ended.paused and trial.final is not None:
             return Verdict(Cause.ENDED_WELL, "")
-        return Verdict(Cause.ENDED_BADLY, _why_failed(ended), failure_kind(ended))
+        return Verdict(Cause.ENDED_BADLY, _why_failed(ended), kind)
     if trial.final is None:
         return Verdict(Cause.ENDED_BADLY, NO_RESULT, FailureKind.USER_ERROR)
     twice = f"reported a final result {trial.finals} times; the first counts" if trial.finals > 1 else ""
@@ -166,7 +171,9 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
     <FailureKind.IMPORT: 'IMPORT'>
     """
     last = last_line(ended.error)
-    if ended.infra or _MACHINE.match(last) or is_checkpoint_gone(ended.error) or is_no_room(ended.error):
+    if ended.infra or is_checkpoint_gone(ended.error) or is_no_room(ended.error):
+        return FailureKind.INFRA
+    if any(_MACHINE.match(last_line(part)) for part in _chain(ended.error)):
         return FailureKind.INFRA
     if ended.out_of_memory or _OUT_OF_MEMORY.match(last):
         return FailureKind.OOM
@@ -175,17 +182,27 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
     return FailureKind.IMPORT if _IMPORT.match(last) else FailureKind.USER_ERROR
 
 
-# The messages of ENOSPC, EDQUOT and EROFS.
-_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|Read-only file system", re.IGNORECASE)
+# The messages of ENOSPC, EDQUOT and EROFS, and that of SQLite.
+_NO_ROOM = re.compile(
+    r"No space left on device|Disk quota exceeded|Read-only file system|database or disk is full",
+    re.IGNORECASE,
+)
+_ITS_END = 3  # lines in which a program that fails says why; earlier ones may be warnings
+_LED_TO = re.compile("|".join(map(re.escape, LED_TO)))
 
 
 def is_no_room(error: str | None) -> bool:
-    """Return whether an attempt failed because the disk was full or read-only.
+    """Return whether an attempt failed because the disk was full or read-only: its last lines or a cause say so.
 
     >>> is_no_room("OSError: [Errno 28] No space left on device: 'model.bin'")
     True
     """
-    return bool(_NO_ROOM.search(last_line(error)))
+    return any(map(_NO_ROOM.search, [line for part in _chain(error) for line in _lines(part)[-_ITS_END:]]))
+
+
+def _chain(error: str | None) -> list[str]:
+    """Return the traceback of an exception and those of the exceptions that led to it, the last one last."""
+    return _LED_TO.split(error or "")
 
 
 def is_checkpoint_gone(error: str | None) -> bool:
@@ -214,8 +231,11 @@ def _says_enough(last: str, error: str) -> bool:
 
 def last_line(text: str | None) -> str:
     """Return the last line of a text that is not blank; empty if there is none."""
-    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+    return next(reversed(_lines(text)), "")
+
+
+def _lines(text: str | None) -> list[str]:
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
 def signal_name(number: int) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import orjson
 
+from ..protocol import LED_TO
 from . import environ
 from .command_line import StartError, arguments_of, explain, with_interpreter
 from .errors import TRACEBACK, shortened
@@ -30,10 +31,10 @@ from .following import ExitWatch, Follower, Timers, Wake
 from .guard import Guard
 from .job import Job
 from .launcher import launched
-from .line_file import LineFile
+from .line_file import LineFile, noted_refusal
 from .outbox import Outbox
 from .processes import ProcessTree, oom_kills, size_text
-from .room import no_room, with_room
+from .room import no_room, with_cause, with_room
 from .spool import SpoolReader, place_of, set_aside
 from .syncing import sync
 from .warm import Adopted, Launch, WarmStarts
@@ -130,9 +131,10 @@ class CommandTrial:
             self._follow(process, tree, follower)
             returncode = self._end(process, tree)
             follower.read_all(self._tools.outbox.wait_for_room)
+        ended = self._end_of(returncode)  # before anything is removed: then a full disk is full no longer
         if self.job.node == 0:
             self._checkpoints.tidy()
-        return self._end_of(returncode)
+        return ended
 
     def _send(self, found: list[Event]) -> None:
         """Send events; admit the checkpoints among them first, and remove older ones afterwards."""
@@ -293,9 +295,7 @@ class CommandTrial:
         paused = killed and self._is_pause and not ended_well
         error = self._over_limit
         if error is None and not killed and not ended_well:
-            # A shell script that cannot write its result may still end with exit code 0.
-            said = last_lines(self._log("stderr")) if returncode else None
-            error = with_room(said, self.job.run.folder)
+            error = self._why_failed(returncode)
         return Ended(
             **self.job.who,
             exit_code=code,
@@ -307,6 +307,16 @@ class CommandTrial:
             unasked=self._is_unasked(),
             time=self._tools.clock(),
         )
+
+    def _why_failed(self, returncode: int) -> str | None:
+        """Return the last words of a script, and what the machine refused: a full disk may have taken the words.
+
+        A script that cannot write its result may still end with exit code 0.
+        """
+        said = last_lines(self._log("stderr")) if returncode else None
+        if (refused := noted_refusal(self._spool)) is not None:
+            return with_cause(said, refused)
+        return with_room(said, self.job.run.folder)
 
     def _is_unasked(self) -> bool:
         """Return whether a script reported whose parameters no process has read, though its command has none."""
@@ -359,7 +369,10 @@ def spawn(launch: Launch) -> subprocess.Popen[bytes]:
 
 
 def last_lines(path: Path, limit: int = _READ_BYTES) -> str | None:
-    """Return the end of a file as whole lines: of the last traceback in its last `limit` bytes, the beginning, too."""
+    """Return the end of a file as whole lines: of the last traceback in its last `limit` bytes, the beginning, too.
+
+    The tracebacks of the exceptions that led to the last one belong to it.
+    """
     try:
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -370,4 +383,13 @@ def last_lines(path: Path, limit: int = _READ_BYTES) -> str | None:
     if size > limit:
         data = data.partition(b"\n")[2] or data
     text = data.decode("utf-8", "replace").strip()
-    return shortened(text[max(0, text.rfind(TRACEBACK)) :]) or None
+    return shortened(text[_start_of_last_traceback(text) :]) or None
+
+
+def _start_of_last_traceback(text: str) -> int:
+    start = text.rfind(TRACEBACK)
+    while start > 0 and text[:start].rstrip().endswith(LED_TO):
+        if (earlier := text.rfind(TRACEBACK, 0, start)) < 0:
+            break
+        start = earlier
+    return max(0, start)

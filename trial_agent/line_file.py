@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 
 from .errors import MachineError, own_calls
 
-__all__ = ["LineFile", "file_identity"]
+__all__ = ["LineFile", "file_identity", "noted_refusal"]
 
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
@@ -88,10 +89,40 @@ class LineFile:
         if os.fstat(self._descriptor).st_size == end:
             os.ftruncate(self._descriptor, end - written)
 
+    def note_refusal(self, error: OSError) -> None:
+        """Keep, in the time of the file, what the machine refused, until the next line.
+
+        On a full disk there is no room for a word, and Python ends without its traceback. A time needs no room.
+        """
+        number = error.errno or errno.EIO
+        with suppress(OSError):  # the file of another user, in a container
+            os.utime(self._path, (number, number))
+
     def close(self) -> None:
         """Close the file; what was appended is in it already."""
         if file_identity(self._descriptor) == self._identity:
             os.close(self._descriptor)
+
+
+def noted_refusal(path: str | os.PathLike[str]) -> MachineError | None:
+    """Return what the machine has refused since the last line; None if nothing was noted.
+
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "reports-1.jsonl")
+    >>> file = LineFile(path)
+    >>> file.note_refusal(OSError(errno.ENOSPC, "No space left on device"))
+    >>> noted_refusal(path).errno == errno.ENOSPC
+    True
+    >>> file.append('{"final": 0.9}')
+    >>> noted_refusal(path) is None
+    True
+    >>> file.close()
+    """
+    try:
+        number = int(os.stat(path).st_mtime)
+    except OSError:
+        return None
+    return MachineError(number, os.strerror(number), str(path)) if number in errno.errorcode else None
 
 
 def file_identity(descriptor: int) -> tuple[int, int] | None:

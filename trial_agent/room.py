@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 
-__all__ = ["ROOM", "no_room", "with_room"]
+__all__ = ["ROOM", "no_room", "with_cause", "with_room"]
 
 ROOM = 1 << 18
 """The bytes that must fit: about what a small trial writes."""
@@ -37,6 +37,16 @@ def no_room(folder: str | os.PathLike[str]) -> OSError | None:
 def with_room(error: str | None, folder: str | os.PathLike[str]) -> str | None:
     """Return a failed trial's error; if the disk is full, add that."""
     why = no_room(folder)
-    if why is None or (why.strerror or "") in (error or ""):
+    return error if why is None else with_cause(error, why)
+
+
+def with_cause(error: str | None, why: OSError) -> str:
+    """Return a failed trial's error with a last line that says what the machine refused, unless it ends with that.
+
+    >>> with_cause("training failed", OSError(errno.ENOSPC, "No space left on device"))
+    'training failed\\nOSError: [Errno 28] No space left on device'
+    """
+    error = (error or "").rstrip()
+    if why.strerror and why.strerror in error.rpartition("\n")[2]:
         return error
-    return f"{error}\nOSError: {why}" if error else f"OSError: {why}"
+    return f"{error}\n{type(why).__name__}: {why}".lstrip()

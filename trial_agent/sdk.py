@@ -17,6 +17,7 @@ from math import isfinite
 from . import environ
 from .checkpoint import Checkpoint, write_data
 from .checkpoint import save as save_folder
+from .errors import MachineError
 from .line_file import LineFile
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
@@ -158,15 +159,26 @@ class SpoolChannel:
         if self._is_ignored():
             return
         asked = "" if self._has_asked else ', "asked": false'
-        self._spool.append(f'{{"{kind}": {value}, "time": {time.time()!r}{asked}}}')
+        self._append(f'{{"{kind}": {value}, "time": {time.time()!r}{asked}}}')
 
     def save(self, fill: Fill) -> None:
         """Make the checkpoint, then append its name: only then does it count. Only rank 0 saves."""
         if self._is_ignored():
             return
-        name = save_folder(self._checkpoints, self._attempt, fill)
+        try:
+            name = save_folder(self._checkpoints, self._attempt, fill)
+        except MachineError as error:
+            self._spool.note_refusal(error)
+            raise
         if name is not None:
-            self._spool.append(f'{{"checkpoint": "{name}", "time": {time.time()!r}}}')
+            self._append(f'{{"checkpoint": "{name}", "time": {time.time()!r}}}')
+
+    def _append(self, line: str) -> None:
+        try:
+            self._spool.append(line)
+        except MachineError as error:
+            self._spool.note_refusal(error)
+            raise
 
     def _is_ignored(self) -> bool:
         """Return whether this is one of several processes, and not the first; say once what that means."""

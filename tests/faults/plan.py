@@ -110,9 +110,6 @@ class Plan:
             "kill_grace": 1,
             "training_service": service,
         }
-        if self.small_disk:
-            # A script may have no room to say why it fails, and the manager need not meet the full disk itself.
-            config["max_failures"]["USER_ERROR"] = 20
         if self.assessor:
             config["assessor"] = {"name": "Medianstop", "class_args": {"optimize_mode": "minimize"}}
         if self.kind == "command":

@@ -15,6 +15,8 @@ from pitchpipe.runner.verdicts import NO_RESULT
 from .driver import Driver, of_type
 
 UNWRITTEN = "pitchpipe.trial_agent.errors.MachineError: [Errno 5] Input/output error: '/exp/reports-1.jsonl'"
+FULL = "OSError: [Errno 28] No space left on device: 'model.bin'"
+CAUSED = "\n\nDuring handling of the above exception, another exception occurred:\n\nTr\nRuntimeError: no"
 UNREAD = "OSError: [Errno 5] Input/output error: 'images.tar'"
 OVER_LIMIT = "used 500 MiB, more than the limit of 400 MiB"
 
@@ -28,6 +30,11 @@ OVER_LIMIT = "used 500 MiB, more than the limit of 400 MiB"
         ({"exit_code": 1, "error": "Traceback (most recent call last)\na.R: x\n"}, FailureKind.USER_ERROR, "a.R: x"),
         ({"exit_code": 127, "error": "command not found: t"}, FailureKind.USER_ERROR, "command not found: t"),
         ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, FailureKind.USER_ERROR, "KeyError: 'l'"),
+        ({"exit_code": 1, "error": f"Tr\n{FULL}{CAUSED}"}, FailureKind.INFRA, "RuntimeError: no"),
+        ({"exit_code": 1, "error": f"Tr\n{UNWRITTEN}{CAUSED}"}, FailureKind.INFRA, "RuntimeError: no"),
+        ({"exit_code": 1, "error": f"Tr\n{UNREAD}{CAUSED}"}, FailureKind.USER_ERROR, "RuntimeError: no"),
+        ({"exit_code": 1, "error": "a: Disk quota exceeded\nb: failed"}, FailureKind.INFRA, "exit code 1: b: failed"),
+        ({"exit_code": 1, "error": f"{FULL}\n1\n2\n3"}, FailureKind.USER_ERROR, "exit code 1: 3"),
         ({"exit_code": None, "signal": 9}, FailureKind.KILLED, "killed by SIGKILL"),
         ({"exit_code": 139}, FailureKind.KILLED, "killed by SIGSEGV"),
         ({"exit_code": None, "signal": 9, "out_of_memory": True}, FailureKind.OOM, "killed by SIGKILL"),
@@ -102,6 +109,37 @@ def test_agent_that_fails_after_the_final_result_leaves_a_success() -> None:
     driver.end(trial, exit_code=None, error="the agent failed: no descriptors", infra=True)
     reason = "its agent failed after it had reported its final result"
     assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, reason)
+
+
+def test_final_result_that_comes_after_the_machine_refused_a_checkpoint_counts() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.BadReport(driver.now, trial.trial_id, trial.attempt, FULL, infra=True))
+    driver.report(trial, 0.5, "final")
+    driver.end(trial)
+    assert (trial.status, trial.reason) == (
+        TrialStatus.SUCCEEDED,
+        f"it had reported its final result ({FULL})",
+    )
+    assert driver.runner.best.front == [trial]
+
+
+def test_checkpoint_that_the_machine_refused_is_retried_without_a_final_result() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.BadReport(driver.now, trial.trial_id, trial.attempt, FULL, infra=True))
+    driver.end(trial, exit_code=None, signal=15, killed=True)
+    assert (trial.status, trial.failed) == (TrialStatus.WAITING, {"INFRA": 1})
+
+
+@pytest.mark.parametrize("error", [UNWRITTEN, f"cannot save the model\n{FULL}"])
+def test_script_that_the_machine_refuses_something_after_its_final_result_has_succeeded(error: str) -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=1, error=error)
+    assert trial.status is TrialStatus.SUCCEEDED
+    assert trial.reason.startswith("it failed after it had reported its final result (")
 
 
 def test_agent_that_fails_while_its_trial_is_to_pause_leaves_it_paused() -> None:

@@ -304,3 +304,132 @@ def test_result_that_a_script_cannot_write_is_the_fault_of_a_full_disk(
         agent.stop()
     assert [event["e"] for event in events if event["e"] != "problem"] == ["started", "report", "ended"]
     assert fault(events) == "machine"
+
+
+SILENT = """
+import errno, os, sys
+from pitchpipe.trial_agent import line_file
+
+def refuse(*_):
+    raise OSError({why}, os.strerror({why}))
+
+import pitchpipe
+pitchpipe.report_intermediate_result(0.5)
+write = line_file.os.write
+{where} = refuse
+try:
+    pitchpipe.{call}
+except OSError:
+    pass
+line_file.os.write = write
+{then}
+"""
+
+
+@pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE])
+@pytest.mark.parametrize(
+    ("where", "call"),
+    [("line_file.os.write", "report_final_result(1)"), ("os.makedirs", "save_checkpoint({})")],
+)
+@pytest.mark.parametrize(
+    ("then", "who"),
+    [
+        ("sys.exit(1)", "machine"),  # its last words did not fit either
+        ("raise RuntimeError('training failed')", "machine"),
+        ("pitchpipe.report_intermediate_result(0.6); sys.exit(1)", "trial"),  # it got over that
+    ],
+)
+def test_refusal_is_known_though_the_script_says_nothing_and_there_is_room_again(
+    where: str, call: str, why: int, then: str, who: str, agent: LocalAgent, tmp_path: Path
+) -> None:
+    (tmp_path / "script.py").write_text(SILENT.format(where=where, call=call, why=why, then=then))
+    client = agent.command(f"{sys.executable} -P script.py")
+    client.tell(start())
+    events = client.until_ended()
+    assert fault(events) == who
+    assert (os.strerror(why) in (events[-1]["error"] or "")) is (who == "machine")
+
+
+def test_final_result_that_the_machine_refused_is_not_one_that_the_script_forgot(
+    agent: LocalAgent, tmp_path: Path
+) -> None:
+    script = SILENT.format(
+        where="line_file.os.write", call="report_final_result(1)", why=errno.ENOSPC, then=""
+    )
+    (tmp_path / "script.py").write_text(script)
+    client = agent.command(f"{sys.executable} -P script.py")
+    client.tell(start())
+    ended = client.until_ended()[-1]
+    assert (ended["exit_code"], fault([ended])) == (0, "machine")
+
+
+CHAINED = """
+import errno, os
+
+def save():
+    raise OSError({why}, os.strerror({why}))
+
+try:
+    save()
+except OSError{name}:
+    raise RuntimeError("unexpected pos 64 vs 0"){cause}
+"""
+
+
+@pytest.mark.parametrize("kind", ["command", "function"])
+@pytest.mark.parametrize(("name", "cause"), [("", ""), (" as error", " from error")])
+@pytest.mark.parametrize(
+    ("why", "who"),
+    [(errno.ENOSPC, "machine"), (errno.EDQUOT, "machine"), (errno.ENOENT, "trial")],
+)
+def test_library_that_raises_another_error_for_a_full_disk_hides_nothing(
+    kind: str, name: str, cause: str, why: int, who: str, agent: LocalAgent, tmp_path: Path
+) -> None:
+    script = CHAINED.format(name=name, cause=cause, why=why)
+    if kind == "command":
+        (tmp_path / "script.py").write_text(script)
+        client = agent.command(f"{sys.executable} -P script.py")
+    else:
+        client = agent.function(lambda _parameters: exec(script, {}))
+    client.tell(start())
+    ended = client.until_ended()[-1]
+    assert ended["error"].endswith("RuntimeError: unexpected pos 64 vs 0")
+    assert fault([ended]) == who
+
+
+FULL = """
+import os, sys, pitchpipe
+ballast = os.path.join(os.environ["PITCHPIPE_OUTPUT_DIR"], "ballast")
+try:
+    {fill}
+except OSError:
+    pass
+pitchpipe.get_next_parameter()
+{what}
+"""
+BYTES = "open(ballast, 'wb', buffering=0).write(bytes(8 << 20))"
+NODES = "[open(f'{ballast}-{number}', 'w').close() for number in range(200_000)]"
+
+
+@pytest.mark.parametrize(
+    ("fill", "what"),
+    [
+        (BYTES, "pitchpipe.save_checkpoint({'weights': 'x' * 100_000})"),
+        (NODES, "pitchpipe.save_checkpoint({'weights': 'x'})"),
+        (NODES, "open(ballast + '-model', 'w')"),
+        (NODES, "sys.exit('cannot save the model')"),
+    ],
+)
+def test_failure_on_a_disk_without_blocks_or_inodes_is_the_fault_of_the_machine(
+    fill: str, what: str, small_disk: Path, socket_folder: str
+) -> None:
+    (small_disk / "script.py").write_text(FULL.format(fill=fill, what=what))
+    agent = LocalAgent(small_disk, socket_folder)
+    try:
+        client = agent.command(f"{sys.executable} -P script.py")
+        client.tell(start())
+        events = client.until_ended()
+    finally:
+        agent.stop()
+    assert events[-1]["exit_code"] == 1
+    assert fault(events) == "machine"

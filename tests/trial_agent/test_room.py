@@ -39,5 +39,11 @@ def test_last_words_say_that_there_is_no_room(tmp_path: Path) -> None:
     assert room.with_room(last, tmp_path) == last  # the error says so already
 
 
+@pytest.mark.usefixtures("full")
+def test_early_line_about_the_disk_does_not_stand_for_the_last_words(tmp_path: Path) -> None:
+    early = "No space left on device\nRuntimeError: training failed"
+    assert (room.with_room(early, tmp_path) or "").splitlines()[-1].startswith("OSError: [Errno 28]")
+
+
 def test_folder_that_cannot_be_used_for_another_reason_is_not_full(tmp_path: Path) -> None:
     assert room.no_room(tmp_path / "missing") is None
