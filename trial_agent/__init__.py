@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
     from .environ import TOKEN, base_environment, mark, visible_devices
-    from .errors import shortened
+    from .errors import is_of_machine, shortened
     from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
     from .forks import ending_forks, shield_forks
@@ -76,7 +76,7 @@ _HOMES = {
     ".environ": "TOKEN base_environment mark visible_devices",
     ".events": "Ended Event Problem Report Saved Started decode_events",
     ".file_watch": "FileWatch best_watch",
-    ".errors": "shortened",
+    ".errors": "is_of_machine shortened",
     ".forks": "ending_forks shield_forks",
     ".function_trial": "FunctionLoader FunctionTrial",
     ".guard": "Guard",
@@ -162,6 +162,7 @@ __all__ = [
     "get_sequence_id",
     "get_trial_id",
     "hosted",
+    "is_of_machine",
     "mark",
     "metric_text",
     "misfits",

@@ -86,14 +86,21 @@ class LocalTrialExecutor(AgentTrialExecutor):
     def start_trial(self, order: AttemptOrder) -> None:
         """Start an attempt, unless another experiment holds one of its GPUs by now."""
         if order.gpus and self._neighbours is not None:
-            taken = self._neighbours.claims.take(order.trial_id, order.gpus)
+            try:
+                taken = self._neighbours.claims.take(order.trial_id, order.gpus)
+            except OSError as error:
+                _log.warning("the GPUs of trial %s cannot be claimed now: %s", order.trial_id, error)
+                self._tasks.later(_TRY_AGAIN, self._refuse, order, f"its GPUs cannot be claimed: {error}")
+                return
             if taken:
-                why = f"another experiment holds GPU {', '.join(map(str, taken))}"
-                now = self.setup.clock()
-                devices = tuple(self._neighbours.look())
-                self._emit([StartRefused(now, order.trial_id, order.attempt, reason=why, devices=devices)])
+                self._refuse(order, f"another experiment holds GPU {', '.join(map(str, taken))}")
                 return
         super().start_trial(order)
+
+    def _refuse(self, order: AttemptOrder, why: str) -> None:
+        if not self._closing and self._neighbours is not None:
+            now, devices = self.setup.clock(), tuple(self._neighbours.look())
+            self._emit([StartRefused(now, order.trial_id, order.attempt, reason=why, devices=devices)])
 
     async def end_orphans(self, agent: str) -> None:
         """Kill the processes of a lost agent's attempts; its watchdog may be late or dead, too."""
@@ -108,8 +115,19 @@ class LocalTrialExecutor(AgentTrialExecutor):
         return tuple(self._gpus[index].name if index in self._gpus else index for index in gpus)
 
     def _on_end(self, order: AttemptOrder) -> None:
-        if order.gpus and self._neighbours is not None:
-            self._neighbours.claims.give_back(order.trial_id)
+        if order.gpus:
+            self._give_back(order.trial_id)
+
+    def _give_back(self, trial_id: str) -> None:
+        """Give up the GPUs of a trial, unless it runs again; try again if that is not possible."""
+        if self._neighbours is None or any(trial_id == each for each, _ in self._orders):
+            return
+        try:
+            self._neighbours.claims.give_back(trial_id)
+        except OSError as error:
+            _log.warning("the GPUs of trial %s cannot be given back now: %s", trial_id, error)
+            if not self._closing:  # otherwise the claim ends with the experiment
+                self._tasks.later(_TRY_AGAIN, self._give_back, trial_id)
 
     def _on_busy_devices(self, devices: frozenset[int]) -> None:
         self._emit([ResourcesChanged(self.setup.clock(), tuple(sorted(devices)))])
@@ -134,14 +152,20 @@ class LocalTrialExecutor(AgentTrialExecutor):
         """End all agents, including those of an earlier manager."""
         if self._setup is None:
             return
-        for path in self._sockets.glob("*.sock"):
-            agent = path.stem
+        try:
+            agents = [path.stem for path in self._sockets.glob("*.sock")]
+        except (
+            OSError
+        ) as error:  # too many open files, perhaps; the agents with a connection are ended anyway
+            _log.warning("agents without a trial are not looked for, and end by themselves: %s", error)
+            agents = []
+        for agent in agents:
             if agent not in self._links and (link := self._connect(agent, spawn=False)) is not None:
                 self._links[agent] = link
         await super().close()
         if self._neighbours is not None:
-            for order in list(self._orders.values()):
-                self._on_end(order)
+            for key in list(self._orders):
+                self._forget(key)
             self._neighbours.close()
         for path in self._sockets.glob("*.sock"):
             path.unlink(missing_ok=True)
@@ -149,17 +173,19 @@ class LocalTrialExecutor(AgentTrialExecutor):
 
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
         path = self._sockets / f"{agent}.sock"
-        is_new = not is_listened_to(path)  # otherwise the agent of an earlier manager lives
-        if is_new:
-            path.unlink(missing_ok=True)
-            if not spawn:
-                return None
-            try:
+        try:
+            is_new = not is_listened_to(path)  # otherwise the agent of an earlier manager lives
+            if is_new:
+                path.unlink(missing_ok=True)
+                if not spawn:
+                    return None
                 self._children[agent] = self._spawn(agent, path)
-            except OSError as error:  # no process, descriptor or memory is free; no event says when one is
+        except OSError as error:  # no process, descriptor or memory is free; no event says when one is
+            if spawn:
                 _log.warning("agent %s cannot be started: %s", agent, error)
                 self._tasks.later(_TRY_AGAIN, self._give_up, agent, str(error))
                 return None
+            is_new = False  # it may live: the link tries to reach it until that is known
         process = self._children.get(agent)
         return LocalAgentLink(agent, path, self, process, new=is_new)
 

@@ -17,6 +17,8 @@ from typing import IO, NamedTuple
 
 from filelock import FileLock
 
+from ...trial_agent import is_of_machine
+
 __all__ = ["GpuClaims", "is_listened_to"]
 
 _log = logging.getLogger(__name__)
@@ -115,13 +117,15 @@ def _write(file: IO[str], claims: list[_Claim]) -> None:
 
 
 def is_listened_to(path: Path) -> bool:
-    """Return whether a live process listens on this socket."""
+    """Return whether a live process listens on this socket; raise `OSError` if the machine cannot tell now."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         try:
             probe.connect(str(path))
         except BlockingIOError:
             return True  # it has not accepted the connections before this one
-        except OSError:
+        except OSError as error:
+            if is_of_machine(error):
+                raise
             return False
     return True

@@ -8,10 +8,11 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cloudpickle
@@ -25,6 +26,7 @@ from pitchpipe.runner.events import AttemptStarted, ResourcesChanged, StartRefus
 from pitchpipe.runner.ledger import Request
 
 from ..bench import Bench, Session
+from ..ray_support import lives
 
 
 def visible_devices(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -139,4 +141,124 @@ def test_agent_that_cannot_be_started_is_lost_and_the_next_attempt_may_find_the_
             assert session.outcome(again)[-1] == "ended"
 
     monkeypatch.setenv(DEVICES_ENVIRONMENT, "0")
+    asyncio.run(check())
+
+
+# --------------------------------------------------------------------------- no free descriptor in the manager
+
+GPUS = "pitchpipe.executors.local.gpu_claims"
+
+
+def without_descriptors(*_: Any, **__: Any) -> None:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+@pytest.fixture
+def shortage(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Return what takes descriptors away; `undo` gives them back."""
+    monkeypatch.setenv(DEVICES_ENVIRONMENT, "0,1")
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+def forbid_probes(shortage: pytest.MonkeyPatch) -> None:
+    """Make it impossible to find out whether an agent listens on a socket."""
+    shortage.setattr(f"{GPUS}.socket", SimpleNamespace(AF_UNIX=socket.AF_UNIX, socket=without_descriptors))
+
+
+def test_agent_that_cannot_be_looked_for_is_as_one_that_cannot_be_started(
+    tmp_path: Path, shortage: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def check() -> None:
+        async with experiment(tmp_path / "one") as session:
+            forbid_probes(shortage)
+            order = session.start()
+            ended = await session.end_of(order)
+            assert ended.lost
+            assert "its agent cannot be started: [Errno 24]" in (ended.error or "")
+            assert "agent 0-0 cannot be started: [Errno 24]" in caplog.text
+            shortage.undo()
+            again = session.start()
+            await session.end_of(again)
+            assert session.outcome(again)[-1] == "ended"
+
+    asyncio.run(check())
+
+
+def test_live_agent_that_cannot_be_looked_for_is_taken_up_by_the_next_manager(
+    tmp_path: Path, shortage: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
+        bench = Bench("local", tmp_path / "one")
+        old = Session(bench.executor(), bench.setup())
+        await old.open()
+        order = old.start(wait_for=str(tmp_path / "go"), final=7)
+        await old.until(lambda: bool(old.of(order, AttemptStarted)))
+        (link,) = old.executor._links.values()  # type: ignore[attr-defined]
+        link.drop()  # as if the manager had been killed
+        async with bench.session() as new:
+            forbid_probes(shortage)
+            await new.executor.attach([order])
+            shortage.undo()
+            (tmp_path / "go").touch()
+            assert not (await new.end_of(order)).lost
+            assert new.outcome(order)[-2:] == [("final", 0, 7), "ended"]
+        link._process.wait()
+
+    asyncio.run(check())
+
+
+def test_agents_are_ended_though_others_cannot_be_looked_for(
+    tmp_path: Path, shortage: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
+        async with experiment(tmp_path / "one") as session:
+            order = start(session, (0,), wait_for=str(tmp_path / "never"))
+            await session.until(lambda: bool(session.of(order, AttemptStarted)))
+            (started,) = session.of(order, AttemptStarted)
+            look, looks = Path.glob, [without_descriptors]
+
+            def glob(path: Path, pattern: str) -> Any:
+                return (looks.pop() if looks else look)(path, pattern)
+
+            shortage.setattr(Path, "glob", glob)
+        assert not looks
+        assert not lives(started.pid)
+
+    asyncio.run(check())
+    assert not agent_sockets(tmp_path / "one").exists()
+
+
+def test_trial_waits_until_its_gpus_can_be_claimed(tmp_path: Path, shortage: pytest.MonkeyPatch) -> None:
+    async def check() -> None:
+        async with experiment(tmp_path / "one") as session:
+            shortage.setattr(f"{GPUS}.GpuClaims.take", without_descriptors)
+            order = start(session, (0,))
+            await session.until(lambda: bool(session.of(order, StartRefused)))
+            (refused,) = session.of(order, StartRefused)
+            assert (refused.reason, refused.devices) == (
+                "its GPUs cannot be claimed: [Errno 24] Too many open files",
+                (),
+            )
+            shortage.undo()
+            session.executor.start_trial(order)
+            assert not (await session.end_of(order)).lost
+
+    shortage.setenv(DEVICES_ENVIRONMENT, "0,1")
+    asyncio.run(check())
+
+
+def test_gpus_that_cannot_be_given_back_are_given_back_later(
+    tmp_path: Path, shortage: pytest.MonkeyPatch
+) -> None:
+    async def check() -> None:
+        async with experiment(tmp_path / "one") as one, experiment(tmp_path / "other") as other:
+            shortage.setattr(f"{GPUS}.GpuClaims.give_back", without_descriptors)
+            order = start(one, (0,))
+            await one.end_of(order)
+            await other.until(lambda: bool(changes(other)))
+            assert changes(other)[-1].busy_devices == (0,)
+            shortage.undo()
+            await other.until(lambda: not changes(other)[-1].busy_devices)
+
     asyncio.run(check())
