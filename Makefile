@@ -6,6 +6,7 @@
 #                 clusters over ssh and Slurm, with a real sshd and a real Slurm on this machine
 #   make test-integrations
 #                 the adapters to large libraries, in an environment of its own (2 GB to install)
+#   make mutants  plant known faults, one at a time, and see that the tests find each of them
 #   make check    lint, format, import rule and types (what CI runs next to the tests)
 #   make format   let ruff rewrite what it can
 #   make tree     build/types: the layout of the installed package, for editors
@@ -26,6 +27,7 @@ PYTEST_ARGS ?=
 INTEGRATIONS ?= .venv-integrations
 PEERS ?= .peers
 BENCH_ARGS ?=
+MUTANTS_ARGS ?= --table tests/mutants/TABLE.md
 FAULTS_ARGS ?= --seed 1 --minutes 10 --jobs 4
 
 # Bytecode is compiled once, at installation; without it every process that is started compiles Ray anew.
@@ -48,7 +50,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
-.PHONY: demo test test-cluster docs docs-version bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
+.PHONY: demo test test-cluster mutants docs docs-version bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -67,6 +69,10 @@ test-cluster: $(READY)
 	@echo "== tests with sshd and Slurm"
 	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
 	    $(BIN)/pytest -m cluster tests/executors/clusters $(PYTEST_ARGS)
+
+mutants: $(READY)
+	@echo "== mutants"
+	@$(BIN)/python -P tests/mutants/run.py $(MUTANTS_ARGS)
 
 # Pages of the root lie beside docs/ in the site, so that the links between them hold there as well.
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md docs examples
