@@ -124,6 +124,15 @@ def test_nothing_is_saved_that_is_quickly_sent_again(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_took_long_is_saved_at_the_end(tmp_path: Path) -> None:
+    one = hosted(RandomTuner(seed=1), tmp_path, worth=100.0)
+    one.dispatcher.default_worker.handled_s = 1.0
+    one.send(CommandType.Initialize, SPACE)
+    one.terminate()
+    saved = checkpoint(one)
+    assert read_checkpoint(tmp_path / saved["path"])[0] == saved["n"] == 1
+
+
 def test_checkpoint_waits_until_the_last_one_has_paid_off() -> None:
     now = [0.0]
     saver = Saver(Path("/nonexistent"), worth=1.0, spacing=50.0, clock=lambda: now[0], effort=lambda: now[0])
@@ -190,10 +199,11 @@ def test_tuner_that_cannot_be_pickled_is_said_once_and_works(
     [
         lambda data: data[:-1],
         lambda data: data[:60] + b"?" + data[61:],
+        lambda data: data[: len(_HEAD)] + b"00000000" + data[len(_HEAD) + 8 :],
         lambda data: b"",
         lambda data: data.replace(b"checkpoint 2", b"checkpoint 9"),
     ],
-    ids=["cut", "changed", "empty", "another version"],
+    ids=["cut", "changed", "another checksum", "empty", "another version"],
 )
 def test_damaged_checkpoint_is_refused_by_name(harm: Callable[[bytes], bytes], tmp_path: Path) -> None:
     saver = Saver(tmp_path)

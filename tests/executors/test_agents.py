@@ -274,3 +274,25 @@ def test_orders_that_are_started_together_leave_in_one_write(executor: Executor)
         "CdEfG",
         None,
     ]
+
+
+def test_events_of_a_forgotten_trial_with_the_same_id_do_not_count(executor: Executor) -> None:
+    executor.on_batch("0-0", [replace(STARTED, mark="60"), replace(REPORT, mark="60"), REPORT], 3)
+    assert executor.causes == ["agent 0-0 #3"]
+
+
+def test_order_that_is_given_again_is_sent_once(executor: Executor) -> None:
+    executor.start_trial(ORDER)
+    (link,) = executor._links.values()
+    assert isinstance(link, Link)
+    assert [request for request in link.sent if isinstance(request, Start)] == [
+        executor._start_request(ORDER)
+    ]
+
+
+def test_event_is_dated_between_the_start_of_its_attempt_and_now(tmp_path: Path) -> None:
+    executor = Executor(tmp_path)
+    executor._remember(ORDER, 90.0)
+    for time in (80.0, 95.0, 120.0):
+        executor.on_batch("0-0", [replace(REPORT, time=time)], 1)
+    assert [event.time for event in executor.found] == [90.0, 95.0, 100.0]

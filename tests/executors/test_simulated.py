@@ -112,3 +112,9 @@ def test_simulated_files_are_empty() -> None:
     simulation = Simulation({"run": SimulatedRun()})
     order = AttemptOrder(trial_id="T0", attempt=1, sequence_id=0, record="{}", slot=0, agent="0-0")
     assert asyncio.run(simulation.executor.read_file(order, "stdout", 0, 10)) == b""
+
+
+def test_clock_never_runs_backwards() -> None:
+    clock = VirtualClock(100.0)
+    clock.advance_to(60.0)
+    assert clock() == 100.0

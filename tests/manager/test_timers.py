@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import pytest
 
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.hooks import Hooks
@@ -20,22 +22,21 @@ class RealTime(SimulatedTrialExecutor):
     has_virtual_clock = False
 
 
+def timers_of(runner: TrialRunner, grace: float, post: Callable[[Sequence[happened.Event]], None]) -> Timers:
+    clock = VirtualClock(1000.0)
+    executor = RealTime(lambda parameters: SimulatedRun(0.0), clock)
+    return Timers(runner=runner, executor=executor, hooks=Hooks(), clock=clock, grace=grace, post=post)
+
+
 async def posted(runner: TrialRunner) -> list[happened.Event]:
     """Set the timers and return the events that come first."""
-    clock, done = VirtualClock(1000.0), asyncio.get_running_loop().create_future()
+    done = asyncio.get_running_loop().create_future()
 
     def post(events: Sequence[happened.Event]) -> None:
         if not done.done():
             done.set_result(list(events))
 
-    timers = Timers(
-        runner=runner,
-        executor=RealTime(lambda parameters: SimulatedRun(0.0), clock),
-        hooks=Hooks(),
-        clock=clock,
-        grace=-2.0,  # the margin aside, trials are given up at once
-        post=post,
-    )
+    timers = timers_of(runner, -2.0, post)  # the margin aside, trials are given up at once
     timers.set()
     try:
         return await done
@@ -63,3 +64,18 @@ def test_trial_that_does_not_end_in_its_grace_is_given_up() -> None:
     assert isinstance(event, happened.AttemptEnded)
     assert (event.trial_id, event.error) == (trial.trial_id, "did not end when killed")
     assert event.cause == "timer: end of the grace"
+
+
+def test_trial_is_not_given_up_within_its_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = running(Limits())
+    runner.handle(happened.StopRequested(1001.0))
+
+    async def delays() -> list[float]:
+        found: list[float] = []
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "call_later", lambda delay, *_: found.append(delay))
+        timers_of(runner, 60.0, lambda events: None).set()
+        return found
+
+    [delay] = asyncio.run(delays())
+    assert delay > 60.0

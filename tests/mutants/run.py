@@ -34,7 +34,7 @@ TREE = Path(__file__).resolve().parents[2]
 _TEST_SECONDS, _SECONDS = 60, 1800
 _QUICK = "not slow and not ray and not cluster"
 _LEAN = ["-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:xdist"]  # half the time of a small file
-_FOUND = re.compile(r"^(?:FAILED|ERROR) (tests/\S+(?: \S+\])?)", re.MULTILINE)
+_FOUND = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
 
 
 class Mutant(NamedTuple):

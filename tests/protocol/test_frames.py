@@ -105,8 +105,9 @@ def test_faults_do_not_depend_on_the_split(frames, garbage, cuts):
         (b"GE0000", TruncatedFrame, 0),
     ],
 )
-def test_fault_is_typed_and_placed(bad, kind, offset):
-    frames, error = decode([PING + bad])
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_fault_is_typed_and_placed(bad, kind, offset, pieces):
+    frames, error = decode([PING + bad] if pieces == 1 else [PING, bad])
     assert frames == [Frame(CommandType.Ping)]
     assert type(error) is kind
     assert error.offset == len(PING) + offset

@@ -264,3 +264,13 @@ def test_checkpoint_is_not_blamed_for_a_trial_that_ran_too_long() -> None:
     driver.handle(happened.Tick(driver.now))
     (start,) = of_type(driver.end(trial, exit_code=None, signal=15), StartTrial)
     assert (trial.failed["TIMEOUT"], start.order.checkpoint) == (1, "trials/0/checkpoints/1-1")
+
+
+def test_older_checkpoint_that_is_reported_again_replaces_none() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    for sequence in (1, 2, 1):
+        driver.report(trial, 0.3)
+        key = driver.now, trial.trial_id, 1
+        driver.handle(happened.CheckpointSaved(*key, name=f"1-{sequence}", sequence=sequence))
+    assert (trial.checkpoint, trial.checkpoint_sequence) == ("trials/0/checkpoints/1-2", 2)

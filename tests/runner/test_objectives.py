@@ -21,6 +21,18 @@ def test_trial_that_fails_after_its_final_result_is_not_the_best() -> None:
     assert trial.status is TrialStatus.FAILED
     assert trial.final == "0.1"
     assert driver.runner.best.front == []
+    restored = TrialRunner("test", Limits(), Ledger(Totals()))
+    restored.restore(driver.runner.get_trials(), driver.runner.snapshot(), 0.0)
+    assert restored.best.front == []
+
+
+def test_of_equal_results_the_earlier_trial_is_the_best() -> None:
+    driver = Driver()
+    first, second = driver.running_trial(), driver.running_trial()
+    for trial in (first, second):
+        driver.report(trial, 0.5, "final")
+        driver.end(trial)
+    assert driver.runner.best.front == [first]
 
 
 def test_two_objectives_give_a_pareto_front() -> None:

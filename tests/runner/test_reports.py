@@ -181,3 +181,12 @@ def test_result_that_is_there_is_not_lost_with_the_spool_that_the_machine_spoilt
     assert driver.handle(bad) == []
     driver.end(trial)
     assert (trial.status, trial.values) == (TrialStatus.SUCCEEDED, (0.5,))
+
+
+def test_result_that_is_reported_again_is_recorded_once() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.5)
+    driver.runner.take_changes()
+    assert driver.report(trial, 0.5, sequence=0) == []
+    assert list(driver.runner.new_results) == []

@@ -32,3 +32,8 @@ def test_illegal_move_raises_an_error_with_the_story_of_the_trial() -> None:
         WrongMove, match=r"AbCdE is SUCCEEDED .*WAITING -> RUNNING \(started\); RUNNING -> SUCCEEDED"
     ):
         trial.move(Cause.STARTED)
+
+
+def test_only_failed_trials_and_those_that_the_experiment_cancelled_run_again() -> None:
+    again = {status for status in TrialStatus if status.is_final and TRIAL_MOVES[status]}
+    assert again == {TrialStatus.FAILED, TrialStatus.SYS_CANCELED}

@@ -284,6 +284,7 @@ def test_every_problem_is_listed_with_its_path() -> None:
         spec("quniform", 4, 4, 1),
         spec("loguniform", 0.1, 0.1),
         spec("qloguniform", 0.1, 0.1, 3),
+        spec("uniform", 1e200, 2e200),
         {"_type": "uniform", "_value": (0, 1)},
         spec("choice", None, True, math.inf, [], {}, "x"),
         spec("choice", {"_name": "a"}, {"no name": 1}),

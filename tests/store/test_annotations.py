@@ -35,6 +35,9 @@ def test_too_much_is_refused_and_what_was_there_stays(annotations: Annotations) 
         with pytest.raises(ValueError, match="at most"):
             annotations.write(None, refused)
     assert annotations.read(None) == Annotation("first", ("a",))
+    most = Annotation("x" * 20_000, tuple(f"{number:060}" for number in range(30)))
+    annotations.write(None, most)
+    assert annotations.read(None) == most
 
 
 def test_damaged_file_is_named_and_not_overwritten(annotations: Annotations, tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from pitchpipe.store.folder import ExperimentFolder
+import pytest
+
+from pitchpipe.store.folder import ExperimentFolder, FolderError
 
 
 def test_owner_finds_a_folder_for_logs_also_when_it_was_deleted(tmp_path: Path) -> None:
@@ -28,3 +30,12 @@ def test_who_looks_while_it_changes_hands_reads_the_whole_of_one_note(tmp_path: 
         folder.own()
         assert reader.read() == first
     folder.disown()
+
+
+def test_folder_has_one_owner_at_a_time(tmp_path: Path) -> None:
+    folder, other = ExperimentFolder.create(tmp_path, "exp"), ExperimentFolder(tmp_path / "exp")
+    with pytest.raises(FolderError):
+        other.own()
+    folder.disown()
+    other.own()
+    other.disown()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from pitchpipe.runner.changes import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
-from pitchpipe.store.conversation import Conversation
+from pitchpipe.store.conversation import Conversation, SavedState
 from pitchpipe.store.opening import open_to_write
 from pitchpipe.store.schema import SCHEMA_VERSION
 from pitchpipe.store.store import ExperimentRow, NoRoomError, Store, StoreError, Tick
@@ -366,3 +366,12 @@ def test_commit_without_a_free_descriptor_says_so_and_succeeds_when_there_is_one
     store.commit(tick(a_trial(0)))
     assert len(list(store.trials())) == 1
     store.close()
+
+
+def test_last_two_checkpoints_of_the_dispatcher_are_kept(store: Store) -> None:
+    saved = [SavedState(n, f"dispatcher-{n}.pkl", n, n) for n in (3, 5, 8)]
+    store.commit(tick(dispatcher_checkpoints=saved))
+    assert store.prune_dispatcher_checkpoints() == ["dispatcher-3.pkl"]
+    assert store.dispatcher_checkpoint() == saved[2]
+    store.drop_dispatcher_checkpoint(saved[2])
+    assert store.dispatcher_checkpoint() == saved[1]

@@ -37,6 +37,7 @@ def test_results_that_a_later_attempt_reports_again_replace_the_earlier(
     again = view.metrics(0, seen.cursor)
     assert (again.keep_below, [row["value"] for row in again.results]) == (1, [20.0, 30.0, 40.0])
     assert view.metrics(0, again.cursor).results == []
+    assert view.curve(0).values == [1.0, 20.0, 30.0, 40.0]
 
 
 def test_thinning_keeps_the_spikes_and_the_ends(made: MadeExperiment, view: ExperimentView) -> None:
