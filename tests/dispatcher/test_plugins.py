@@ -12,7 +12,7 @@ import pytest
 
 from pitchpipe.dispatcher import PluginNotLoaded
 from pitchpipe.dispatcher.check import check
-from pitchpipe.dispatcher.plugins import load_plugin
+from pitchpipe.dispatcher.plugins import load_plugin, own_direction
 from pitchpipe.dispatcher.settings import Settings
 
 TUNER = """
@@ -316,3 +316,14 @@ def test_tuner_that_draws_no_samples_may_find_rare_parameters(name: str, plugin_
     tuner = plugin_file("mine.Mine", TUNER) if name == "mine" else {"name": name}
     assert check({**config, "tuner": tuner}) == []
     assert len(check({**config, "tuner": {"name": "TPE"}})) == 1
+
+
+@pytest.mark.parametrize(("default", "direction"), [("minimize", "minimize"), ("sideways", None), (1, None)])
+def test_direction_of_a_class_is_the_default_of_its_optimize_mode(
+    default: Any, direction: str | None
+) -> None:
+    class Mine:
+        def __init__(self, optimize_mode: Any = default) -> None:
+            self.optimize_mode = optimize_mode
+
+    assert own_direction(Mine) == direction

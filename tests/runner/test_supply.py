@@ -8,7 +8,9 @@ from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, PauseTrial, StartTrial, StopTrial
 from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.ledger import Ledger, Totals
 from pitchpipe.runner.trial import TrialStatus
+from pitchpipe.runner.trial_runner import TrialRunner
 
 from .driver import Driver, of_type, paused_trial, sent
 
@@ -122,3 +124,14 @@ def test_new_record_makes_one_request_of_all() -> None:
     assert driver.handle(happened.RecordBegun(driver.now)) == []
     driver.handle(happened.NoMoreParameters(driver.now))
     assert driver.runner.requested == 0
+
+
+def test_tuner_is_asked_for_a_resume_also_where_an_older_store_does_not_say_whether_it_was() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = paused_trial(driver)
+    restored = TrialRunner("test", driver.runner.limits, Ledger(Totals()))
+    restored.restore(driver.runner.get_trials(), {}, 0.0)
+    driver.runner = restored
+    driver.ready()
+    assert sent(driver.handle(happened.DispatcherAnswered(driver.now)), CommandType.RequestTrialJobs) == [0]
+    assert trial.status is TrialStatus.PAUSED
