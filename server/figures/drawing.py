@@ -90,8 +90,8 @@ def short(text: str, longest: int = _LONGEST) -> str:
 def labels(texts: Sequence[str], longest: int = _LONGEST) -> list[str]:
     """Return each text as `short` does; those that would look the same are not cut.
 
-    >>> labels(["layer.first.rate", "layer.third.rate", "seed"], 12)
-    ['layer.first.rate', 'layer.third.rate', 'seed']
+    >>> labels(["layer.first.rate", "layer.last.rate", "seed"], 12)
+    ['layer.first.rate', 'layer.last.rate', 'seed']
     """
     cut = [short(text, longest) for text in texts]
     often = Counter(cut)
