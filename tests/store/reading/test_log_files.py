@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.store.reading.log_files import NoSuchFile, read_piece
+from pitchpipe.store.reading.log_files import NoSuchFile, read_piece, read_tail
 from pitchpipe.store.reading.view import ExperimentView, Follow
 
 from ...server.made_stores import MadeExperiment
@@ -22,6 +23,14 @@ def test_logs_are_read_in_pieces_and_from_their_end(made: MadeExperiment, view: 
     assert (piece.text, piece.next_offset) == ("tw", 6)
     assert view.log("manager.log", Follow(offset=piece.next_offset)).text == "ö\nthree\n"
     assert view.log("manager.log", Follow(offset=10**9)).text == ""
+
+
+def test_end_of_a_long_file_is_its_last_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "stdout"
+    path.write_text("".join(f"line {number}\n" for number in range(100)))
+    tail = read_tail(path, lines=9, most_bytes=20)
+    assert tail.text.endswith("\nline 98\nline 99\n")
+    assert (tail.next_offset, len(tail.text)) == (path.stat().st_size, 20)
 
 
 @pytest.mark.parametrize(
