@@ -163,6 +163,13 @@ def test_page_elsewhere_that_leads_here_with_the_token_is_led_on_by_one_of_ours(
     assert body == '<meta http-equiv="refresh" content="0; url=/ui/?x=%22%3E%3Cscript%3E">'
 
 
+def test_address_that_holds_markup_leads_on_without_it(made: MadeExperiment) -> None:
+    target = f"/ui/%22%3E%3Cscript%3E?token={TOKEN}"
+    reply = open_to_others(made).ask("GET", target, headers={"sec-fetch-site": "cross-site"})
+    assert reply.status == 200
+    assert b"<script>" not in reply.body
+
+
 def test_redirect_stays_on_this_server(made: MadeExperiment) -> None:
     reply = open_to_others(made).ask("GET", f"//evil.example/?token={TOKEN}")
     assert reply.headers["location"] == "/evil.example/"

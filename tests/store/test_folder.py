@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +43,16 @@ def test_folder_has_one_owner_at_a_time(tmp_path: Path) -> None:
     folder.disown()
     other.own()
     other.disown()
+
+
+def test_manager_that_has_ended_counts_as_none(tmp_path: Path) -> None:
+    folder = ExperimentFolder.create(tmp_path, "exp")
+    note = json.loads((folder.path / "manager.json").read_text())
+    who = folder.manager()
+    assert who is not None
+    assert who.pid == os.getpid()
+    folder.disown()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    (folder.path / "manager.json").write_text(json.dumps({**note, "pid": ended.pid}))
+    assert folder.manager() is None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import stat
 import sys
@@ -433,7 +434,9 @@ def test_trial_over_its_memory_limit_ends_with_the_figures(agent: LocalAgent) ->
     assert not ended["killed"]
     assert ended["error"].endswith("more than the limit of 200 MiB")
     assert ended["out_of_memory"]
-    assert ended["error"].startswith("used 3")
+    used = re.match(r"used (\d+) MiB, ", ended["error"])
+    assert used is not None
+    assert 200 < int(used[1]) < 400  # a busy machine looks while the script takes it
 
 
 def test_file_of_the_experiment_is_read_in_parts_and_no_other(agent: LocalAgent) -> None:
