@@ -11,6 +11,8 @@ In a test file of a plug-in::
 
 Class attributes say what the tuner claims: `spaces` are the search spaces it supports, `seeded` is False for a tuner
 without a seed, `exhausts` is False for one that may repeat a point. Tests of what it does not claim are not collected.
+Each space is tried once; all tests that need one run on those in `DIFFERENT`, or on all if the tuner supports none of
+them.
 `small` and `constrained` are spaces for single tests, and `is_point` may be overridden. Override `make_directed` for a
 tuner that can maximise; lower `trials` and `many_results` for one with slow suggestions.
 """
@@ -33,7 +35,7 @@ import pytest
 from ..search_space import SearchSpace
 from .tuner import NoMoreTrialError, Tuner
 
-__all__ = ["CORNER", "MANY", "SPACES", "TunerConformance", "run", "value_of"]
+__all__ = ["CORNER", "DIFFERENT", "MANY", "SPACES", "TunerConformance", "run", "value_of"]
 
 
 def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:
@@ -112,6 +114,10 @@ SPACES: dict[str, dict[str, Any]] = {
     "large": _space(**{f"x{i}": ("randint", [0, 1000]) for i in range(8)}),
 }
 
+#: The spaces that differ most, in how many points there are and how a point is made: a few options of any type; a range
+#: without limits, in steps; several dimensions, one of them logarithmic; conditions within conditions. Each other space
+#: repeats one of these ways with other numbers.
+DIFFERENT = ("choice", "qnormal", "mixed", "three deep")
 
 MANY = 10_000
 CORNER = 50  # trials by which a tuner that repeats the best point has found it
@@ -192,9 +198,11 @@ class TunerConformance:
         raise NotImplementedError
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run a test that asks for `space` once for each of the supported spaces."""
-        if "space" in metafunc.fixturenames:
-            metafunc.parametrize("space", list(self.spaces.values()), ids=list(self.spaces))
+        """Run a test that asks for `each_space` once for each of them, and for `space` on the most different ones."""
+        different = [name for name in self.spaces if name in DIFFERENT] or list(self.spaces)
+        for fixture, names in (("space", different), ("each_space", list(self.spaces))):
+            if fixture in metafunc.fixturenames:
+                metafunc.parametrize(fixture, [self.spaces[name] for name in names], ids=names)
 
     def started(self, space: Any, seed: int = 1, constraints: list[str] | None = None) -> Tuner:
         """Return a tuner that has its search space."""
@@ -208,11 +216,21 @@ class TunerConformance:
         """Return whether parameters belong to a space."""
         return not SearchSpace.parse(space).validate(parameters)
 
-    def test_suggestions_are_points_of_the_space_in_plain_json(self, space: Any) -> None:
-        points = run(self.started(space), self.trials)
-        assert points
+    def test_each_space_is_searched(self, each_space: Any) -> None:
+        searches = [self.started(each_space) for _ in range(2)]
+        found = [run(tuner, self.trials) for tuner in searches]
+        for tuner in searches:
+            for parameter_id, value in enumerate((None, math.nan, 1.0), self.trials):
+                point = _next(tuner, parameter_id)
+                if value is not None and point is not None:
+                    tuner.receive_trial_result(parameter_id, point, value)
+                tuner.trial_end(parameter_id, value is not None)
+        after = [_next(tuner, self.trials + 3) for tuner in searches]
+        assert not self.seeded or (found[0], after[0]) == (found[1], after[1])
+        points = found[0] + [point for point in after if point is not None]
+        assert found[0]
         assert json.loads(json.dumps(points)) == points
-        assert [point for point in points if not self.is_point(space, point)] == []
+        assert [point for point in points if not self.is_point(each_space, point)] == []
 
     def test_suggestions_belong_to_the_receiver(self, space: Any) -> None:
         tuner, untouched = self.started(space), self.started(space)
