@@ -5,7 +5,7 @@
 #   make test-cluster
 #                 clusters over ssh and Slurm, with a real sshd and a real Slurm on this machine
 #   make test-integrations
-#                 the adapters to large libraries, in an environment of its own (2 GB to install)
+#                 the adapters to large libraries too, in an environment of its own (2 GB to install)
 #   make mutants  plant known faults, one at a time, and see that the tests find each of them
 #   make check    lint, format, import rule and types (what CI runs next to the tests)
 #   make format   let ruff rewrite what it can
