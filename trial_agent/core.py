@@ -232,20 +232,26 @@ class Agent:
     def _start(self, start: Start) -> None:
         job = Job.of(start, self._configured())
         with self._lock:
-            if self._stopping:
-                return
-            if (known := self._seen.get(job.key)) is not None:
-                self._start_again(job, known)
-                return
-            self._remember(job)
-            if job.again and job.has_run(self._spool_path):
-                self._seen[job.key].ended = self.outbox.put(Forgotten(**job.who))
-                return
-            self._waiting[job.key] = job
-            self.idle_since = None
+            is_to_run = not self._stopping and self._take_on(job)
+        if not is_to_run:
+            self.outbox.announce()
+            return
         if job.run.kind == "function":
             self.outbox.hold(HOLD)
         self._inbox.put(job)
+
+    def _take_on(self, job: Job) -> bool:
+        """Note an attempt; return whether it is to run. One that an agent of this name has run does not run again."""
+        if (known := self._seen.get(job.key)) is not None:
+            self._start_again(job, known)
+            return False
+        self._remember(job)
+        if job.again and job.has_run(self._spool_path):
+            self._seen[job.key].ended = self.outbox.add((Forgotten(**job.who),))
+            return False
+        self._waiting[job.key] = job
+        self.idle_since = None
+        return True
 
     def _start_again(self, job: Job, known: _Known) -> None:
         """Reply to the start of a known attempt: it runs, or its end was acknowledged, perhaps by an earlier manager.
@@ -255,7 +261,7 @@ class Agent:
         if known.identity != job.identity:
             self.shutdown()
         elif not self._is_recorded(job) or (known.ended or sys.maxsize) <= self.outbox.confirmed:
-            self.outbox.put(Forgotten(**job.who))
+            self.outbox.add((Forgotten(**job.who),))
 
     def _is_recorded(self, job: Job) -> bool:
         """Return whether an attempt, if it runs, reports into the folder, and not into one that was replaced since."""

@@ -49,14 +49,14 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
 def run_trial(disk: Disk, monkeypatch: pytest.MonkeyPatch, **run: Any) -> None:
     """Run a trial in an agent; the disk's log also has its events."""
     agent = Agent("agent-1", disk.root / "agents")
-    put_all = agent.outbox.put_all
+    add = agent.outbox.add
 
-    def noting(events: Iterable[Event], **how: Any) -> None:
+    def noting(events: Iterable[Event], **how: Any) -> int:
         events = list(events)
         disk.log += [event.e for event in events]
-        put_all(events, **how)
+        return add(events, **how)
 
-    monkeypatch.setattr(agent.outbox, "put_all", noting)
+    monkeypatch.setattr(agent.outbox, "add", noting)
     message = {"op": "configure", "experiment": "exp", "folder": str(disk.root), "run": run}
     assert agent.handle(message) is None
     thread = threading.Thread(target=agent.run, daemon=True)
