@@ -43,33 +43,10 @@ def test_data_that_is_not_a_config_is_one_problem_and_is_not_examined_further(da
     assert len(problems_of(examination)) == 1
 
 
-def test_problems_of_fields_of_their_combination_and_of_the_space_come_together() -> None:
-    space = {"lr": {"_type": "unifrom", "_value": [0, 1]}}
-    problems = problems_of(examine({"search_space": space, "seed": -1, "tuner": {}}))
-    assert {problem.split(":")[0] for problem in problems} == {
-        "seed",
-        "tuner",
-        "trial_command",
-        "search_space.lr._type",
-    }
-
-
-def test_a_malformed_search_space_is_not_checked_further() -> None:
-    problems = problems_of(examine({**SMALLEST, "search_space": 3, "constraints": ["lr <"]}))
-    assert problems == ["search_space: must be a mapping, not 3"]
-
-
 def test_stored_data_needs_none_of_its_files(tmp_path: Path) -> None:
     gone = {**SMALLEST, "trial_code_directory": str(tmp_path / "gone")}
     assert examine(gone, None).result().trial_code_directory == tmp_path / "gone"
     assert "no such directory" in problems_of(examine(gone))[0]
-
-
-def test_search_space_file_that_is_not_a_mapping_is_a_problem(tmp_path: Path) -> None:
-    (tmp_path / "space.yml").write_text("[1]")
-    data = {"trial_command": "x", "search_space_file": "space.yml"}
-    (problem,) = problems_of(examine(data, str(tmp_path)))
-    assert problem.endswith("space.yml:1:1: search_space: must be a mapping (an empty search space is {})")
 
 
 def test_plug_ins_are_asked_for_their_directions() -> None:

@@ -52,34 +52,6 @@ def test_value_takes_the_place_of_the_files(
     assert found == value
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("max_trial_number", "--set max_trial_number: is not KEY=VALUE (such as --set max_trial_number=5"),
-        ("a..b=1", "--set a..b=1: is not KEY=VALUE"),
-        ("max_trial_number=[1", "--set max_trial_number=[1:1:3: is not valid YAML"),
-        (
-            "objectives.3.name=x",
-            "--set objectives.3.name=x: there is no item 3 (the list has 1, counted from 0)",
-        ),
-        ("max_trial_number.x=1", "--set max_trial_number.x=1: maxTrialNumber is no mapping, and has no x"),
-        ("max_trial_number=-1", "--set max_trial_number: maxTrialNumber: must be"),
-        (
-            "max_trial_numbr=3",
-            "--set max_trial_numbr: unknown field (did you mean max_trial_number?)",
-        ),
-        ("search_space.x._value=[1, 2]", "--set search_space.x._value: searchSpace.x: _type is missing"),
-        ("assessor.class_args.n=1", "--set assessor.class_args.n: assessor: needs a name, or class_name"),
-        ("assessor.class_args.n=1", "code_directory (such as assessor.name: Medianstop)"),
-        ("search_space.lr._type=unifrm", "--set search_space.lr._type: searchSpace.lr._type: "),
-    ],
-)
-def test_problem_is_shown_at_the_option(file: Path, text: str, said: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        load_config(file, overrides=[text], check_plugins=False)
-    assert said in str(error.value)
-
-
 def test_problems_of_the_rest_keep_their_places(file: Path) -> None:
     file.write_text(TEXT.replace("maxTrialNumber", "maxTrialNumbr"))
     with pytest.raises(ConfigError) as error:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from pitchpipe.config import ConfigError, ExperimentConfig
+from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.settings import request_of, run_of
 from pitchpipe.store import ExperimentFolder
+
+from .refusals import problems_of
 
 CLUSTER = {"platform": "ray", "address": "10.0.0.1:6379"}
 
@@ -35,41 +35,6 @@ def test_gpus_stay_as_they_are_unless_processes_take_some() -> None:
     assert request_of(made(resources={"processes": 2, "gpus_per_process": 0})).gpus == 0
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"processes": 0}, "resources.processes: must be greater than 0, not 0"),
-        ({"nodes": 2}, "resources.processes: required field is missing"),
-        (
-            {"processes": 2, "gpus_per_process": 0.5},
-            "resources.gpus_per_process: must be an integer, not 0.5",
-        ),
-        (
-            {"processes": 3, "nodes": 2, "training_service": CLUSTER},
-            "resources.processes: is 3, which 2 nodes cannot share equally (a multiple of 2)",
-        ),
-        (
-            {"processes": 2, "nodes": 2, "training_service": {"platform": "local"}},
-            "resources.nodes: is 2, and the platform local has one node"
-            " (join a cluster: platform: ray, and its address)",
-        ),
-        (
-            {"processes": 2, "nodes": 2},
-            "resources.nodes: is 2, and a private Ray has one node"
-            " (set training_service.address: `pitchpipe cluster up` prints one)",
-        ),
-        (
-            {"processes": 2, "trial_gpu_number": 1},
-            "resources: excludes trial_gpu_number (use resources.gpus_per_process)",
-        ),
-        (
-            {"processes": 2, "needs_command": False},
-            "resources: needs a trial_command: a function trial is one process (call the function in a script)",
-        ),
-    ],
-)
-def test_bad_resources_are_named(fields: dict[str, Any], problem: str) -> None:
-    asked = {name: fields.pop(name) for name in ("processes", "nodes", "gpus_per_process") if name in fields}
-    with pytest.raises(ConfigError) as error:
-        made(resources=asked, **fields)
-    assert [str(one) for one in error.value.problems] == [problem]
+def test_function_trial_is_one_process() -> None:
+    (problem,) = problems_of({"search_space": {}, "resources": {"processes": 2}}, needs_command=False)
+    assert problem.startswith("resources: needs a trial_command")

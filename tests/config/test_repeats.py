@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig, with_plugins_checked
-from pitchpipe.config.repeats import repeats_note, warnings_about_repeats
+from pitchpipe.config.repeats import repeats_note
 
 
 def made(**fields: Any) -> ExperimentConfig:
@@ -22,25 +22,6 @@ def test_number_is_short_for_a_count() -> None:
     assert ExperimentConfig.from_canonical(config.canonical()) == config
     assert made(Repeats={"Count": 5}).repeats == config.repeats
     assert made().repeats is None
-
-
-@pytest.mark.parametrize(
-    ("repeats", "problem"),
-    [
-        ({"count": 0}, "repeats.count: must be at least 1, not 0"),
-        (-2, "repeats.count: must be at least 1, not -2"),
-        ({"count": 2.5}, "repeats.count: must be an integer, not 2.5"),
-        ({"count": "five"}, 'repeats.count: must be an integer, not "five"'),
-        ({"seed": True}, "repeats.count: required field is missing"),
-        ({"count": 3, "seed": 7}, "repeats.seed: must be true or false, not 7"),
-        ({"count": 3, "sead": True}, "repeats.sead: unknown field (did you mean seed?)"),
-        (True, "repeats: must be a number or a mapping, not true (repeats: 5)"),
-    ],
-)
-def test_bad_repeats_are_named(repeats: Any, problem: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        made(repeats=repeats)
-    assert [str(one) for one in error.value.problems] == [problem]
 
 
 @pytest.mark.parametrize(
@@ -60,13 +41,6 @@ def test_bad_repeats_are_named(repeats: Any, problem: str) -> None:
 def test_start_says_how_often_configurations_run(repeats: Any, most: int | None, note: str) -> None:
     config = made(repeats=repeats, max_trial_number=most)
     assert config.repeats_note == repeats_note(config.repeats, most) == note
-
-
-def test_repeats_without_an_effect_or_without_room_are_warned_of() -> None:
-    assert warnings_about_repeats(made(repeats=5).repeats, 20) == []
-    assert "repeats has no effect: with count 1 each configuration runs once" in made(repeats=1).warnings
-    few = "max_trial_number (4) counts trials: no configuration gets its 5 repeats"
-    assert few in made(repeats=5, max_trial_number=4).warnings
 
 
 def test_tuner_that_follows_single_trials_is_refused() -> None:

@@ -70,41 +70,12 @@ def test_position_of_an_absent_path_is_that_of_its_surroundings() -> None:
     assert source.position(("z",)) == (1, 1)
 
 
-def test_duplicate_key_names_both_lines() -> None:
-    source = parse_source("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n", "a.yml")
-    assert [str(p) for p in source.problems] == [
-        "a.yml:5:3: b.c: duplicate key: on line 3 and again on line 5"
-    ]
-
-
-def test_duplicate_key_in_json_has_its_position() -> None:
-    source = parse_source('{"a": 1,\n\t"a": 2\n}\t', "a.json")
-    assert [str(p) for p in source.problems] == [
-        "a.json:2:2: a: duplicate key: on line 1 and again on line 2"
-    ]
-
-
-@pytest.mark.parametrize("text", ["1: a", "? [a]\n: b", "true: 1", "null: 1"])
-def test_key_that_is_not_text_is_a_problem(text: str) -> None:
-    (problem,) = parse_source(text, "a.yml").problems
-    assert problem.hint == "put it in quotes"
-
-
 def test_merge_key_brings_defaults_that_explicit_keys_override() -> None:
     text = "base: &b {x: 1, y: 2}\nmore: &m {y: 3}\nuse:\n  x: 5\n  <<: [*m, *b]\n"
     source = parse_source(text, "a.yml")
     assert source.data["use"] == {"x": 5, "y": 3}
     assert source.position(("use", "x")) == (4, 6)
     assert source.position(("use",)) == (4, 3)
-
-
-def test_merge_of_something_else_than_a_mapping_is_a_problem() -> None:
-    assert len(parse_source("a:\n  <<: 3\n", "a.yml").problems) == 1
-
-
-def test_collection_that_contains_itself_is_a_problem() -> None:
-    (problem,) = parse_source("a: &x [1, *x]\n", "a.yml").problems
-    assert str(problem) == "a.yml:1:4: a[1]: contains itself"
 
 
 def test_alias_bomb_is_refused() -> None:
@@ -120,26 +91,9 @@ def test_tag_is_a_problem_and_makes_nothing(text: str) -> None:
     assert "not supported" in source.problems[0].message
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "expected"),
-    [
-        ("a: b: c", "a.yml", "a.yml:1:5: is not valid YAML: a second ': ' on one line"),
-        ("a:\n\t- b", "a.yml", "is not valid YAML: a tab (YAML does not allow tabs here: use spaces)"),
-        ('"""Doc."""\nimport os', "a.yml", "a.yml:1:3: is not valid YAML: this does not belong to the lines"),
-        ("a: 1\n---\nb: 2", "a.yml", "a.yml:2:1: is not valid YAML"),
-        ("a: [1, 2", "a.yml", "is not valid YAML"),
-        ("a: \x01", "a.yml", "is not valid YAML"),
-        ('{\n\t"a": 1,\n\t}', "a.json", "a.json:3:2: is not valid JSON"),
-        ('{\n\t"a": 1,\n\t}', "a.json", "(remove the comma before it)"),
-        ('{"a": 1 // one\n}', "a.json", "JSON has no comments"),
-        ("{\t'a': 1\n\t'b': 2}", "a.json", "JSON needs double quotes"),
-        ("[" * 20_000, "a.yml", "nested too deeply"),
-        ("[" * 200_000, "a.json", "nested too deeply"),
-        ("a: " * 3 + "{", "a.json", "is not valid YAML"),
-    ],
-)
-def test_syntax_error_says_where_and_what(text: str, name: str, expected: str) -> None:
-    assert expected in problem_of(text, name)
+@pytest.mark.parametrize(("depth", "name"), [(20_000, "a.yml"), (200_000, "a.json")])
+def test_nesting_has_a_limit(depth: int, name: str) -> None:
+    assert "nested too deeply" in problem_of("[" * depth, name)
 
 
 def test_json_with_tabs_is_read_and_has_positions() -> None:

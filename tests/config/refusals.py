@@ -1,0 +1,21 @@
+"""The smallest config, and the problems of one that is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ConfigError, ExperimentConfig
+
+SMALLEST: dict[str, Any] = {
+    "search_space": {"lr": {"_type": "loguniform", "_value": [1e-5, 0.1]}},
+    "trial_command": "python train.py",
+}
+
+
+def problems_of(data: Any, **options: Any) -> list[str]:
+    """Return the problems of the data, as users read them."""
+    with pytest.raises(ConfigError) as caught:
+        ExperimentConfig.from_dict(data, **options)
+    return [str(problem) for problem in caught.value.problems]
