@@ -81,6 +81,7 @@ def checked(
     said: list[list[Any]],
     rows: list[tuple[str, int, int, str, float, int]],
     forgotten: tuple[str, ...] = (),
+    end: tuple[str, str] = ("SUCCEEDED", ""),
 ) -> Any:
     """Check one trial with x = 1.0 and two steps: what it noted against what the database holds."""
     check = imported("check")
@@ -88,7 +89,9 @@ def checked(
     db.execute("CREATE TABLE trials (sequence_id, status, record, reason)")
     db.execute("CREATE TABLE metrics (sequence_id, kind, sequence, attempt, value, superseded)")
     db.execute("CREATE TABLE commands (code, payload)")
-    db.execute("INSERT INTO trials VALUES (0, 'SUCCEEDED', ?, '')", (json.dumps({"parameters": {"x": 1.0}}),))
+    status, reason = end
+    record = json.dumps({"parameters": {"x": 1.0}})
+    db.execute("INSERT INTO trials VALUES (0, ?, ?, ?)", (status, record, reason))
     for kind, sequence, attempt, token, value, superseded in rows:
         text = json.dumps({"default": value, "token": token})
         db.execute(
@@ -111,6 +114,21 @@ ROWS = [
 def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
     found = checked(tmp_path, SAID, ROWS)
     assert (found.problems, found.acknowledged) == ([], 3)
+
+
+@pytest.mark.parametrize(
+    ("reason", "rows", "is_right"),
+    [
+        ("killed by SIGKILL", ROWS, True),
+        ("killed by SIGKILL", ROWS[:2], False),
+        ("exit code 1", ROWS, False),
+    ],
+)
+def test_trial_that_is_killed_may_fail_only_with_its_final_result(
+    tmp_path: Path, reason: str, rows: list[Any], is_right: bool
+) -> None:
+    found = checked(tmp_path, SAID[:3], rows, end=("FAILED", reason))
+    assert (found.differing == 0) is is_right
 
 
 @pytest.mark.parametrize(
