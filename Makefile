@@ -2,6 +2,7 @@
 #
 #   make demo     tune a real model on a real data set and print the best parameters
 #   make test     the whole test suite, against the installed wheel
+#   make quick    the part of it for each commit: the rooms of the engine, without what is slow
 #   make test-cluster
 #                 clusters over ssh and Slurm, with a real sshd and a real Slurm on this machine
 #   make test-integrations
@@ -24,6 +25,7 @@ BIN ?= $(VENV)/bin
 # Three on two cores: the slow tests wait for processes more than they compute.
 TEST_JOBS ?= 3
 PYTEST_ARGS ?=
+QUICK := $(addprefix tests/,protocol search_space runner store dispatcher nni_compat test_search.py test_face.py)
 INTEGRATIONS ?= .venv-integrations
 PEERS ?= .peers
 BENCH_ARGS ?=
@@ -50,7 +52,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
-.PHONY: demo test test-cluster mutants docs docs-version bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
+.PHONY: demo test quick test-cluster mutants docs docs-version bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -63,6 +65,11 @@ test: $(READY)
 	@echo "== tests"
 	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
 	    $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -m "not cluster" $(PYTEST_ARGS)
+
+quick: $(READY)
+	@echo "== the quick part of the tests"
+	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
+	    $(BIN)/pytest -n $(TEST_JOBS) --dist worksteal -m "not slow and not ray and not cluster" $(QUICK) $(PYTEST_ARGS)
 
 # Without openssh-server, slurm-wlm and munge these tests are skipped, each with a notice.
 test-cluster: $(READY)
