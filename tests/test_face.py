@@ -80,15 +80,10 @@ def test_folders_of_the_tree_are_not_top_level_modules() -> None:
     assert modules_after(names).isdisjoint(FOLDERS)
 
 
-@pytest.mark.parametrize("name", sorted(set(pitchpipe.__all__) - {"Experiment"}))
+@pytest.mark.parametrize("name", pitchpipe.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(pitchpipe, name) is not None
     assert name in dir(pitchpipe)
-
-
-def test_experiment_is_there() -> None:
-    pytest.importorskip("pitchpipe.experiment")
-    assert pitchpipe.Experiment.__name__ == "Experiment"
 
 
 def test_names_of_the_agent_package_are_there_and_no_others() -> None:

@@ -19,7 +19,3 @@ def test_effects_carry_the_cause_of_their_event() -> None:
         (StartTrial, "reply 1"),
         (StopTrial, "user: kill"),
     ]
-
-
-def test_cause_is_not_part_of_what_makes_effects_equal() -> None:
-    assert StopTrial("AbCdE", 1, cause="user: kill") == StopTrial("AbCdE", 1)

@@ -14,19 +14,3 @@ def test_illegal_move_raises_an_error_with_both_statuses() -> None:
     with pytest.raises(RuntimeError, match="experiment test is INITIALIZED and cannot become STOPPED"):
         state.move(ExperimentStatus.STOPPED)
     assert state.status is ExperimentStatus.INITIALIZED
-
-
-def test_move_to_the_present_status_changes_nothing() -> None:
-    state = ExperimentState("test", Limits())
-    state.move(ExperimentStatus.INITIALIZED)
-    assert state.status is ExperimentStatus.INITIALIZED
-
-
-def test_attempts_start_only_with_a_dispatcher_and_before_the_end() -> None:
-    state = ExperimentState("test", Limits())
-    assert not state.may_start
-    state.is_ready = True
-    state.move(ExperimentStatus.RUNNING)
-    assert state.may_start
-    state.move(ExperimentStatus.STOPPING)
-    assert (state.may_start, state.is_ending) == (False, True)

@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import pitchpipe
-from pitchpipe.search_space import TYPES, SearchSpace, sampling
+from pitchpipe.search_space import TYPES, SearchSpace
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -17,10 +17,6 @@ def test_every_type_has_a_function_that_takes_its_values(kind: str) -> None:
     written = function(["a", "b"]) if kind == "choice" else function(*values)
     assert written == {"_type": kind, "_value": ["a", "b"] if kind == "choice" else values}
     SearchSpace.parse({"x": written})
-
-
-def test_there_is_no_function_without_a_type() -> None:
-    assert sorted(sampling.__all__) == sorted(TYPES)
 
 
 def test_options_may_hold_parameters() -> None:

@@ -7,9 +7,7 @@ import time
 
 import pytest
 
-from pitchpipe.runner import TrialStatus
 from pitchpipe.store.reading.words import (
-    STATUS_WORDS,
     counts_text,
     duration_text,
     flat,
@@ -20,10 +18,6 @@ from pitchpipe.store.reading.words import (
     rate_text,
     result_text,
 )
-
-
-def test_every_status_has_a_word() -> None:
-    assert STATUS_WORDS.keys() == set(TrialStatus)
 
 
 @pytest.mark.parametrize(
