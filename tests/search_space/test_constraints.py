@@ -77,41 +77,6 @@ def test_a_dotted_name_is_found_whole() -> None:
     assert space.violations({"a.b": 3}) == ["a.b > 3"]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("lwo < high", "constraints[0]: there is no parameter 'lwo' (did you mean 'low'?)"),
-        (
-            "layer.kernle < 3",
-            "constraints[0]: there is no parameter 'layer.kernle' (did you mean 'layer.kernel'?)",
-        ),
-        ("low.x < 3", "constraints[0]: there is no parameter 'low.x'"),
-        (
-            "lambda < 3",
-            'constraints[0]: not an expression: invalid syntax (write parameters["lambda"] for that name)',
-        ),
-        ("low = 3", "constraints[0]: not an expression: "),
-        ("low < 'x'", "constraints[0]: cannot be evaluated: '<' not supported between"),
-        ("low / 0 > 1", "constraints[0]: cannot be evaluated: division by zero"),
-        (
-            "low + high",
-            "constraints[0]: the expression compares nothing (write a condition, such as a + b <= 10)",
-        ),
-        (3, "constraints[0]: a condition is a string, not 3"),
-    ],
-)
-def test_a_wrong_constraint_is_explained(text: Any, expected: str) -> None:
-    (only,) = said(text)
-    assert only.startswith(expected)
-
-
-def test_hyphen_of_a_name_is_not_taken_for_a_minus_silently() -> None:
-    assert said("batch-size < 64") == [
-        f"constraints[0]: there is no parameter '{part}' (write parameters[\"batch-size\"])"
-        for part in ("batch", "size")
-    ]
-
-
 def test_one_equals_sign_is_explained() -> None:
     assert said("low = 3")[0].endswith("(use == to compare)")
 
