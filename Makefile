@@ -143,9 +143,10 @@ lint-format: $(READY)
 	@echo "== format"
 	@$(BIN)/ruff format --check --output-format concise .
 
-lint-imports: $(READY)
+lint-imports: $(READY) tree
 	@echo "== import rule"
 	@$(BIN)/python tests/import_rules.py .
+	@cd $(LAYOUT) && $(abspath $(BIN))/lint-imports --no-logo --no-cache
 
 types: types-folders types-face
 

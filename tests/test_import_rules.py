@@ -66,8 +66,6 @@ PLANTED_IMPORTS = [
 ]
 
 PLANTED_STATE = [
-    ("def f():\n    global TOTAL\n    TOTAL = 1", "global TOTAL"),
-    ("TOTAL = 0\ndef f():\n    global TOTAL\n    TOTAL += 1", "global TOTAL"),
     ("CACHE = {}", "`CACHE` starts empty at module level"),
     ("import collections\nseen = collections.defaultdict(list)", "`seen` starts empty at module level"),
     ("TABLE = {1: 2}\ndef f():\n    TABLE[3] = 4", "changes `TABLE`, which lives at module level"),
@@ -97,13 +95,6 @@ PLANTED_DATACLASSES = [
     "@dataclass(frozen=True, slots=True)\nclass Big:",
     "@dataclass(kw_only=False)\nclass Big:",
     "@dataclasses.dataclass\nclass Big:",
-]
-
-PLANTED_NAMES = [
-    ("tuners/planted.py", "def f(): ...", "has no __all__"),
-    ("tuners/planted.py", "__all__ = ['f', 'g']\ndef f(): ...", "lists `g` in __all__, which it lacks"),
-    ("tuners/__init__.py", "from .planted import f", "has no __all__"),
-    ("tuners/__init__.py", "__all__ = ['f']\ndef g():\n    f = 1", "lists `f` in __all__, which it lacks"),
 ]
 
 ALLOWED = [
@@ -204,11 +195,14 @@ def test_every_exception_for_a_task_is_one_of_the_tree(tree: Path) -> None:
         assert f"def {function}(" in (tree / file).read_text(), (file, function)
 
 
-@pytest.mark.parametrize(("file", "source", "message"), PLANTED_NAMES)
-def test_missing_or_wrong_list_of_names_is_seen(tmp_path: Path, file: str, source: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [("tuners/planted.py", "def f(): ..."), ("tuners/__init__.py", '"""Doc."""\nfrom .planted import f')],
+)
+def test_missing_list_of_names_is_seen(tmp_path: Path, file: str, source: str) -> None:
     root = skeleton(tmp_path)
     (root / file).write_text(source)
-    assert [str(violation) for violation in RULES["check_tree"](root)] == [f"{file}:1: {message}"]
+    assert [str(violation) for violation in RULES["check_tree"](root)] == [f"{file}:1: has no __all__"]
 
 
 @pytest.mark.parametrize("file", ["tuners/__main__.py", "tuners/__init__.py"])
@@ -230,37 +224,23 @@ def test_allowed_code_is_not_reported(tmp_path: Path, file: str, source: str) ->
     assert [line for line in found if line.startswith(f"{file}:")] == []
 
 
-def test_planted_cycle_is_seen_and_named(tmp_path: Path) -> None:
-    root = skeleton(tmp_path)
-    plant(root, "tuners/one.py", "from .two import x")
-    found = violations(root, "tuners/two.py", "from . import one")
-    assert found == [
-        "tuners/one.py:1: import cycle: pitchpipe.tuners.one -> pitchpipe.tuners.two -> pitchpipe.tuners.one"
-    ]
-
-
 @pytest.mark.parametrize(
-    "source",
+    ("file", "source", "module"),
     [
-        "def f():\n    from . import one",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import one",
+        ("manager/planted.py", "\nfrom ..store.folder import Folder", "store.folder"),
+        ("manager/planted.py", "def f():\n    from ..store import folder", "store.folder"),
+        ("store/planted.py", "\nfrom . import Folder", "store"),
+        ("executors/local/planted.py", "def f():\n    from .. import Folder", "executors"),
+        ("pitchpipe/planted.py", "\nfrom . import Folder", ""),
     ],
 )
-def test_cycle_through_a_function_or_a_type_is_seen_as_well(tmp_path: Path, source: str) -> None:
+def test_way_round_the_face_of_a_folder_is_seen(tmp_path: Path, file: str, source: str, module: str) -> None:
     root = skeleton(tmp_path)
-    plant(root, "tuners/one.py", "from .two import x")
-    assert ["import cycle" in found for found in violations(root, "tuners/two.py", source)] == [True]
-
-
-@pytest.mark.parametrize(
-    "source", ["from ..store.folder import Folder", "def f():\n    from ..store import folder"]
-)
-def test_way_round_the_face_of_a_folder_is_seen(tmp_path: Path, source: str) -> None:
-    found = violations(skeleton(tmp_path), "manager/planted.py", source)
-    line = source.count("\n") + 1
-    assert found == [
-        f"manager/planted.py:{line}: imports pitchpipe.store.folder: enter pitchpipe.store through its __init__"
-    ]
+    (root / file.split("/")[0] / "__init__.py").write_text("__all__ = ['Folder']\n")
+    name = f"pitchpipe.{module}".strip(".")
+    folder = name.removesuffix(".folder")
+    line = f"{file}:2: imports {name}: enter {folder} through its __init__, from outside"
+    assert line in violations(root, file, source)
 
 
 def test_name_that_no_other_folder_imports_is_not_offered(tmp_path: Path) -> None:
