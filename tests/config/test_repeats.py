@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig, with_plugins_checked
-from pitchpipe.config.repeats import repeats_note
 
 
 def made(**fields: Any) -> ExperimentConfig:
@@ -22,25 +21,6 @@ def test_number_is_short_for_a_count() -> None:
     assert ExperimentConfig.from_canonical(config.canonical()) == config
     assert made(Repeats={"Count": 5}).repeats == config.repeats
     assert made().repeats is None
-
-
-@pytest.mark.parametrize(
-    ("repeats", "most", "note"),
-    [
-        (None, 20, ""),
-        (1, 20, ""),
-        ({"count": 2, "seed": False}, None, "2 repeats of each configuration"),
-        (
-            5,
-            20,
-            "5 repeats of each configuration, with a seed for each, fewer of one that is clearly worse than the best"
-            " (at least 2); max_trial_number counts trials: 20 are 4 to 10 configurations",
-        ),
-    ],
-)
-def test_start_says_how_often_configurations_run(repeats: Any, most: int | None, note: str) -> None:
-    config = made(repeats=repeats, max_trial_number=most)
-    assert config.repeats_note == repeats_note(config.repeats, most) == note
 
 
 def test_tuner_that_follows_single_trials_is_refused() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.config import ConfigError, ExperimentConfig, load_config
+from pitchpipe.config.plugins import PluginCheck
 from pitchpipe.config.source import parse_source
 
 from ..sentences import SentencesFile, answered
@@ -62,6 +63,14 @@ def warnings_of_fields(base: dict[str, Any], line: str) -> list[str]:
     return ExperimentConfig.from_dict(changed(base, line)).warnings
 
 
+def notes_of_start(line: str) -> list[str]:
+    """Return what the start of an experiment says; `own` are the directions of its algorithms."""
+    data = changed(SMALLEST, line)
+    checked = PluginCheck(directions=data.pop("own", {}))
+    config = ExperimentConfig.from_dict(data).with_plugins(checked)
+    return [note for note in (config.direction_note, config.repeats_note, config.assessor_note) if note]
+
+
 def problems_of_data(line: str) -> list[str]:
     return problems_of(parse_source(f"data: {line}", "line.yml").data["data"])
 
@@ -109,6 +118,7 @@ SECTIONS = {
     "warnings of placeholders": partial(warnings_of_fields, {**LAYERS, "max_trial_number": 3}),
     "warnings of v1": partial(warnings_of_fields, V1),
     "warnings of hybrid of v1": partial(warnings_of_fields, HYBRID_V1),
+    "notes of the start": notes_of_start,
     "problems of data": problems_of_data,
     "problems of a file": problems_of_file,
     "problems of space.json": problems_of_space,
