@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import shutil
@@ -27,9 +26,8 @@ def clone_checkpoint(source: Path, target: Path, synced_root: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(partial, ignore_errors=True)
+        # Raises for a source that is removed meanwhile: its name goes before its files.
         shutil.copytree(source, partial, symlinks=True, copy_function=_link_or_copy)
-        if not source.exists():  # it was removed while it was copied: the copy may lack files
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(source))
         if synced_root is not None:
             sync_tree(partial)
         partial.rename(target)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pitchpipe.trial_agent.checkpoint import Checkpoint, save, write_data
+from pitchpipe.trial_agent.checkpoint import Checkpoint, remove, save, write_data
 
 
 class Size(IntEnum):
@@ -179,6 +179,22 @@ def test_nothing_has_its_final_name_before_it_is_whole(tmp_path: Path) -> None:
     assert save(str(tmp_path), 2, fill) == "2-1"
     assert [name[0] for name in seen] == ["."]
     assert sorted(os.listdir(tmp_path / "2-1")) == ["a", "b"]
+
+
+def test_folder_loses_its_name_before_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "1-1"
+    folder.mkdir()
+    (folder / "weights").touch()
+    unlink, was_there = os.unlink, []
+
+    def noting(path: str) -> None:
+        was_there.append(folder.exists())
+        unlink(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", noting)
+        remove(str(folder))
+    assert (was_there, os.listdir(tmp_path)) == ([False], [])
 
 
 def test_numbers_continue_where_older_ones_were_removed(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pitchpipe.executors.local.gpu_claims import GpuClaims
 from pitchpipe.executors.local.gpus import DEVICES_ENVIRONMENT, hidden_by, names_of_gpus, visible_gpus
 from pitchpipe.executors.local.resources import local_totals, sufficient_totals
 from pitchpipe.manager.dispatcher_link.process import dispatcher_environment
+from pitchpipe.manager.dispatcher_link.session import _gpus_of_tuner
 from pitchpipe.runner.ledger import Request
 
 from .test_executor import experiment, start
@@ -154,6 +155,6 @@ def test_the_tuner_gets_none_that_is_hidden(
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     environment = dispatcher_environment(
-        {}, tmp_path, mode="create", log_level="info", gpus=names_of_gpus([0, 2])
+        {}, tmp_path, mode="create", log_level="info", gpus=_gpus_of_tuner({"tunerGpuIndices": [0, 2]})
     )
     assert environment["CUDA_VISIBLE_DEVICES"] == passed

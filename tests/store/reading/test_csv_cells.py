@@ -12,7 +12,7 @@ from pitchpipe.store.reading import cell_text, cell_value, csv_text
 from ...hostile_texts import TEXTS, stored_text
 
 ANY_TEXT = st.text(max_size=6) | st.sampled_from(
-    [*map(stored_text, TEXTS), "=1", "+1", "-x", "@x", "\r=1", "\n=1", "null"]
+    [*map(stored_text, TEXTS), "=1", "+1", "-x", "@x", "\r=1", "\n=1", "＝1", "＠x", "null"]
 )
 VALUES = ANY_TEXT | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 VALUES |= st.lists(ANY_TEXT | st.integers(), max_size=3)
@@ -33,7 +33,9 @@ def test_values_are_read_back_as_they_were(values: list[Any]) -> None:
 def test_names_are_read_back_and_no_text_begins_a_formula(names: list[str]) -> None:
     (row,) = read(csv_text([names]))
     assert [*map(cell_text, row)] == names
-    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) for cell in row)
+    assert not any(
+        cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")) for cell in row
+    )
 
 
 def test_numbers_and_usual_words_stay_as_they_are() -> None:
