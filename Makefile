@@ -25,7 +25,8 @@ BIN ?= $(VENV)/bin
 # Three on two cores: the slow tests wait for processes more than they compute.
 TEST_JOBS ?= 3
 PYTEST_ARGS ?=
-QUICK := $(addprefix tests/,protocol search_space runner store dispatcher nni_compat test_search.py test_face.py)
+# These tests compute: more than one for each core costs their imports.
+QUICK := -n 2 -p no:schemathesis $(addprefix tests/,protocol search_space runner store dispatcher test_face.py)
 INTEGRATIONS ?= .venv-integrations
 PEERS ?= .peers
 BENCH_ARGS ?=
@@ -69,7 +70,7 @@ test: $(READY)
 quick: $(READY)
 	@echo "== the quick part of the tests"
 	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
-	    $(BIN)/pytest -n $(TEST_JOBS) --dist worksteal -m "not slow and not ray and not cluster" $(QUICK) $(PYTEST_ARGS)
+	    $(BIN)/pytest --dist worksteal -m "not slow and not ray and not cluster" $(QUICK) $(PYTEST_ARGS)
 
 # Without openssh-server, slurm-wlm and munge these tests are skipped, each with a notice.
 test-cluster: $(READY)
