@@ -48,7 +48,7 @@ _READ_BYTES = 65536
 MEMORY_EVERY = 1.0
 # How long (s) after a trial that somebody killed its agent may be ended, too: a machine that shuts down, a service that
 # stops and Ray, which ends a worker's children before the worker, mean both.
-_BOTH = 0.5
+_END_TOGETHER = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,7 +281,7 @@ class CommandTrial:
         """Give the agent time to be killed as well, or to be asked to leave: then the trial has not failed."""
         poll = select.poll()
         poll.register(self._tools.wake.fileno(), select.POLLIN)
-        deadline = time.monotonic() + _BOTH
+        deadline = time.monotonic() + _END_TOGETHER
         while not self._asked and (left := deadline - time.monotonic()) > 0:
             poll.poll(left * 1000)
             self._tools.wake.clear()

@@ -99,9 +99,8 @@ class Agent:
         self._spool_path = Path(spool_directory, f"{agent_id}.jsonl")
         self._spool: LineFile | None = None
         self._spool_place: tuple[int, int] | None = None
-        self._is_second = (
-            False  # another agent of this name has left a spool, which may name the same attempts
-        )
+        # Another agent of this name has left a spool, which may name the same attempts.
+        self._spool_was_there = False
         self._functions = FunctionLoader()
         base = environ.starting_environment() if environment is None else environment
         guard = Guard()
@@ -347,14 +346,14 @@ class Agent:
             return CommandTrial(job, self._tools)
         if self._spool is None:
             self._spool_path.parent.mkdir(parents=True, exist_ok=True)
-            self._is_second = self._spool_path.exists()
+            self._spool_was_there = self._spool_path.exists()
             spool = LineFile(str(self._spool_path))
             self._spool_place = place_of(self._spool_path)
             if job.run.synced:
                 sync(self._spool_path, job.run.folder)
             self._spool = spool
         trial = FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
-        if self._is_second:
+        if self._spool_was_there:
             trial.record_new_beginning()
         return trial
 

@@ -154,9 +154,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
             return
         try:
             agents = [path.stem for path in self._sockets.glob("*.sock")]
-        except (
-            OSError
-        ) as error:  # too many open files, perhaps; the agents with a connection are ended anyway
+        except OSError as error:  # too many open files, perhaps; those with a connection are ended anyway
             _log.warning("agents without a trial are not looked for, and end by themselves: %s", error)
             agents = []
         for agent in agents:

@@ -323,7 +323,8 @@ class RayLink(AgentLink, Listener):
             except unavailable_error() as error:
                 if not self._may_call_again(error):
                     raise
-            await asyncio.sleep(_CALL_AGAIN)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._gone.wait(), _CALL_AGAIN)
         raise ConnectionError("the agent is gone")
 
     def _may_call_again(self, error: BaseException | None) -> bool:
