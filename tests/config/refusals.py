@@ -8,6 +8,15 @@ import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
 
+# A file whose values are overridden.
+OVERRIDDEN = """\
+searchSpace:
+  lr: {_type: uniform, _value: [0, 1]}
+trialCommand: sh trial.sh
+maxTrialNumber: 9
+tuner: TPE
+objectives: [{name: loss, direction: minimize}]
+"""
 SMALLEST: dict[str, Any] = {
     "search_space": {"lr": {"_type": "loguniform", "_value": [1e-5, 0.1]}},
     "trial_command": "python train.py",

@@ -10,21 +10,14 @@ import pytest
 from pitchpipe.config import ConfigError, load_config
 from pitchpipe.config.overrides import read_overridden
 
-TEXT = """\
-searchSpace:
-  lr: {_type: uniform, _value: [0, 1]}
-trialCommand: sh trial.sh
-maxTrialNumber: 9
-tuner: TPE
-objectives: [{name: loss, direction: minimize}]
-"""
+from .refusals import OVERRIDDEN
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Return a config file."""
     path = tmp_path / "a.yml"
-    path.write_text(TEXT)
+    path.write_text(OVERRIDDEN)
     return path
 
 
@@ -53,7 +46,7 @@ def test_value_takes_the_place_of_the_files(
 
 
 def test_problems_of_the_rest_keep_their_places(file: Path) -> None:
-    file.write_text(TEXT.replace("maxTrialNumber", "maxTrialNumbr"))
+    file.write_text(OVERRIDDEN.replace("maxTrialNumber", "maxTrialNumbr"))
     with pytest.raises(ConfigError) as error:
         load_config(file, overrides=["trial_concurrency=0"], check_plugins=False)
     assert f"{file}:4:1: maxTrialNumbr: unknown field" in str(error.value)

@@ -14,7 +14,7 @@ from pitchpipe.config.plugins import PluginCheck
 from pitchpipe.config.source import parse_source
 
 from ..sentences import SentencesFile, answered
-from .refusals import SMALLEST, problems_of
+from .refusals import OVERRIDDEN, SMALLEST, problems_of
 
 V1 = {
     "trainingServicePlatform": "local",
@@ -41,14 +41,6 @@ SPACE = {
 }
 LAYERS = {**SMALLEST, "search_space": SPACE}
 POINTS = {**LAYERS, "defaults": {"lr": 0.01, "units": 8, "layer": {"_name": "conv", "kernel": 3}}}
-OVERRIDDEN = """\
-searchSpace:
-  lr: {_type: uniform, _value: [0, 1]}
-trialCommand: sh trial.sh
-maxTrialNumber: 9
-tuner: TPE
-objectives: [{name: loss, direction: minimize}]
-"""
 
 
 def changed(base: dict[str, Any], line: str) -> dict[str, Any]:
