@@ -69,6 +69,7 @@ async def check_frozen_stranger(bench: Bench, never: Path) -> None:
         assert ended.lost
         assert ended.error == "its agent gave no sign of life for 1.5 s"
         assert not lives(pid)
+        await old.until_replaced()  # and has reaped its child
 
 
 def test_next_manager_gives_up_an_agent_that_does_not_answer(hasty_bench: Bench, tmp_path: Path) -> None:
@@ -87,6 +88,7 @@ async def check_many_managers(bench: Bench, never: Path) -> None:
     async with asyncio.timeout(PATIENCE), bench.session(grace=0.0):
         pass
     assert not lives(pid)
+    await old.until_replaced()  # and has reaped its child
 
 
 def test_agent_that_never_replies_keeps_no_manager_waiting(hasty_bench: Bench, tmp_path: Path) -> None:
