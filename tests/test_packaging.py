@@ -17,16 +17,6 @@ from packaging.requirements import Requirement
 FOLDERS = ["protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent", "runner"]
 FOLDERS += ["nni_compat", "dispatcher", "store", "executors", "manager", "server", "integrations", "cli"]
 
-IMPORT_ALL = """
-import importlib, json, sys
-sys.path.insert(0, sys.argv[1])
-import run_doctests
-for name in run_doctests.module_names():
-    importlib.import_module(name)
-print(json.dumps([name for name in sys.modules if "." not in name]))
-"""
-
-
 def script(name: str, python: str = sys.executable) -> str:
     """Return the path of a console script that lies next to a Python."""
     return str(Path(python).parent / name)
@@ -81,15 +71,6 @@ def test_suite_runs_against_the_installed_wheel() -> None:
     for module in (pitchpipe, pitchpipe.protocol):
         assert "site-packages" in str(module.__file__)
         assert str(Path(str(module.__file__)).resolve()).startswith(str(Path(sys.prefix).resolve()))
-
-
-def test_folders_never_become_top_level_modules(tree: Path) -> None:
-    command = [sys.executable, "-c", IMPORT_ALL, str(tree / "tests")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    top_level = set(json.loads(result.stdout.splitlines()[-1]))
-    assert "pitchpipe" in top_level
-    assert top_level & set(FOLDERS) == set()
 
 
 def test_console_script_says_its_version() -> None:
@@ -156,20 +137,13 @@ def test_wheel_in_an_empty_environment_runs_the_demo(
     shutil.copytree(tree / "examples" / "digits", demo, ignore=shutil.ignore_patterns("__pycache__"))
     config = (demo / "experiment.yml").read_text()
     assert "max_trial_number: 40" in config
-    (demo / "experiment.yml").write_text(config.replace("max_trial_number: 40", "max_trial_number: 4"))
+    (demo / "experiment.yml").write_text(config.replace("max_trial_number: 40", "max_trial_number: 2"))
     training = (demo / "train.py").read_text()
     assert "EPOCHS = 60\n" in training
     (demo / "train.py").write_text(training.replace("EPOCHS = 60\n", "EPOCHS = 10\n"))
 
     path = f"{Path(empty_environment).parent}{os.pathsep}{os.environ['PATH']}"
-    command = [
-        script("pitchpipe", empty_environment),
-        "run",
-        "experiment.yml",
-        "--json",
-        "--dir",
-        str(tmp_path),
-    ]
+    command = [script("pitchpipe", empty_environment), "run", "experiment.yml", "--json", "--dir", tmp_path]
     result = subprocess.run(
         command, cwd=demo, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
@@ -177,6 +151,6 @@ def test_wheel_in_an_empty_environment_runs_the_demo(
     assert result.returncode == 0, result.stdout + result.stderr
     summary = json.loads(result.stdout)
     assert summary["status"] == "DONE"
-    assert sum(summary["counts"].values()) == 4
+    assert sum(summary["counts"].values()) == 2
     assert 0.5 < summary["best"]["value"] <= 1.0
     assert set(summary["best"]["parameters"]) >= {"learning_rate", "solver", "hidden_units"}

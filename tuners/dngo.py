@@ -27,10 +27,10 @@ class DNGOTuner(SurrogateTuner):
 
     >>> tuner = DNGOTuner("minimize", seed=1)
     >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [-5, 5]}})
-    >>> for i in range(30):
+    >>> for i in range(15):
     ...     point = tuner.generate_parameters(i)
     ...     tuner.receive_trial_result(i, point, (point["x"] - 2) ** 2)
-    >>> abs(tuner.generate_parameters(30)["x"] - 2) < 1
+    >>> abs(tuner.generate_parameters(15)["x"] - 2) < 1
     True
     """
 

@@ -37,10 +37,10 @@ class MetisTuner(GaussianProcessTuner):
 
     >>> tuner = MetisTuner("minimize", seed=1)
     >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [-5, 5]}})
-    >>> for i in range(25):
+    >>> for i in range(15):
     ...     point = tuner.generate_parameters(i)
     ...     tuner.receive_trial_result(i, point, (point["x"] - 2) ** 2)
-    >>> abs(tuner.generate_parameters(25)["x"] - 2) < 1
+    >>> abs(tuner.generate_parameters(15)["x"] - 2) < 1
     True
     """
 

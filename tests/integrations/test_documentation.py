@@ -52,7 +52,7 @@ def test_every_example_is_run() -> None:
 
 
 def test_search_of_scikit_learn_finds_good_parameters(tmp_path: Path) -> None:
-    (tmp_path / "search.py").write_text(EXAMPLES["scikit-learn"].replace("n_iter=15", "n_iter=6"))
+    (tmp_path / "search.py").write_text(EXAMPLES["scikit-learn"].replace("n_iter=15", "n_iter=4"))
     score = float(run(tmp_path, sys.executable, "search.py").split()[0])
     assert 0.9 < score <= 1
 
@@ -78,7 +78,7 @@ def test_script_needs_five_changed_lines_at_most(tmp_path: Path, title: str) -> 
     assert max(sum(line.startswith(sign) for line in diff) for sign in "+-") <= 5
     script = before(EXAMPLES[title], diff)
     assert "itchpipe" not in script
-    (tmp_path / "train.py").write_text(script.replace("n_iter=15", "n_iter=3"))
+    (tmp_path / "train.py").write_text(script.replace("n_iter=15", "n_iter=1"))
     run(tmp_path, sys.executable, "train.py")
 
 
