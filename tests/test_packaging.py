@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 FOLDERS = ["protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent", "runner"]
 FOLDERS += ["nni_compat", "dispatcher", "store", "executors", "manager", "server", "integrations", "cli"]
 
+
 def script(name: str, python: str = sys.executable) -> str:
     """Return the path of a console script that lies next to a Python."""
     return str(Path(python).parent / name)
