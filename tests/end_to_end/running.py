@@ -1,7 +1,8 @@
-"""Helpers of the end-to-end tests: real commands, real processes, the real database."""
+"""A place for real experiments: real trials and agents, a real database, and managers in this process or their own."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sqlite3
@@ -9,12 +10,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from pitchpipe.cli.app import run
 
 PATIENCE = 60.0
 
-__all__ = ["Lab"]
+__all__ = ["PATIENCE", "Lab"]
+
+
+class Called(NamedTuple):
+    """The outcome of a verb."""
+
+    code: int
+    out: str
+    err: str
 
 
 class Lab:
@@ -36,7 +48,7 @@ class Lab:
         config = {
             "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
             "trial_command": command,
-            "max_trial_number": 6,
+            "max_trial_number": 3,
             "trial_concurrency": 2,
             "seed": 1,
             "tuner": {"name": "Random"},
@@ -48,45 +60,57 @@ class Lab:
         path.write_text(json.dumps(config))
         return path
 
-    def command(self, *words: str | Path) -> list[str]:
-        """Return the command line of a verb on this lab's experiments."""
-        verb, *rest = words
-        return [_console_script(), str(verb), *map(str, rest), "--dir", str(self.directory)]
-
-    def run(self, *words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-        """Run a verb to its end."""
-        return subprocess.run(
-            self.command(*words), capture_output=True, text=True, timeout=PATIENCE * 2, check=False, **options
-        )
+    def run(self, *words: str | Path) -> Called:
+        """Run a verb on this lab's experiments to its end, in this process."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run([*map(str, words), "--dir", str(self.directory)])
+        for stream in (out, err):
+            stream.seek(0)
+        return Called(code, out.read(), err.read())
 
     def start(self, *words: str | Path) -> subprocess.Popen[str]:
-        """Start a verb."""
+        """Start a verb in a process of its own, which the test may kill."""
         return subprocess.Popen(
-            self.command(*words),
+            [os.path.join(os.path.dirname(sys.executable), "pitchpipe"), *words, "--dir", self.directory],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
 
-    def run_json(self, config: Path, *options: str) -> dict[str, Any]:
+    def start_run(self, config: Path) -> subprocess.Popen[str]:
+        """Start an experiment called `exp`, which prints an object at its end."""
+        return self.start("run", config, "--experiment-id", "exp", "--json")
+
+    def run_json(self, config: Path) -> dict[str, Any]:
         """Run an experiment called `exp`; return the object that `--json` prints."""
-        done = self.run("run", config, "--experiment-id", "exp", "--json", *options)
-        assert done.stdout, done.stderr
-        return json.loads(done.stdout)
+        done = self.run("run", config, "--experiment-id", "exp", "--json")
+        assert done.out, done.err
+        return json.loads(done.out)
+
+    def resume_json(self) -> dict[str, Any]:
+        """Resume the experiment; return the object that `--json` prints."""
+        done = self.run("resume", "exp", "--json")
+        assert done.out, done.err
+        return json.loads(done.out)
 
     def trials(self) -> list[dict[str, Any]]:
         """Export the trials."""
         done = self.run("export", "exp", "--format", "json")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)["trials"]
+        assert done.code == 0, done.err
+        return json.loads(done.out)["trials"]
+
+    @property
+    def database(self) -> Path:
+        """The database of the experiment."""
+        return self.directory / "exp" / "experiment.db"
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Ask the database of the experiment; nothing if there is none yet."""
-        path = self.directory / "exp" / "experiment.db"
-        if not path.exists():
+        if not self.database.exists():
             return []
-        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        db = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
         try:
             return db.execute(sql).fetchall()
         except sqlite3.OperationalError:  # its tables are being made
@@ -104,6 +128,6 @@ class Lab:
                 raise TimeoutError("waited in vain")
             time.sleep(0.02)
 
-
-def _console_script() -> str:
-    return os.path.join(os.path.dirname(sys.executable), "pitchpipe")
+    def until_reports(self, number: int, process: subprocess.Popen[str]) -> None:
+        """Wait until at least so many results are committed."""
+        self.until(lambda: self.query("SELECT count(*) FROM metrics") >= [(number,)], process)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import Any
 
-import pytest
+from .running import Lab
 
 NOTHING = "the search tunes nothing, because no trial has asked for its parameters"
 REPORT = "import pitchpipe; pitchpipe.report_final_result(0.5)"
@@ -39,28 +41,30 @@ ASKED = {
 }
 
 
-def ended(lab: Any, script: str, **fields: Any) -> str:
-    """Run two trials; return all that the command printed."""
-    config = lab.write(script, max_trial_number=2, **fields)
-    done = lab.run("run", config, "--experiment-id", "exp")
-    return done.stdout + done.stderr
+def ended(lab: Lab, scripts: Sequence[str], **fields: Any) -> str:
+    """Run each script as one trial of an experiment; return all that the command printed."""
+    for number, script in enumerate(scripts):
+        (lab.folder / f"{number}.py").write_text(script)
+    command = f"exec {sys.executable} $PITCHPIPE_SEQUENCE_ID.py"
+    fields = {"trial_command": command, "max_trial_number": len(scripts), **fields}
+    done = lab.run("run", lab.write("", **fields), "--experiment-id", "exp")
+    return done.out + done.err
 
 
-@pytest.mark.parametrize("case", UNASKED)
-def test_script_that_never_asks_is_named(case: str, lab: Any) -> None:
-    said = ended(lab, UNASKED[case])
+def test_scripts_that_never_ask_are_named(lab: Lab) -> None:
+    said = ended(lab, list(UNASKED.values()))
     assert said.count(f"note: {NOTHING}; use what pitchpipe.get_next_parameter() returns") == 1
-    assert {trial["reason"] for trial in lab.trials()} == {"never asked for its parameters"}
+    reasons = dict(zip(UNASKED, [trial["reason"] for trial in lab.trials()], strict=True))
+    assert reasons == dict.fromkeys(UNASKED, "never asked for its parameters")
 
 
-@pytest.mark.parametrize("case", ASKED)
-def test_script_that_knows_its_parameters_is_not(case: str, lab: Any) -> None:
-    said = ended(lab, ASKED[case])
+def test_scripts_that_know_their_parameters_are_not(lab: Lab) -> None:
+    said = ended(lab, list(ASKED.values()))
     assert "tunes nothing" not in said
-    assert {(trial["status"], trial["reason"]) for trial in lab.trials()} == {("SUCCEEDED", "")}
+    ends = dict(zip(ASKED, [(trial["status"], trial["reason"]) for trial in lab.trials()], strict=True))
+    assert ends == dict.fromkeys(ASKED, ("SUCCEEDED", ""))
 
 
-@pytest.mark.parametrize("command", ["python trial.py {args}", "python trial.py {x}"])
-def test_parameters_in_the_command_are_known(command: str, lab: Any) -> None:
-    said = ended(lab, REPORT, trial_command=command)
+def test_parameters_in_the_command_are_known(lab: Lab) -> None:
+    said = ended(lab, [REPORT], trial_command="python 0.py {x}")
     assert "tunes nothing" not in said

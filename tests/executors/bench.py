@@ -31,6 +31,7 @@ PATIENCE = 60.0
 
 def behave(parameters: dict[str, Any]) -> Any:
     """Do what the parameters say, as a trial."""
+    import time
     from pathlib import Path
 
     from pitchpipe import report_intermediate_result
@@ -45,6 +46,8 @@ def behave(parameters: dict[str, Any]) -> Any:
         Path(parameters["touch"]).touch()
     if "wait_for" in parameters:
         wait_for(Path(parameters["wait_for"]), report_intermediate_result)
+    if "sleep" in parameters:
+        time.sleep(parameters["sleep"])
     if "wait_silently" in parameters:
         wait_for(Path(parameters["wait_silently"]), lambda number: None)
     return parameters.get("final")

@@ -7,12 +7,12 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import cloudpickle
 import pytest
 
 from pitchpipe.executors.agents import AgentTrialExecutor
@@ -22,97 +22,141 @@ from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, CheckpointSaved, Reported
 from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.verdicts import is_checkpoint_gone
+from pitchpipe.store.runtime_folder import RUNTIME_DIRECTORY_ENVIRONMENT
 
 from .bench import PATIENCE, Bench, Session
 from .ray_support import eventually, forbid_sockets, lives
 
 # Agents on Ray have sockets if they are on the manager's node, and are called otherwise.
-REAL = ["local", *(pytest.param(kind, marks=pytest.mark.ray) for kind in ("ray", "ray, called"))]
+KINDS = ("local", "ray", "ray, called", "simulated")
 
 
-def bench_of(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+def on(fixture: str, *cases: str | tuple[Any, ...], more: Sequence[str] = ()) -> pytest.MarkDecorator:
+    """Repeat a test on these kinds of executors, each with the values of the parameters `more`."""
+    rows = [(case,) if isinstance(case, str) else case for case in cases]
+    marked = [pytest.param(*row, marks=[pytest.mark.ray] if "ray" in row[0] else []) for row in rows]
+    return pytest.mark.parametrize((fixture, *more), marked, indirect=[fixture])
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Make a bench for sessions of the test's own."""
     if request.param == "ray, called":
-        forbid_sockets(request.getfixturevalue("monkeypatch"), tmp_path)
+        forbid_sockets(monkeypatch, tmp_path)
     kind = request.param.partition(",")[0]
     if kind == "ray":
         request.getfixturevalue("shared_ray")
     return Bench(kind, tmp_path / "exp")
 
 
-@pytest.fixture(params=["simulated", *REAL])
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
-    return bench_of(request, tmp_path)
+class Place(NamedTuple):
+    """Where the session that tests share keeps its sockets: none if agents are called."""
+
+    directory: Path
+    has_sockets: bool
+
+    def enter(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setenv(RUNTIME_DIRECTORY_ENVIRONMENT, str(self.directory))
+        if not self.has_sockets:
+            forbid_sockets(patch, self.directory)
 
 
-@pytest.fixture(params=REAL)
-def real_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
-    return bench_of(request, tmp_path)
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    """Return the loop of the sessions that tests share."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def shared(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Session, Place]]:
+    """Make a session for all tests that need no more than one: agents on Ray take a second to start."""
+    kind = request.param.partition(",")[0]
+    with (
+        tempfile.TemporaryDirectory(prefix="pp-", dir="/tmp") as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        directory = request.getfixturevalue("ray_directory") if kind == "ray" else Path(folder)
+        place = Place(directory, has_sockets=request.param != "ray, called")
+        bench = Bench(kind, tmp_path_factory.mktemp("shared") / "exp")
+        session = Session(bench.executor(), bench.setup(grace=0.2))
+        place.enter(patch)
+        runner.run(session.open())
+        patch.undo()
+        yield session, place
+        place.enter(patch)
+        runner.run(session.executor.close())
+
+
+@pytest.fixture
+def session(shared: tuple[Session, Place], monkeypatch: pytest.MonkeyPatch) -> Session:
+    """Give a test the session, without the events of the test before."""
+    session, place = shared
+    place.enter(monkeypatch)
+    session.events.clear()
+    session.acknowledging = True
+    return session
 
 
 # --------------------------------------------------------------------------- the contract
 
 
-async def check_attempts(bench: Bench, tmp_path: Path) -> None:
-    async with bench.session() as session:
-        order = session.start(reports=[0.1, 0.2], final=0.3)
-        ended = await session.end_of(order)
-        assert session.outcome(order) == [
-            ("intermediate", 0, 0.1),
-            ("intermediate", 1, 0.2),
-            ("final", 0, 0.3),
-            "ended",
-        ]
-        assert (ended.exit_code, ended.error, ended.lost) == (0, None, False)
-        (started,) = session.of(order, AttemptStarted)
-        assert started.time <= ended.time
+@on("shared", *KINDS)
+async def test_attempts_report_in_order_fail_and_stop(session: Session, tmp_path: Path) -> None:
+    order = session.start(reports=[0.1, 0.2], final=0.3)
+    ended = await session.end_of(order)
+    assert session.outcome(order) == [
+        ("intermediate", 0, 0.1),
+        ("intermediate", 1, 0.2),
+        ("final", 0, 0.3),
+        "ended",
+    ]
+    assert (ended.exit_code, ended.error, ended.lost) == (0, None, False)
+    (started,) = session.of(order, AttemptStarted)
+    assert started.time <= ended.time
 
-        failing = session.start(**{"raise": "no luck", "reports": [1]})
-        ended = await session.end_of(failing)
-        assert ended.error is not None
-        assert ended.error.splitlines()[-1].endswith("no luck")
-        assert session.outcome(failing)[0] == ("intermediate", 0, 1)
+    failing = session.start(**{"raise": "no luck", "reports": [1]})
+    ended = await session.end_of(failing)
+    assert ended.error is not None
+    assert ended.error.splitlines()[-1].endswith("no luck")
+    assert session.outcome(failing)[0] == ("intermediate", 0, 1)
 
-        twice = session.start(final=1)
-        session.executor.start_trial(twice)
-        await session.end_of(twice)
-        session.executor.start_trial(twice)
-        after = session.start(final=2)
-        await session.end_of(after)
-        assert len(session.of(twice, AttemptEnded)) == 1
+    twice = session.start(final=1)
+    session.executor.start_trial(twice)
+    await session.end_of(twice)
+    session.executor.start_trial(twice)
+    after = session.start(final=2)
+    await session.end_of(after)
+    assert len(session.of(twice, AttemptEnded)) == 1
 
-        never = tmp_path / "never"
-        stopped = session.start(wait_for=str(never))
-        await session.until(lambda: bool(session.of(stopped, AttemptStarted)))
-        session.executor.stop_trial(stopped.trial_id, 1)
-        session.executor.stop_trial(stopped.trial_id, 1)
-        await session.end_of(stopped)
-        session.executor.stop_trial(stopped.trial_id, 1)
-        last = session.start(final=3)
-        await session.end_of(last)
-        assert len(session.of(stopped, AttemptEnded)) == 1
-
-
-def test_attempts_report_in_order_fail_and_stop(bench: Bench, tmp_path: Path) -> None:
-    asyncio.run(check_attempts(bench, tmp_path))
+    never = tmp_path / "never"
+    stopped = session.start(wait_for=str(never))
+    await session.until(lambda: bool(session.of(stopped, AttemptStarted)))
+    session.executor.stop_trial(stopped.trial_id, 1)
+    session.executor.stop_trial(stopped.trial_id, 1)
+    await session.end_of(stopped)
+    session.executor.stop_trial(stopped.trial_id, 1)
+    last = session.start(final=3)
+    await session.end_of(last)
+    assert len(session.of(stopped, AttemptEnded)) == 1
 
 
-async def check_slots(bench: Bench, tmp_path: Path) -> None:
+@on("shared", *KINDS)
+async def test_slots_run_side_by_side(session: Session, tmp_path: Path) -> None:
     go, here = tmp_path / "go", tmp_path / "here"
-    async with bench.session() as session:
-        waiting = session.start(0, wait_for=str(go), final=1)
-        other = session.start(1, touch=str(here), final=2)
-        await session.end_of(other)
-        assert not session.of(waiting, AttemptEnded)
-        go.touch()
-        await session.end_of(waiting)
-        assert session.outcome(waiting)[-2:] == [("final", 0, 1), "ended"]
+    waiting = session.start(0, wait_for=str(go), final=1)
+    other = session.start(1, touch=str(here), final=2)
+    await session.end_of(other)
+    assert not session.of(waiting, AttemptEnded)
+    go.touch()
+    await session.end_of(waiting)
+    assert session.outcome(waiting)[-2:] == [("final", 0, 1), "ended"]
 
 
-def test_slots_run_side_by_side(bench: Bench, tmp_path: Path) -> None:
-    asyncio.run(check_slots(bench, tmp_path))
-
-
-async def check_attach(bench: Bench, tmp_path: Path) -> None:
+@on("bench", *KINDS)
+async def test_next_manager_finds_what_runs(bench: Bench, tmp_path: Path) -> None:
     """Leave agents as a killed manager does; the next manager finds them and misses nothing."""
     go = tmp_path / "go"
     old = Session(bench.executor(), bench.setup())
@@ -135,11 +179,8 @@ async def check_attach(bench: Bench, tmp_path: Path) -> None:
         assert {event.pid for event in new.of(order, AttemptStarted)} == pids
 
 
-def test_next_manager_finds_what_runs(bench: Bench, tmp_path: Path) -> None:
-    asyncio.run(check_attach(bench, tmp_path))
-
-
-async def check_idle_agents(bench: Bench) -> None:
+@on("bench", "local", "ray")
+async def test_next_manager_takes_up_an_agent_that_waits(bench: Bench) -> None:
     old = Session(bench.executor(), bench.setup())
     await old.open()
     done = old.start(final=1)
@@ -155,103 +196,94 @@ async def check_idle_agents(bench: Bench) -> None:
         assert second.pid == first.pid
 
 
-def test_next_manager_takes_up_an_agent_that_waits(real_bench: Bench) -> None:
-    asyncio.run(check_idle_agents(real_bench))
+@on("shared", *KINDS)
+async def test_paused_attempt_continues_from_its_checkpoint_as_the_next(
+    session: Session, tmp_path: Path
+) -> None:
+    order = session.start(count_to=6, until=str(tmp_path / "go"), final="done")
+    await session.until(lambda: len(session.of(order, Reported)) >= 3)
+    session.executor.pause_trial(order.trial_id, 1)
+    session.executor.pause_trial(order.trial_id, 1)
+    ended = await session.end_of(order)
+    assert ended.paused
+    assert session.outcome(order)[-1] == "ended"
+    saved = session.of(order, CheckpointSaved)[-1]
+    assert saved.sequence >= 1
+
+    (tmp_path / "go").touch()
+    session.events.clear()
+    again = replace(
+        order,
+        attempt=2,
+        first_sequence=saved.sequence,
+        checkpoint=f"trials/{order.sequence_id}/checkpoints/{saved.name}",
+    )
+    session.executor.start_trial(again)
+    ended = await session.end_of(again)
+    assert (ended.paused, ended.attempt, ended.error) == (False, 2, None)
+    outcome = session.outcome(again)
+    assert [item[1] for item in outcome[:-2]] == list(
+        range(saved.sequence, saved.sequence + len(outcome) - 2)
+    )
+    assert outcome[-3:] == [("intermediate", outcome[-3][1], 5), ("final", 0, "done"), "ended"]
 
 
-async def check_pause(bench: Bench, tmp_path: Path) -> None:
-    async with bench.session() as session:
-        order = session.start(count_to=6, until=str(tmp_path / "go"), final="done")
-        await session.until(lambda: len(session.of(order, Reported)) >= 3)
-        session.executor.pause_trial(order.trial_id, 1)
-        session.executor.pause_trial(order.trial_id, 1)
-        ended = await session.end_of(order)
-        assert ended.paused
-        assert session.outcome(order)[-1] == "ended"
-        saved = session.of(order, CheckpointSaved)[-1]
-        assert saved.sequence >= 1
-
-        (tmp_path / "go").touch()
-        session.events.clear()
-        again = replace(
-            order,
-            attempt=2,
-            first_sequence=saved.sequence,
-            checkpoint=f"trials/{order.sequence_id}/checkpoints/{saved.name}",
-        )
-        session.executor.start_trial(again)
-        ended = await session.end_of(again)
-        assert (ended.paused, ended.attempt, ended.error) == (False, 2, None)
-        outcome = session.outcome(again)
-        assert [item[1] for item in outcome[:-2]] == list(
-            range(saved.sequence, saved.sequence + len(outcome) - 2)
-        )
-        assert outcome[-3:] == [("intermediate", outcome[-3][1], 5), ("final", 0, "done"), "ended"]
+@on("shared", *KINDS[:3])
+async def test_attempt_whose_checkpoint_is_gone_does_not_start_from_nothing(session: Session) -> None:
+    order = replace(session.order(count_to=3), checkpoint="trials/99/checkpoints/1-1", first_sequence=1)
+    session.executor.start_trial(order)
+    ended = await session.end_of(order)
+    assert is_checkpoint_gone(ended.error)
+    assert session.of(order, Reported) == []
 
 
-def test_paused_attempt_continues_from_its_checkpoint_as_the_next(bench: Bench, tmp_path: Path) -> None:
-    asyncio.run(check_pause(bench, tmp_path))
-
-
-async def check_lost_checkpoint(bench: Bench) -> None:
-    async with bench.session() as session:
-        order = replace(session.order(count_to=3), checkpoint="trials/1/checkpoints/1-1", first_sequence=1)
-        session.executor.start_trial(order)
-        ended = await session.end_of(order)
-        assert is_checkpoint_gone(ended.error)
-        assert session.of(order, Reported) == []
-
-
-def test_attempt_whose_checkpoint_is_gone_does_not_start_from_nothing(real_bench: Bench) -> None:
-    asyncio.run(check_lost_checkpoint(real_bench))
-
-
-async def check_stop_of_a_pausing(bench: Bench, tmp_path: Path) -> None:
+@on("shared", *KINDS)
+async def test_pausing_attempt_can_be_stopped(session: Session, tmp_path: Path) -> None:
     """Stop a trial whose pause never takes effect (a function that never reports)."""
-    async with bench.session(grace=0.2) as session:
-        order = session.start(wait_for=str(tmp_path / "never"))
-        await session.until(lambda: bool(session.of(order, AttemptStarted)))
-        session.executor.pause_trial(order.trial_id, 1)
-        session.executor.stop_trial(order.trial_id, 1)
-        await session.end_of(order)
-        session.executor.pause_trial(order.trial_id, 1)  # of one that has ended: nothing happens
-        last = session.start(final=1)
-        await session.end_of(last)
-        assert len(session.of(order, AttemptEnded)) == 1
-
-
-def test_pausing_attempt_can_be_stopped(bench: Bench, tmp_path: Path) -> None:
-    asyncio.run(check_stop_of_a_pausing(bench, tmp_path))
+    order = session.start(wait_for=str(tmp_path / "never"))
+    await session.until(lambda: bool(session.of(order, AttemptStarted)))
+    session.executor.pause_trial(order.trial_id, 1)
+    session.executor.stop_trial(order.trial_id, 1)
+    await session.end_of(order)
+    session.executor.pause_trial(order.trial_id, 1)  # of one that has ended: nothing happens
+    last = session.start(final=1)
+    await session.end_of(last)
+    assert len(session.of(order, AttemptEnded)) == 1
 
 
 # --------------------------------------------------------------------------- what real agents promise besides
 
 
-async def check_lost_agent(bench: Bench, tmp_path: Path) -> None:
-    async with bench.session() as session:
-        session.acknowledging = False  # most of what the trial reports is never asked for
-        order = session.start(reports=[0.1, 0.2], wait_for=str(tmp_path / "never"))
-        await session.until(lambda: bool(session.of(order, AttemptStarted)))
-        (started,) = session.of(order, AttemptStarted)
-        spool = bench.folder / "agents" / f"{order.agent}.jsonl"
-        async with asyncio.timeout(PATIENCE):
-            while not spool.exists() or len(spool.read_text().splitlines()) < 10:
-                await asyncio.sleep(0.01)
-        os.kill(started.pid, signal.SIGKILL)
-        ended = await session.end_of(order)
-        assert ended.lost
-        outcome = session.outcome(order)
-        assert outcome[-1] == "ended"
-        # Every line that was written was delivered before the end; some twice, under the same number.
-        lines = spool.read_text().splitlines()
-        assert [item[1] for item in dict.fromkeys(outcome[:-1])] == list(range(len(lines)))
+@on("shared", *KINDS[:3])
+async def test_function_that_never_reports_is_ended_with_its_agent(session: Session) -> None:
+    order = session.start(reports=[0], sleep=3600)
+    await session.until(lambda: bool(session.of(order, Reported)))
+    session.executor.stop_trial(order.trial_id, 1)
+    assert (await session.end_of(order)).lost
 
 
-def test_killed_agent_loses_no_report(real_bench: Bench, tmp_path: Path) -> None:
-    asyncio.run(check_lost_agent(real_bench, tmp_path))
+@on("shared", *KINDS[:3])
+async def test_killed_agent_loses_no_report(session: Session, tmp_path: Path) -> None:
+    session.acknowledging = False  # most of what the trial reports is never asked for
+    order = session.start(2, reports=[0.1, 0.2], wait_for=str(tmp_path / "never"))  # its agent is a new one
+    await session.until(lambda: bool(session.of(order, AttemptStarted)))
+    (started,) = session.of(order, AttemptStarted)
+    spool = session.setup.folder / "agents" / f"{order.agent}.jsonl"
+    async with asyncio.timeout(PATIENCE):
+        while not spool.exists() or len(spool.read_text().splitlines()) < 10:
+            await asyncio.sleep(0.01)
+    os.kill(started.pid, signal.SIGKILL)
+    ended = await session.end_of(order)
+    assert ended.lost
+    outcome = session.outcome(order)
+    assert outcome[-1] == "ended"
+    # Every line that was written was delivered before the end; some twice, under the same number.
+    lines = spool.read_text().splitlines()
+    assert [item[1] for item in dict.fromkeys(outcome[:-1])] == list(range(len(lines)))
 
 
-async def check_forgotten(bench: Bench) -> None:
+@on("bench", "local", "ray")
+async def test_spool_of_a_forgotten_trial_is_not_taken_for_that_of_another(bench: Bench) -> None:
     """Attach with a spool that has results of a forgotten trial with the same id and attempt number."""
     older = {"trial": "T0001", "attempt": 1, "mark": "a"}
     lines = [{**older, "final": 9}, {**older, "ended": {"exit_code": 0, "time": 1.0}}]
@@ -264,11 +296,8 @@ async def check_forgotten(bench: Bench) -> None:
         assert session.outcome(order) == [("final", 0, 0.5), "ended"]
 
 
-def test_spool_of_a_forgotten_trial_is_not_taken_for_that_of_another(real_bench: Bench) -> None:
-    asyncio.run(check_forgotten(real_bench))
-
-
-async def check_old_news(bench: Bench, tmp_path: Path) -> None:
+@on("bench", "local", "ray", "simulated")
+async def test_what_ended_before_a_restart_is_not_reported_again(bench: Bench, tmp_path: Path) -> None:
     go = tmp_path / "go"
     old = Session(bench.executor(), bench.setup())
     await old.open()
@@ -282,10 +311,6 @@ async def check_old_news(bench: Bench, tmp_path: Path) -> None:
         await new.end_of(running)
         await old.until_replaced()
         assert new.of(done, AttemptEnded, Reported) == []
-
-
-def test_what_ended_before_a_restart_is_not_reported_again(bench: Bench, tmp_path: Path) -> None:
-    asyncio.run(check_old_news(bench, tmp_path))
 
 
 # --------------------------------------------------------------------------- a store older than its agents
@@ -310,7 +335,10 @@ def each_once(outcome: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys(outcome))
 
 
-async def check_forgotten_end(bench: Bench, kind: str, tmp_path: Path) -> None:
+@on("bench", ("local", "function"), ("local", "command"), ("ray", "function"), more=["kind"])
+async def test_what_an_agent_has_forgotten_is_read_from_the_spool(
+    bench: Bench, kind: str, tmp_path: Path
+) -> None:
     """Lose the commits with the ends of two trials and the start of a third one; the agent lives."""
     go = tmp_path / "go"
     go.touch()
@@ -333,14 +361,10 @@ async def check_forgotten_end(bench: Bench, kind: str, tmp_path: Path) -> None:
         await old.until_replaced()
 
 
-@pytest.mark.parametrize("kind", ["function", "command"])
-def test_what_an_agent_has_forgotten_is_read_from_the_spool(
-    real_bench: Bench, kind: str, tmp_path: Path
+@on("bench", ("local", "function"), ("local", "command"), ("ray", "command"), more=["kind"])
+async def test_results_of_a_running_attempt_that_were_acknowledged_are_read_from_the_spool(
+    bench: Bench, kind: str, tmp_path: Path
 ) -> None:
-    asyncio.run(check_forgotten_end(real_bench, kind, tmp_path))
-
-
-async def check_forgotten_reports(bench: Bench, kind: str, tmp_path: Path) -> None:
     """Lose the commits with the first results of a running trial."""
     run, parameters = reporting(kind, tmp_path / "go")
     old = Session(bench.executor(), bench.setup(**run))
@@ -357,14 +381,17 @@ async def check_forgotten_reports(bench: Bench, kind: str, tmp_path: Path) -> No
         await old.until_replaced()
 
 
-@pytest.mark.parametrize("kind", ["function", "command"])
-def test_results_of_a_running_attempt_that_were_acknowledged_are_read_from_the_spool(
-    real_bench: Bench, kind: str, tmp_path: Path
+@on(
+    "bench",
+    ("local", "function", True),
+    ("local", "command", False),
+    ("local", "command", True),
+    ("ray", "function", True),
+    more=["kind", "is_over"],
+)
+async def test_what_an_agent_of_the_same_name_has_run_is_read_from_the_spool(
+    bench: Bench, kind: str, is_over: bool, tmp_path: Path
 ) -> None:
-    asyncio.run(check_forgotten_reports(real_bench, kind, tmp_path))
-
-
-async def check_second_agent(bench: Bench, kind: str, is_over: bool, tmp_path: Path) -> None:
     """Lose the commits with the end of a trial and of its agent, while another agent of that name lives."""
     run, parameters = reporting(kind, tmp_path / "go")
     old = Session(bench.executor(), bench.setup(**run))
@@ -388,14 +415,10 @@ async def check_second_agent(bench: Bench, kind: str, is_over: bool, tmp_path: P
         await old.until_replaced()
 
 
-@pytest.mark.parametrize(("kind", "is_over"), [("function", True), ("command", False), ("command", True)])
-def test_what_an_agent_of_the_same_name_has_run_is_read_from_the_spool(
-    real_bench: Bench, kind: str, is_over: bool, tmp_path: Path
+@on("bench", ("local", "function"), ("local", "command"), more=["kind"])
+async def test_first_run_of_an_attempt_that_the_store_forgot_does_not_count(
+    bench: Bench, kind: str, tmp_path: Path
 ) -> None:
-    asyncio.run(check_second_agent(real_bench, kind, is_over, tmp_path))
-
-
-async def check_second_run(bench: Bench, kind: str, tmp_path: Path) -> None:
     """Lose the commit with the start of a trial, and its agent; then lose the agent that runs it again."""
     run, parameters = reporting(kind, tmp_path / "go")
     async with bench.session(**run) as session:
@@ -410,12 +433,18 @@ async def check_second_run(bench: Bench, kind: str, tmp_path: Path) -> None:
             session.executor.start_trial(order)  # as the trial that waits in the older store
 
 
-@pytest.mark.parametrize("kind", ["function", "command"])
-def test_first_run_of_an_attempt_that_the_store_forgot_does_not_count(kind: str, tmp_path: Path) -> None:
-    asyncio.run(check_second_run(Bench("local", tmp_path / "exp"), kind, tmp_path))
-
-
-async def check_older_folder(bench: Bench, kind: str, is_over: bool, tmp_path: Path) -> None:
+@on(
+    "bench",
+    ("local", "function", False),
+    ("local", "function", True),
+    ("local", "command", False),
+    ("local", "command", True),
+    ("ray, called", "function", False),
+    more=["kind", "is_over"],
+)
+async def test_attempt_whose_reports_are_not_in_the_folder_that_was_put_back_is_lost(
+    bench: Bench, kind: str, is_over: bool, tmp_path: Path
+) -> None:
     """Put the whole folder back, with spools that hold nothing of what the agent did."""
     run, parameters = reporting(kind, tmp_path / "go")
     copy = tmp_path / "copy"
@@ -443,15 +472,8 @@ async def check_older_folder(bench: Bench, kind: str, is_over: bool, tmp_path: P
         await old.until_replaced()
 
 
-@pytest.mark.parametrize("is_over", [False, True])
-@pytest.mark.parametrize("kind", ["function", "command"])
-def test_attempt_whose_reports_are_not_in_the_folder_that_was_put_back_is_lost(
-    real_bench: Bench, kind: str, is_over: bool, tmp_path: Path
-) -> None:
-    asyncio.run(check_older_folder(real_bench, kind, is_over, tmp_path))
-
-
-async def check_unknown_attempt(bench: Bench, tmp_path: Path) -> None:
+@on("bench", *KINDS[:3])
+async def test_agent_that_runs_what_the_store_has_forgotten_is_ended(bench: Bench, tmp_path: Path) -> None:
     """Let the agent of a known trial, and another agent, run what the older store does not know."""
     old = Session(bench.executor(), bench.setup())
     await old.open()
@@ -469,67 +491,25 @@ async def check_unknown_attempt(bench: Bench, tmp_path: Path) -> None:
         await old.until_replaced()
 
 
-def test_agent_that_runs_what_the_store_has_forgotten_is_ended(real_bench: Bench, tmp_path: Path) -> None:
-    asyncio.run(check_unknown_attempt(real_bench, tmp_path))
-
-
-async def check_unresponsive(bench: Bench) -> None:
-    def deaf(parameters: dict[str, Any]) -> None:
-        import time
-
-        from pitchpipe import report_intermediate_result
-
-        report_intermediate_result(0)
-        time.sleep(3600)
-
-    deaf.__module__ = "__main__"
-    (bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(deaf))
-    async with bench.session(grace=0.2) as session:
-        order = session.start()
-        await session.until(lambda: bool(session.of(order, Reported)))
-        session.executor.stop_trial(order.trial_id, 1)
-        ended = await session.end_of(order)
-        assert ended.lost
-
-
-def test_function_that_never_reports_is_ended_with_its_agent(real_bench: Bench) -> None:
-    asyncio.run(check_unresponsive(real_bench))
-
-
-async def check_command(bench: Bench, tmp_path: Path) -> list[int]:
-    script = tmp_path / "trial.sh"
-    script.write_text(
-        'echo out; echo err >&2; sleep 600 & echo $! > "$1"; '
-        """echo '{"intermediate": 0.5}' >> "$PITCHPIPE_REPORTS"; wait"""
-    )
+@on("bench", "local", "ray")
+async def test_close_leaves_nothing_running(bench: Bench, tmp_path: Path) -> None:
     child = tmp_path / "child.pid"
-    async with bench.session(
-        kind="command",
-        command=f"sh {script} {child}",
-        code_directory=str(tmp_path),
-        environment={},
-        shell=True,
-    ) as session:
+    script = f"echo out; echo err >&2; sleep 600 & echo $! > {child}; "
+    script += """echo '{"intermediate": 0.5}' >> "$PITCHPIPE_REPORTS"; wait"""
+    async with bench.session(kind="command", command=script, code_directory=str(tmp_path)) as session:
         order = session.start()
         await session.until(lambda: bool(session.of(order, Reported)))
         (started,) = session.of(order, AttemptStarted)
         assert await session.executor.read_file(order, "stdout", 0, 100) == b"out\n"
         assert await session.executor.read_file(order, "stderr", 1, 2) == b"rr"
-    return [started.pid, int(child.read_text())]
+    assert [pid for pid in (started.pid, int(child.read_text())) if lives(pid)] == []
 
 
-def test_close_leaves_nothing_running(real_bench: Bench, tmp_path: Path) -> None:
-    pids = asyncio.run(check_command(real_bench, tmp_path))
-    assert [pid for pid in pids if lives(pid)] == []
-
-
-def test_request_that_can_never_be_met_is_refused_in_words(real_bench: Bench) -> None:
-    async def check() -> None:
-        async with real_bench.session(Request(cpus=10_000)):
-            pass
-
+@on("bench", "local", "ray")
+async def test_request_that_can_never_be_met_is_refused_in_words(bench: Bench) -> None:
     with pytest.raises(ExecutorError, match="10000 CPU"):
-        asyncio.run(check())
+        async with bench.session(Request(cpus=10_000)):
+            pass
 
 
 class Minimal(TrialExecutor):
