@@ -35,14 +35,11 @@ def when_done(tasks: Tasks) -> None:
         when_done,
     ],
 )
-def test_owner_receives_the_error(begin: Callable[[Tasks], object]) -> None:
-    async def check() -> None:
-        received: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
-        begin(Tasks(received.set_result))
-        error = await asyncio.wait_for(received, 30)
-        assert (type(error), str(error)) == (ValueError, "disk")
-
-    asyncio.run(check())
+async def test_owner_receives_the_error(begin: Callable[[Tasks], object]) -> None:
+    received: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+    begin(Tasks(received.set_result))
+    error = await asyncio.wait_for(received, 30)
+    assert (type(error), str(error)) == (ValueError, "disk")
 
 
 def test_task_that_is_cancelled_has_not_failed() -> None:

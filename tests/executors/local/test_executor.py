@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import json
 import os
@@ -68,7 +67,8 @@ def changes(session: Session) -> list[ResourcesChanged]:
     return [event for event in session.events if isinstance(event, ResourcesChanged)]
 
 
-async def check_two_managers(tmp_path: Path) -> None:
+async def test_two_managers_do_not_share_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DEVICES_ENVIRONMENT, "0,1")
     go = tmp_path / "go"
     async with experiment(tmp_path / "one") as one, experiment(tmp_path / "other") as other:
         first = start(one, (0,), wait_for=str(go))
@@ -84,43 +84,31 @@ async def check_two_managers(tmp_path: Path) -> None:
         await other.end_of(third)
         assert other.outcome(third) == [("final", 0, {"default": 0, "devices": "0"}), "ended"]
         assert other.of(second, AttemptStarted) == []
-
-
-def test_two_managers_do_not_share_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(DEVICES_ENVIRONMENT, "0,1")
-    asyncio.run(check_two_managers(tmp_path))
     assert not agent_sockets(tmp_path / "one").exists()
 
 
 @pytest.mark.parametrize(("gpus", "seen"), [((0, 2), "0,2"), ((), ""), (None, "as before")])
-def test_trial_sees_the_gpus_it_was_given(
+async def test_trial_sees_the_gpus_it_was_given(
     gpus: tuple[int, ...] | None, seen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(DEVICES_ENVIRONMENT, "0,1,2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "as before")
-
-    async def check() -> None:
-        async with experiment(tmp_path / "one") as session:
-            order = start(session, gpus)
-            await session.end_of(order)
-            assert session.outcome(order)[0] == ("final", 0, {"default": 0, "devices": seen})
-
-    asyncio.run(check())
+    async with experiment(tmp_path / "one") as session:
+        order = start(session, gpus)
+        await session.end_of(order)
+        assert session.outcome(order)[0] == ("final", 0, {"default": 0, "devices": seen})
 
 
 @pytest.mark.parametrize(("run", "most"), [({}, 8), ({"kind": "command", "command": "true"}, 1)])
-def test_only_function_trials_queue_in_agents(run: dict[str, Any], most: int, tmp_path: Path) -> None:
-    async def check() -> None:
-        bench = Bench("local", tmp_path)
-        executor = bench.executor()
-        totals = await executor.open(bench.setup(**run), lambda events: None)
-        assert totals.orders_per_agent == most
-        await executor.close()
-
-    asyncio.run(check())
+async def test_only_function_trials_queue_in_agents(run: dict[str, Any], most: int, tmp_path: Path) -> None:
+    bench = Bench("local", tmp_path)
+    executor = bench.executor()
+    totals = await executor.open(bench.setup(**run), lambda events: None)
+    assert totals.orders_per_agent == most
+    await executor.close()
 
 
-def test_agent_that_cannot_be_started_is_lost_and_the_next_attempt_may_find_the_machine_well(
+async def test_agent_that_cannot_be_started_is_lost_and_the_next_attempt_may_find_the_machine_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     popen = subprocess.Popen
@@ -128,20 +116,17 @@ def test_agent_that_cannot_be_started_is_lost_and_the_next_attempt_may_find_the_
     def refuse(*_: Any, **__: Any) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    async def check() -> None:
-        async with experiment(tmp_path / "one") as session:
-            monkeypatch.setattr(subprocess, "Popen", refuse)
-            order = session.start()
-            ended = await session.end_of(order)
-            assert ended.lost
-            assert "its agent cannot be started: [Errno 11]" in (ended.error or "")
-            monkeypatch.setattr(subprocess, "Popen", popen)
-            again = session.start()
-            await session.end_of(again)
-            assert session.outcome(again)[-1] == "ended"
-
     monkeypatch.setenv(DEVICES_ENVIRONMENT, "0")
-    asyncio.run(check())
+    async with experiment(tmp_path / "one") as session:
+        monkeypatch.setattr(subprocess, "Popen", refuse)
+        order = session.start()
+        ended = await session.end_of(order)
+        assert ended.lost
+        assert "its agent cannot be started: [Errno 11]" in (ended.error or "")
+        monkeypatch.setattr(subprocess, "Popen", popen)
+        again = session.start()
+        await session.end_of(again)
+        assert session.outcome(again)[-1] == "ended"
 
 
 # --------------------------------------------------------------------------- no free descriptor in the manager
@@ -166,99 +151,86 @@ def forbid_probes(shortage: pytest.MonkeyPatch) -> None:
     shortage.setattr(f"{GPUS}.socket", SimpleNamespace(AF_UNIX=socket.AF_UNIX, socket=without_descriptors))
 
 
-def test_agent_that_cannot_be_looked_for_is_as_one_that_cannot_be_started(
+async def test_agent_that_cannot_be_looked_for_is_as_one_that_cannot_be_started(
     tmp_path: Path, shortage: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def check() -> None:
-        async with experiment(tmp_path / "one") as session:
-            forbid_probes(shortage)
-            order = session.start()
-            ended = await session.end_of(order)
-            assert ended.lost
-            assert "its agent cannot be started: [Errno 24]" in (ended.error or "")
-            assert "agent 0-0 cannot be started: [Errno 24]" in caplog.text
-            shortage.undo()
-            again = session.start()
-            await session.end_of(again)
-            assert session.outcome(again)[-1] == "ended"
-
-    asyncio.run(check())
+    async with experiment(tmp_path / "one") as session:
+        forbid_probes(shortage)
+        order = session.start()
+        ended = await session.end_of(order)
+        assert ended.lost
+        assert "its agent cannot be started: [Errno 24]" in (ended.error or "")
+        assert "agent 0-0 cannot be started: [Errno 24]" in caplog.text
+        shortage.undo()
+        again = session.start()
+        await session.end_of(again)
+        assert session.outcome(again)[-1] == "ended"
 
 
-def test_live_agent_that_cannot_be_looked_for_is_taken_up_by_the_next_manager(
+async def test_live_agent_that_cannot_be_looked_for_is_taken_up_by_the_next_manager(
     tmp_path: Path, shortage: pytest.MonkeyPatch
 ) -> None:
-    async def check() -> None:
-        bench = Bench("local", tmp_path / "one")
-        old = Session(bench.executor(), bench.setup())
-        await old.open()
-        order = old.start(wait_for=str(tmp_path / "go"), final=7)
-        await old.until(lambda: bool(old.of(order, AttemptStarted)))
-        (link,) = old.executor._links.values()  # type: ignore[attr-defined]
-        link.drop()  # as if the manager had been killed
-        async with bench.session() as new:
-            forbid_probes(shortage)
-            await new.executor.attach([order])
-            shortage.undo()
-            (tmp_path / "go").touch()
-            assert not (await new.end_of(order)).lost
-            assert new.outcome(order)[-2:] == [("final", 0, 7), "ended"]
-        link._process.wait()
-
-    asyncio.run(check())
+    bench = Bench("local", tmp_path / "one")
+    old = Session(bench.executor(), bench.setup())
+    await old.open()
+    order = old.start(wait_for=str(tmp_path / "go"), final=7)
+    await old.until(lambda: bool(old.of(order, AttemptStarted)))
+    (link,) = old.executor._links.values()  # type: ignore[attr-defined]
+    link.drop()  # as if the manager had been killed
+    async with bench.session() as new:
+        forbid_probes(shortage)
+        await new.executor.attach([order])
+        shortage.undo()
+        (tmp_path / "go").touch()
+        assert not (await new.end_of(order)).lost
+        assert new.outcome(order)[-2:] == [("final", 0, 7), "ended"]
+    link._process.wait()
 
 
-def test_agents_are_ended_though_others_cannot_be_looked_for(
+async def test_agents_are_ended_though_others_cannot_be_looked_for(
     tmp_path: Path, shortage: pytest.MonkeyPatch
 ) -> None:
-    async def check() -> None:
-        async with experiment(tmp_path / "one") as session:
-            order = start(session, (0,), wait_for=str(tmp_path / "never"))
-            await session.until(lambda: bool(session.of(order, AttemptStarted)))
-            (started,) = session.of(order, AttemptStarted)
-            look, looks = Path.glob, [without_descriptors]
+    async with experiment(tmp_path / "one") as session:
+        order = start(session, (0,), wait_for=str(tmp_path / "never"))
+        await session.until(lambda: bool(session.of(order, AttemptStarted)))
+        (started,) = session.of(order, AttemptStarted)
+        look, looks = Path.glob, [without_descriptors]
 
-            def glob(path: Path, pattern: str) -> Any:
-                return (looks.pop() if looks else look)(path, pattern)
+        def glob(path: Path, pattern: str) -> Any:
+            return (looks.pop() if looks else look)(path, pattern)
 
-            shortage.setattr(Path, "glob", glob)
-        assert not looks
-        assert not lives(started.pid)
-
-    asyncio.run(check())
+        shortage.setattr(Path, "glob", glob)
+    assert not looks
+    assert not lives(started.pid)
     assert not agent_sockets(tmp_path / "one").exists()
 
 
-def test_trial_waits_until_its_gpus_can_be_claimed(tmp_path: Path, shortage: pytest.MonkeyPatch) -> None:
-    async def check() -> None:
-        async with experiment(tmp_path / "one") as session:
-            shortage.setattr(f"{GPUS}.GpuClaims.take", without_descriptors)
-            order = start(session, (0,))
-            await session.until(lambda: bool(session.of(order, StartRefused)))
-            (refused,) = session.of(order, StartRefused)
-            assert (refused.reason, refused.devices) == (
-                "its GPUs cannot be claimed: [Errno 24] Too many open files",
-                (),
-            )
-            shortage.undo()
-            session.executor.start_trial(order)
-            assert not (await session.end_of(order)).lost
-
-    shortage.setenv(DEVICES_ENVIRONMENT, "0,1")
-    asyncio.run(check())
-
-
-def test_gpus_that_cannot_be_given_back_are_given_back_later(
+async def test_trial_waits_until_its_gpus_can_be_claimed(
     tmp_path: Path, shortage: pytest.MonkeyPatch
 ) -> None:
-    async def check() -> None:
-        async with experiment(tmp_path / "one") as one, experiment(tmp_path / "other") as other:
-            shortage.setattr(f"{GPUS}.GpuClaims.give_back", without_descriptors)
-            order = start(one, (0,))
-            await one.end_of(order)
-            await other.until(lambda: bool(changes(other)))
-            assert changes(other)[-1].busy_devices == (0,)
-            shortage.undo()
-            await other.until(lambda: not changes(other)[-1].busy_devices)
+    shortage.setenv(DEVICES_ENVIRONMENT, "0,1")
+    async with experiment(tmp_path / "one") as session:
+        shortage.setattr(f"{GPUS}.GpuClaims.take", without_descriptors)
+        order = start(session, (0,))
+        await session.until(lambda: bool(session.of(order, StartRefused)))
+        (refused,) = session.of(order, StartRefused)
+        assert (refused.reason, refused.devices) == (
+            "its GPUs cannot be claimed: [Errno 24] Too many open files",
+            (),
+        )
+        shortage.undo()
+        session.executor.start_trial(order)
+        assert not (await session.end_of(order)).lost
 
-    asyncio.run(check())
+
+async def test_gpus_that_cannot_be_given_back_are_given_back_later(
+    tmp_path: Path, shortage: pytest.MonkeyPatch
+) -> None:
+    async with experiment(tmp_path / "one") as one, experiment(tmp_path / "other") as other:
+        shortage.setattr(f"{GPUS}.GpuClaims.give_back", without_descriptors)
+        order = start(one, (0,))
+        await one.end_of(order)
+        await other.until(lambda: bool(changes(other)))
+        assert changes(other)[-1].busy_devices == (0,)
+        shortage.undo()
+        await other.until(lambda: not changes(other)[-1].busy_devices)

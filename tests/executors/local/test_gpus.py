@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -110,22 +109,18 @@ def test_the_variable_that_counts_is_named() -> None:
         (None, {"0", "1", "2", "3"}),
     ],
 )
-def test_a_trial_gets_its_gpu_under_the_name_that_was_given(
+async def test_a_trial_gets_its_gpu_under_the_name_that_was_given(
     visible: str | None, seen: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-
-    async def check() -> None:
-        got = set()
-        async with experiment(tmp_path / "one") as session:
-            for device in [gpu.index for gpu in visible_gpus()]:
-                order = start(session, (device,))
-                await session.end_of(order)
-                got.add(session.outcome(order)[0][2]["devices"])
-        assert got == seen
-
-    asyncio.run(check())
+    got = set()
+    async with experiment(tmp_path / "one") as session:
+        for device in [gpu.index for gpu in visible_gpus()]:
+            order = start(session, (device,))
+            await session.end_of(order)
+            got.add(session.outcome(order)[0][2]["devices"])
+    assert got == seen
 
 
 def claims(tmp_path: Path, name: str) -> GpuClaims:

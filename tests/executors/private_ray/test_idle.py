@@ -15,19 +15,16 @@ class Time:
         return self.now
 
 
-def test_leaves_at_once_when_the_last_lease_wanted_that():
-    async def check() -> None:
-        idle = IdleClock()
-        idle.lease(0.0)
-        idle.lease(0.0)
-        waiting = asyncio.create_task(idle.wait(list))
-        idle.release()
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        idle.release()
-        await asyncio.wait_for(waiting, 5.0)
-
-    asyncio.run(check())
+async def test_leaves_at_once_when_the_last_lease_wanted_that() -> None:
+    idle = IdleClock()
+    idle.lease(0.0)
+    idle.lease(0.0)
+    waiting = asyncio.create_task(idle.wait(list))
+    idle.release()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    idle.release()
+    await asyncio.wait_for(waiting, 5.0)
 
 
 def test_stays_while_agents_live_and_no_manager_does():
@@ -59,36 +56,30 @@ def test_largest_timeout_of_a_busy_period_counts():
     assert idle.timeout == 300.0
 
 
-def test_timeout_is_that_of_the_next_busy_period_after_an_idle_one():
-    async def check() -> None:
-        clock = Time()
-        idle = IdleClock(clock)
-        idle.lease(3000.0)
-        idle.release()
-        waiting = asyncio.create_task(idle.wait(list))
-        async with asyncio.timeout(5.0):
-            while not idle.is_idle:
-                await asyncio.sleep(0)
-        idle.lease(0.0)
-        assert idle.timeout == 0.0
-        idle.release()
-        await asyncio.wait_for(waiting, 5.0)
-
-    asyncio.run(check())
+async def test_timeout_is_that_of_the_next_busy_period_after_an_idle_one() -> None:
+    clock = Time()
+    idle = IdleClock(clock)
+    idle.lease(3000.0)
+    idle.release()
+    waiting = asyncio.create_task(idle.wait(list))
+    async with asyncio.timeout(5.0):
+        while not idle.is_idle:
+            await asyncio.sleep(0)
+    idle.lease(0.0)
+    assert idle.timeout == 0.0
+    idle.release()
+    await asyncio.wait_for(waiting, 5.0)
 
 
-def test_idle_time_begins_with_the_end_of_the_last_lease():
-    async def check() -> None:
-        clock = Time()
-        idle = IdleClock(clock)
-        idle.lease(10.0)
-        clock.now += 1000.0
-        waiting = asyncio.create_task(idle.wait(list))
-        idle.release()
-        async with asyncio.timeout(5.0):
-            while not idle.is_idle:
-                await asyncio.sleep(0)
-        assert not waiting.done()
-        waiting.cancel()
-
-    asyncio.run(check())
+async def test_idle_time_begins_with_the_end_of_the_last_lease() -> None:
+    clock = Time()
+    idle = IdleClock(clock)
+    idle.lease(10.0)
+    clock.now += 1000.0
+    waiting = asyncio.create_task(idle.wait(list))
+    idle.release()
+    async with asyncio.timeout(5.0):
+        while not idle.is_idle:
+            await asyncio.sleep(0)
+    assert not waiting.done()
+    waiting.cancel()

@@ -76,14 +76,11 @@ def test_refusal_of_the_supervisor_is_an_error_in_its_words() -> None:
         asyncio.run(check())
 
 
-def test_lease_can_be_closed_when_the_supervisor_ends_in_place_of_a_reply() -> None:
-    async def check() -> None:
-        async with FakeSupervisor(lease=GRANTED).serving():
-            lease = await acquire(0.0)
-            assert not await lease.is_lost(within=0.01)
-            await lease.close()
-
-    asyncio.run(check())
+async def test_lease_can_be_closed_when_the_supervisor_ends_in_place_of_a_reply() -> None:
+    async with FakeSupervisor(lease=GRANTED).serving():
+        lease = await acquire(0.0)
+        assert not await lease.is_lost(within=0.01)
+        await lease.close()
 
 
 def test_status_is_the_supervisors_reply() -> None:
@@ -126,18 +123,15 @@ def test_ray_that_does_not_start_is_an_error_in_words_and_leaves_only_its_log(ru
 
 
 @pytest.mark.ray
-def test_supervisor_that_is_killed_while_its_ray_starts_is_replaced():
-    async def check() -> None:
-        acquiring = asyncio.create_task(acquire(0.0))
-        place = SupervisorFiles.current()
-        await asyncio.to_thread(eventually, place.read_state)
-        killed = place.read_state()
-        assert killed is not None
-        assert killed.address == ""
-        os.kill(killed.pid, signal.SIGKILL)
-        lease = await acquiring
-        assert lease.supervisor_pid != killed.pid
-        await lease.close()
-        await asyncio.to_thread(eventually, lambda: not Path(killed.temp_dir).exists())
-
-    asyncio.run(check())
+async def test_supervisor_that_is_killed_while_its_ray_starts_is_replaced() -> None:
+    acquiring = asyncio.create_task(acquire(0.0))
+    place = SupervisorFiles.current()
+    await asyncio.to_thread(eventually, place.read_state)
+    killed = place.read_state()
+    assert killed is not None
+    assert killed.address == ""
+    os.kill(killed.pid, signal.SIGKILL)
+    lease = await acquiring
+    assert lease.supervisor_pid != killed.pid
+    await lease.close()
+    await asyncio.to_thread(eventually, lambda: not Path(killed.temp_dir).exists())

@@ -64,58 +64,46 @@ async def ask(line: JsonConnection, **message: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("first_words", [[], [LEASE]])
-def test_supervisor_whose_last_client_goes_abandons_the_start(runtime_directory, first_words):
-    async def check() -> None:
-        async with serving(SlowRay()) as (place, task):
-            first, second = JsonConnection.to(place.socket), JsonConnection.to(place.socket)
-            waiting = [asyncio.create_task(ask(first, **words)) for words in first_words]
-            assert (await ask(second, op="status"))["address"] == ""
-            second.close()
-            assert not (await asyncio.wait((task,), timeout=0.2))[0]  # the first is still there
-            for each in waiting:
-                each.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-            first.close()
+async def test_supervisor_whose_last_client_goes_abandons_the_start(runtime_directory, first_words) -> None:
+    async with serving(SlowRay()) as (place, task):
+        first, second = JsonConnection.to(place.socket), JsonConnection.to(place.socket)
+        waiting = [asyncio.create_task(ask(first, **words)) for words in first_words]
+        assert (await ask(second, op="status"))["address"] == ""
+        second.close()
+        assert not (await asyncio.wait((task,), timeout=0.2))[0]  # the first is still there
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        first.close()
+        assert await asyncio.wait_for(task, PATIENCE) is False
+
+
+async def test_supervisor_that_is_starting_can_be_stopped(runtime_directory) -> None:
+    async with serving(SlowRay()) as (place, task):
+        with JsonConnection.to(place.socket) as line:
+            assert await ask(line, op="stop") == {"leaving": True}
             assert await asyncio.wait_for(task, PATIENCE) is False
 
-    asyncio.run(check())
 
-
-def test_supervisor_that_is_starting_can_be_stopped(runtime_directory):
-    async def check() -> None:
-        async with serving(SlowRay()) as (place, task):
-            with JsonConnection.to(place.socket) as line:
-                assert await ask(line, op="stop") == {"leaving": True}
-                assert await asyncio.wait_for(task, PATIENCE) is False
-
-    asyncio.run(check())
-
-
-def test_lease_is_answered_when_ray_has_started(runtime_directory):
-    async def check() -> None:
-        ray = SlowRay()
-        async with serving(ray) as (place, task):
-            with JsonConnection.to(place.socket) as line:
-                lease = asyncio.create_task(ask(line, **LEASE))
-                assert not (await asyncio.wait((lease,), timeout=0.2))[0]
-                ray.go.set()
-                assert (await lease)["address"] == "here:1"
-                assert not task.done()
-
-    asyncio.run(check())
-
-
-def test_supervisor_says_why_its_ray_did_not_start(runtime_directory):
-    async def check() -> None:
-        ray = SlowRay(ValueError("no such amount"))
-        async with serving(ray) as (place, task):
-            waiting = asyncio.create_task(JsonConnection.to(place.socket).ask(LEASE, PATIENCE))
-            ready = JsonConnection.to(place.socket)
-            await ask(ready, op="status")
+async def test_lease_is_answered_when_ray_has_started(runtime_directory) -> None:
+    ray = SlowRay()
+    async with serving(ray) as (place, task):
+        with JsonConnection.to(place.socket) as line:
+            lease = asyncio.create_task(ask(line, **LEASE))
+            assert not (await asyncio.wait((lease,), timeout=0.2))[0]
             ray.go.set()
-            assert "the private Ray did not start: no such amount" in (await waiting)["error"]
-            await asyncio.wait((task,))
-            assert isinstance(task.exception(), ValueError)
-            ready.close()
+            assert (await lease)["address"] == "here:1"
+            assert not task.done()
 
-    asyncio.run(check())
+
+async def test_supervisor_says_why_its_ray_did_not_start(runtime_directory) -> None:
+    ray = SlowRay(ValueError("no such amount"))
+    async with serving(ray) as (place, task):
+        waiting = asyncio.create_task(JsonConnection.to(place.socket).ask(LEASE, PATIENCE))
+        ready = JsonConnection.to(place.socket)
+        await ask(ready, op="status")
+        ray.go.set()
+        assert "the private Ray did not start: no such amount" in (await waiting)["error"]
+        await asyncio.wait((task,))
+        assert isinstance(task.exception(), ValueError)
+        ready.close()

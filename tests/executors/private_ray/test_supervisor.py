@@ -37,42 +37,36 @@ class Traces:
 
 
 @pytest.mark.ray
-def test_supervisor_is_shared_apart_from_the_terminal_and_leaves_no_trace():
-    async def check() -> None:
-        memory = shared_memory()
-        first, second = await asyncio.gather(acquire(0.0, {"CPU": 1, "widget": 3}), acquire(0.0))
-        assert first.supervisor_pid == second.supervisor_pid
-        traces = Traces(first)
-        assert len(traces.processes) > 4
-        scripts = {Path(word).name for each in traces.processes for word in each.cmdline()}
-        assert scripts.isdisjoint({"dashboard.py", "monitor.py", "log_monitor.py"})  # no trial needs these
-        # Ctrl-C in the terminal goes to its own session only.
-        assert os.getsid(0) not in {os.getsid(process.pid) for process in traces.processes}
-        status = ray_status()
-        assert status is not None
-        assert (status["pid"], status["leases"], status["agents"]) == (first.supervisor_pid, 2, [])
-        with pytest.raises(ExecutorError, match=r"was started with 3 widget, not 4; .*pitchpipe ray stop"):
-            await acquire(0.0, {"widget": 4})
-        await first.close()
-        assert not psutil.wait_procs(traces.processes[:1], timeout=0.2)[0]
-        await second.close()
-        assert traces.left() == []
-        assert shared_memory() <= memory
-        assert ray_status() is None
-        assert stop_ray() is False
-
-    asyncio.run(check())
+async def test_supervisor_is_shared_apart_from_the_terminal_and_leaves_no_trace() -> None:
+    memory = shared_memory()
+    first, second = await asyncio.gather(acquire(0.0, {"CPU": 1, "widget": 3}), acquire(0.0))
+    assert first.supervisor_pid == second.supervisor_pid
+    traces = Traces(first)
+    assert len(traces.processes) > 4
+    scripts = {Path(word).name for each in traces.processes for word in each.cmdline()}
+    assert scripts.isdisjoint({"dashboard.py", "monitor.py", "log_monitor.py"})  # no trial needs these
+    # Ctrl-C in the terminal goes to its own session only.
+    assert os.getsid(0) not in {os.getsid(process.pid) for process in traces.processes}
+    status = ray_status()
+    assert status is not None
+    assert (status["pid"], status["leases"], status["agents"]) == (first.supervisor_pid, 2, [])
+    with pytest.raises(ExecutorError, match=r"was started with 3 widget, not 4; .*pitchpipe ray stop"):
+        await acquire(0.0, {"widget": 4})
+    await first.close()
+    assert not psutil.wait_procs(traces.processes[:1], timeout=0.2)[0]
+    await second.close()
+    assert traces.left() == []
+    assert shared_memory() <= memory
+    assert ray_status() is None
+    assert stop_ray() is False
 
 
 @pytest.mark.ray
-def test_supervisor_that_is_asked_to_end_leaves_no_trace_whatever_its_leases():
-    async def check() -> None:
-        lease = await acquire(60.0)
-        traces = Traces(lease)
-        os.kill(lease.supervisor_pid, signal.SIGTERM)
-        await asyncio.wait_for(lease.until_lost(), PATIENCE)
-        await asyncio.to_thread(traces.wait_for_processes)
-        assert traces.left() == []
-        await lease.close()
-
-    asyncio.run(check())
+async def test_supervisor_that_is_asked_to_end_leaves_no_trace_whatever_its_leases() -> None:
+    lease = await acquire(60.0)
+    traces = Traces(lease)
+    os.kill(lease.supervisor_pid, signal.SIGTERM)
+    await asyncio.wait_for(lease.until_lost(), PATIENCE)
+    await asyncio.to_thread(traces.wait_for_processes)
+    assert traces.left() == []
+    await lease.close()

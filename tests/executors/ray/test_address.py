@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from pitchpipe.executors.errors import ExecutorError
-from pitchpipe.executors.private_ray.places import SupervisorFiles
 from pitchpipe.executors.ray.address import find_cluster
 
 
@@ -65,15 +63,3 @@ def test_auto_without_one_cluster_to_mean(
 def test_auto_is_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "host-without-port")
     assert "'host-without-port' is not the address" in refused("auto")
-
-
-@pytest.mark.ray
-def test_private_ray_is_not_what_auto_means(shared_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    state = SupervisorFiles.current().read_state()
-    assert state is not None
-    try:
-        found = asyncio.run(find_cluster("auto"))
-    except ExecutorError as error:
-        found = str(error)
-    assert state.address not in found

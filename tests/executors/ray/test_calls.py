@@ -36,39 +36,30 @@ def settle_in_a_thread(pending: Pending, settle: Callable[[concurrent.futures.Fu
     thread.join()
 
 
-def test_reference_is_dropped_by_the_thread_that_brings_the_result():
-    async def check() -> None:
-        pending: Pending = []
-        reference = Reference(pending)
-        is_held = weakref.ref(reference)
-        outcome = result_of(reference)
-        del reference
-        assert is_held() is not None
-        settle_in_a_thread(pending, lambda future: future.set_result(7))
-        assert is_held() is None
-        assert await outcome == 7
-
-    asyncio.run(check())
+async def test_reference_is_dropped_by_the_thread_that_brings_the_result() -> None:
+    pending: Pending = []
+    reference = Reference(pending)
+    is_held = weakref.ref(reference)
+    outcome = result_of(reference)
+    del reference
+    assert is_held() is not None
+    settle_in_a_thread(pending, lambda future: future.set_result(7))
+    assert is_held() is None
+    assert await outcome == 7
 
 
-def test_error_of_a_call_is_raised():
-    async def check() -> None:
-        pending: Pending = []
-        outcome = result_of(Reference(pending))
-        settle_in_a_thread(pending, lambda future: future.set_exception(ConnectionError("gone")))
-        with pytest.raises(ConnectionError, match="gone"):
-            await outcome
-
-    asyncio.run(check())
+async def test_error_of_a_call_is_raised() -> None:
+    pending: Pending = []
+    outcome = result_of(Reference(pending))
+    settle_in_a_thread(pending, lambda future: future.set_exception(ConnectionError("gone")))
+    with pytest.raises(ConnectionError, match="gone"):
+        await outcome
 
 
-def test_result_of_a_call_for_which_nobody_waits_any_more_is_ignored():
-    async def check() -> None:
-        pending: Pending = []
-        outcome = result_of(Reference(pending))
-        outcome.cancel()
-        settle_in_a_thread(pending, lambda future: future.set_result(7))
-        await asyncio.sleep(0)
-        assert outcome.cancelled()
-
-    asyncio.run(check())
+async def test_result_of_a_call_for_which_nobody_waits_any_more_is_ignored() -> None:
+    pending: Pending = []
+    outcome = result_of(Reference(pending))
+    outcome.cancel()
+    settle_in_a_thread(pending, lambda future: future.set_result(7))
+    await asyncio.sleep(0)
+    assert outcome.cancelled()

@@ -24,7 +24,7 @@ from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.runner.ledger import Request
 
 from ..bench import PATIENCE, Bench, Session
-from ..ray_support import connections, lives
+from ..ray_support import connections, eventually, lives
 
 pytestmark = pytest.mark.ray
 
@@ -68,12 +68,7 @@ def own_bench(tmp_path: Path) -> Bench:
     return Bench("ray", tmp_path / "exp")
 
 
-@pytest.fixture
-def bench(shared_ray: Path, tmp_path: Path) -> Bench:
-    return Bench("ray", tmp_path / "exp")
-
-
-def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path: Path):
+async def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path: Path) -> None:
     go = tmp_path / "go"
     manager = subprocess.Popen(
         [sys.executable, "-P", "-c", MANAGER, str(own_bench.folder), str(go)], stdout=subprocess.PIPE
@@ -84,133 +79,110 @@ def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path:
             trial = psutil.Process(int(manager.stdout.readline()))
         finally:
             manager.kill()
-
-    async def check() -> None:
-        status = await asyncio.to_thread(ray_status)
-        assert status is not None
-        assert status["agents"] == ["exp/0-0"]
-        supervisor = psutil.Process(status["pid"])
-        order = AttemptOrder(trial_id="T0001", attempt=1, sequence_id=1, record="{}", slot=0, agent="0-0")
-        async with own_bench.session(kind="command", command="false") as session:
-            await session.executor.attach([order])
-            await session.until(lambda: bool(session.of(order, AttemptStarted)))
-            assert [event.pid for event in session.of(order, AttemptStarted)] == [trial.pid]
-            assert trial.is_running()
-            agent = trial.parent()
-            assert agent is not None
-            assert connections(agent.pid, agent_sockets(own_bench.folder)) == 2  # one listens
-            go.touch()
-            await session.end_of(order)
-            assert session.outcome(order) == [("final", 0, 7), "ended"]
-        # The idle timeout was 0, and no lease or agent is left.
-        assert not lives(supervisor.pid)
-
-    asyncio.run(check())
+    status = await asyncio.to_thread(ray_status)
+    assert status is not None
+    assert status["agents"] == ["exp/0-0"]
+    supervisor = psutil.Process(status["pid"])
+    order = AttemptOrder(trial_id="T0001", attempt=1, sequence_id=1, record="{}", slot=0, agent="0-0")
+    async with own_bench.session(kind="command", command="false") as session:
+        await session.executor.attach([order])
+        await session.until(lambda: bool(session.of(order, AttemptStarted)))
+        assert [event.pid for event in session.of(order, AttemptStarted)] == [trial.pid]
+        assert trial.is_running()
+        agent = trial.parent()
+        assert agent is not None
+        assert connections(agent.pid, agent_sockets(own_bench.folder)) == 2  # one listens
+        go.touch()
+        await session.end_of(order)
+        assert session.outcome(order) == [("final", 0, 7), "ended"]
+    # The idle timeout was 0, and no lease or agent is left.
+    assert not lives(supervisor.pid)
 
 
-def test_killed_supervisor_takes_its_ray_along_and_the_executor_continues_with_another(
+async def test_killed_supervisor_takes_its_ray_along_and_the_executor_continues_with_another(
     own_bench: Bench, tmp_path: Path
-):
-    async def check() -> None:
-        async with own_bench.session() as session:
-            lost = session.start(reports=[1], wait_for=str(tmp_path / "never"))
-            await session.until(lambda: bool(session.of(lost, Reported)))
-            state = SupervisorFiles.current().read_state()
-            assert state is not None
-            processes = session_processes(state.temp_dir)
-            assert len(processes) > 4
-            os.kill(state.pid, signal.SIGKILL)
-            ended = await session.end_of(lost)
-            assert (ended.lost, ended.error) == (True, "the private Ray has ended")
-            again = session.start(final=2)  # waits for the next Ray
-            await asyncio.to_thread(psutil.wait_procs, processes, 10.0)
-            assert [process for process in processes if lives(process.pid)] == []
-            await session.end_of(again)
-            assert session.outcome(again) == [("final", 0, 2), "ended"]
-            assert not Path(state.temp_dir).exists()
-
-    asyncio.run(check())
+) -> None:
+    async with own_bench.session() as session:
+        lost = session.start(reports=[1], wait_for=str(tmp_path / "never"))
+        await session.until(lambda: bool(session.of(lost, Reported)))
+        state = SupervisorFiles.current().read_state()
+        assert state is not None
+        processes = session_processes(state.temp_dir)
+        assert len(processes) > 4
+        os.kill(state.pid, signal.SIGKILL)
+        ended = await session.end_of(lost)
+        assert (ended.lost, ended.error) == (True, "the private Ray has ended")
+        again = session.start(final=2)  # waits for the next Ray
+        await asyncio.to_thread(eventually, lambda: not any(lives(process.pid) for process in processes))
+        await session.end_of(again)
+        assert session.outcome(again) == [("final", 0, 2), "ended"]
+        assert not Path(state.temp_dir).exists()
 
 
-def test_killed_agent_of_a_command_takes_its_trial_along(bench: Bench, tmp_path: Path):
+async def test_killed_agent_of_a_command_takes_its_trial_along(bench: Bench, tmp_path: Path) -> None:
     report = r"""printf '{"intermediate": 1}\n{"intermediate": 2}\n' >> $PITCHPIPE_REPORTS"""
     script = f"{report}; sleep 600"
-
-    async def check() -> None:
-        async with bench.session(kind="command", command=script, code_directory=str(tmp_path)) as session:
-            order = session.start()
-            await session.until(lambda: len(session.of(order, Reported)) == 2)
-            trial = psutil.Process(session.of(order, AttemptStarted)[0].pid)
-            tree = [trial, *trial.children(recursive=True)]
-            agent = trial.parent()
-            assert agent is not None
-            agent.kill()
-            ended = await session.end_of(order)
-            assert ended.lost
-            assert ended.error == "its agent's process has ended or was killed"
-            # The spool is read again: what had arrived comes twice, under the same number.
-            outcome = list(dict.fromkeys(session.outcome(order)))
-            assert outcome == [("intermediate", 0, 1), ("intermediate", 1, 2), "ended"]
-            await asyncio.to_thread(psutil.wait_procs, tree, 10.0)
-            assert [process.pid for process in tree if lives(process.pid)] == []
-            assert len(session.of(order, AttemptEnded)) == 1
-            again = session.start()  # a new agent of the same name
-            await session.until(lambda: bool(session.of(again, AttemptStarted)))
-
-    asyncio.run(check())
+    async with bench.session(kind="command", command=script, code_directory=str(tmp_path)) as session:
+        order = session.start()
+        await session.until(lambda: len(session.of(order, Reported)) == 2)
+        trial = psutil.Process(session.of(order, AttemptStarted)[0].pid)
+        tree = [trial, *trial.children(recursive=True)]
+        agent = trial.parent()
+        assert agent is not None
+        agent.kill()
+        ended = await session.end_of(order)
+        assert ended.lost
+        assert ended.error == "its agent's process has ended or was killed"
+        # The spool is read again: what had arrived comes twice, under the same number.
+        outcome = list(dict.fromkeys(session.outcome(order)))
+        assert outcome == [("intermediate", 0, 1), ("intermediate", 1, 2), "ended"]
+        await asyncio.to_thread(eventually, lambda: not any(lives(process.pid) for process in tree))
+        assert len(session.of(order, AttemptEnded)) == 1
+        again = session.start()  # a new agent of the same name
+        await session.until(lambda: bool(session.of(again, AttemptStarted)))
 
 
-def test_agents_hold_their_custom_resources(bench: Bench, tmp_path: Path):
-    async def check() -> None:
-        async with bench.session(Request(custom={"widget": 1.0})) as session:
-            orders = [session.start(slot, wait_for=str(tmp_path / "never")) for slot in range(3)]
-            running: list[AttemptOrder] = []
+async def test_agents_hold_their_custom_resources(bench: Bench, tmp_path: Path) -> None:
+    async with bench.session(Request(custom={"widget": 1.0})) as session:
+        orders = [session.start(slot, wait_for=str(tmp_path / "never")) for slot in range(3)]
+        running: list[AttemptOrder] = []
 
-            def two_run() -> bool:
-                running[:] = [order for order in orders if session.of(order, AttemptStarted)]
-                return len(running) == 2
+        def two_run() -> bool:
+            running[:] = [order for order in orders if session.of(order, AttemptStarted)]
+            return len(running) == 2
 
-            await session.until(two_run)
-            assert await asyncio.to_thread(free_widgets) == 0.0
-            (waiting,) = [order for order in orders if order not in running]
-            os.kill(session.of(running[0], AttemptStarted)[0].pid, signal.SIGKILL)
-            await session.until(lambda: bool(session.of(waiting, AttemptStarted)))
-            assert (await session.end_of(running[0])).lost
-
-    asyncio.run(check())
+        await session.until(two_run)
+        assert await asyncio.to_thread(free_widgets) == 0.0
+        (waiting,) = [order for order in orders if order not in running]
+        os.kill(session.of(running[0], AttemptStarted)[0].pid, signal.SIGKILL)
+        await session.until(lambda: bool(session.of(waiting, AttemptStarted)))
+        assert (await session.end_of(running[0])).lost
 
 
-def test_idle_agent_makes_room_for_one_that_waits_and_is_made_again(bench: Bench):
+async def test_idle_agent_makes_room_for_one_that_waits_and_is_made_again(bench: Bench) -> None:
     """The ledger knows the cluster's sums only: that a trial fits does not mean that its slot's agent does."""
-
-    async def check() -> None:
-        async with bench.session(Request(custom={"widget": 1.0})) as session:
-            for slots in ((0, 1), (2,), (0, 1)):
-                orders = [session.start(slot, final=slot) for slot in slots]
-                for order in orders:
-                    await session.end_of(order)
-                    assert session.outcome(order) == [("final", 0, order.slot), "ended"]
-
-    asyncio.run(check())
-
-
-def test_no_more_agents_are_made_ahead_than_fit(bench: Bench, tmp_path: Path):
-    async def check() -> None:
-        async with bench.session(Request(custom={"widget": 1.0})) as session:
-            agents = ["0-0", "1-0", "2-0", "3-0"]
-            session.executor.prepare(agents)
-            # Both at once: an idle agent would make room for one that is slow to start.
-            orders = [session.start(slot, wait_for=str(tmp_path / "go")) for slot in (0, 1)]
-            exists, made = partial(agent_exists, session.setup.experiment_id), set[str]()
-            async with asyncio.timeout(PATIENCE):
-                while not all(session.of(order, AttemptStarted) for order in orders):
-                    made |= {agent for agent in agents if await asyncio.to_thread(exists, agent)}
-            assert made == {"0-0", "1-0"}
-            (tmp_path / "go").touch()
+    async with bench.session(Request(custom={"widget": 1.0})) as session:
+        for slots in ((0, 1), (2,), (0, 1)):
+            orders = [session.start(slot, final=slot) for slot in slots]
             for order in orders:
                 await session.end_of(order)
+                assert session.outcome(order) == [("final", 0, order.slot), "ended"]
 
-    asyncio.run(check())
+
+async def test_no_more_agents_are_made_ahead_than_fit(bench: Bench, tmp_path: Path) -> None:
+    async with bench.session(Request(custom={"widget": 1.0})) as session:
+        agents = ["0-0", "1-0", "2-0", "3-0"]
+        session.executor.prepare(agents)
+        # Both at once: an idle agent would make room for one that is slow to start.
+        orders = [session.start(slot, wait_for=str(tmp_path / "go")) for slot in (0, 1)]
+        exists, made = partial(agent_exists, session.setup.experiment_id), set[str]()
+        async with asyncio.timeout(PATIENCE):
+            while not all(session.of(order, AttemptStarted) for order in orders):
+                made |= {agent for agent in agents if await asyncio.to_thread(exists, agent)}
+        assert made == {"0-0", "1-0"}
+        (tmp_path / "go").touch()
+        for order in orders:
+            await session.end_of(order)
 
 
 def agent_exists(experiment: str, agent: str) -> bool:
@@ -292,16 +264,13 @@ def test_ray_gives_each_agent_its_own_gpu(bench: Bench, monkeypatch: pytest.Monk
     assert {each["CUDA_VISIBLE_DEVICES"] for each in seen} == {"0", "1"}
 
 
-def test_totals_are_those_of_the_cluster(bench: Bench):
-    async def check() -> None:
-        session = Session(bench.executor(), bench.setup())
-        try:
-            totals = await session.open()
-        finally:
-            await session.executor.close()
-        assert totals.anonymous_gpus == 2.0
-        assert totals.devices == ()
-        assert totals.amounts["CPU"] == totals.amounts["widget"] == 2.0
-        assert not [name for name in totals.amounts if is_internal(name)]
-
-    asyncio.run(check())
+async def test_totals_are_those_of_the_cluster(bench: Bench) -> None:
+    session = Session(bench.executor(), bench.setup())
+    try:
+        totals = await session.open()
+    finally:
+        await session.executor.close()
+    assert totals.anonymous_gpus == 2.0
+    assert totals.devices == ()
+    assert totals.amounts["CPU"] == totals.amounts["widget"] == 2.0
+    assert not [name for name in totals.amounts if is_internal(name)]

@@ -221,79 +221,69 @@ echo '{{"final": 2}}' >> $PITCHPIPE_REPORTS
 
 
 @pytest.mark.ray
-def test_files_of_a_command_come_here_with_its_checkpoint_and_its_end(
+async def test_files_of_a_command_come_here_with_its_checkpoint_and_its_end(
     cluster: Cluster, bench: Bench, far: Path, tmp_path: Path
 ) -> None:
     command = COMMAND.format(go=tmp_path / "go")
+    run = {"kind": "command", "command": command, "code_directory": str(tmp_path)}
+    async with far_session(bench, cluster, **run) as session:
+        order = session.start()
+        await session.until(lambda: bool(session.of(order, CheckpointSaved)))
+        here = bench.folder / "trials" / "1"
+        assert (here / "checkpoints" / "1-1" / "data").read_text() == "state\n"
+        assert not (here / "stdout").exists()
+        assert await session.executor.read_file(order, "stdout", 3, 100) == b"far\n"
+        (tmp_path / "go").touch()
+        ended = await session.end_of(order)
+        assert ended.exit_code == 0
+        assert (here / "stdout").read_text() == "so far\ndone\n"
+        assert (here / "stderr").read_text() == "bad news\n"
+        assert '"ended"' in (here / "reports-1.jsonl").read_text()
+    assert files(far) == set()
 
-    async def check() -> None:
-        run = {"kind": "command", "command": command, "code_directory": str(tmp_path)}
-        async with far_session(bench, cluster, **run) as session:
-            order = session.start()
-            await session.until(lambda: bool(session.of(order, CheckpointSaved)))
-            here = bench.folder / "trials" / "1"
-            assert (here / "checkpoints" / "1-1" / "data").read_text() == "state\n"
-            assert not (here / "stdout").exists()
-            assert await session.executor.read_file(order, "stdout", 3, 100) == b"far\n"
-            (tmp_path / "go").touch()
-            ended = await session.end_of(order)
-            assert ended.exit_code == 0
-            assert (here / "stdout").read_text() == "so far\ndone\n"
-            assert (here / "stderr").read_text() == "bad news\n"
-            assert '"ended"' in (here / "reports-1.jsonl").read_text()
+
+@pytest.mark.ray
+async def test_function_is_brought_and_continues_from_a_checkpoint_that_is_brought(
+    cluster: Cluster, bench: Bench, far: Path, tmp_path: Path
+) -> None:
+    async with far_session(bench, cluster) as session:
+        order = session.start(count_to=6, until=str(tmp_path / "go"), final="done")
+        await session.until(lambda: len(session.of(order, Reported)) >= 3)
+        session.executor.pause_trial(order.trial_id, 1)
+        assert (await session.end_of(order)).paused
+        saved = session.of(order, CheckpointSaved)[-1]
+        (tmp_path / "go").touch()
+        session.events.clear()
+        checkpoint = f"trials/1/checkpoints/{saved.name}"
+        again = replace(order, attempt=2, first_sequence=saved.sequence, checkpoint=checkpoint)
+        session.executor.start_trial(again)
+        ended = await session.end_of(again)
+        assert (ended.attempt, ended.error) == (2, None)
+        assert session.outcome(again)[0][1] == saved.sequence
+        assert session.outcome(again)[-2:] == [("final", 0, "done"), "ended"]
+
+
+@pytest.mark.ray
+async def test_reports_of_a_lost_agent_are_fetched_from_its_node(
+    cluster: Cluster, bench: Bench, far: Path, tmp_path: Path
+) -> None:
+    async with far_session(bench, cluster) as session:
+        session.acknowledging = False  # most of what it reports is never asked for
+        order = session.start(reports=[0.1, 0.2], wait_for=str(tmp_path / "never"))
+        await session.until(lambda: bool(session.of(order, AttemptStarted)))
+        (spool,) = [path async for path in appearing(far, "agents/0-0.jsonl")]
+        if not session.of(order, Reported):
+            session.acknowledge()  # the first batch had nothing but the start: ask for one more
+        await session.until(lambda: bool(session.of(order, Reported)))
+        heard = len(session.of(order, Reported))
+        await asyncio.to_thread(eventually, lambda: len(spool.read_text().splitlines()) > heard + 5)
+        os.kill(session.of(order, AttemptStarted)[0].pid, signal.SIGKILL)
+        assert (await session.end_of(order)).lost
+        written = len((bench.folder / "agents" / "0-0.jsonl").read_text().splitlines())
+        assert written > heard
+        assert {report.sequence for report in session.of(order, Reported)} == set(range(written))
+        assert len(session.of(order, AttemptEnded)) == 1
         assert files(far) == set()
-
-    asyncio.run(check())
-
-
-@pytest.mark.ray
-def test_function_is_brought_and_continues_from_a_checkpoint_that_is_brought(
-    cluster: Cluster, bench: Bench, far: Path, tmp_path: Path
-) -> None:
-    async def check() -> None:
-        async with far_session(bench, cluster) as session:
-            order = session.start(count_to=6, until=str(tmp_path / "go"), final="done")
-            await session.until(lambda: len(session.of(order, Reported)) >= 3)
-            session.executor.pause_trial(order.trial_id, 1)
-            assert (await session.end_of(order)).paused
-            saved = session.of(order, CheckpointSaved)[-1]
-            (tmp_path / "go").touch()
-            session.events.clear()
-            checkpoint = f"trials/1/checkpoints/{saved.name}"
-            again = replace(order, attempt=2, first_sequence=saved.sequence, checkpoint=checkpoint)
-            session.executor.start_trial(again)
-            ended = await session.end_of(again)
-            assert (ended.attempt, ended.error) == (2, None)
-            assert session.outcome(again)[0][1] == saved.sequence
-            assert session.outcome(again)[-2:] == [("final", 0, "done"), "ended"]
-
-    asyncio.run(check())
-
-
-@pytest.mark.ray
-def test_reports_of_a_lost_agent_are_fetched_from_its_node(
-    cluster: Cluster, bench: Bench, far: Path, tmp_path: Path
-) -> None:
-    async def check() -> None:
-        async with far_session(bench, cluster) as session:
-            session.acknowledging = False  # most of what it reports is never asked for
-            order = session.start(reports=[0.1, 0.2], wait_for=str(tmp_path / "never"))
-            await session.until(lambda: bool(session.of(order, AttemptStarted)))
-            (spool,) = [path async for path in appearing(far, "agents/0-0.jsonl")]
-            if not session.of(order, Reported):
-                session.acknowledge()  # the first batch had nothing but the start: ask for one more
-            await session.until(lambda: bool(session.of(order, Reported)))
-            heard = len(session.of(order, Reported))
-            await asyncio.to_thread(eventually, lambda: len(spool.read_text().splitlines()) > heard + 5)
-            os.kill(session.of(order, AttemptStarted)[0].pid, signal.SIGKILL)
-            assert (await session.end_of(order)).lost
-            written = len((bench.folder / "agents" / "0-0.jsonl").read_text().splitlines())
-            assert written > heard
-            assert {report.sequence for report in session.of(order, Reported)} == set(range(written))
-            assert len(session.of(order, AttemptEnded)) == 1
-            assert files(far) == set()
-
-    asyncio.run(check())
 
 
 async def appearing(folder: Path, name: str) -> AsyncIterator[Path]:

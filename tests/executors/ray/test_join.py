@@ -10,11 +10,13 @@ from pathlib import Path
 import cloudpickle
 import psutil
 import pytest
+import ray
 
 from pitchpipe.executors.base import RunSetup
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
+from pitchpipe.executors.ray.address import find_cluster
 from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.ray.reasons import ray_error
 from pitchpipe.runner.ledger import Request
@@ -44,55 +46,47 @@ def session(tmp_path: Path, address: str, **options: object) -> Session:
     return Session(RayTrialExecutor(address, **options), setup)
 
 
-@pytest.mark.parametrize("way", ["explicit", "auto"])
-def test_cluster_is_joined_and_left_without_a_trace(
-    cluster: SupervisorState, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
-):
+async def test_cluster_that_auto_means_is_joined_and_left_without_a_trace(
+    cluster: SupervisorState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
-
-    async def check() -> None:
-        joined = session(tmp_path, cluster.address if way == "explicit" else "auto")
-        totals = await joined.open()
-        assert totals.amounts["widget"] == 2.0
-        order = joined.start(final=3)
-        await joined.end_of(order)
-        assert joined.outcome(order) == [("final", 0, 3), "ended"]
-        await joined.executor.close()
-        status = ray_status()
-        assert status is not None
-        assert (status["pid"], status["agents"]) == (cluster.pid, [])
-
-    asyncio.run(check())
-
-
-def test_call_after_leaving_starts_no_ray(cluster: SupervisorState, tmp_path: Path):
-    async def check() -> None:
-        joined = session(tmp_path, cluster.address)
-        await joined.open()
-        await joined.executor.close()
-
-    asyncio.run(check())
-    import ray
-
+    joined = session(tmp_path, "auto")
+    totals = await joined.open()
+    assert totals.amounts["widget"] == 2.0
+    order = joined.start(final=3)
+    await joined.end_of(order)
+    assert joined.outcome(order) == [("final", 0, 3), "ended"]
+    await joined.executor.close()
+    status = ray_status()
+    assert status is not None
+    assert (status["pid"], status["agents"]) == (cluster.pid, [])
+    # A call after that starts no Ray.
     with pytest.raises(ray_error(), match="not been started"):
         ray.put(1)
     assert not ray.is_initialized()
 
 
-def test_runtime_env_reaches_function_trials(cluster: SupervisorState, tmp_path: Path):
+async def test_private_ray_is_not_what_auto_means(
+    cluster: SupervisorState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    try:
+        found = await find_cluster("auto")
+    except ExecutorError as error:
+        found = str(error)
+    assert cluster.address not in found
+
+
+async def test_runtime_env_reaches_function_trials(cluster: SupervisorState, tmp_path: Path) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
     exec(GREETER, names)
-
-    async def check() -> None:
-        joined = session(tmp_path, cluster.address, runtime_env={"env_vars": {"GREETING": "hello"}})
-        (joined.setup.folder / "trial.pkl").write_bytes(cloudpickle.dumps(names["greet"]))
-        await joined.open()
-        order = joined.start()
-        await joined.end_of(order)
-        await joined.executor.close()
-        assert joined.outcome(order) == [("final", 0, {"default": 5}), "ended"]
-
-    asyncio.run(check())
+    joined = session(tmp_path, cluster.address, runtime_env={"env_vars": {"GREETING": "hello"}})
+    (joined.setup.folder / "trial.pkl").write_bytes(cloudpickle.dumps(names["greet"]))
+    await joined.open()
+    order = joined.start()
+    await joined.end_of(order)
+    await joined.executor.close()
+    assert joined.outcome(order) == [("final", 0, {"default": 5}), "ended"]
 
 
 def test_wrong_token_is_an_error_in_words_and_nothing_is_printed(

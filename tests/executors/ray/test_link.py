@@ -84,37 +84,29 @@ class Dropped(NearLink):
         pass
 
 
-def test_lost_agent_is_not_called_when_its_socket_reports_its_end_later():
+async def test_lost_agent_is_not_called_when_its_socket_reports_its_end_later() -> None:
     """It would be called until the manager ends, and Ray ends a process that makes a call after it has left Ray."""
-
-    async def check() -> None:
-        never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        link = RayLink(
-            agent="0-0", finding=never, hello=Hello(), listener=Events(), care=Carefree(), new=True
-        )
-        link._near, link._closing = Dropped(), True
-        link.lose("its process has ended")
-        link.on_lost("0-0", "its agent is gone")
-        assert link._heartbeat._timer is None
-
-    asyncio.run(check())
+    never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    link = RayLink(agent="0-0", finding=never, hello=Hello(), listener=Events(), care=Carefree(), new=True)
+    link._near, link._closing = Dropped(), True
+    link.lose("its process has ended")
+    link.on_lost("0-0", "its agent is gone")
+    assert link._heartbeat._timer is None
 
 
 # --------------------------------------------------------------------------- with a real actor
 
 
-@pytest.fixture(params=["socket", "calls"])
-def bench(
-    request: pytest.FixtureRequest, shared_ray: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Bench:
-    if request.param == "calls":
-        forbid_sockets(monkeypatch, tmp_path)
-    return Bench("ray", tmp_path / "exp")
+def by(*ways: str) -> pytest.MarkDecorator:
+    """Repeat a test with agents that have sockets, and with agents that are called."""
+    return pytest.mark.parametrize("way", ways)
 
 
 @pytest.fixture
-def hasty_bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def hasty_bench(way: str, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Suspects an agent after 0.3 s and gives it up after 1.5 s."""
+    if way == "calls":
+        forbid_sockets(monkeypatch, tmp_path)
     for module in ("ray.link", "socket_link"):
         monkeypatch.setattr(f"pitchpipe.executors.{module}.SUSPECT_AFTER", 0.3)
     bench.agent_timeout = 1.5
@@ -122,57 +114,57 @@ def hasty_bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 @pytest.mark.ray
-def test_agent_that_is_silent_for_too_long_is_suspected_then_killed(hasty_bench: Bench, tmp_path: Path):
-    asyncio.run(check_frozen(hasty_bench, tmp_path / "never"))
+@by("socket", "calls")
+async def test_agent_that_is_silent_for_too_long_is_suspected_then_killed(hasty_bench: Bench, tmp_path: Path):
+    await check_frozen(hasty_bench, tmp_path / "never")
 
 
 @pytest.mark.ray
-def test_suspected_agent_that_gives_a_sign_of_life_continues(hasty_bench: Bench, tmp_path: Path):
-    asyncio.run(check_thawed(hasty_bench, tmp_path / "go"))
+@by("socket", "calls")
+async def test_suspected_agent_that_gives_a_sign_of_life_continues(hasty_bench: Bench, tmp_path: Path):
+    await check_thawed(hasty_bench, tmp_path / "go")
 
 
 @pytest.mark.ray
-def test_next_manager_gives_up_an_agent_that_does_not_answer(hasty_bench: Bench, tmp_path: Path):
-    async def check() -> None:
-        hasty_bench.agent_timeout = 60.0
-        old = Session(hasty_bench.executor(), hasty_bench.setup())  # as if killed: it ignores what happens
-        await old.open()
-        order, pid = await run_to_silence(old, tmp_path / "never")
-        hasty_bench.agent_timeout = 1.5
-        async with hasty_bench.session() as new:
-            await new.executor.attach([order])
-            ended = await new.end_of(order)
-            assert (ended.lost, ended.error) == (True, "its agent gave no sign of life for 1.5 s")
-            await old.until_replaced()
-        await asyncio.to_thread(eventually, lambda: not lives(pid))
-
-    asyncio.run(check())
+@by("socket")
+async def test_next_manager_gives_up_an_agent_that_does_not_answer(
+    hasty_bench: Bench, tmp_path: Path
+) -> None:
+    hasty_bench.agent_timeout = 60.0
+    old = Session(hasty_bench.executor(), hasty_bench.setup())  # as if killed: it ignores what happens
+    await old.open()
+    order, pid = await run_to_silence(old, tmp_path / "never")
+    hasty_bench.agent_timeout = 1.5
+    async with hasty_bench.session() as new:
+        await new.executor.attach([order])
+        ended = await new.end_of(order)
+        assert (ended.lost, ended.error) == (True, "its agent gave no sign of life for 1.5 s")
+        await old.until_replaced()
+    await asyncio.to_thread(eventually, lambda: not lives(pid))
 
 
 @pytest.mark.ray
-def test_closed_link_makes_no_call_even_if_its_agent_does_not_end(
+@by("calls")
+async def test_closed_link_makes_no_call_even_if_its_agent_does_not_end(
     hasty_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     """The executor leaves Ray next, and Ray ends a process that makes a call after that."""
     monkeypatch.setattr("pitchpipe.executors.ray.link._kill_actor", lambda actor: None)
     for patience in ("_SHUTDOWN_MARGIN", "_KILL_TIMEOUT"):
         monkeypatch.setattr(f"pitchpipe.executors.ray.link.{patience}", 0.1)
-
-    async def check() -> None:
-        hasty_bench.agent_timeout = 60.0
-        async with hasty_bench.session() as session:
-            order, pid = await run_to_silence(session, tmp_path / "never")
-            assert isinstance(session.executor, RayTrialExecutor)
-            link = session.executor._links[order.agent]
-            await link.close(0.0)
-            assert isinstance(link, RayLink)
-            assert (link.is_connected, link._heartbeat._timer) == (False, None)
-            os.kill(pid, signal.SIGKILL)
-
-    asyncio.run(check())
+    hasty_bench.agent_timeout = 60.0
+    async with hasty_bench.session() as session:
+        order, pid = await run_to_silence(session, tmp_path / "never")
+        assert isinstance(session.executor, RayTrialExecutor)
+        link = session.executor._links[order.agent]
+        await link.close(0.0)
+        assert isinstance(link, RayLink)
+        assert (link.is_connected, link._heartbeat._timer) == (False, None)
+        os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.ray
+@by("socket", "calls")
 def test_what_an_agent_says_that_was_given_up_out_of_reach_is_not_heard(
     hasty_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -31,58 +31,49 @@ class Unheard(Listener):
         self.reason = reason
 
 
-def test_request_is_kept_until_a_batch_shows_that_it_was_handled(tmp_path: Path):
-    async def check() -> None:
-        listener = Unheard()
-        link = NearLink(
-            agent="0-0",
-            path=tmp_path / "nobody.sock",
-            hello=Hello(),
-            listener=listener,
-            timeout=60.0,
-            kill=lambda: None,
-        )
-        link.send(START)
-        link.poll(0)
-        link.send(Ping())
-        link.send(Kill("T1", 1))
-        assert [type(request).__name__ for request in link.unhandled] == ["Start", "Poll", "Kill"]
-        link.settle()
-        assert link.unhandled == [Kill("T1", 1)]
-        link.settle()
-        assert link.unhandled == [Kill("T1", 1)]
+async def test_request_is_kept_until_a_batch_shows_that_it_was_handled(tmp_path: Path) -> None:
+    listener = Unheard()
+    link = NearLink(
+        agent="0-0",
+        path=tmp_path / "nobody.sock",
+        hello=Hello(),
+        listener=listener,
+        timeout=60.0,
+        kill=lambda: None,
+    )
+    link.send(START)
+    link.poll(0)
+    link.send(Ping())
+    link.send(Kill("T1", 1))
+    assert [type(request).__name__ for request in link.unhandled] == ["Start", "Poll", "Kill"]
+    link.settle()
+    assert link.unhandled == [Kill("T1", 1)]
+    link.settle()
+    assert link.unhandled == [Kill("T1", 1)]
+    assert not await link.is_open()
+    assert listener.reason.startswith("its agent cannot be reached")
+
+
+async def test_agent_whose_socket_is_silent_is_killed_and_its_link_says_nothing_more(
+    runtime_directory: Path,
+) -> None:
+    killed = asyncio.Event()
+
+    def kill() -> None:
+        killed.set()
+        link.drop()
+
+    with socket.socket(socket.AF_UNIX) as mute:
+        path = runtime_directory / "mute.sock"
+        mute.bind(str(path))
+        mute.listen()
+        link = NearLink(agent="0-0", path=path, hello=Hello(), listener=Unheard(), timeout=0.3, kill=kill)
         assert not await link.is_open()
-        assert listener.reason.startswith("its agent cannot be reached")
-
-    asyncio.run(check())
-
-
-def test_agent_whose_socket_is_silent_is_killed_and_its_link_says_nothing_more(runtime_directory: Path):
-    async def check() -> None:
-        killed = asyncio.Event()
-
-        def kill() -> None:
-            killed.set()
-            link.drop()
-
-        with socket.socket(socket.AF_UNIX) as mute:
-            path = runtime_directory / "mute.sock"
-            mute.bind(str(path))
-            mute.listen()
-            link = NearLink(agent="0-0", path=path, hello=Hello(), listener=Unheard(), timeout=0.3, kill=kill)
-            assert not await link.is_open()
-            assert killed.is_set()
-        assert not hasattr(link._listener, "reason")
-
-    asyncio.run(check())
+        assert killed.is_set()
+    assert not hasattr(link._listener, "reason")
 
 
 # --------------------------------------------------------------------------- with a real actor
-
-
-@pytest.fixture
-def bench(shared_ray: Path, tmp_path: Path) -> Bench:
-    return Bench("ray", tmp_path / "exp")
 
 
 def link_of(session: Session, agent: str) -> RayLink:
@@ -93,40 +84,35 @@ def link_of(session: Session, agent: str) -> RayLink:
 
 
 @pytest.mark.ray
-def test_agent_on_the_managers_node_has_a_socket_of_which_nothing_is_left(bench: Bench):
-    async def check() -> None:
-        sockets = agent_sockets(bench.folder)
-        async with bench.session() as session:
-            order = session.start(reports=[1], final=2)
-            await session.end_of(order)
-            (started,) = session.of(order, AttemptStarted)
-            assert connections(started.pid, sockets) == 2  # it listens, and has accepted the manager
-            assert sockets.stat().st_mode & 0o777 == 0o700
-            assert list(sockets.iterdir()) == []
-        assert not sockets.exists()
-
-    asyncio.run(check())
+async def test_agent_on_the_managers_node_has_a_socket_of_which_nothing_is_left(bench: Bench) -> None:
+    sockets = agent_sockets(bench.folder)
+    async with bench.session() as session:
+        order = session.start(reports=[1], final=2)
+        await session.end_of(order)
+        (started,) = session.of(order, AttemptStarted)
+        assert connections(started.pid, sockets) == 2  # it listens, and has accepted the manager
+        assert sockets.stat().st_mode & 0o777 == 0o700
+        assert list(sockets.iterdir()) == []
+    assert not sockets.exists()
 
 
 @pytest.mark.ray
-def test_agent_that_can_make_no_socket_is_called(
+async def test_agent_that_can_make_no_socket_is_called(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     forbid_sockets(monkeypatch, tmp_path)
-
-    async def check() -> None:
-        async with bench.session() as session:
-            order = session.start(reports=[1], final=2)
-            await session.end_of(order)
-            assert session.outcome(order) == [("intermediate", 0, 1), ("final", 0, 2), "ended"]
-            (started,) = session.of(order, AttemptStarted)
-            assert connections(started.pid, Path("/")) == 0
-
-    asyncio.run(check())
+    async with bench.session() as session:
+        order = session.start(reports=[1], final=2)
+        await session.end_of(order)
+        assert session.outcome(order) == [("intermediate", 0, 1), ("final", 0, 2), "ended"]
+        (started,) = session.of(order, AttemptStarted)
+        assert connections(started.pid, Path("/")) == 0
 
 
 @pytest.mark.ray
-def test_agent_whose_socket_cannot_be_reached_is_called(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+async def test_agent_whose_socket_cannot_be_reached_is_called(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As in a container that shares the host name, but not the folder of the sockets."""
     make = NearLink.__init__
 
@@ -134,58 +120,49 @@ def test_agent_whose_socket_cannot_be_reached_is_called(bench: Bench, monkeypatc
         make(link, **{**options, "path": Path("/no/such/folder/s.sock")})
 
     monkeypatch.setattr(NearLink, "__init__", elsewhere)
-
-    async def check() -> None:
-        async with bench.session() as session:
-            order = session.start(final=2)
-            await session.end_of(order)
-            assert session.outcome(order) == [("final", 0, 2), "ended"]
-
-    asyncio.run(check())
+    async with bench.session() as session:
+        order = session.start(final=2)
+        await session.end_of(order)
+        assert session.outcome(order) == [("final", 0, 2), "ended"]
 
 
 @pytest.mark.ray
-def test_socket_that_breaks_is_replaced_by_calls_and_nothing_is_lost(bench: Bench, tmp_path: Path):
+async def test_socket_that_breaks_is_replaced_by_calls_and_nothing_is_lost(
+    bench: Bench, tmp_path: Path
+) -> None:
     go = tmp_path / "go"
-
-    async def check() -> None:
-        async with bench.session() as session:
-            order = session.start(reports=[0.5], wait_for=str(go), final=2)
-            await session.until(lambda: len(session.of(order, Reported)) >= 3)
-            (started,) = session.of(order, AttemptStarted)
-            link_of(session, order.agent)._near._transport.abort()
-            before = len(session.of(order, Reported))
-            await session.until(lambda: len(session.of(order, Reported)) >= before + 3)
-            assert connections(started.pid, agent_sockets(bench.folder)) == 1  # it listens still
-            go.touch()
-            await session.end_of(order)
-            sequences = [event.sequence for event in session.of(order, Reported)[:-1]]
-            assert sequences == list(range(len(sequences)))
-            after = session.start(final=3)
-            await session.end_of(after)
-            assert session.outcome(after) == [("final", 0, 3), "ended"]
-            assert [event.pid for event in session.of(after, AttemptStarted)] == [started.pid]
-            assert len(session.of(order, AttemptEnded)) == 1
-
-    asyncio.run(check())
+    async with bench.session() as session:
+        order = session.start(reports=[0.5], wait_for=str(go), final=2)
+        await session.until(lambda: len(session.of(order, Reported)) >= 3)
+        (started,) = session.of(order, AttemptStarted)
+        link_of(session, order.agent)._near._transport.abort()
+        before = len(session.of(order, Reported))
+        await session.until(lambda: len(session.of(order, Reported)) >= before + 3)
+        assert connections(started.pid, agent_sockets(bench.folder)) == 1  # it listens still
+        go.touch()
+        await session.end_of(order)
+        sequences = [event.sequence for event in session.of(order, Reported)[:-1]]
+        assert sequences == list(range(len(sequences)))
+        after = session.start(final=3)
+        await session.end_of(after)
+        assert session.outcome(after) == [("final", 0, 3), "ended"]
+        assert [event.pid for event in session.of(after, AttemptStarted)] == [started.pid]
+        assert len(session.of(order, AttemptEnded)) == 1
 
 
 @pytest.mark.ray
-def test_request_that_did_not_get_through_a_socket_is_sent_by_a_call(
+async def test_request_that_did_not_get_through_a_socket_is_sent_by_a_call(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    async def check() -> None:
-        async with bench.session() as session:
-            first = session.start(final=1)
-            await session.end_of(first)
-            near = link_of(session, first.agent)._near
-            assert near is not None
-            monkeypatch.setattr(near._transport, "write", lambda data: None)  # into the void
-            order = session.start(wait_for=str(tmp_path / "never"))
-            session.executor.stop_trial(order.trial_id, 1)
-            near._transport.abort()
-            ended = await session.end_of(order)
-            assert not ended.lost
-            assert ended.killed
-
-    asyncio.run(check())
+) -> None:
+    async with bench.session() as session:
+        first = session.start(final=1)
+        await session.end_of(first)
+        near = link_of(session, first.agent)._near
+        assert near is not None
+        monkeypatch.setattr(near._transport, "write", lambda data: None)  # into the void
+        order = session.start(wait_for=str(tmp_path / "never"))
+        session.executor.stop_trial(order.trial_id, 1)
+        near._transport.abort()
+        ended = await session.end_of(order)
+        assert not ended.lost
+        assert ended.killed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,21 @@ WAITING = """
 while [ ! -e {go} ]; do sleep 0.05; done
 echo '{{"final": 1}}' >> $PITCHPIPE_REPORTS
 """
+
+
+@pytest.fixture(scope="module")
+def left(real_cluster: Cluster) -> Iterator[None]:
+    """Make the node that these tests share."""
+    real_cluster.add("left", CPU=1, GPU=1, environment={"NODE": "left"})
+    yield
+    real_cluster.clear()
+
+
+@pytest.fixture
+def cluster(real_cluster: Cluster, left: None, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """Give a test the cluster, and leave its node to the next."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", real_cluster.token_path)
+    return real_cluster
 
 
 @pytest.fixture
@@ -59,76 +74,64 @@ def where(session: Session, order: AttemptOrder) -> str:
 NODE = """echo "{\\"intermediate\\": \\"${NODE:-head}\\"}" >> $PITCHPIPE_REPORTS"""
 
 
-def test_trials_are_spread_by_resources_and_a_node_added_later_is_used(
+async def test_trials_are_spread_by_resources_and_a_node_added_later_is_used(
     cluster: Cluster, bench: Bench, tmp_path: Path
 ) -> None:
-    cluster.add("left", CPU=1, environment={"NODE": "left"})
     command = NODE + WAITING.format(go=tmp_path / "go")
-
-    async def check() -> None:
-        async with joined(bench, cluster, Request(cpus=1), {}, kind="command", command=command) as session:
-            ledger = Ledger(session.totals)  # type: ignore[attr-defined]
-            assert ledger.totals.amounts["CPU"] == 3.0
-            orders = [session.start(slot) for slot in range(3)]
-            await session.until(lambda: all(session.of(order, Reported) for order in orders))
-            assert sorted(where(session, order) for order in orders) == ["head", "head", "left"]
-            for order in orders:  # the manager is on the head: only agents there have a socket for it
-                (started,) = session.of(order, AttemptStarted)
-                agent = psutil.Process(started.pid).parent()
-                assert agent is not None
-                has_socket = connections(agent.pid, agent_sockets(bench.folder)) == 2
-                assert has_socket == (where(session, order) == "head")
-            await asyncio.to_thread(cluster.add, "right", CPU=1, environment={"NODE": "right"})
-            await session.until(lambda: any(isinstance(event, TotalsChanged) for event in session.events))
-            (change,) = [event for event in session.events if isinstance(event, TotalsChanged)]
-            assert change.totals.amounts["CPU"] == 4.0
-            late = session.start(3)
-            await session.until(lambda: bool(session.of(late, Reported)))
-            assert where(session, late) == "right"
-            (tmp_path / "go").touch()
-            for order in (*orders, late):
-                await session.end_of(order)
-
-    asyncio.run(check())
+    async with joined(bench, cluster, Request(cpus=1), {}, kind="command", command=command) as session:
+        ledger = Ledger(session.totals)  # type: ignore[attr-defined]
+        assert ledger.totals.amounts["CPU"] == 3.0
+        orders = [session.start(slot) for slot in range(3)]
+        await session.until(lambda: all(session.of(order, Reported) for order in orders))
+        assert sorted(where(session, order) for order in orders) == ["head", "head", "left"]
+        for order in orders:  # the manager is on the head: only agents there have a socket for it
+            (started,) = session.of(order, AttemptStarted)
+            agent = psutil.Process(started.pid).parent()
+            assert agent is not None
+            has_socket = connections(agent.pid, agent_sockets(bench.folder)) == 2
+            assert has_socket == (where(session, order) == "head")
+        await asyncio.to_thread(cluster.add, "right", CPU=1, environment={"NODE": "right"})
+        await session.until(lambda: any(isinstance(event, TotalsChanged) for event in session.events))
+        (change,) = [event for event in session.events if isinstance(event, TotalsChanged)]
+        assert change.totals.amounts["CPU"] == 4.0
+        late = session.start(3)
+        await session.until(lambda: bool(session.of(late, Reported)))
+        assert where(session, late) == "right"
+        (tmp_path / "go").touch()
+        for order in (*orders, late):
+            await session.end_of(order)
+    cluster.kill("right")
 
 
-def test_trials_that_share_a_gpu_see_the_same_one(cluster: Cluster, bench: Bench, tmp_path: Path) -> None:
-    cluster.add("gpus", GPU=1)
+async def test_trials_that_share_a_gpu_see_the_same_one(
+    cluster: Cluster, bench: Bench, tmp_path: Path
+) -> None:
     devices = """echo "{\\"intermediate\\": \\"$CUDA_VISIBLE_DEVICES\\"}" >> $PITCHPIPE_REPORTS"""
     command = devices + WAITING.format(go=tmp_path / "go")
-
-    async def check() -> None:
-        request = Request(gpus=0.5, custom={"gpus": 1})
-        async with joined(bench, cluster, request, {}, kind="command", command=command) as session:
-            both = [session.start(slot) for slot in range(2)]  # at the same time: neither ends before "go"
-            await session.until(lambda: all(session.of(order, Reported) for order in both))
-            assert [where(session, order) for order in both] == ["0", "0"]
-            (tmp_path / "go").touch()
-            for order in both:
-                await session.end_of(order)
-
-    asyncio.run(check())
+    request = Request(gpus=0.5, custom={"left": 1})
+    async with joined(bench, cluster, request, {}, kind="command", command=command) as session:
+        both = [session.start(slot) for slot in range(2)]  # at the same time: neither ends before "go"
+        await session.until(lambda: all(session.of(order, Reported) for order in both))
+        assert [where(session, order) for order in both] == ["0", "0"]
+        (tmp_path / "go").touch()
+        for order in both:
+            await session.end_of(order)
 
 
-def test_code_of_commands_is_shipped_in_the_working_directory(
+async def test_code_of_commands_is_shipped_in_the_working_directory(
     cluster: Cluster, bench: Bench, tmp_path: Path
 ) -> None:
-    cluster.add("left")
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text("import pitchpipe, model\npitchpipe.report_final_result(model.SIZE)")
     (code / "model.py").write_text("SIZE = 17")
     run = {"kind": "command", "command": f"{sys.executable} train.py", "code_directory": str(code)}
-
-    async def check() -> None:
-        options = {"runtime_env": {"working_dir": str(code)}}
-        async with joined(bench, cluster, Request(custom={"left": 1}), options, **run) as session:
-            shutil.rmtree(code)  # as if the node had never had it
-            order = session.start()
-            await session.end_of(order)
-            assert session.outcome(order) == [("final", 0, 17), "ended"]
-
-    asyncio.run(check())
+    options = {"runtime_env": {"working_dir": str(code)}}
+    async with joined(bench, cluster, Request(custom={"left": 1}), options, **run) as session:
+        shutil.rmtree(code)  # as if the node had never had it
+        order = session.start()
+        await session.end_of(order)
+        assert session.outcome(order) == [("final", 0, 17), "ended"]
 
 
 def use_model(parameters: dict[str, Any]) -> int:
@@ -141,19 +144,14 @@ def use_model(parameters: dict[str, Any]) -> int:
 use_model.__module__ = "__main__"  # pickled by value
 
 
-def test_modules_of_functions_are_shipped(cluster: Cluster, bench: Bench, tmp_path: Path) -> None:
-    cluster.add("left")
+async def test_modules_of_functions_are_shipped(cluster: Cluster, bench: Bench, tmp_path: Path) -> None:
     module = tmp_path / "modules" / "shipped_model"
     module.mkdir(parents=True)
     (module / "__init__.py").write_text("SIZE = 23")
     (bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(use_model))
-
-    async def check() -> None:
-        options = {"runtime_env": {"py_modules": [str(module)]}}
-        async with joined(bench, cluster, Request(custom={"left": 1}), options) as session:
-            shutil.rmtree(module.parent)
-            order = session.start()
-            await session.end_of(order)
-            assert session.outcome(order) == [("final", 0, 23), "ended"]
-
-    asyncio.run(check())
+    options = {"runtime_env": {"py_modules": [str(module)]}}
+    async with joined(bench, cluster, Request(custom={"left": 1}), options) as session:
+        shutil.rmtree(module.parent)
+        order = session.start()
+        await session.end_of(order)
+        assert session.outcome(order) == [("final", 0, 23), "ended"]

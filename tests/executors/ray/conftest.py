@@ -1,0 +1,15 @@
+"""What most tests with Ray need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ..bench import Bench
+
+
+@pytest.fixture
+def bench(shared_ray: Path, tmp_path: Path) -> Bench:
+    """Make a bench for sessions on the shared Ray."""
+    return Bench("ray", tmp_path / "exp")
