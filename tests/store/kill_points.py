@@ -1,8 +1,8 @@
-"""Kills a process before each of its system calls: `python kill_points.py ACT SOURCE FOLDER`.
+"""What a process leaves that is killed before one of its system calls: `python kill_points.py ACT SOURCE FOLDER`.
 
-ACT is done to a copy of SOURCE in FOLDER again and again, and killed before its first call, its second one, and so on
-until it ends by itself. After each kill all readers have to find what they should; what they did not is printed, as one
-JSON object. The process has one thread, so that it can fork, and traces its children.
+ACT is done to a copy of SOURCE in FOLDER by a child that stops before each of its calls. A kill at that moment would
+leave the files as they are, so all readers have to find what they should in a copy of them; what they did not is
+printed, as one JSON object. The process has one thread, so that it can fork, and traces its child.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import shutil
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,15 @@ ACTS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def killed(act: Callable[[Path], None], path: Path, calls: int) -> bool:
-    """Do something in a child that is killed before it makes one more than so many calls; return whether it was."""
+Files = frozenset[tuple[str, bytes]]
+
+
+def files_in(folder: Path) -> Files:
+    return frozenset((one.name, one.read_bytes()) for one in folder.iterdir())
+
+
+def stops(act: Callable[[Path], None], path: Path) -> Iterator[None]:
+    """Do something in a child that stops twice for each system call: where it begins, and where it ends."""
     child = os.fork()
     if not child:
         if _LIBRARY.ptrace(_TRACE_ME, 0, None, None):
@@ -100,16 +108,13 @@ def killed(act: Callable[[Path], None], path: Path, calls: int) -> bool:
         act(path)
         os._exit(0)
     _, state = os.waitpid(child, 0)
-    for _ in range(2 * calls + 1):  # each call stops it when it begins, and when it ends
-        if os.WIFEXITED(state):
-            if os.WEXITSTATUS(state):
-                raise OSError(os.WEXITSTATUS(state), "the child cannot be traced")
-            return False
+    while not os.WIFEXITED(state):
         _LIBRARY.ptrace(_NEXT_CALL, child, None, None)
         _, state = os.waitpid(child, 0)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return True
+        if os.WIFSTOPPED(state):
+            yield
+    if os.WEXITSTATUS(state):
+        raise OSError(os.WEXITSTATUS(state), "the child cannot be traced")
 
 
 def view(path: Path) -> tuple[str | None, int]:
@@ -142,23 +147,27 @@ def state_of(path: Path) -> str:
 
 
 def main(act: str, source: Path, folder: Path) -> dict[str, Any]:
-    wrong, states, calls = [], set[str](), 0
-    path = folder / "experiment.db"
-    while True:
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(source, folder)
-        was_killed = killed(ACTS[act], path, calls)
+    live, copy = folder / "live", folder / "copy"
+    shutil.copytree(source, live)
+    begins = islice(stops(ACTS[act], live / "experiment.db"), 0, None, 2)
+    was_killed = {files_in(live): True for _ in begins}
+    was_killed[files_in(live)] = False
+    wrong, states = [], set[str]()
+    for files in was_killed:
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        for name, content in files:
+            (copy / name).write_bytes(content)
+        path = copy / "experiment.db"
         states.add(state_of(path))
         for reader in (view, read_model, view, writer, view):
             try:
                 found: Any = reader(path)
             except StoreError as error:
                 found = str(error)
-            if not is_right(act, found, was_killed=was_killed):
-                wrong.append((calls, reader.__name__, found))
-        if not was_killed:
-            return {"calls": calls, "states": sorted(states), "wrong": wrong}
-        calls += 1
+            if not is_right(act, found, was_killed=was_killed[files]):
+                wrong.append((state_of(path), reader.__name__, found))
+    return {"states": sorted(states), "wrong": wrong}
 
 
 def is_right(act: str, found: Any, *, was_killed: bool) -> bool:

@@ -42,7 +42,6 @@ def kills(act: str, source: Path, folder: Path) -> dict[str, Any]:
 
 
 @traced
-@pytest.mark.slow
 @pytest.mark.parametrize("act", ["create", "rename"])
 def test_process_killed_before_any_system_call_leaves_a_database_that_can_be_read(
     act: str, closed: Path, tmp_path: Path
@@ -57,7 +56,6 @@ def test_process_killed_before_any_system_call_leaves_a_database_that_can_be_rea
 
 
 @traced
-@pytest.mark.slow
 def test_journal_that_an_earlier_version_left_is_rolled_back_by_every_reader(
     closed: Path, tmp_path: Path
 ) -> None:
