@@ -45,11 +45,11 @@ THROUGHPUT = [
     Group(
         "scripts",
         [
-            Probe("Pitchpipe", "ours_scripts.py", 400, 20),
-            Probe("Pitchpipe, warm", "ours_scripts.py", 2000, 20, ("--start", "warm")),
+            Probe("Pitchpipe", "ours_scripts.py", 400, 4),
+            Probe("Pitchpipe, warm", "ours_scripts.py", 2000, 4, ("--start", "warm")),
             Probe("NNI", "nni_scripts.py", 20, 4, needs="nni"),
-            machine("scripts", 400, 20),
-            machine("forks", 2000, 20, "forks of the machine"),
+            machine("scripts", 400, 4),
+            machine("forks", 2000, 4, "forks of the machine"),
         ],
         [
             Row(
@@ -107,11 +107,11 @@ THROUGHPUT = [
     Group(
         "results",
         [
-            Probe("Pitchpipe", "ours_results.py", 100_000, 2_000),
+            Probe("Pitchpipe", "ours_results.py", 100_000, 1_000),
             Probe("Optuna, SQLite", "optuna_results.py", 500, 50, ON_SQLITE, "optuna"),
             Probe("Optuna, journal", "optuna_results.py", 2000, 50, ON_JOURNAL, "optuna"),
             Probe("Ray Tune", "tune_results.py", 2000, 50, needs="ray"),
-            machine("results", 200_000, 2_000),
+            machine("results", 200_000, 1_000),
         ],
         [
             Row(
@@ -129,9 +129,9 @@ JUDGING = [
     Group(
         "verdicts",
         [
-            Probe("Pitchpipe", "ours_verdicts.py", 60, 6),
+            Probe("Pitchpipe", "ours_verdicts.py", 60, 2),
             Probe("NNI", "nni_verdicts.py", 8, 2, needs="nni"),
-            machine("verdicts", 60, 6),
+            machine("verdicts", 60, 2),
         ],
         [
             Row(
@@ -146,7 +146,7 @@ JUDGING = [
     ),
     Group(
         "dispatcher",
-        [Probe("Pitchpipe", "ours_dispatcher.py", 100_000, 5_000), machine("dispatcher", 5_000, 500)],
+        [Probe("Pitchpipe", "ours_dispatcher.py", 100_000, 500), machine("dispatcher", 5_000, 50)],
         [
             Row(
                 "dispatcher: request -> new trial round trip, p50",
@@ -163,8 +163,8 @@ JUDGING = [
     Group(
         "tpe",
         [
-            Probe("Pitchpipe", "ours_tpe.py", 50_000, 2_000),
-            Probe("Optuna TPE", "optuna_tpe.py", 50_000, 2_000, needs="optuna"),
+            Probe("Pitchpipe", "ours_tpe.py", 50_000, 1_000),
+            Probe("Optuna TPE", "optuna_tpe.py", 50_000, 1_000, needs="optuna"),
         ],
         [
             suggestions(1_000, Limit(1e-3)),
@@ -222,7 +222,7 @@ STARTING = [
     Group(
         "imports",
         [
-            Probe("Pitchpipe", "imports.py", 15, 3, ("--module", "pitchpipe", "--command", "pitchpipe")),
+            Probe("Pitchpipe", "imports.py", 15, 1, ("--module", "pitchpipe", "--command", "pitchpipe")),
             Probe("NNI", "imports.py", 5, 1, ("--module", "nni", "--command", "nnictl"), "nni"),
             Probe("Optuna", "imports.py", 10, 1, ("--module", "optuna", "--command", "optuna"), "optuna"),
             Probe("Ray Tune", "imports.py", 5, 1, ("--module", "ray.tune"), "ray"),
@@ -242,7 +242,7 @@ STARTING = [
 MEMORY = Group(
     "memory",
     [
-        Probe("Pitchpipe", "ours_memory.py", 6000, 300),
+        Probe("Pitchpipe", "ours_memory.py", 6000, 60),
         Probe("Pitchpipe, local", "ours_functions.py", 500, 50, ("--reports", "10")),
         Probe("Optuna, journal", "optuna_functions.py", 500, 20, (*ON_JOURNAL, "--reports", "10"), "optuna"),
         Probe("Ray Tune", "tune_functions.py", 500, 10, ("--reports", "10"), "ray", repetitions=2),
@@ -289,9 +289,9 @@ PROFILES = [
     Group(
         "profile",
         [
-            Probe("Pitchpipe", "ours_profile.py", 5000, 200),
-            Probe(PARTS, "ours_profile.py", 5000, 200, ("--parts", "1")),
-            Probe(SCRIPTS, "ours_profile.py", 1000, 40, ("--scripts", "1")),
+            Probe("Pitchpipe", "ours_profile.py", 5000, 100),
+            Probe(PARTS, "ours_profile.py", 5000, 100, ("--parts", "1")),
+            Probe(SCRIPTS, "ours_profile.py", 1000, 10, ("--scripts", "1")),
         ],
         [
             *processor_rows("function trial, local", PROCESSES, microseconds),

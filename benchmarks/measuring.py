@@ -81,6 +81,7 @@ class Bench:
     peers: Path | None
     repetitions: int = 3
     quick: bool = False
+    _versions: dict[str, str | None] = field(default_factory=dict, init=False)
 
     def measure(self, probes: Sequence[Probe]) -> dict[str, Outcome]:
         """Run the probes in turn, `repetitions` times, and collect their outcomes by name."""
@@ -92,6 +93,11 @@ class Bench:
 
     def version(self, distribution: str) -> str | None:
         """Return the installed version of a distribution of ours or of the peers."""
+        if distribution not in self._versions:
+            self._versions[distribution] = self._ask_version(distribution)
+        return self._versions[distribution]
+
+    def _ask_version(self, distribution: str) -> str | None:
         python = self._python(distribution)
         if python is None:
             return None

@@ -49,9 +49,10 @@ def test_every_synthetic_task_takes_every_point_and_none_is_below_its_best(modul
     for name in (name for name in tasks.names() if name[0] in "spd"):
         task = tasks.make(name)
         space, rng = SearchSpace.parse(task.space), np.random.default_rng(0)
-        values = [task.truth(space.sample(rng)) for _ in range(300)]
+        count = 10 if name.startswith("p") else 300  # those train models
+        values = [task.truth(space.sample(rng)) for _ in range(count)]
         finite = [value for value in values if not math.isnan(value)]
-        assert len(finite) > (100 if name.startswith("d") else 200), name
+        assert len(finite) > (1 if name.startswith("d") else 2) * count / 3, name
         assert task.best is None or min(finite) >= task.best, name
 
 
@@ -119,7 +120,7 @@ def test_no_search_dominates_more_than_the_front_that_is_known(module: Any, name
         each: module("searching").search(
             task, optimisers.make(each, task.space, 0, task.objectives), count, seed=0
         )
-        for each, count in (("NSGA", 300), ("Random", 100))
+        for each, count in (("NSGA", 150), ("Random", 50))
     }
     lowest = {each: search.truths[-1] for each, search in found.items()}
     assert task.best < lowest["NSGA"] < lowest["Random"] <= 0

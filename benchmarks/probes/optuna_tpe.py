@@ -41,9 +41,10 @@ def suggestion(number: int) -> float:
 
 study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
 known, found = 0, {}
-for results, number in MEASURED.items():
+for results, most in MEASURED.items():
     if results > chosen.size:
         break
+    number = min(most, chosen.size // 40)
     fill(results - known)
     suggestion(1)
     found[f"after_{results}"] = suggestion(number)

@@ -38,9 +38,10 @@ def suggestion(number: int, first: int) -> float:
 tuner = create("TPE", optimize_mode="minimize", seed=0)
 tuner.update_search_space(SPACE)
 known, found, given = 0, {}, 0
-for results, number in MEASURED.items():
+for results, most in MEASURED.items():
     if results > chosen.size:
         break
+    number = min(most, chosen.size // 40)
     fill(results - known)
     suggestion(5, given)
     found[f"after_{results}"] = suggestion(number, given + 5)
