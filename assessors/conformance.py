@@ -53,7 +53,7 @@ class AssessorConformance:
     """The suite: inherit it as `class Test...` and override `make`."""
 
     stops: ClassVar[bool] = True
-    many_trials: ClassVar[int] = 10_000
+    many_trials: ClassVar[int] = 4_000
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Leave out the test of what the subclass does not claim; pytest does not collect None."""
@@ -200,4 +200,4 @@ class AssessorConformance:
         for i in range(self.many_trials):
             feed(assessor, f"t{i}", curve(1 + (i % 97) / 100, 10))
         # Generous: it tells linear from quadratic cost, not fast from slow.
-        assert time.process_time() - started < 60
+        assert time.process_time() - started < 24

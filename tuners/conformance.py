@@ -119,7 +119,7 @@ SPACES: dict[str, dict[str, Any]] = {
 #: repeats one of these ways with other numbers.
 DIFFERENT = ("choice", "qnormal", "mixed", "three deep")
 
-MANY = 10_000
+MANY = 4_000
 CORNER = 50  # trials by which a tuner that repeats the best point has found it
 
 
@@ -168,7 +168,7 @@ class TunerConformance:
     #: How many trials a test runs, about.
     trials: ClassVar[int] = 40
     #: How many trials are run one after the other by the test of that.
-    many_results: ClassVar[int] = 10_000
+    many_results: ClassVar[int] = MANY
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Leave out the tests of what the subclass does not claim; pytest does not collect None."""
@@ -217,18 +217,8 @@ class TunerConformance:
         return not SearchSpace.parse(space).validate(parameters)
 
     def test_each_space_is_searched(self, each_space: Any) -> None:
-        searches = [self.started(each_space) for _ in range(2)]
-        found = [run(tuner, self.trials) for tuner in searches]
-        for tuner in searches:
-            for parameter_id, value in enumerate((None, math.nan, 1.0), self.trials):
-                point = _next(tuner, parameter_id)
-                if value is not None and point is not None:
-                    tuner.receive_trial_result(parameter_id, point, value)
-                tuner.trial_end(parameter_id, value is not None)
-        after = [_next(tuner, self.trials + 3) for tuner in searches]
-        assert not self.seeded or (found[0], after[0]) == (found[1], after[1])
-        points = found[0] + [point for point in after if point is not None]
-        assert found[0]
+        points = run(self.started(each_space), self.trials)
+        assert points
         assert json.loads(json.dumps(points)) == points
         assert [point for point in points if not self.is_point(each_space, point)] == []
 
@@ -247,7 +237,18 @@ class TunerConformance:
         assert all(self.is_point(space, point) for point in points)
 
     def test_the_same_seed_gives_the_same_suggestions(self, space: Any) -> None:
-        assert run(self.started(space), self.trials) == run(self.started(space), self.trials)
+        one, other = (self._searched_with_failures(space) for _ in range(2))
+        assert one == other
+
+    def _searched_with_failures(self, space: Any) -> list[Any]:
+        tuner = self.started(space)
+        points = run(tuner, self.trials)
+        for parameter_id, value in enumerate((None, math.nan, 1.0), self.trials):
+            points.append(_next(tuner, parameter_id))
+            if value is not None and points[-1] is not None:
+                tuner.receive_trial_result(parameter_id, points[-1], value)
+            tuner.trial_end(parameter_id, value is not None)
+        return [*points, _next(tuner, self.trials + 3)]
 
     def test_a_pickled_tuner_continues_as_the_original(self, space: Any) -> None:
         tuner = self.started(space)
@@ -402,7 +403,7 @@ class TunerConformance:
         tuner.import_data([{"parameter": point, "value": value_of(point)} for point in points])
         suggested = run(tuner, 5)
         # Generous: it tells linear from quadratic cost, not fast from slow.
-        assert time.process_time() - started < 60
+        assert time.process_time() - started < 24
         assert all(self.is_point(space, point) for point in suggested)
 
     def test_many_results_take_bounded_time(self) -> None:
@@ -410,7 +411,7 @@ class TunerConformance:
         tuner = self.started(space)
         started = time.process_time()
         points = run(tuner, self.many_results)
-        assert time.process_time() - started < 60  # generous, too
+        assert time.process_time() - started < 24  # generous, too
         assert points
 
 

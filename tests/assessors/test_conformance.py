@@ -80,10 +80,10 @@ class TestAutoWithFinalResults(AssessorConformance):
 
 
 class TestCurvefitting(AssessorConformance):
-    many_trials: ClassVar[int] = 500
+    many_trials: ClassVar[int] = 200
 
     def make(self) -> Assessor:
-        return CurvefittingAssessor(epoch_num=30)
+        return CurvefittingAssessor(epoch_num=30, gap=4)
 
 
 class TestThreshold(AssessorConformance):

@@ -15,7 +15,7 @@ LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 
 
 class TestAnneal(TunerConformance):
-    many_results = 2_000
+    many_results = 1_000
 
     def make(self, seed: int) -> Tuner:
         return AnnealTuner(seed=seed)

@@ -16,8 +16,8 @@ BOX: dict[str, Any] = {name: {"_type": "uniform", "_value": [-5, 5]} for name in
 
 
 class TestCMAES(TunerConformance):
-    trials = 16
-    many_results = 200
+    trials = 12
+    many_results = 100
 
     def make(self, seed: int) -> Tuner:
         return CMAESTuner(population_size=4, seed=seed)

@@ -17,18 +17,21 @@ from pitchpipe.tuners import (
     TPETuner,
     Tuner,
 )
+from pitchpipe.tuners.auto.settings import Settings
 from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
 
 
 class TestAuto(TunerConformance):
-    trials = 24
-    many_results = 120
+    trials = 14
+    many_results = 60
 
     def make(self, seed: int) -> Tuner:
-        return AutoTuner(seed=seed)
+        return self.make_directed(seed, "minimize")
 
     def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        return AutoTuner(optimize_mode, seed)
+        tuner = AutoTuner(optimize_mode, seed)
+        tuner.settings = Settings(design_points=4, climb_rounds=2)
+        return tuner
 
 
 class TestRandom(TunerConformance):
@@ -48,7 +51,7 @@ class TestGridSearch(TunerConformance):
 
 
 class TestTPE(TunerConformance):
-    many_results = 2_000
+    many_results = 1_000
 
     def make(self, seed: int) -> Tuner:
         return TPETuner(seed=seed)

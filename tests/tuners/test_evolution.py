@@ -12,7 +12,7 @@ from pitchpipe.tuners.conformance import TunerConformance
 
 
 class TestEvolution(TunerConformance):
-    many_results = 2_000
+    many_results = 1_000
 
     def make(self, seed: int) -> Tuner:
         return EvolutionTuner("minimize", population_size=6, seed=seed)

@@ -23,7 +23,7 @@ from pitchpipe.tuners import (
     TrialControl,
     Tuner,
 )
-from pitchpipe.tuners.conformance import SPACES, TunerConformance
+from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
 
 
 class Obeys(TrialControl):
@@ -86,12 +86,10 @@ MAKERS: dict[str, Any] = {
 
 
 class Schedulers(TunerConformance):
-    trials: ClassVar[int] = 25
+    trials: ClassVar[int] = 18
     exhausts: ClassVar[bool] = False  # a configuration is run once for every budget it comes to
-    many_results: ClassVar[int] = 800
-    spaces: ClassVar[dict[str, Any]] = {
-        name: SPACES[name] for name in ("choice", "qnormal", "mixed", "nested", "three deep")
-    }
+    many_results: ClassVar[int] = 300
+    spaces: ClassVar[dict[str, Any]] = {name: SPACES[name] for name in DIFFERENT}
     name: ClassVar[str]
 
     def make(self, seed: int) -> Tuner:
@@ -110,8 +108,8 @@ class TestASHA(Schedulers):
 
 class TestASHAWithAuto(Schedulers):
     name: ClassVar[str] = "ASHA with Auto"
-    trials: ClassVar[int] = 15
-    many_results: ClassVar[int] = 100
+    trials: ClassVar[int] = 12
+    many_results: ClassVar[int] = 50
 
 
 class TestHyperband(Schedulers):
@@ -132,7 +130,7 @@ class TestPBT(Schedulers):
 
 class TestPB2(Schedulers):
     name: ClassVar[str] = "PB2"
-    many_results: ClassVar[int] = 240
+    many_results: ClassVar[int] = 120
 
 
 @pytest.mark.parametrize("name", ["ASHA", "BOHB", "DEHB", "Hyperband"])

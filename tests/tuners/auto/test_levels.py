@@ -57,7 +57,7 @@ def beyond_the_plateau(share: float, plateau: int, *, objectives: tuple[str, ...
         value = 1.0 if is_equal else 2 + y
         results = dict.fromkeys(objectives, value) if objectives else value
         tuner.import_data([{"parameter": {"x": x if is_equal else x + 0.5, "y": 2 * y}, "value": results}])
-    return float(np.mean([tuner.generate_parameters(number)["x"] > 0.5 for number in range(60)]))
+    return float(np.mean([tuner.generate_parameters(number)["x"] > 0.5 for number in range(40)]))
 
 
 def test_wide_plateau_is_left_at_random() -> None:

@@ -74,12 +74,12 @@ def losses(tuner: Tuner, objective: Any, count: int) -> list[float]:
 
 @pytest.mark.parametrize(("space", "objective"), [(PLANE, plane), (TREE, tree)], ids=["plane", "tree"])
 def test_it_is_far_better_than_random_search(space: dict[str, Any], objective: Any) -> None:
-    ours = [min(losses(started(space, seed), objective, 40)) for seed in range(3)]
+    ours = [min(losses(started(space, seed), objective, 30)) for seed in range(3)]
     random = []
     for seed in range(5):
         tuner = RandomTuner(seed)
         tuner.update_search_space(space)
-        random.append(min(losses(tuner, objective, 40)))
+        random.append(min(losses(tuner, objective, 30)))
     assert np.median(ours) < 0.3 * np.median(random)
 
 
@@ -97,7 +97,7 @@ def test_noise_does_not_make_it_return_to_one_lucky_point() -> None:
 
 def test_every_branch_is_looked_into() -> None:
     tuner, seen = started(TREE), []
-    losses(tuner, lambda point: seen.append(point["model"]["_name"]) or tree(point), 40)
+    losses(tuner, lambda point: seen.append(point["model"]["_name"]) or tree(point), 30)
     assert min(seen.count(name) for name in ("none", "tree", "net")) >= 2
 
 
@@ -190,7 +190,7 @@ def test_a_curved_valley_is_followed() -> None:
         {name: float(v) for name, v in zip(space, row, strict=True)} for row in rng.uniform(-2, 2, (130, 3))
     ]
     tuner.import_data([{"parameter": point, "value": valley(point)} for point in known])
-    assert min(losses(tuner, valley, 60)) < 0.1 * min(map(valley, known))
+    assert min(losses(tuner, valley, 40)) < 0.1 * min(map(valley, known))
 
 
 def test_descending_counts_the_expected_loss_alone() -> None:
@@ -205,11 +205,14 @@ def bowl(point: dict[str, float]) -> float:
 
 
 def test_late_suggestions_get_closer_to_the_bottom_of_a_bowl() -> None:
-    def ends(after: int) -> float:
-        tuners = [started(BOWL, seed, descend_after=after, near_set=40, local_share=0.6) for seed in range(4)]
-        return float(np.mean([math.log10(min(losses(tuner, bowl, 120))) for tuner in tuners]))
+    def end(seed: int, after: int) -> float:
+        tuner = started(BOWL, seed, descend_after=after, near_set=40, local_share=0.6)
+        rows = np.random.default_rng(seed).normal(0.1, 0.4, (100, 5)).clip(-2, 2).tolist()
+        known = [dict(zip(BOWL, row, strict=True)) for row in rows]
+        tuner.import_data([{"parameter": point, "value": bowl(point)} for point in known])
+        return math.log10(min(losses(tuner, bowl, 30)))
 
-    assert ends(63) < ends(1000) - 0.3  # 63 results are three for each coefficient of a quadratic function
+    assert np.mean([end(seed, after=10) - end(seed, after=1000) for seed in range(2)]) < -0.3
 
 
 def test_a_descent_that_found_the_best_result_is_followed_by_another() -> None:
@@ -239,7 +242,7 @@ def test_a_descent_has_twice_as_many_results_to_choose_from_as_its_model_takes()
 def test_workers_do_not_all_descend_to_one_point() -> None:
     tuner, nearest = started(BOWL, 1, descend_after=60, near_set=40, local_share=1.0), []
     losses(tuner, bowl, 60)
-    for first in range(60, 100, 8):
+    for first in range(60, 84, 8):
         batch = {i: tuner.generate_parameters(i) for i in range(first, first + 8)}
         points = np.array([[point[name] for name in BOWL] for point in batch.values()])
         apart = np.linalg.norm(points[:, None] - points[None], axis=2)
@@ -362,7 +365,7 @@ def in_levels(point: dict[str, Any]) -> float:
 def test_search_leaves_a_level_that_many_points_share() -> None:
     def tied(**changes: Any) -> int:
         tuners = [started(PLANE, seed, plateau_share=2.0, **changes) for seed in range(3)]
-        found = [losses(tuner, in_levels, 40) for tuner in tuners]
+        found = [losses(tuner, in_levels, 30) for tuner in tuners]
         return sum(values.count(min(values)) for values in found)
 
     assert tied() < 0.7 * tied(least_gain=0.0)

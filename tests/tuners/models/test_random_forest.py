@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.tuners.models.random_forest import Forest, grow
@@ -20,6 +20,7 @@ def reached(forest: Forest, point: np.ndarray) -> list[int]:
     return leaves
 
 
+@settings(max_examples=50)
 @given(st.integers(1, 40), st.integers(1, 4), st.integers(1, 5), st.integers(0, 99))
 def test_predictions_are_those_of_a_walk_through_each_tree(n: int, f: int, leaf: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -34,6 +35,7 @@ def test_predictions_are_those_of_a_walk_through_each_tree(n: int, f: int, leaf:
         assert deviation[i] ** 2 == pytest.approx(max(expected, 1e-10))
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 99))
 def test_trees_grow_until_their_leaves_are_pure(seed: int) -> None:
     rng = np.random.default_rng(seed)
