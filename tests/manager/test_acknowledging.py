@@ -12,6 +12,7 @@ import pytest
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor, Listener
 from pitchpipe.executors.base import Deliver, RunSetup
+from pitchpipe.manager.dispatcher_link import session
 from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
@@ -177,13 +178,13 @@ def test_result_that_came_while_there_was_no_room_is_kept_until_it_is_committed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
-    start, dispatchers = DispatcherProcess.start, list[DispatcherProcess]()
+    start, dispatchers = session.DispatcherProcess.start, list[DispatcherProcess]()
 
     async def noted_start(process: DispatcherProcess, *args: Any) -> None:
         dispatchers.append(process)
         await start(process, *args)
 
-    monkeypatch.setattr(DispatcherProcess, "start", noted_start)
+    monkeypatch.setattr(session.DispatcherProcess, "start", noted_start)
     manager, executor = experiment
     disk, changed = Disk(manager, executor.changed), executor.changed
 

@@ -321,7 +321,11 @@ def troubled(tmp_path: Path, trouble: str) -> Manager:
     [
         ("always", ["ValueError", "no more ideas", "troubled.py:15"]),
         ("rubbish", ["generate_parameters", "object"]),
-        ("exit", ["ended with exit code 3, 3 times in a row", "resume"]),
+        pytest.param(
+            "exit",
+            ["ended with exit code 3, 3 times in a row", "resume"],
+            marks=pytest.mark.dispatcher_process,
+        ),
     ],
 )
 def test_tuner_that_fails_again_and_again_ends_the_experiment_and_is_named(
@@ -342,6 +346,7 @@ def test_tuner_that_fails_once_is_restored_and_nothing_is_lost(tmp_path: Path) -
     assert not (tmp_path / "marker.imported").exists()  # it was replayed
 
 
+@pytest.mark.dispatcher_process
 def test_dispatcher_killed_twice_at_one_command_is_restored_twice_and_nothing_is_lost(tmp_path: Path) -> None:
     manager = troubled(tmp_path, "killed twice")
     assert run(manager) is ExperimentStatus.DONE
@@ -388,6 +393,7 @@ def test_dispatcher_is_restored_while_trials_continue(tmp_path: Path) -> None:
         assert [trial.parameter_id for trial in trials] == list(range(60))
 
 
+@pytest.mark.dispatcher_process
 def test_dispatcher_that_dies_while_it_is_started_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,8 @@ class Telling(RandomTuner):
         print(sys.argv[1:], os.environ["HOME"], "LEFT_OUT" in os.environ, file=sys.stderr)
 """
 
+pytestmark = pytest.mark.dispatcher_process
+
 
 def environment(folder: Path) -> dict[str, str]:
     (folder / "logs").mkdir(exist_ok=True)

@@ -19,7 +19,12 @@ from pitchpipe.store.folder import ExperimentFolder
 from .test_manager import bowl, run, run_with_crash, simulated, trials_of
 
 ADAPTER = "pitchpipe.integrations.mlflow"
-CONFIG = {"trial_concurrency": 2, "max_trial_number": 4, "trackers": {"mlflow": {"tracking_uri": "here"}}}
+CONFIG = {
+    "trial_concurrency": 2,
+    "max_trial_number": 4,
+    "kill_grace": 0,
+    "trackers": {"mlflow": {"tracking_uri": "here"}},
+}
 
 
 @pytest.fixture

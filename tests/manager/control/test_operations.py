@@ -501,6 +501,7 @@ def test_steering_reaches_a_running_manager(running: Callable[[Callable[[Any], A
     assert (limits["trial_concurrency"], kind) == (3, "not found")
 
 
+@pytest.mark.dispatcher_process
 def test_tuner_that_starts_afresh_gets_the_imports(tmp_path: Path) -> None:
     imported = {"parameter": {"x": 5}, "value": 0.25}
     moody = {"class_name": "importing.Moody", "code_directory": str(tmp_path / "code")}
@@ -508,7 +509,8 @@ def test_tuner_that_starts_afresh_gets_the_imports(tmp_path: Path) -> None:
 
     def import_and_kill(operations: Operations) -> None:
         operations["import"]({"data": [imported]})
-        os.kill(manager.dispatcher_pid or 0, signal.SIGKILL)
+        assert manager.dispatcher_pid is not None
+        os.kill(manager.dispatcher_pid, signal.SIGKILL)
 
     intervention = Intervention(manager, two_ended, import_and_kill)
     assert run(manager) is ExperimentStatus.DONE

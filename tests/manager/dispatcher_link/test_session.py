@@ -20,6 +20,7 @@ from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import SendCommand
 from pitchpipe.store.conversation import Conversation, Record, SavedState
 
+pytestmark = pytest.mark.dispatcher_process
 PATIENCE_S = 60.0
 
 # A dispatcher in the test's hands: it writes down what it receives, and answers each command as `script` says:

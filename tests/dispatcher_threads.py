@@ -1,0 +1,67 @@
+"""A dispatcher on a thread of the test's process: the same frames through the same pipes, without a new interpreter.
+
+For tests of what a manager decides. Those of what happens to the process, or in it, let the manager spawn one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from pitchpipe.dispatcher.base import Ending
+from pitchpipe.dispatcher.channel import FdChannel
+from pitchpipe.dispatcher.making import made_from
+from pitchpipe.dispatcher.saving import Saver, read_checkpoint
+from pitchpipe.dispatcher.settings import Settings, decode_exp_params
+from pitchpipe.manager.dispatcher_link import process, session
+from pitchpipe.protocol import PARAMETERS_ENVIRONMENT
+
+
+class DispatcherThread(session.DispatcherProcess):
+    """Takes the place of a `DispatcherProcess`; a plug-in that raises ends it, as it ends a process."""
+
+    thread: threading.Thread | None = None
+
+    async def start(
+        self, command: Sequence[str], environment: Mapping[str, str], output: Path, standby: object = None
+    ) -> None:
+        its_in, we_write = os.pipe()
+        we_read, its_out = os.pipe()
+        channel = FdChannel(its_in, its_out)
+        restored = Path(command[command.index("--restore") + 1]) if "--restore" in command else None
+        self.thread = threading.Thread(target=self._serve, args=(channel, dict(environment), restored))
+        self.thread.start()
+        self._reader, _ = await self._loop.connect_read_pipe(lambda: self, os.fdopen(we_read, "rb", 0))
+        self._writer, _ = await self._loop.connect_write_pipe(
+            lambda: process._Backpressure(self), os.fdopen(we_write, "wb", 0)
+        )
+
+    async def kill(self) -> None:
+        self._on_end = lambda code, sentence: None
+        self._close_pipes()  # it ends as if the manager was gone
+        if self.thread is not None:
+            await self._ended
+
+    def _serve(self, channel: FdChannel, environment: Mapping[str, str], restored: Path | None) -> None:
+        code = 1
+        try:
+            settings = Settings.read(decode_exp_params(environment[PARAMETERS_ENVIRONMENT]), environment)
+            dispatcher = made_from(settings, channel)
+            if restored is not None:
+                dispatcher.restore(*read_checkpoint(restored))
+            dispatcher.save_into(Saver(Path(environment["NNI_CHECKPOINT_DIRECTORY"])))
+            code = 1 if dispatcher.run() is Ending.FAILED else 0
+        finally:
+            channel.close()
+            self._loop.call_soon_threadsafe(self._process_ended, code)
+
+
+def dispatchers_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let managers start their dispatchers on threads."""
+    monkeypatch.setattr(session, "DispatcherProcess", DispatcherThread)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # plug-ins add their folders
