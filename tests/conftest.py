@@ -24,8 +24,9 @@ from pitchpipe.trial_agent.sdk import current
 
 from .executors.cluster_support import cluster, real_cluster
 from .executors.ray_support import ray_directory, shared_ray
+from .forked_agents import forked_agents, nursery
 
-__all__ = ["cluster", "ray_directory", "real_cluster", "shared_ray"]
+__all__ = ["cluster", "forked_agents", "nursery", "ray_directory", "real_cluster", "shared_ray"]
 
 # As the dispatcher has it: on a busy machine, threads that wait for each other cost more than they save.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor, Listener
 from pitchpipe.executors.base import Deliver, RunSetup
 from pitchpipe.manager.dispatcher_link import session
@@ -17,9 +16,11 @@ from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
-from pitchpipe.store.store import NoRoomError, Store, StoreError, Tick
+from pitchpipe.store.store import NoRoomError, StoreError, Tick
 from pitchpipe.trial_agent import Event, Report, Request, Start, Started
 from pitchpipe.trial_agent.outbox import Outbox
+
+from .experiments import config, let_go, viewed
 
 PATIENCE = 90.0
 NOW = 1000.0
@@ -128,25 +129,16 @@ async def until(changed: asyncio.Event, condition: Callable[[], Any]) -> None:
 
 
 def committed(directory: Path) -> set[tuple[int, int]]:
-    store = Store.view(directory / "exp" / "experiment.db")
-    found = {(row[0], row[2]) for row in store.metrics() if row[1] == "PERIODICAL"}
-    store.close()
-    return found
+    with viewed(directory) as store:
+        return {(row[0], row[2]) for row in store.metrics() if row[1] == "PERIODICAL"}
 
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> tuple[Manager, Agents]:
-    data = {
-        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
-        "tuner": {"name": "Random"},
-        "max_trial_number": 2,
-        "trial_concurrency": 2,
-        "kill_grace": 0,
-    }
     executor = Agents()
-    config = ExperimentConfig.from_dict(data, needs_command=False)
+    given = config(max_trial_number=2, trial_concurrency=2, kill_grace=0)
     manager = create_experiment(
-        config, directory=tmp_path, experiment_id="exp", executor=executor, clock=lambda: NOW
+        given, directory=tmp_path, experiment_id="exp", executor=executor, clock=lambda: NOW
     )
     return manager, executor
 
@@ -201,8 +193,7 @@ def test_result_that_came_while_there_was_no_room_is_kept_until_it_is_committed(
 
     with pytest.raises(StoreError, match="the disk is gone"):
         asyncio.run(main())
-    manager.store.close()
-    manager.folder.disown()
+    let_go(manager)
     reported = {result for agent in executor.agents for result in agent.reported}
     kept = {result for agent in executor.agents for result in agent.kept()}
     assert len(reported) == 4

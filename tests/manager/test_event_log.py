@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.executors.simulated import SimulatedRun, VirtualClock
 from pitchpipe.manager.control.operations import LiveChanges
 from pitchpipe.manager.event_log import EventLog
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.settings import limits_of, objectives_of, request_of
 from pitchpipe.runner.effects import Effect
@@ -23,14 +22,10 @@ from pitchpipe.runner.events import Tick
 from pitchpipe.runner.ledger import Ledger, Totals
 from pitchpipe.runner.recording import replay
 from pitchpipe.runner.trial_runner import TrialRunner
-from pitchpipe.store.folder import ExperimentFolder
 
-SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}}
+from .experiments import SPACE, config, created, let_go, resumed, run, run_with_crash
+
 Rows = list[dict[str, Any]]
-
-
-class Killed(Exception):
-    """The manager is killed here."""
 
 
 def steps(parameters: Mapping[str, Any]) -> SimulatedRun:
@@ -39,35 +34,21 @@ def steps(parameters: Mapping[str, Any]) -> SimulatedRun:
     return SimulatedRun(value, [value + 3, value + 2, value + 1], step=1.0 + value, error=error)
 
 
-def created(directory: Path, **fields: Any) -> Manager:
+def recorded(directory: Path, **fields: Any) -> Manager:
     data = {
-        "search_space": SPACE,
-        "tuner": {"name": "Random"},
+        "search_space": {"x": SPACE["x"]},
         "assessor": {"name": "Medianstop"},
-        "seed": 7,
         "max_trial_number": 12,
         "trial_concurrency": 3,
         "log_level": "debug",
         **fields,
     }
-    config = ExperimentConfig.from_dict(data, needs_command=False)
-    clock = VirtualClock(1000.0)
-    executor = SimulatedTrialExecutor(steps, clock)
-    return create_experiment(config, directory=directory, experiment_id="exp", executor=executor, clock=clock)
+    return created(directory, config(**data), steps)
 
 
-def resumed(directory: Path, start: float) -> Manager:
-    clock = VirtualClock(start)
-    folder = ExperimentFolder.find(directory, "exp")
-    return resume_experiment(folder, executor=SimulatedTrialExecutor(steps, clock), clock=clock)
-
-
-def run(manager: Manager) -> TrialRunner:
-    try:
-        asyncio.run(manager.run())
-    finally:
-        manager.store.close()
-        manager.folder.disown()
+def ran(manager: Manager) -> TrialRunner:
+    """Run an experiment to its end and return its state."""
+    run(manager)
     assert manager.runner is not None
     return manager.runner
 
@@ -117,44 +98,31 @@ def replayed(config: ExperimentConfig, recording: list[Rows]) -> tuple[TrialRunn
 
 
 def test_replay_gives_the_same_trials_and_effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    manager = created(tmp_path)
+    manager = recorded(tmp_path)
     effects = noted_effects(manager, monkeypatch)
-    ran = run(manager)
+    first = ran(manager)
     monkeypatch.undo()
     runner, again = replayed(manager.config, parts(tmp_path))
-    assert runner.trials == ran.trials
+    assert runner.trials == first.trials
     assert {trial.status.value for trial in runner.get_trials()} >= {"SUCCEEDED", "FAILED"}
     assert (again, [each.cause for each in again]) == (effects, [each.cause for each in effects])
-    assert runner.status is ran.status
+    assert runner.status is first.status
 
 
-def test_replay_of_a_resumed_experiment_leaves_out_what_was_never_committed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    manager = created(tmp_path)
-    commit, turns = manager.store.commit, 0
-
-    def killed_later(tick: Any) -> None:
-        nonlocal turns
-        turns += 1
-        if turns == 20:
-            raise Killed
-        commit(tick)
-
-    monkeypatch.setattr(manager.store, "commit", killed_later)
-    with pytest.raises(Killed):
-        run(manager)
-    ran = run(resumed(tmp_path, 1020.0))
+def test_replay_of_a_resumed_experiment_leaves_out_what_was_never_committed(tmp_path: Path) -> None:
+    manager = recorded(tmp_path)
+    assert run_with_crash(manager, 20, after=False)
+    again = ran(resumed(tmp_path, steps, VirtualClock(1020.0)))
     first, second = parts(tmp_path)
     assert first[-1]["end"] == second[0]["snapshot"]["recorded"]
     runner, _ = replayed(manager.config, [first, second])
     assert {t.trial_id: (t.status, t.values, t.reason, t.attempt) for t in runner.get_trials()} == {
-        t.trial_id: (t.status, t.values, t.reason, t.attempt) for t in ran.get_trials()
+        t.trial_id: (t.status, t.values, t.reason, t.attempt) for t in again.get_trials()
     }
 
 
 def test_without_debug_nothing_is_recorded(tmp_path: Path) -> None:
-    run(created(tmp_path, log_level="info"))
+    run(recorded(tmp_path, log_level="info"))
     assert not (tmp_path / "exp" / "logs" / "events.jsonl").exists()
 
 
@@ -170,7 +138,7 @@ def test_recording_that_cannot_be_written_is_logged_once(
 
 
 def test_events_name_what_caused_them(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    manager = created(tmp_path, max_experiment_duration="40s", max_trial_number=None)
+    manager = recorded(tmp_path, max_experiment_duration="40s", max_trial_number=None)
     operations = LiveChanges(manager).operations()
 
     async def steered() -> None:
@@ -186,8 +154,7 @@ def test_events_name_what_caused_them(tmp_path: Path, caplog: pytest.LogCaptureF
     try:
         asyncio.run(steered())
     finally:
-        manager.store.close()
-        manager.folder.disown()
+        let_go(manager)
     [(begin, *rows)] = parts(tmp_path)
     assert begin["totals"]
     causes = {row["kind"]: row["event"]["cause"] for row in reversed(rows)}

@@ -6,24 +6,19 @@ leaves behind. Each copy that differs from the one before is resumed, and must c
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pitchpipe.config import ExperimentConfig
-from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
-from pitchpipe.manager.manager import Manager
+from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.store import Store
+
+from .experiments import CopyingStore, config, created, plugin, run, story
 
 # Pauses each trial at its third result; the better of two continues, the other takes over its checkpoint.
 SCHEDULER = """
@@ -80,93 +75,18 @@ def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
     )
 
 
-class CopyingStore:
-    """Copies the experiment's folder before and after each commit, unless nothing has changed since the last copy."""
-
-    def __init__(self, manager: Manager, to: Path) -> None:
-        self._store = manager.store
-        self._folder = manager.folder.path
-        self._clock = manager.now
-        self._to = to
-        self._last: tuple[int, float] | None = None
-        self._commits = 0
-        self.copies: list[tuple[str, Path, float]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def commit(self, tick: Any) -> None:
-        self._copy(f"before commit {self._commits + 1}")
-        self._store.commit(tick)
-        self._commits += 1
-        self._copy(f"after commit {self._commits}")
-
-    def _copy(self, when: str) -> None:
-        now = self._commits, self._clock()
-        if now != self._last:
-            self._last = now
-            directory = self._to / when
-            ignored = shutil.ignore_patterns("manager.*", "control.sock", "logs")
-            shutil.copytree(self._folder, directory / "exp", ignore=ignored)
-            (directory / "exp" / "logs").mkdir()
-            self.copies.append((when, directory, now[1]))
-
-
-def manager_of(directory: Path, clock: VirtualClock, config: ExperimentConfig | None = None) -> Manager:
-    executor = SimulatedTrialExecutor(behave, clock)
-    if config is not None:
-        return create_experiment(
-            config, directory=directory, experiment_id="exp", executor=executor, clock=clock
-        )
-    return resume_experiment(ExperimentFolder.find(directory, "exp"), executor=executor, clock=clock)
-
-
-def run(manager: Manager) -> ExperimentStatus:
-    try:
-        return asyncio.run(manager.run())
-    finally:
-        manager.store.close()
-        manager.folder.disown()
-
-
-# What may differ after a resume: how often something was said to a dispatcher, and when the manager ran.
-_TABLES = {
-    "trials": "*",
-    "metrics": "*",
-    "attempts": "*",
-    "objective_values": "*",
-    "experiment": "id, status, reason, error",
-    "commands": "*",
-}
-
-
-def story(directory: Path) -> dict[str, list[Any]]:
-    """All that the database tells."""
-    with closing(sqlite3.connect(directory / "exp" / "experiment.db")) as db:
-        return {
-            table: sorted(db.execute(f"SELECT {columns} FROM {table}"), key=repr)
-            for table, columns in _TABLES.items()
-        }
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], CopyingStore]]:
     directory = tmp_path_factory.mktemp("exact")
-    (directory / "code").mkdir()
-    (directory / "code" / "scheduler.py").write_text(SCHEDULER)
-    config = ExperimentConfig.from_dict(
-        {
-            "search_space": {"x": {"_type": "randint", "_value": [0, 5]}},
-            "tuner": {"class_name": "scheduler.Scheduler", "code_directory": str(directory / "code")},
-            "max_trial_number": 7,
-            "trial_concurrency": 3,
-            "max_failures": {"OOM": 1},
-        },
-        needs_command=False,
+    given = config(
+        search_space={"x": {"_type": "randint", "_value": [0, 5]}},
+        tuner=plugin(directory, "scheduler.Scheduler", SCHEDULER),
+        max_trial_number=7,
+        trial_concurrency=3,
+        max_failures={"OOM": 1},
     )
-    manager = manager_of(directory, VirtualClock(1000.0), config)
+    manager = created(directory, given, behave)
     store = CopyingStore(manager, directory / "copies")
-    manager.store = store  # type: ignore[assignment]
     assert run(manager) is ExperimentStatus.DONE
     yield story(directory), store
     shutil.rmtree(directory)
@@ -183,16 +103,12 @@ def test_the_experiment_has_retries_pauses_and_exchanges(whole: tuple[dict[str, 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # only bounds a hang: each of the copies starts a dispatcher
 def test_killed_at_any_commit_the_experiment_comes_to_the_same_story(
     whole: tuple[dict[str, Any], CopyingStore],
 ) -> None:
     expected, store = whole
     assert len(store.copies) > 40
-    for when, directory, now in store.copies:
-        assert run(manager_of(directory, VirtualClock(now))) is ExperimentStatus.DONE, when
-        for table, rows in story(directory).items():
-            assert rows == expected[table], f"killed {when}: {table}"
+    store.come_to(expected, behave)
 
 
 @pytest.mark.slow
@@ -200,8 +116,7 @@ def test_superseded_results_are_left_out_where_results_are_read(
     whole: tuple[dict[str, Any], CopyingStore],
 ) -> None:
     expected, store = whole
-    view = Store.view(store.path)
-    counted = [(row[0], row[1], row[2]) for row in view.metrics()]
-    view.close()
+    with closing(Store.view(store.path)) as view:
+        counted = [(row[0], row[1], row[2]) for row in view.metrics()]
     assert len(counted) == len(set(counted))
     assert len(counted) < len(expected["metrics"])

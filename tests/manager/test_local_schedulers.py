@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.store.store import Store
 
-pytestmark = pytest.mark.slow
+from .experiments import run
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_agents")]
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 HYPERBAND = {
@@ -114,7 +116,7 @@ def make_class() -> type:
 def trials_of(tmp_path: Path) -> Callable[..., list[Trial]]:
     """Return a function that runs an experiment of scripts, of functions or of classes to its end."""
 
-    def run(what: str, **fields: Any) -> list[Trial]:
+    def run_one(what: str, **fields: Any) -> list[Trial]:
         (tmp_path / "trial.py").write_text(SCRIPT)
         commands = {"script": f"{sys.executable} trial.py", "obeying": f"OBEY=1 {sys.executable} trial.py"}
         data = {
@@ -129,17 +131,11 @@ def trials_of(tmp_path: Path) -> Callable[..., list[Trial]]:
         trained = {"function": make_function(), "class": make_class()}.get(what)
         config = ExperimentConfig.from_dict(data, needs_command=trained is None)
         manager = create_experiment(config, directory=tmp_path, function=trained)
-        try:
-            assert asyncio.run(asyncio.wait_for(manager.run(), 120)) is ExperimentStatus.DONE
-        finally:
-            manager.store.close()
-            manager.folder.disown()
-        view = Store.view(manager.folder.database)
-        trials = list(view.trials())
-        view.close()
-        return trials
+        assert run(manager) is ExperimentStatus.DONE
+        with closing(Store.view(manager.folder.database)) as view:
+            return list(view.trials())
 
-    return run
+    return run_one
 
 
 def trace(trial: Trial) -> list[float]:
@@ -147,10 +143,7 @@ def trace(trial: Trial) -> list[float]:
     return json.loads(trial.final or "")["trace"]
 
 
-KINDS = ["script", "obeying", "function", "class"]
-
-
-@pytest.mark.parametrize("what", KINDS)
+@pytest.mark.parametrize("what", ["script", "function", "class"])
 def test_hyperband_resumes_paused_trials_from_their_checkpoints(what: str, trials_of: Any) -> None:
     trials = trials_of(what, **HYPERBAND)
     assert len(trials) == 9
@@ -170,7 +163,7 @@ def test_hyperband_compares_scripts_that_report_final_results_only(trials_of: An
     assert {trial.final for trial in trials if trial is not best} == {None}
 
 
-@pytest.mark.parametrize("what", KINDS)
+@pytest.mark.parametrize("what", ["obeying", "function", "class"])
 def test_pbt_trains_on_from_checkpoints_of_others(what: str, trials_of: Any) -> None:
     trials = trials_of(what, **PBT)
     assert [trial.status for trial in trials] == [TrialStatus.SUCCEEDED] * 4

@@ -9,16 +9,12 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config import ExperimentConfig
-from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.manager import Manager
 from pitchpipe.protocol import repeat_of, seed_of_repeat
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.store.folder import ExperimentFolder
-from pitchpipe.store.store import Store
 
-from .test_exact_resume import CopyingStore, run, story
+from .experiments import CopyingStore, config, created, plugin, run, story, trials_of
 
 # Proposes 5, 3, 4 and 0, and writes down what it learns.
 TUNER = """
@@ -69,28 +65,17 @@ def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
     return SimulatedRun(float(x), [x + 1.0] * 2, step=1.0 + x / 4, error="no luck" if x == 3 else None)
 
 
-def manager_of(directory: Path, now: float = 1000.0, config: ExperimentConfig | None = None) -> Manager:
-    clock = VirtualClock(now)
-    executor = SimulatedTrialExecutor(behave, clock)
-    if config is None:
-        found = ExperimentFolder.find(directory, "exp")
-        return resume_experiment(found, executor=executor, clock=clock)
-    return create_experiment(config, directory=directory, experiment_id="exp", executor=executor, clock=clock)
-
-
-def config(directory: Path, **fields: Any) -> ExperimentConfig:
-    (directory / "code").mkdir()
-    (directory / "code" / "listing.py").write_text(TUNER)
+def listing(directory: Path, **fields: Any) -> Manager:
     data = {
         "search_space": {"x": {"_type": "randint", "_value": [0, 10]}},
-        "tuner": {"class_name": "listing.Listing", "code_directory": str(directory / "code")},
+        "tuner": plugin(directory, "listing.Listing", TUNER),
         "repeats": {"count": 3},
         "seed": 1,
         "max_trial_number": 11,
         "trial_concurrency": 2,
         **fields,
     }
-    return ExperimentConfig.from_dict(data, needs_command=False)
+    return created(directory, config(**data), behave)
 
 
 def heard(directory: Path) -> list[Any]:
@@ -99,14 +84,12 @@ def heard(directory: Path) -> list[Any]:
 
 def made(directory: Path) -> list[tuple[Any, int | None, str]]:
     """Return repeat, seed and status of all trials."""
-    store = Store.view(directory / "exp" / "experiment.db")
-    found = [(repeat_of(one.record), seed_of_repeat(one.record), one.status.value) for one in store.trials()]
-    store.close()
-    return found
+    trials = trials_of(directory)
+    return [(repeat_of(one.record), seed_of_repeat(one.record), one.status.value) for one in trials]
 
 
 def test_tuner_learns_one_result_for_each_configuration(tmp_path: Path) -> None:
-    assert run(manager_of(tmp_path, config=config(tmp_path, trial_concurrency=1))) is ExperimentStatus.DONE
+    assert run(listing(tmp_path, trial_concurrency=1)) is ExperimentStatus.DONE
     assert heard(tmp_path) == [
         ("repeats", 0, [5.0, 5.0, 5.0]),
         ("result", 0, 5, 5.0),
@@ -133,8 +116,8 @@ def test_tuner_learns_one_result_for_each_configuration(tmp_path: Path) -> None:
 
 def test_repeat_that_the_assessor_stops_ends_its_family(tmp_path: Path) -> None:
     assessor = {"class_name": "listing.Strict", "code_directory": str(tmp_path / "code")}
-    given = config(tmp_path, assessor=assessor, trial_concurrency=1, max_trial_number=6)
-    assert run(manager_of(tmp_path, config=given)) is ExperimentStatus.DONE
+    manager = listing(tmp_path, assessor=assessor, trial_concurrency=1, max_trial_number=6)
+    assert run(manager) is ExperimentStatus.DONE
     assert [(repeat, status) for repeat, _, status in made(tmp_path)] == [
         ((0, 0), "EARLY_STOPPED"),
         ((1, 0), "FAILED"),
@@ -149,12 +132,9 @@ def test_repeat_that_the_assessor_stops_ends_its_family(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # only bounds a hang: each of the copies starts a dispatcher
 def test_killed_at_any_commit_no_repeat_runs_twice_and_none_is_lost(tmp_path: Path) -> None:
-    given = config(tmp_path, defaults={"x": 2}, max_trial_number=10)
-    manager = manager_of(tmp_path, config=given)
+    manager = listing(tmp_path, defaults={"x": 2}, max_trial_number=10)
     store = CopyingStore(manager, tmp_path / "copies")
-    manager.store = store  # type: ignore[assignment]
     assert run(manager) is ExperimentStatus.DONE
     expected = story(tmp_path)
     commands = sorted(expected["commands"])
@@ -163,7 +143,4 @@ def test_killed_at_any_commit_no_repeat_runs_twice_and_none_is_lost(tmp_path: Pa
         [{"parameter": {"x": 2}, "value": "2.0"}],
     ]
     assert len(store.copies) > 20
-    for when, directory, now in store.copies:
-        assert run(manager_of(directory, now)) is ExperimentStatus.DONE, when
-        for table, rows in story(directory).items():
-            assert rows == expected[table], f"killed {when}: {table}"
+    store.come_to(expected, behave)

@@ -13,15 +13,18 @@ from pitchpipe.executors.simulated import SimulatedRun, VirtualClock
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.trial import TrialStatus
-from pitchpipe.store.store import Store
 
-from .test_manager import resumed, run, run_with_crash, simulated, story, trials_of
+from .experiments import plugin, resumed, run, run_with_crash, simulated, story, trials_of, viewed
 
 
 def stages(parameters: Mapping[str, Any]) -> SimulatedRun:
     """Nine results towards what the parameters decide, a checkpoint after each."""
     goal = (parameters["x"] - 1.0) ** 2
     return SimulatedRun(goal, [goal + 1.0 / (step + 1) for step in range(9)], checkpoint_every=1)
+
+
+def plain(parameters: Mapping[str, Any]) -> SimulatedRun:
+    return SimulatedRun(parameters["x"])
 
 
 SCHEDULED: dict[str, dict[str, Any]] = {
@@ -69,9 +72,8 @@ def test_pbt_lets_the_worst_continue_from_the_best(tmp_path: Path) -> None:
     assert run(simulated(tmp_path, stages, **SCHEDULED["PBT"])) is ExperimentStatus.DONE
     trials = trials_of(tmp_path)
     assert [(trial.status, trial.next_sequence) for trial in trials] == [(TrialStatus.SUCCEEDED, 9)] * 5
-    view = Store.view(tmp_path / "exp" / "experiment.db")
-    resumes = [json.loads(payload) for _, code, payload in view.replies() if code == "RE"]
-    view.close()
+    with viewed(tmp_path) as store:
+        resumes = [json.loads(payload) for _, code, payload in store.replies() if code == "RE"]
     heirs = [resume for resume in resumes if resume["checkpoint_of"] is not None]
     assert 0 < len(heirs) < len(resumes)
     last = {heir["trial_job_id"]: heir["parameters"] for heir in heirs}
@@ -132,9 +134,7 @@ def test_killed_scheduler_comes_back_as_if_nothing_had_happened(name: str, tmp_p
     for at in (5, 20, 35):
         directory = tmp_path / str(at)
         clock = VirtualClock(1000.0)
-        assert run_with_crash(
-            directory, simulated(directory, stages, clock, **SCHEDULED[name]), at, at % 2 == 0
-        )
+        assert run_with_crash(simulated(directory, stages, clock, **SCHEDULED[name]), at, at % 2 == 0)
         assert run(resumed(directory, stages, clock)) is ExperimentStatus.DONE
         assert story(directory) == story(whole), f"killed at commit {at}"
 
@@ -159,20 +159,8 @@ class Slow(RandomTuner):
 
 
 def slow_tuner(tmp_path: Path, clock: VirtualClock, number: int = 6) -> Manager:
-    (tmp_path / "slow.py").write_text(EAGER)
-    tuner = {
-        "class_name": "slow.Slow",
-        "code_directory": str(tmp_path),
-        "class_args": {"log": str(tmp_path / "log")},
-    }
-    return simulated(
-        tmp_path,
-        lambda p: SimulatedRun(p["x"]),
-        clock,
-        tuner=tuner,
-        max_trial_number=number,
-        trial_concurrency=1,
-    )
+    tuner = plugin(tmp_path, "slow.Slow", EAGER, log=str(tmp_path / "log"))
+    return simulated(tmp_path, plain, clock, tuner=tuner, max_trial_number=number, trial_concurrency=1)
 
 
 def stop_after(manager: Manager, number: int) -> None:
@@ -195,7 +183,7 @@ def test_stopped_tuner_comes_back_from_its_checkpoint_and_continues_alike(tmp_pa
     clock = VirtualClock(1000.0)
     stop_after(slow_tuner(tmp_path, clock), 3)
     assert [path.suffix for path in (tmp_path / "exp" / "checkpoint").iterdir()] == [".pkl"]
-    assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.DONE
+    assert run(resumed(tmp_path, plain, clock)) is ExperimentStatus.DONE
     assert received(tmp_path) == received(whole)  # no result was sent twice
     ran = [[t.record for t in trials_of(d) if t.status is TrialStatus.SUCCEEDED] for d in (whole, tmp_path)]
     assert ran[0] == ran[1]
@@ -211,7 +199,7 @@ def harm(path: Path, how: str) -> None:
     elif how == "of an earlier version":
         path.write_bytes(data.replace(b"checkpoint 2", b"checkpoint 1", 1))
     else:
-        tuner = path.parents[2] / "slow.py"
+        tuner = path.parents[2] / "code" / "slow.py"
         tuner.write_text(tuner.read_text() + "# mended\n")
 
 
@@ -224,7 +212,7 @@ def test_unusable_checkpoint_costs_time_only(
     stop_after(slow_tuner(tmp_path, clock, 4), 2)
     (path,) = (tmp_path / "exp" / "checkpoint").iterdir()
     harm(path, how)
-    assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.DONE
+    assert run(resumed(tmp_path, plain, clock)) is ExperimentStatus.DONE
     assert path.name in caplog.text
     assert received(tmp_path) == ["0 1", "1 2", "0 1", "1 2", "2 3", "3 4"]
 
@@ -247,10 +235,10 @@ def test_checkpoint_that_fails_when_it_is_used_costs_time_only(
 ) -> None:
     clock = VirtualClock(1000.0)
     manager = slow_tuner(tmp_path, clock, 4)
-    (tmp_path / "slow.py").write_text(EAGER + FORGETFUL.format(harm=harm))
+    (tmp_path / "code" / "slow.py").write_text(EAGER + FORGETFUL.format(harm=harm))
     stop_after(manager, 2)
     (path,) = (tmp_path / "exp" / "checkpoint").iterdir()
-    assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.DONE
+    assert run(resumed(tmp_path, plain, clock)) is ExperimentStatus.DONE
     assert "left aside" in caplog.text
     assert not path.exists()
     assert received(tmp_path)[-4:] == ["0 1", "1 2", "2 3", "3 4"]
@@ -261,17 +249,17 @@ def test_tuner_that_fails_with_its_checkpoint_and_without_is_at_fault(tmp_path: 
     clock = VirtualClock(1000.0)
     manager = slow_tuner(tmp_path, clock, 4)
     broken = EAGER.replace("self.results += 1", "self.results += 1 // (parameter_id != 2)")
-    (tmp_path / "slow.py").write_text(broken)
+    (tmp_path / "code" / "slow.py").write_text(broken)
     stop_after(manager, 2)
-    assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.ERROR
+    assert run(resumed(tmp_path, plain, clock)) is ExperimentStatus.ERROR
     assert received(tmp_path) == ["0 1", "1 2", "0 1", "1 2"]
 
 
 def test_suggestions_that_come_while_all_ends_are_trials_of_the_resumed_experiment(tmp_path: Path) -> None:
     clock = VirtualClock(1000.0)
     fields: dict[str, Any] = {"trial_concurrency": 4, "max_trial_number": 12}
-    stop_after(simulated(tmp_path, lambda p: SimulatedRun(p["x"]), clock, **fields), 4)
-    run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock))
+    stop_after(simulated(tmp_path, plain, clock, **fields), 4)
+    run(resumed(tmp_path, plain, clock))
     trials = trials_of(tmp_path)
     assert [trial.parameter_id for trial in trials] == list(range(12))
     assert sum(trial.status is TrialStatus.SUCCEEDED for trial in trials) >= 8
@@ -298,16 +286,9 @@ class Frozen(RandomTuner):
 def test_hanging_dispatcher_is_replaced_and_nothing_is_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "frozen.py").write_text(FROZEN)
-    tuner = {
-        "class_name": "frozen.Frozen",
-        "code_directory": str(tmp_path),
-        "class_args": {"marker": str(tmp_path / "marker")},
-    }
+    tuner = plugin(tmp_path, "frozen.Frozen", FROZEN, marker=str(tmp_path / "marker"))
     # Long enough for a start, too: a dispatcher gives no sign of life before its plug-ins are loaded.
-    manager = simulated(
-        tmp_path, lambda p: SimulatedRun(p["x"]), tuner=tuner, max_trial_number=5, dispatcher_timeout="5s"
-    )
+    manager = simulated(tmp_path, plain, tuner=tuner, max_trial_number=5, dispatcher_timeout="5s")
     assert run(manager) is ExperimentStatus.DONE
     assert "no sign of life for 5 s" in caplog.text
     assert [trial.parameter_id for trial in trials_of(tmp_path)] == [0, 1, 2, 3, 4]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
-from pitchpipe.config import ExperimentConfig
+import pytest
+
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.protocol import parameters_of
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.tuners import RandomTuner
+
+from .experiments import config, run
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 NUMBER = 200
@@ -23,29 +25,16 @@ def train(parameters: dict[str, Any]) -> float:
 train.__module__ = "__main__"
 
 
+@pytest.mark.usefixtures("forked_agents")
 def test_short_trials_share_turns_and_keep_the_order_of_the_tuner(tmp_path: Path) -> None:
-    config = {
-        "search_space": SPACE,
-        "tuner": {"name": "Random"},
-        "seed": 7,
-        "max_trial_number": NUMBER,
-        "trial_concurrency": 2,
-        "training_service": {"platform": "local"},
-    }
+    local: Any = {"trial_concurrency": 2, "training_service": {"platform": "local"}}
+    given = config(search_space=SPACE, max_trial_number=NUMBER, **local)
+    manager = create_experiment(given, directory=tmp_path, function=train)
     turns: list[int] = []
-
-    async def run() -> list[Any]:
-        manager = create_experiment(
-            ExperimentConfig.from_dict(config, needs_command=False), directory=tmp_path, function=train
-        )
-        manager.watch(lambda: turns.append(1))
-        await manager.run()
-        assert manager.runner is not None
-        manager.store.close()
-        manager.folder.disown()
-        return manager.runner.get_trials()
-
-    trials = asyncio.run(run())
+    manager.watch(lambda: turns.append(1))
+    run(manager)
+    assert manager.runner is not None
+    trials = manager.runner.get_trials()
     tuner = RandomTuner(seed=7)
     tuner.update_search_space(SPACE)
     assert [parameters_of(trial.record) for trial in trials] == tuner.generate_multiple_parameters(

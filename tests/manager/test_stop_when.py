@@ -8,7 +8,7 @@ from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.reading import ExperimentView
 
-from .test_manager import bowl, resumed, run, run_with_crash, simulated, story
+from .experiments import bowl, resumed, run, run_with_crash, simulated, story
 
 SEARCH = {
     "tuner": {"name": "TPE"},
@@ -29,7 +29,7 @@ def test_search_ends_with_the_reason_before_its_limit_killed_or_not(tmp_path: Pa
 
     clock = VirtualClock(1000.0)
     killed = simulated(tmp_path / "killed", clock=clock, **SEARCH)
-    assert run_with_crash(tmp_path / "killed", killed, 100, after=True)
+    assert run_with_crash(killed, 100, after=True)
     assert run(resumed(tmp_path / "killed", bowl, clock)) is ExperimentStatus.DONE
     assert story(tmp_path / "killed") == story(tmp_path / "whole")
     with ExperimentView(tmp_path / "killed" / "exp") as view:

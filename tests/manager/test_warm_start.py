@@ -12,18 +12,17 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
-from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.earlier_results import read_earlier
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.warm_start import WarmStart, warm_start_of
 from pitchpipe.protocol import Objective, repeated, with_family_end
-from pitchpipe.store.folder import ExperimentFolder
-from pitchpipe.store.reading import ExperimentView, TrialQuery, csv_lines
+from pitchpipe.store.reading import ExperimentView, csv_lines
 
 from ..hostile_texts import TEXTS, hostile_experiment
 from ..server.made_stores import MadeExperiment, a_config, a_trial
-from .test_exact_resume import CopyingStore, run, story
+from . import experiments
+from .experiments import CopyingStore, created, let_go, run, story
 
 SPACE: dict[str, Any] = {
     "lr": {"_type": "uniform", "_value": [0, 1]},
@@ -36,8 +35,7 @@ SPACE: dict[str, Any] = {
 
 
 def config(**fields: Any) -> ExperimentConfig:
-    data = {"search_space": SPACE, "tuner": {"name": "Random"}, "max_trial_number": 40, "seed": 1, **fields}
-    return ExperimentConfig.from_dict(data, needs_command=False)
+    return experiments.config(**{"search_space": SPACE, "max_trial_number": 40, "seed": 1, **fields})
 
 
 def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
@@ -45,17 +43,11 @@ def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
 
 
 def made(directory: Path, name: str, **fields: Any) -> Manager:
-    clock = VirtualClock(1000.0)
-    executor = SimulatedTrialExecutor(behave, clock)
-    return create_experiment(
-        config(**fields), directory=directory, experiment_id=name, executor=executor, clock=clock
-    )
+    return created(directory, config(**fields), behave, name=name)
 
 
 def tried(directory: Path, name: str) -> list[tuple[float, str]]:
-    with ExperimentView(directory / name) as view:
-        trials = view.trials(TrialQuery(limit=None)).trials
-    return [(trial["parameters"]["lr"], trial["parameter_source"]) for trial in trials]
+    return experiments.tried(directory, "lr", name)
 
 
 def table(path: Path, *rows: Mapping[str, Any]) -> str:
@@ -232,7 +224,6 @@ def test_earlier_results_reach_the_tuner_once_though_the_manager_is_killed(tmp_p
     source = table(tmp_path / "old.csv", *(row(i / 10, i / 10) for i in range(10)))
     manager = made(tmp_path, "exp", tuner={"name": "Auto"}, warm_start=[source], max_trial_number=12)
     store = CopyingStore(manager, tmp_path / "copies")
-    manager.store = store  # type: ignore[assignment]
     run(manager)
     expected = story(tmp_path)
     imported = [json.loads(row[2]) for row in expected["commands"] if row[1] == "FD"]
@@ -240,11 +231,7 @@ def test_earlier_results_reach_the_tuner_once_though_the_manager_is_killed(tmp_p
         10
     ]  # the three points, their results, the earlier results
     assert [lr for lr, _ in tried(tmp_path, "exp")][:3] == [0.0, 0.1, 0.2]
-    for _, directory, now in store.copies[:3]:
-        clock = VirtualClock(now)
-        found = ExperimentFolder.find(directory, "exp")
-        run(resume_experiment(found, executor=SimulatedTrialExecutor(behave, clock), clock=clock))
-        assert story(directory) == expected
+    store.come_to(expected, behave, store.copies[:3])
 
 
 def test_family_of_repeats_is_one_result_with_its_mean(tmp_path: Path) -> None:
@@ -318,8 +305,7 @@ def test_experiment_without_the_objective_names_those_it_has(tmp_path: Path) -> 
     manager = made(tmp_path, "old", objectives=goals)
     with pytest.raises(ConfigError, match="it has no objective 'default'; its objectives are acc, lat"):
         read(tmp_path, "old")
-    manager.store.close()
-    manager.folder.disown()
+    let_go(manager)
 
 
 def test_flat_names_of_another_search_are_those_inside_a_choice(tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config import ExperimentConfig
-from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.executors.simulated import SimulatedRun, VirtualClock
 from pitchpipe.manager.control.connection import ControlError, ControlServer
 from pitchpipe.manager.control.operations import LiveChanges, checked_import
 from pitchpipe.manager.control.steering import (
@@ -27,7 +26,6 @@ from pitchpipe.manager.control.steering import (
     stop_experiment,
 )
 from pitchpipe.manager.dispatcher_link.history import user_imports
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.protocol import repeat_of
 from pitchpipe.runner.experiment_status import ExperimentStatus
@@ -35,7 +33,7 @@ from pitchpipe.store.store import NoRoomError, Store, StoreError
 
 from ...runner.invariants import broken_invariants
 from ...server.made_stores import MadeExperiment, a_trial
-from ..test_exact_resume import CopyingStore, manager_of, run, story
+from ..experiments import CopyingStore, config, created, let_go, plugin, resumed, run, story, viewed
 
 # Proposes from the last search space, and how many results were imported.
 TUNER = """
@@ -75,12 +73,10 @@ def space(first: int) -> dict[str, Any]:
     return {"x": {"_type": "choice", "_value": [first]}}
 
 
-def config(directory: Path, **fields: Any) -> ExperimentConfig:
-    (directory / "code").mkdir(parents=True, exist_ok=True)
-    (directory / "code" / "importing.py").write_text(TUNER)
-    tuner = {"class_name": "importing.Importing", "code_directory": str(directory / "code")}
-    data = {"search_space": space(1), "tuner": tuner, "max_trial_number": 4, "trial_concurrency": 2, **fields}
-    return ExperimentConfig.from_dict(data, needs_command=False)
+def importing(directory: Path, **fields: Any) -> Manager:
+    tuner = plugin(directory, "importing.Importing", TUNER)
+    data = {"search_space": space(1), "tuner": tuner, "max_trial_number": 4, "trial_concurrency": 2}
+    return created(directory, config(**{**data, **fields}), behave)
 
 
 def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
@@ -114,7 +110,7 @@ class Intervention:
             self.answer = self._act(self.operations)
         except ControlError as error:
             self.error = error
-        self.commit = getattr(self._manager.store, "_commits", None)
+        self.commit = getattr(self._manager.store, "commits", None)
         assert self._manager.runner is not None
         assert broken_invariants(self._manager.runner) == []
 
@@ -136,25 +132,15 @@ def change_everything(operations: Operations) -> None:
 
 def in_store(directory: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the parameter records of all trials, and the config."""
-    store = Store.view(directory / "exp" / "experiment.db")
-    records, row = [json.loads(trial.record) for trial in store.trials()], store.experiment()
-    store.close()
-    return records, row.config
+    with viewed(directory) as store:
+        return [json.loads(trial.record) for trial in store.trials()], store.experiment().config
 
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CopyingStore, Intervention]:
     directory = tmp_path_factory.mktemp("live")
-    clock = VirtualClock(1000.0)
-    manager = create_experiment(
-        config(directory),
-        directory=directory,
-        experiment_id="exp",
-        executor=SimulatedTrialExecutor(behave, clock),
-        clock=clock,
-    )
+    manager = importing(directory)
     store = CopyingStore(manager, directory / "copies")
-    manager.store = store  # type: ignore[assignment]
     intervention = Intervention(manager, two_ended, change_everything)
     assert run(manager) is ExperimentStatus.DONE
     return directory, store, intervention
@@ -183,12 +169,7 @@ def test_killed_after_a_change_the_experiment_comes_to_the_same_story(
     assert intervention.commit is not None
     after = [copy for copy in store.copies if int(copy[0].split()[-1]) > intervention.commit]
     assert len(after) > 10
-    for when, copy, now in (after[0], after[3], after[8]):
-        resumed = manager_of(copy, VirtualClock(now))
-        resumed.executor = SimulatedTrialExecutor(behave, resumed.now)  # type: ignore[arg-type]
-        assert run(resumed) is ExperimentStatus.DONE, when
-        for table, rows in story(copy).items():
-            assert rows == expected[table], f"killed {when}: {table}"
+    store.come_to(expected, behave, after)
 
 
 def test_change_is_committed_before_it_is_answered(changed: tuple[Path, CopyingStore, Intervention]) -> None:
@@ -219,12 +200,7 @@ REFUSALS = [
 
 def made_with_random(directory: Path, **fields: Any) -> Manager:
     wide = {"x": {"_type": "uniform", "_value": [0, 1]}}
-    clock = VirtualClock(1000.0)
-    made = config(
-        directory, **{"tuner": {"name": "Random"}, "search_space": wide, "max_trial_number": 4, **fields}
-    )
-    executor = SimulatedTrialExecutor(behave, clock)
-    return create_experiment(made, directory=directory, experiment_id="exp", executor=executor, clock=clock)
+    return importing(directory, **{"tuner": {"name": "Random"}, "search_space": wide, **fields})
 
 
 def test_refusals_say_what_to_do_and_change_nothing(tmp_path: Path) -> None:
@@ -263,9 +239,8 @@ def test_bounds_are_lifted_and_lowered(tmp_path: Path) -> None:
         "max_experiment_duration": 20.0,
         "trial_concurrency": 1,
     }
-    store = Store.view(tmp_path / "exp" / "experiment.db")
-    row = store.experiment()
-    store.close()
+    with viewed(tmp_path) as store:
+        row = store.experiment()
     assert "max_experiment_duration (20 s) is over" in row.reason
     assert "maxTrialNumber" not in row.config or row.config["maxTrialNumber"] is None
 
@@ -307,9 +282,8 @@ def no_room(store: Store) -> Iterator[None]:
 
 def what_was_made(directory: Path) -> tuple[list[Any], dict[str, Any], int]:
     records, stored = in_store(directory)
-    store = Store.view(directory / "exp" / "experiment.db")
-    imports = sum(code == "FD" for _, code, _ in store.commands())
-    store.close()
+    with viewed(directory) as store:
+        imports = sum(code == "FD" for _, code, _ in store.commands())
     return [record["parameters"] for record in records], stored, imports
 
 
@@ -349,8 +323,7 @@ def test_change_that_is_refused_for_want_of_room_is_not_made_later(
     try:
         asyncio.run(main())
     finally:
-        manager.store.close()
-        manager.folder.disown()
+        let_go(manager)
     assert refusals == ["conflict"]
     assert manager.config is before
     assert what_was_made(tmp_path) == what_was_made(tmp_path / "undisturbed")
@@ -374,8 +347,7 @@ def test_change_that_was_accepted_is_made_after_a_resume(
     with pytest.raises(StoreError, match="the disk is gone"):
         run(manager)
     made_before, _, imports_before = what_was_made(tmp_path)
-    clock = VirtualClock(manager.now())
-    again = resume_experiment(manager.folder, executor=SimulatedTrialExecutor(behave, clock), clock=clock)
+    again = resumed(tmp_path, behave, VirtualClock(manager.now()))
     assert run(again) is ExperimentStatus.DONE
     made, stored, imports = what_was_made(tmp_path)
     assert stored["maxTrialNumber"] == len(made) == (7 if name == "update" else 6)
@@ -396,9 +368,8 @@ def test_kill_and_stop_are_committed_before_they_are_answered(tmp_path: Path) ->
     manager = made_with_random(tmp_path, max_trial_number=50)
 
     def seen() -> tuple[str, str, list[Any]]:
-        store = Store.view(tmp_path / "exp" / "experiment.db")
-        row, stopping = store.experiment(), [trial.trial_id for trial in store.trials() if trial.verdict]
-        store.close()
+        with viewed(tmp_path) as store:
+            row, stopping = store.experiment(), [trial.trial_id for trial in store.trials() if trial.verdict]
         return row.status, row.reason, stopping
 
     def kill_and_stop(operations: Operations) -> list[Any]:
@@ -430,9 +401,8 @@ def test_experiment_without_room_is_stopped_all_the_same(tmp_path: Path) -> None
     with ExitStack() as until_the_end, pytest.raises(StoreError, match=r"experiment\.db"):
         run(manager)
     assert intervention.answer == {}
-    store = Store.view(manager.folder.database)
-    assert store.experiment().status == "RUNNING"  # what was written last stands
-    store.close()
+    with viewed(tmp_path) as store:
+        assert store.experiment().status == "RUNNING"  # what was written last stands
 
 
 def test_experiment_that_is_stopped_while_it_starts_is_stopped_in_the_store_at_once(tmp_path: Path) -> None:
@@ -449,8 +419,7 @@ def test_experiment_that_is_stopped_while_it_starts_is_stopped_in_the_store_at_o
     try:
         assert asyncio.run(main()) == "STOPPED: never mind"
     finally:
-        manager.store.close()
-        manager.folder.disown()
+        let_go(manager)
 
 
 # ---------------------------------------------------------------------- from another process
@@ -461,8 +430,8 @@ def running(tmp_path: Path) -> Callable[[Callable[[Any], Any]], Any]:
     """Run something in a thread while an experiment with trials of any length runs; return its outcome."""
 
     def asked(ask: Callable[[Any], Any]) -> Any:
-        importing = {"class_name": "importing.Importing", "code_directory": str(tmp_path / "code")}
-        manager = made_with_random(tmp_path, max_trial_number=10**6, tuner=importing)
+        tuner = plugin(tmp_path, "importing.Importing", TUNER)
+        manager = made_with_random(tmp_path, max_trial_number=10**6, tuner=tuner)
 
         async def main() -> Any:
             begun = asyncio.Event()
@@ -479,8 +448,7 @@ def running(tmp_path: Path) -> Callable[[Callable[[Any], Any]], Any]:
         try:
             return asyncio.run(main())
         finally:
-            manager.store.close()
-            manager.folder.disown()
+            let_go(manager)
 
     return asked
 
@@ -504,7 +472,7 @@ def test_steering_reaches_a_running_manager(running: Callable[[Callable[[Any], A
 @pytest.mark.dispatcher_process
 def test_tuner_that_starts_afresh_gets_the_imports(tmp_path: Path) -> None:
     imported = {"parameter": {"x": 5}, "value": 0.25}
-    moody = {"class_name": "importing.Moody", "code_directory": str(tmp_path / "code")}
+    moody = plugin(tmp_path, "importing.Moody", TUNER)
     manager = made_with_random(tmp_path, tuner=moody, max_trial_number=12)
 
     def import_and_kill(operations: Operations) -> None:
@@ -515,9 +483,8 @@ def test_tuner_that_starts_afresh_gets_the_imports(tmp_path: Path) -> None:
     intervention = Intervention(manager, two_ended, import_and_kill)
     assert run(manager) is ExperimentStatus.DONE
     assert intervention.error is None
-    store = Store.view(tmp_path / "exp" / "experiment.db")
-    commands = store.commands()
-    store.close()
+    with viewed(tmp_path) as store:
+        commands = store.commands()
     assert [code for _, code, _ in commands[:3]] == ["IN", "FD", "AD"]  # the record was begun again
     assert sum(imported in json.loads(payload) for _, code, payload in commands if code == "FD") == 1
 
@@ -587,21 +554,9 @@ def test_imports_have_every_metric_that_is_optimised_or_limited() -> None:
 
 @pytest.mark.parametrize("count", [7, 8, 9])
 def test_trials_are_added_all_or_none_also_when_the_tuner_has_no_more(count: int, tmp_path: Path) -> None:
-    grid = config(
-        tmp_path,
-        search_space={"x": {"_type": "choice", "_value": [1, 2]}},
-        tuner={"name": "GridSearch"},
-        max_trial_number=10,
-        trial_concurrency=8,
-    )
-    clock = VirtualClock(1000.0)
-    manager = create_experiment(
-        grid,
-        directory=tmp_path,
-        experiment_id="exp",
-        executor=SimulatedTrialExecutor(behave, clock),
-        clock=clock,
-    )
+    choices = {"x": {"_type": "choice", "_value": [1, 2]}}
+    grid: Any = {"search_space": choices, "tuner": {"name": "GridSearch"}}
+    manager = importing(tmp_path, **grid, max_trial_number=10, trial_concurrency=8)
     intervention = Intervention(
         manager,
         lambda runner: runner.status is ExperimentStatus.TUNER_NO_MORE_TRIAL and len(runner.live) > 0,
@@ -616,14 +571,7 @@ def test_trials_are_added_all_or_none_also_when_the_tuner_has_no_more(count: int
 
 
 def test_configurations_that_are_repeated_are_added_as_families(tmp_path: Path) -> None:
-    clock = VirtualClock(1000.0)
-    manager = create_experiment(
-        config(tmp_path, repeats={"count": 3}, max_trial_number=20, trial_concurrency=4),
-        directory=tmp_path,
-        experiment_id="exp",
-        executor=SimulatedTrialExecutor(behave, clock),
-        clock=clock,
-    )
+    manager = importing(tmp_path, repeats={"count": 3}, max_trial_number=20, trial_concurrency=4)
 
     def add_and_rerun(operations: Operations) -> list[dict[str, Any]]:
         several = operations["add"]({"parameters": [{"x": 100}, {"x": 200}]})["trials"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.trial import TrialStatus
 
 from ...runner.driver import Driver
-from ..test_manager import SPACE, bowl, resumed, run, run_with_crash, simulated, story, trials_of
+from ..experiments import SPACE, bowl, resumed, run, run_with_crash, simulated, story, trials_of, viewed
 
 Calls = list[tuple[str, str, Any]]
 
@@ -144,7 +145,7 @@ def test_calls_are_committed_and_not_repeated_after_a_crash(tmp_path: Path) -> N
     first = simulated(tmp_path, clock=clock, max_trial_number=3)
     notes = Notes()
     first.hooks = Hooks(callbacks=[notes])
-    assert run_with_crash(tmp_path, first, 20, after=False)
+    assert run_with_crash(first, 20, after=False)
     finished = [trial for what, trial, _ in notes.calls if what == "complete"]
     committed = {trial.trial_id for trial in trials_of(tmp_path) if trial.status.is_final}
     assert set(finished) == committed != set()
@@ -238,9 +239,9 @@ def test_exit_in_a_callback_is_an_error_like_others(tmp_path: Path) -> None:
 
 def test_stopped_trial_succeeds_with_its_last_result(tmp_path: Path) -> None:
     run(listened(tmp_path, stopper=MaximumIterationStopper(4), max_trial_number=3))
-    for trial, *_, metrics in [(row[0], row[-1]) for row in story(tmp_path)]:
-        periodical = [row for row in metrics if row[0] == "PERIODICAL"]
-        assert len(periodical) == 4, trial
+    with viewed(tmp_path) as store:
+        periodical = Counter(row[0] for row in store.metrics() if row[1] == "PERIODICAL")
+    assert periodical == {0: 4, 1: 4, 2: 4}
     for trial in trials_of(tmp_path):
         assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "4 results are enough")
         assert trial.values is not None
@@ -365,12 +366,13 @@ def test_killed_manager_comes_back_with_what_its_stopper_knew(after: bool, tmp_p
 
     whole = tmp_path / "whole"
     run(listened(whole, stopper=stopper(), search_space=SPACE, max_trial_number=4))
-    assert {len(row[-1]) for row in story(whole)} == {8}  # seven results and the final one
+    with viewed(whole) as store:  # seven results and the final one
+        assert set(Counter(row[0] for row in store.metrics()).values()) == {8}
     for at in (5, 9, 17, 26):
         directory = tmp_path / str(at)
         clock = VirtualClock(1000.0)
         first = listened(directory, clock=clock, stopper=stopper(), search_space=SPACE, max_trial_number=4)
-        assert run_with_crash(directory, first, at, after)
+        assert run_with_crash(first, at, after)
         again = resumed(directory, bowl, clock)
         again.hooks = Hooks(stopper=stopper())
         assert run(again) is ExperimentStatus.DONE
