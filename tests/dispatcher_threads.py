@@ -5,14 +5,17 @@ For tests of what a manager decides. Those of what happens to the process, or in
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pitchpipe.dispatcher import check
 from pitchpipe.dispatcher.base import Ending
 from pitchpipe.dispatcher.channel import FdChannel
 from pitchpipe.dispatcher.making import made_from
@@ -61,7 +64,26 @@ class DispatcherThread(session.DispatcherProcess):
             self._loop.call_soon_threadsafe(self._process_ended, code)
 
 
+class CheckerHere:
+    """Takes the place of the process that checks the plug-ins of a config."""
+
+    def __enter__(self) -> CheckerHere:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End nothing."""
+
+    def ask(self, parameters: Mapping[str, Any], timeout: float) -> tuple[int, str, str]:
+        config = json.loads(json.dumps(parameters))
+        problems = [
+            {"path": one.path, "message": one.message, "hint": one.hint} for one in check.check(config)
+        ]
+        reply = {"directions": check.directions(config), "warnings": check.warnings(config)}
+        return 0, json.dumps({"problems": problems, **reply}), ""
+
+
 def dispatchers_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let managers start their dispatchers on threads."""
+    """Let managers start their dispatchers on threads, and configs be checked by this one."""
+    monkeypatch.setattr("pitchpipe.config.plugins.Checker", CheckerHere)
     monkeypatch.setattr(session, "DispatcherProcess", DispatcherThread)
     monkeypatch.setattr(sys, "path", [*sys.path])  # plug-ins add their folders

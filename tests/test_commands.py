@@ -15,6 +15,8 @@ from packaging.requirements import Requirement
 
 from pitchpipe.cli.app import pitchpipe, run
 
+from .dispatcher_threads import dispatchers_on_threads
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 IDS = ("k3x9a2bq", "nightly", "digits")  # the experiments of the pages
@@ -107,7 +109,13 @@ def test_tests_of_the_other_commands_exist() -> None:
 
 
 @pytest.mark.slow
-def test_commands_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_run(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    forked_agents: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dispatchers_on_threads(monkeypatch)
     for experiment in IDS:
         assert run(["run", "experiment.yml", "--experiment-id", experiment, "--quiet"]) == 0
     capsys.readouterr()

@@ -45,6 +45,8 @@ from pitchpipe.results import BestTrial
 from pitchpipe.store.folder import ExperimentFolder, FolderError
 from pitchpipe.store.store import Store, StoreError
 
+from .dispatcher_threads import dispatchers_on_threads
+
 SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}}
 GRID = {"x": {"_type": "choice", "_value": [0, 1, 2]}}
 
@@ -55,6 +57,12 @@ def _by_value() -> Iterator[None]:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     yield
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture(autouse=True)
+def _no_new_interpreters(forked_agents: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start agents and dispatchers cheaply; those of the page's example are processes as users have them."""
+    dispatchers_on_threads(monkeypatch)
 
 
 def experiment(trial: Any, directory: Path, space: Any = SPACE, **more: Any) -> Experiment:

@@ -5,8 +5,8 @@ Everything in it that could run leaves a mark: the module of its tuner, its pick
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import pickle
 import shutil
 import sqlite3
@@ -15,12 +15,13 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import chdir, closing, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from pitchpipe.cli.app import run
 from pitchpipe.manager.control import ControlError, change_experiment
 from pitchpipe.store import ExperimentFolder
 
@@ -75,19 +76,10 @@ class Trap:
         return open, (self.mark, "w")
 
 
-def pitchpipe(*words: object, cwd: Path, code: int | None = 0, **environment: str) -> str:
+def pitchpipe(*words: object, cwd: Path, code: int = 0) -> None:
     command = [sys.executable, "-P", "-m", "pitchpipe", *map(str, words)]
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert code is None or done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
 
 
 class Stranger:
@@ -108,7 +100,13 @@ class Stranger:
             mark.unlink()
 
     def run(self, *words: object, code: int | None = 0) -> str:
-        return pitchpipe(*words, "--dir", self.runs, cwd=self.path, code=code)
+        """Call a verb in this process: a mark that it leaves is the same."""
+        said = io.TextIOWrapper(io.BytesIO(), write_through=True)  # some verbs write bytes
+        with chdir(self.path), redirect_stdout(said), redirect_stderr(said):
+            found = run([*map(str, words), "--dir", str(self.runs)])
+        text = cast(io.BytesIO, said.buffer).getvalue().decode()
+        assert code in (None, found), text
+        return text
 
     def change(self, *statements: str) -> None:
         with closing(sqlite3.connect(self.folder / "experiment.db")) as db, db:
@@ -171,15 +169,19 @@ def stranger(original: Stranger) -> Iterator[Stranger]:
 
 
 def test_verbs_that_run_the_code_do(stranger: Stranger) -> None:
-    stranger.run("resume", "e", "--max-trial-number", "3", "--quiet", code=1)  # what was no stopper ends it
+    where: Any = {"cwd": stranger.path}
+    runs = ("--dir", stranger.runs)
+    pitchpipe(
+        "resume", "e", "--max-trial-number", "3", "--quiet", *runs, **where, code=1
+    )  # its stopper is none
     assert stranger.ran >= {"checkpoint", "stopper"}
     ExperimentFolder(stranger.folder).stopper_file.unlink()
-    stranger.run("resume", "e", "--quiet")
+    pitchpipe("resume", "e", "--quiet", *runs, **where)
     assert stranger.ran == {"checkpoint", "stopper", "trial", "tuner"}
     stranger.forget()
     stranger.run("trial", "rerun", "e", "0")
     assert stranger.ran == {"trial"}
-    pitchpipe("validate", stranger.path / "code" / "experiment.yml", cwd=stranger.path)
+    pitchpipe("validate", stranger.path / "code" / "experiment.yml", **where)
     assert stranger.ran == {"trial", "tuner"}
 
 
