@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +147,10 @@ class Table:
     def kinds(self) -> list[str]:
         return [type(event).__name__ for event in self.events]
 
+    async def clear(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await self.session.terminate(0.0)
+
 
 IN = SendCommand(CommandType.Initialize, "{}")
 GE = SendCommand(CommandType.RequestTrialJobs, "1")
@@ -155,75 +159,53 @@ PERIODICAL = SendCommand(CommandType.ReportMetricData, '{"type":"PERIODICAL","n"
 
 
 @pytest.fixture
-def at_table(tmp_path: Path) -> Callable[..., None]:
-    """Return a function that runs a test's coroutine with a table."""
-
-    def run(play: Callable[[Table], Awaitable[None]], timeout: float = 600.0) -> None:
-        async def playing() -> None:
-            table = Table(tmp_path, timeout)
-            try:
-                await play(table)
-            finally:
-                with contextlib.suppress(TimeoutError):
-                    await table.session.terminate(0.0)
-
-        asyncio.run(playing())
-
-    return run
+def table(tmp_path: Path, request: pytest.FixtureRequest) -> Table:
+    return Table(tmp_path, getattr(request, "param", 600.0))
 
 
 def nothing(saved: SavedState | None) -> Conversation:
     return Conversation()
 
 
-def test_commands_are_numbered_in_order_and_replies_recorded(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], GE=[parameters(0)], EN=[kill("AbCdE")])
-        await table.session.start(nothing)
-        assert table.session.is_new
-        assert table.send(IN, GE, EN) == [(1, "IN", "{}"), (2, "GE", "1"), (3, "EN", "{}")]
-        await table.answered()
-        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 GE", "3 EN"]
-        assert [(n, code) for n, code, _ in table.session.take_replies()] == [(1, "TR"), (2, "KI")]
-        assert table.session.take_replies() == []
-        assert table.kinds() == ["DispatcherReady", "ParametersArrived", "KillVerdict"]
-        assert table.events[1] == happened.ParametersArrived(5.0, 0, json.dumps(parameters(0)[1]))
-        assert table.events[2] == happened.KillVerdict(5.0, "AbCdE", "bad")
-
-    at_table(play)
+async def test_commands_are_numbered_in_order_and_replies_recorded(table: Table) -> None:
+    table.says(IN=[READY], GE=[parameters(0)], EN=[kill("AbCdE")])
+    await table.session.start(nothing)
+    assert table.session.is_new
+    assert table.send(IN, GE, EN) == [(1, "IN", "{}"), (2, "GE", "1"), (3, "EN", "{}")]
+    await table.answered()
+    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 GE", "3 EN"]
+    assert [(n, code) for n, code, _ in table.session.take_replies()] == [(1, "TR"), (2, "KI")]
+    assert table.session.take_replies() == []
+    assert table.kinds() == ["DispatcherReady", "ParametersArrived", "KillVerdict"]
+    assert table.events[1] == happened.ParametersArrived(5.0, 0, json.dumps(parameters(0)[1]))
+    assert table.events[2] == happened.KillVerdict(5.0, "AbCdE", "bad")
 
 
-def test_pause_and_resume_are_events(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        pause = ["PA", {"trial_job_id": "AbCdE", "reason": "rung 0", "by": "tuner"}]
-        asked = {"trial_job_id": "AbCdE", "parameters": {"x": 1}, "checkpoint_of": "FgHiJ", "budget": 9}
-        table.says(IN=[READY, pause, ["RE", asked], ["RE", {**asked, "pauses_at_budget": True}]])
-        await table.session.start(nothing)
-        table.send(IN)
-        await table.answered()
-        assert table.events[1:] == [
-            happened.PauseVerdict(5.0, "AbCdE", "rung 0"),
-            happened.ResumeRequested(5.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9),
-            happened.ResumeRequested(
-                5.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9, pauses_at_budget=True
-            ),
-        ]
-
-    at_table(play)
+async def test_pause_and_resume_are_events(table: Table) -> None:
+    pause = ["PA", {"trial_job_id": "AbCdE", "reason": "rung 0", "by": "tuner"}]
+    asked = {"trial_job_id": "AbCdE", "parameters": {"x": 1}, "checkpoint_of": "FgHiJ", "budget": 9}
+    table.says(IN=[READY, pause, ["RE", asked], ["RE", {**asked, "pauses_at_budget": True}]])
+    await table.session.start(nothing)
+    table.send(IN)
+    await table.answered()
+    assert table.events[1:] == [
+        happened.PauseVerdict(5.0, "AbCdE", "rung 0"),
+        happened.ResumeRequested(5.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9),
+        happened.ResumeRequested(
+            5.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9, pauses_at_budget=True
+        ),
+    ]
 
 
-def test_nothing_is_answered_before_the_dispatcher_is_ready(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[], GE=[READY])
-        await table.session.start(nothing)
-        assert not table.session.has_answered_all
-        table.send(IN)
-        await table.until(lambda: table.batches > 0)
-        assert not table.session.has_answered_all
-        table.send(GE)
-        await table.answered()
-
-    at_table(play)
+async def test_nothing_is_answered_before_the_dispatcher_is_ready(table: Table) -> None:
+    table.says(IN=[], GE=[READY])
+    await table.session.start(nothing)
+    assert not table.session.has_answered_all
+    table.send(IN)
+    await table.until(lambda: table.batches > 0)
+    assert not table.session.has_answered_all
+    table.send(GE)
+    await table.answered()
 
 
 RECORDED = Conversation(
@@ -232,175 +214,142 @@ RECORDED = Conversation(
 )
 
 
-def test_recorded_replies_are_compared_and_not_delivered_again(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        # The assessor is quicker this time: order counts within a queue only.
-        table.says(IN=[READY], GE=[kill("AbCdE"), parameters(0)], EN=[parameters(1)])
-        await table.session.start(lambda saved: RECORDED)
-        await table.answered()
-        assert table.kinds() == ["DispatcherReady", "ParametersArrived"]
-        assert table.session.take_replies() == [(3, "TR", json.dumps(parameters(1)[1]))]
-        assert table.send(GE) == [(4, "GE", "1")]
-        assert table.diverged == []
-
-    at_table(play)
+async def test_recorded_replies_are_compared_and_not_delivered_again(table: Table) -> None:
+    # The assessor is quicker this time: order counts within a queue only.
+    table.says(IN=[READY], GE=[kill("AbCdE"), parameters(0)], EN=[parameters(1)])
+    await table.session.start(lambda saved: RECORDED)
+    await table.answered()
+    assert table.kinds() == ["DispatcherReady", "ParametersArrived"]
+    assert table.session.take_replies() == [(3, "TR", json.dumps(parameters(1)[1]))]
+    assert table.send(GE) == [(4, "GE", "1")]
+    assert table.diverged == []
 
 
 @pytest.mark.parametrize("other", [parameters(7), ["NO", {"parameter_id": 0}]], ids=["value", "kind"])
-def test_first_difference_is_a_divergence_and_silences_the_peer(other: list[Any], at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], GE=[other, parameters(8)])
-        await table.session.start(lambda saved: RECORDED)
-        await table.until(lambda: bool(table.diverged))
-        assert json.dumps(other[1]) in table.diverged[0]
-        assert table.session.take_replies() == []
-        assert table.kinds() == ["DispatcherReady"]
-        assert not table.session.has_answered_all
-
-    at_table(play)
+async def test_first_difference_is_a_divergence_and_silences_the_peer(other: list[Any], table: Table) -> None:
+    table.says(IN=[READY], GE=[other, parameters(8)])
+    await table.session.start(lambda saved: RECORDED)
+    await table.until(lambda: bool(table.diverged))
+    assert json.dumps(other[1]) in table.diverged[0]
+    assert table.session.take_replies() == []
+    assert table.kinds() == ["DispatcherReady"]
+    assert not table.session.has_answered_all
 
 
-def test_verdicts_of_the_tuner_are_compared_with_the_tuner_s(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        pause = {"trial_job_id": "AbCdE", "reason": "", "by": "tuner"}
-        replies = [(1, "PA", json.dumps(pause)), (2, "TR", json.dumps(parameters(0)[1]))]
-        table.says(IN=[READY], GE=[parameters(0), ["PA", pause]])
-        await table.session.start(lambda saved: Conversation([(1, "IN", "{}"), (2, "GE", "1")], replies))
-        await table.until(lambda: bool(table.diverged))
-
-    at_table(play)
+async def test_verdicts_of_the_tuner_are_compared_with_the_tuner_s(table: Table) -> None:
+    pause = {"trial_job_id": "AbCdE", "reason": "", "by": "tuner"}
+    replies = [(1, "PA", json.dumps(pause)), (2, "TR", json.dumps(parameters(0)[1]))]
+    table.says(IN=[READY], GE=[parameters(0), ["PA", pause]])
+    await table.session.start(lambda saved: Conversation([(1, "IN", "{}"), (2, "GE", "1")], replies))
+    await table.until(lambda: bool(table.diverged))
 
 
-def test_restart_tells_a_fresh_peer_what_is_committed_by_then(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        committed: list[Record] = []
-        table.says(
-            IN=[READY],
-            GE=[["ER", {"plugin": "tuner", "type": "E", "message": "m", "command": 2}], ["exit", 1]],
-        )
-        await table.session.start(nothing)
-        committed += table.send(IN, GE)
-        await table.until(lambda: "DispatcherFailed" in table.kinds())
-        assert table.events[-1].message == "the tuner raised E: m"
-        table.says(IN=[READY], GE=[parameters(0)])
-        restarting = asyncio.ensure_future(table.session.restart(lambda saved: Conversation(committed)))
-        committed += table.send(GE)  # without a dispatcher
-        await restarting
-        await table.answered()
-        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 GE", "", "1 IN", "2 GE", "3 GE"]
-        assert (
-            table.kinds().count("DispatcherFailed") == 1
-        )  # its end, too, was that of a peer that is replaced
-        assert table.kinds().count("ParametersArrived") == 2
-
-    at_table(play)
+async def test_restart_tells_a_fresh_peer_what_is_committed_by_then(table: Table) -> None:
+    committed: list[Record] = []
+    table.says(
+        IN=[READY],
+        GE=[["ER", {"plugin": "tuner", "type": "E", "message": "m", "command": 2}], ["exit", 1]],
+    )
+    await table.session.start(nothing)
+    committed += table.send(IN, GE)
+    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    assert table.events[-1].message == "the tuner raised E: m"
+    table.says(IN=[READY], GE=[parameters(0)])
+    restarting = asyncio.ensure_future(table.session.restart(lambda saved: Conversation(committed)))
+    committed += table.send(GE)  # without a dispatcher
+    await restarting
+    await table.answered()
+    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 GE", "", "1 IN", "2 GE", "3 GE"]
+    assert table.kinds().count("DispatcherFailed") == 1  # its end, too, was that of a peer that is replaced
+    assert table.kinds().count("ParametersArrived") == 2
 
 
-def test_replies_that_are_not_committed_yet_are_not_delivered_again_after_a_restart(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), ["exit", 1]])
-        await table.session.start(nothing)
-        committed = table.send(IN, GE)
-        await table.until(lambda: "DispatcherFailed" in table.kinds())
-        table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), parameters(1)])
-        await table.session.restart(lambda saved: Conversation(committed))
-        await table.answered()
-        assert [event.parameter_id for event in table.events if hasattr(event, "parameter_id")] == [0, 1]
-        assert table.kinds().count("KillVerdict") == 1
-        replies = [(1, "TR", parameters(0)), (2, "KI", kill("AbCdE")), (3, "TR", parameters(1))]
-        assert table.session.take_replies() == [(n, code, json.dumps(reply[1])) for n, code, reply in replies]
-        assert table.diverged == []
-
-    at_table(play)
-
-
-def test_peer_that_talks_rubbish_is_ended_when_it_is_replaced(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], GE=[["rubbish", "this is no frame at all"], ["stop", 0]])
-        await table.session.start(nothing)
-        committed = table.send(IN, GE)
-        await table.until(lambda: "DispatcherFailed" in table.kinds())
-        pid = table.session.pid
-        assert pid is not None
-        assert psutil.pid_exists(pid)
-        table.says(IN=[READY])
-        await table.session.restart(lambda saved: Conversation(committed))
-        assert not psutil.pid_exists(pid)
-        await table.answered()
-        assert table.kinds().count("DispatcherFailed") == 1
-
-    at_table(play)
+async def test_replies_that_are_not_committed_yet_are_not_delivered_again_after_a_restart(
+    table: Table,
+) -> None:
+    table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), ["exit", 1]])
+    await table.session.start(nothing)
+    committed = table.send(IN, GE)
+    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), parameters(1)])
+    await table.session.restart(lambda saved: Conversation(committed))
+    await table.answered()
+    assert [event.parameter_id for event in table.events if hasattr(event, "parameter_id")] == [0, 1]
+    assert table.kinds().count("KillVerdict") == 1
+    replies = [(1, "TR", parameters(0)), (2, "KI", kill("AbCdE")), (3, "TR", parameters(1))]
+    assert table.session.take_replies() == [(n, code, json.dumps(reply[1])) for n, code, reply in replies]
+    assert table.diverged == []
 
 
-def test_end_of_the_process_is_a_failure_at_the_first_command_undone(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], GE=[["exit", 4]])
-        await table.session.start(nothing)
-        table.send(IN, GE)
-        await table.until(lambda: "DispatcherFailed" in table.kinds())
-        assert (table.events[-1].message, table.events[-1].command) == (
-            "the dispatcher process ended with exit code 4",
-            2,
-        )
-        assert table.events[-1].died
-
-    at_table(play)
-
-
-def test_queue_that_has_nothing_to_do_is_not_behind(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], AD=[["exit", 4]], queues={"IN": ["default"], "GE": ["default"]})
-        await table.session.start(nothing)
-        table.send(IN, GE, GE)
-        await table.answered()
-        table.send(SendCommand(CommandType.AddCustomizedTrialJob, "[]"))
-        await table.until(lambda: "DispatcherFailed" in table.kinds())
-        assert table.events[-1].command == 4
-
-    at_table(play)
+async def test_peer_that_talks_rubbish_is_ended_when_it_is_replaced(table: Table) -> None:
+    table.says(IN=[READY], GE=[["rubbish", "this is no frame at all"], ["stop", 0]])
+    await table.session.start(nothing)
+    committed = table.send(IN, GE)
+    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    pid = table.session.pid
+    assert pid is not None
+    assert psutil.pid_exists(pid)
+    table.says(IN=[READY])
+    await table.session.restart(lambda saved: Conversation(committed))
+    assert not psutil.pid_exists(pid)
+    await table.answered()
+    assert table.kinds().count("DispatcherFailed") == 1
 
 
-def test_checkpoint_counts_from_its_marks_on(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        mark = ["CK", {"queue": "default", "n": 2}]
-        rest = [["CK", {"queue": "assessor", "n": 2}], ["CK", {"path": "two.pkl", "n": 2}]]
-        table.says(IN=[READY], GE=[parameters(0), mark, parameters(1), kill("AbCdE"), *rest])
-        await table.session.start(nothing)
-        table.send(IN, GE)
-        await table.answered()
-        assert table.session.take_checkpoints() == [SavedState(2, "two.pkl", 1, 3)]
-        assert table.session.take_checkpoints() == []
-
-    at_table(play)
+async def test_end_of_the_process_is_a_failure_at_the_first_command_undone(table: Table) -> None:
+    table.says(IN=[READY], GE=[["exit", 4]])
+    await table.session.start(nothing)
+    table.send(IN, GE)
+    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    assert (table.events[-1].message, table.events[-1].command) == (
+        "the dispatcher process ended with exit code 4",
+        2,
+    )
+    assert table.events[-1].died
 
 
-def test_checkpoint_without_the_mark_of_a_queue_does_not_count(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        marks = [["CK", {"queue": "default", "n": 1}], ["CK", {"queue": "assessor", "n": 2}]]
-        table.says(IN=[READY], GE=[*marks, ["CK", {"path": "two.pkl", "n": 2}]])
-        await table.session.start(nothing)
-        table.send(IN, GE)
-        await table.answered()
-        assert table.session.take_checkpoints() == []
-
-    at_table(play)
+async def test_queue_that_has_nothing_to_do_is_not_behind(table: Table) -> None:
+    table.says(IN=[READY], AD=[["exit", 4]], queues={"IN": ["default"], "GE": ["default"]})
+    await table.session.start(nothing)
+    table.send(IN, GE, GE)
+    await table.answered()
+    table.send(SendCommand(CommandType.AddCustomizedTrialJob, "[]"))
+    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    assert table.events[-1].command == 4
 
 
-def test_restored_peer_gets_what_came_after_and_gives_again_only_that(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        saved = SavedState(2, "two.pkl", default_reply=1, assessor_reply=3)
-        second = (2, "TR", json.dumps(parameters(1)[1]))
-        third = (3, "KI", json.dumps(kill("AbCdE")[1]))
-        recorded = Conversation([(3, "GE", "1")], [second, third], saved)
-        table.says(start=[READY], GE=[parameters(1), parameters(2)])
-        await table.session.start(lambda asked: recorded if asked == saved else Conversation(), saved)
-        await table.until(lambda: "ParametersArrived" in table.kinds())
-        assert table.heard()[0] == f"--restore {table.folder}/checkpoint/two.pkl"
-        assert table.session.take_replies() == [(4, "TR", json.dumps(parameters(2)[1]))]
-        assert table.diverged == []
-        assert table.send(GE)[0][0] == 4
+async def test_checkpoint_counts_from_its_marks_on(table: Table) -> None:
+    mark = ["CK", {"queue": "default", "n": 2}]
+    rest = [["CK", {"queue": "assessor", "n": 2}], ["CK", {"path": "two.pkl", "n": 2}]]
+    table.says(IN=[READY], GE=[parameters(0), mark, parameters(1), kill("AbCdE"), *rest])
+    await table.session.start(nothing)
+    table.send(IN, GE)
+    await table.answered()
+    assert table.session.take_checkpoints() == [SavedState(2, "two.pkl", 1, 3)]
+    assert table.session.take_checkpoints() == []
 
-    at_table(play)
+
+async def test_checkpoint_without_the_mark_of_a_queue_does_not_count(table: Table) -> None:
+    marks = [["CK", {"queue": "default", "n": 1}], ["CK", {"queue": "assessor", "n": 2}]]
+    table.says(IN=[READY], GE=[*marks, ["CK", {"path": "two.pkl", "n": 2}]])
+    await table.session.start(nothing)
+    table.send(IN, GE)
+    await table.answered()
+    assert table.session.take_checkpoints() == []
+
+
+async def test_restored_peer_gets_what_came_after_and_gives_again_only_that(table: Table) -> None:
+    saved = SavedState(2, "two.pkl", default_reply=1, assessor_reply=3)
+    second = (2, "TR", json.dumps(parameters(1)[1]))
+    third = (3, "KI", json.dumps(kill("AbCdE")[1]))
+    recorded = Conversation([(3, "GE", "1")], [second, third], saved)
+    table.says(start=[READY], GE=[parameters(1), parameters(2)])
+    await table.session.start(lambda asked: recorded if asked == saved else Conversation(), saved)
+    await table.until(lambda: "ParametersArrived" in table.kinds())
+    assert table.heard()[0] == f"--restore {table.folder}/checkpoint/two.pkl"
+    assert table.session.take_replies() == [(4, "TR", json.dumps(parameters(2)[1]))]
+    assert table.diverged == []
+    assert table.send(GE)[0][0] == 4
 
 
 DIED = "the dispatcher process ended with exit code "
@@ -416,83 +365,67 @@ DIED = "the dispatcher process ended with exit code "
     ],
     ids=["it says why", "it says nothing", "it fails at the load", "it fails when it is ready"],
 )
-def test_unusable_checkpoint_is_reported_and_is_not_a_failure(
-    script: list[Any], why: str, at_table: Any
+async def test_unusable_checkpoint_is_reported_and_is_not_a_failure(
+    script: list[Any], why: str, table: Table
 ) -> None:
-    async def play(table: Table) -> None:
-        saved = SavedState(2, "two.pkl", 1, 1)
-        table.says(start=script)
-        await table.session.start(lambda asked: Conversation(saved=asked), saved)
-        await table.until(lambda: bool(table.unusable))
-        assert table.unusable == [(saved, why)]
-        assert "DispatcherFailed" not in table.kinds()
-
-    at_table(play)
+    saved = SavedState(2, "two.pkl", 1, 1)
+    table.says(start=script)
+    await table.session.start(lambda asked: Conversation(saved=asked), saved)
+    await table.until(lambda: bool(table.unusable))
+    assert table.unusable == [(saved, why)]
+    assert "DispatcherFailed" not in table.kinds()
 
 
 ERROR = ["ER", {"plugin": "tuner", "type": "AttributeError", "message": "no", "command": 3}]
 
 
 @pytest.mark.parametrize("is_loaded", [True, False])
-def test_checkpoint_is_in_doubt_when_a_plug_in_fails_after_it_was_restored(
-    is_loaded: bool, at_table: Any
+async def test_checkpoint_is_in_doubt_when_a_plug_in_fails_after_it_was_restored(
+    is_loaded: bool, table: Table
 ) -> None:
-    async def play(table: Table) -> None:
-        saved = SavedState(2, "two.pkl", 1, 1)
-        marks = [["CK", {"queue": queue, "n": 3}] for queue in ("default", "assessor")]
-        table.says(
-            start=[READY, *marks, ["CK", {"path": "three.pkl", "n": 3}], ERROR] if is_loaded else [ERROR]
-        )
-        await table.session.start(nothing, saved)
-        await table.until(lambda: "DispatcherFailed" in table.kinds())
-        assert table.doubted == ([saved] if is_loaded else [])  # else a plug-in could not be loaded
-        assert table.session.take_checkpoints() == []
-        assert table.unusable == []
-
-    at_table(play)
+    saved = SavedState(2, "two.pkl", 1, 1)
+    marks = [["CK", {"queue": queue, "n": 3}] for queue in ("default", "assessor")]
+    table.says(start=[READY, *marks, ["CK", {"path": "three.pkl", "n": 3}], ERROR] if is_loaded else [ERROR])
+    await table.session.start(nothing, saved)
+    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    assert table.doubted == ([saved] if is_loaded else [])  # else a plug-in could not be loaded
+    assert table.session.take_checkpoints() == []
+    assert table.unusable == []
 
 
-def test_last_replies_can_be_kept_back(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], GE=[parameters(0), parameters(1), parameters(2)])
-        await table.session.start(nothing)
-        table.send(IN, GE)
-        await table.answered()
-        assert [n for n, _, _ in table.session.take_replies(keep=2)] == [1]
-        assert [n for n, _, _ in table.session.take_replies()] == [2, 3]
-
-    at_table(play)
+async def test_last_replies_can_be_kept_back(table: Table) -> None:
+    table.says(IN=[READY], GE=[parameters(0), parameters(1), parameters(2)])
+    await table.session.start(nothing)
+    table.send(IN, GE)
+    await table.answered()
+    assert [n for n, _, _ in table.session.take_replies(keep=2)] == [1]
+    assert [n for n, _, _ in table.session.take_replies()] == [2, 3]
 
 
-def test_session_is_full_until_its_peer_reads(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], GE=[["stop", 0]])
-        await table.session.start(nothing)
-        table.send(IN, GE)
-        assert not table.session.is_full
-        table.send(SendCommand(CommandType.ImportData, "1" * 2_000_000))
-        assert table.session.is_full
-        table.says(IN=[READY])
-        await table.session.restart(nothing)
-        assert not table.session.is_full
-
-    at_table(play)
+async def test_session_is_full_until_its_peer_reads(table: Table) -> None:
+    table.says(IN=[READY], GE=[["stop", 0]])
+    await table.session.start(nothing)
+    table.send(IN, GE)
+    assert not table.session.is_full
+    table.send(SendCommand(CommandType.ImportData, "1" * 2_000_000))
+    assert table.session.is_full
+    table.says(IN=[READY])
+    await table.session.restart(nothing)
+    assert not table.session.is_full
 
 
-def test_silent_peer_is_given_up(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], deaf=True)
-        await table.session.start(nothing)
-        table.send(IN)
-        await table.until(lambda: "DispatcherFailed" in table.kinds())
-        assert table.events[-1].message == "the dispatcher gave no sign of life for 0.5 s"
-        assert not table.session.has_answered_all
-
-    at_table(play, timeout=0.5)
+@pytest.mark.parametrize("table", [0.5], indirect=True)  # seconds of silence
+async def test_silent_peer_is_given_up(table: Table) -> None:
+    table.says(IN=[READY], deaf=True)
+    await table.session.start(nothing)
+    table.send(IN)
+    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    assert table.events[-1].message == "the dispatcher gave no sign of life for 0.5 s"
+    assert not table.session.has_answered_all
 
 
-def test_reply_to_a_ping_is_a_sign_of_life_and_commands_keep_their_numbers(
-    at_table: Any, monkeypatch: pytest.MonkeyPatch
+async def test_reply_to_a_ping_is_a_sign_of_life_and_commands_keep_their_numbers(
+    table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hearts: list[Heart] = []
 
@@ -512,107 +445,86 @@ def test_reply_to_a_ping_is_a_sign_of_life_and_commands_keep_their_numbers(
 
     monkeypatch.setattr("pitchpipe.manager.dispatcher_link.session.Heartbeat", Heart)
 
-    async def play(table: Table) -> None:
-        table.says(IN=[READY], GE=[parameters(0)])
-        await table.session.start(nothing)
-        table.send(IN)
-        await table.answered()
-        (heart,) = hearts
-        heard = heart.signs
-        heart.beat()
-        await table.until(lambda: heart.signs > heard)
-        assert "DispatcherFailed" not in table.kinds()
-        assert table.send(GE) == [(2, "GE", "1")]
-        await table.answered()
-
-    at_table(play)
+    table.says(IN=[READY], GE=[parameters(0)])
+    await table.session.start(nothing)
+    table.send(IN)
+    await table.answered()
+    (heart,) = hearts
+    heard = heart.signs
+    heart.beat()
+    await table.until(lambda: heart.signs > heard)
+    assert "DispatcherFailed" not in table.kinds()
+    assert table.send(GE) == [(2, "GE", "1")]
+    await table.answered()
 
 
 @pytest.mark.parametrize("named", ["default", "assessor"])
-def test_results_go_to_the_queues_that_the_dispatcher_names(named: str, at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        ready = ["ID", {"protocol": 1, "periodical_queues": [named]}]
-        table.says(IN=[ready], queues={"ME": [named]})
-        await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
-        await table.answered()
-        table.send(PERIODICAL)
-        assert not table.session.has_answered_all
-        await table.answered()
-
-    at_table(play)
+async def test_results_go_to_the_queues_that_the_dispatcher_names(named: str, table: Table) -> None:
+    ready = ["ID", {"protocol": 1, "periodical_queues": [named]}]
+    table.says(IN=[ready], queues={"ME": [named]})
+    await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
+    await table.answered()
+    table.send(PERIODICAL)
+    assert not table.session.has_answered_all
+    await table.answered()
 
 
 @pytest.mark.parametrize("named", [["default"], []])
-def test_nothing_is_awaited_from_a_missing_assessor(named: list[str], at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[["ID", {"protocol": 1, "periodical_queues": named}]], queues={"EN": ["default"]})
-        await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
-        await table.answered()
-        table.send(SendCommand(CommandType.TrialEnd, "{}"))
-        assert not table.session.has_answered_all
-        await table.answered()
-
-    at_table(play)
+async def test_nothing_is_awaited_from_a_missing_assessor(named: list[str], table: Table) -> None:
+    table.says(IN=[["ID", {"protocol": 1, "periodical_queues": named}]], queues={"EN": ["default"]})
+    await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
+    await table.answered()
+    table.send(SendCommand(CommandType.TrialEnd, "{}"))
+    assert not table.session.has_answered_all
+    await table.answered()
 
 
-def test_what_a_tuner_only_notes_leaves_with_the_next_request(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[FORGETFUL], GE=[parameters(0)])
-        await table.session.start(nothing)
-        table.send(IN)
-        await table.until(lambda: table.kinds() == ["DispatcherReady"])
-        await table.answered()
-        written = []
-        write, table.session._process.write = table.session._process.write, written.append
-        table.send(EN)
-        table.send(EN)
-        assert written == []
-        assert not table.session.has_answered_all
-        table.send(GE)
-        assert [data.count(b"EN") for data in written] == [2]
-        write(written[0])
-        await table.answered()
-        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN", "3 EN", "4 GE"]
-
-    at_table(play)
+async def test_what_a_tuner_only_notes_leaves_with_the_next_request(table: Table) -> None:
+    table.says(IN=[FORGETFUL], GE=[parameters(0)])
+    await table.session.start(nothing)
+    table.send(IN)
+    await table.until(lambda: table.kinds() == ["DispatcherReady"])
+    await table.answered()
+    written = []
+    write, table.session._process.write = table.session._process.write, written.append
+    table.send(EN)
+    table.send(EN)
+    assert written == []
+    assert not table.session.has_answered_all
+    table.send(GE)
+    assert [data.count(b"EN") for data in written] == [2]
+    write(written[0])
+    await table.answered()
+    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN", "3 EN", "4 GE"]
 
 
-def test_what_a_tuner_only_notes_leaves_soon(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[FORGETFUL])
-        await table.session.start(nothing)
-        table.send(IN)
-        await table.answered()
-        table.send(EN)
-        await table.answered()
-        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN"]
-
-    at_table(play)
+async def test_what_a_tuner_only_notes_leaves_soon(table: Table) -> None:
+    table.says(IN=[FORGETFUL])
+    await table.session.start(nothing)
+    table.send(IN)
+    await table.answered()
+    table.send(EN)
+    await table.answered()
+    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN"]
 
 
-def test_end_of_the_session_sends_what_waits(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[FORGETFUL])
-        await table.session.start(nothing)
-        table.send(IN)
-        await table.answered()
-        table.send(EN)
-        await table.session.terminate(PATIENCE_S)
-        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN"]
-
-    at_table(play)
+async def test_end_of_the_session_sends_what_waits(table: Table) -> None:
+    table.says(IN=[FORGETFUL])
+    await table.session.start(nothing)
+    table.send(IN)
+    await table.answered()
+    table.send(EN)
+    await table.session.terminate(PATIENCE_S)
+    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN"]
 
 
-def test_peer_that_is_replaced_gets_nothing_that_its_record_holds(at_table: Any) -> None:
-    async def play(table: Table) -> None:
-        table.says(IN=[FORGETFUL])
-        await table.session.start(nothing)
-        record = table.send(IN)
-        await table.answered()
-        record += table.send(EN)
-        await table.session.restart(lambda saved: Conversation(record))
-        await table.until(lambda: len(table.events) == 2)
-        await table.answered()
-        assert [line[:4] for line in table.heard()] == ["", "1 IN", "", "1 IN", "2 EN"]
-
-    at_table(play)
+async def test_peer_that_is_replaced_gets_nothing_that_its_record_holds(table: Table) -> None:
+    table.says(IN=[FORGETFUL])
+    await table.session.start(nothing)
+    record = table.send(IN)
+    await table.answered()
+    record += table.send(EN)
+    await table.session.restart(lambda saved: Conversation(record))
+    await table.until(lambda: len(table.events) == 2)
+    await table.answered()
+    assert [line[:4] for line in table.heard()] == ["", "1 IN", "", "1 IN", "2 EN"]
