@@ -214,13 +214,11 @@ SCRIPTS: dict[str, str] = {
         print(np.random.rand(2), np.random.default_rng(1).normal(), np.dot(np.ones((300, 300)), np.ones(300)).sum())
         np.save("array.npy", np.arange(3))
     """,
-    "sklearn": """
+    "joblib": """
         import os
-        import numpy as np
-        from sklearn.ensemble import RandomForestClassifier
-        X = np.arange(20.0).reshape(-1, 1)
-        print(RandomForestClassifier(5, random_state=0, n_jobs=2).fit(X, X[:, 0] > 9).predict([[3], [15]]))
-        print(sorted(name for name in os.environ if name.startswith("KMP")))
+        from joblib import Parallel, delayed
+        print(Parallel(n_jobs=2, prefer="threads")(delayed(abs)(x) for x in range(-3, 3)))
+        print(sorted(name for name in os.environ if name.startswith(("KMP", "JOBLIB", "OMP"))))
     """,
 }
 

@@ -17,6 +17,8 @@ from pitchpipe.trial_agent import read_spool as read_events
 from pitchpipe.trial_agent.events import encode_event
 from pitchpipe.trial_agent.watchdog import each_process, environment_of
 
+from ..forked_agents import Popen
+
 TOKEN = "open sesame"
 PATIENCE = 30.0  # seconds; every wait in these tests is bounded by it
 
@@ -51,6 +53,10 @@ class Client:
         self.tell(message)
         return self.receive()
 
+    def settle(self) -> None:
+        """Return when the agent has handled what it was told."""
+        self.ask({"op": "hello"})
+
     def poll(self) -> list[dict[str, Any]]:
         reply = self.ask({"op": "poll", "after": self.cursor})
         self.cursor = reply["cursor"]
@@ -68,6 +74,11 @@ class Client:
     def until_ended(self, trial: str = "AbCdE", attempt: int = 1) -> list[dict[str, Any]]:
         return self.events_until(lambda e: (e["e"], e["trial"], e["attempt"]) == ("ended", trial, attempt))
 
+    def run(self, **more: Any) -> list[dict[str, Any]]:
+        """Run one attempt to its end and return its events."""
+        self.tell(start(**more))
+        return self.until_ended(more.get("trial", "AbCdE"), more.get("attempt", 1))
+
     def close(self) -> None:
         self.socket.close()
 
@@ -84,7 +95,9 @@ class LocalAgent:
         listener.bind(self.path)
         listener.listen(8)
         arguments = ["--agent", self.id, "--listen-fd", str(listener.fileno()), "--folder", str(folder)]
-        self.process = subprocess.Popen(
+        # What it inherits it reads from /proc: with variables of its own it needs an interpreter of its own.
+        begin: Any = subprocess.Popen if environment else Popen
+        self.process = begin(
             [sys.executable, "-m", "pitchpipe.trial_agent", *arguments],
             pass_fds=[listener.fileno()],
             cwd=socket_folder,

@@ -10,6 +10,11 @@ import pytest
 from .client import LocalAgent
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _forked(nursery: None) -> None:
+    """Fork agents; what makes a start of its own is in test_agent_process.py."""
+
+
 @pytest.fixture
 def socket_folder() -> Iterator[str]:
     """Return a short private path: Unix sockets allow 107 bytes."""

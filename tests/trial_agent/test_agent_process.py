@@ -86,9 +86,7 @@ def test_finished_trials_leave_no_process_and_no_descriptor_behind(agent: LocalA
 
 
 def test_function_trials_start_no_watchdog(agent: LocalAgent) -> None:
-    client = agent.function(lambda parameters: 1)
-    client.tell(start())
-    client.until_ended()
+    agent.function(lambda parameters: 1).run()
     assert psutil.Process(agent.process.pid).children() == []
 
 

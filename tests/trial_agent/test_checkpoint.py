@@ -62,22 +62,19 @@ LEAVES = (
 )
 
 
-def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def dictionaries(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     dicts = st.dictionaries(KEYS, inner, max_size=3)
-    return (
-        st.lists(inner, max_size=3)
-        | st.lists(inner, max_size=3).map(Layers)
-        | st.tuples(inner, inner)
-        | st.tuples(inner, inner).map(lambda pair: Point(*pair))
-        | dicts
-        | dicts.map(OrderedDict)
-        | dicts.map(lambda items: defaultdict(list, items))
-        | st.dictionaries(KEYS, st.integers(0, 9), max_size=3).map(Counter)
-    )
+    counters = st.dictionaries(KEYS, st.integers(0, 9), max_size=3).map(Counter)
+    return dicts | dicts.map(OrderedDict) | dicts.map(lambda items: defaultdict(list, items)) | counters
 
 
-VALUES = st.recursive(LEAVES, containers, max_leaves=8)
-DATA = containers(VALUES).filter(lambda value: isinstance(value, dict))
+def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    lists, pairs = st.lists(inner, max_size=3), st.tuples(inner, inner)
+    points = pairs.map(lambda pair: Point(*pair))
+    return lists | lists.map(Layers) | pairs | points | dictionaries(inner)
+
+
+DATA = dictionaries(st.recursive(LEAVES, containers, max_leaves=8))
 
 
 def exactly(value: Any) -> Any:
@@ -96,7 +93,7 @@ def saved(folder: Path, data: Any) -> Checkpoint:
     return Checkpoint(str(folder / name))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(DATA)
 @example({"counts": Counter(a=1)})
 @example(defaultdict(list, a=[1]))

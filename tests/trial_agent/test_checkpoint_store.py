@@ -48,47 +48,40 @@ class Saver:
         return sorted(os.listdir(self.folder))
 
 
-def test_last_one_stays_by_default(tmp_path: Path) -> None:
-    saver = Saver(tmp_path)
-    for _ in range(3):
-        saver.save()
-    assert saver.names == ["1-3"]
-
-
-def test_as_many_stay_as_configured(tmp_path: Path) -> None:
-    saver = Saver(tmp_path, keep=2)
-    for _ in range(4):
-        saver.save()
-    assert saver.names == ["1-3", "1-4"]
-
-
-def test_later_one_of_two_equals_stays(tmp_path: Path) -> None:
-    saver = Saver(tmp_path, rank_by="score")
-    for value in (0.9, 0.9, 0.1):
+@pytest.mark.parametrize(
+    ("keeping", "values", "stay"),
+    [
+        pytest.param({}, [None] * 3, ["1-3"], id="the last one by default"),
+        pytest.param({"keep": 2}, [None] * 4, ["1-3", "1-4"], id="as many as configured"),
+        pytest.param({"rank_by": "score"}, [0.9, 0.9, 0.1], ["1-2", "1-3"], id="the later one of two equals"),
+        pytest.param({"keep": None}, [None] * 4, ["1-1", "1-2", "1-3", "1-4"], id="all without a number"),
+        pytest.param(
+            {"keep": 1, "rank_by": "score", "mode": "maximize"},
+            [0.1, 0.9, 0.5, None, 0.6],
+            ["1-2", "1-5"],
+            id="the best one and the latest",
+        ),
+        pytest.param(
+            {"keep": 1, "rank_by": "score", "mode": "minimize"},
+            [0.1, 0.9, 0.5, None, 0.6],
+            ["1-1", "1-5"],
+            id="the lowest one and the latest",
+        ),
+        pytest.param(
+            {"keep": 1, "rank_by": "score"},
+            [None, -5.0, None, None],
+            ["1-2", "1-4"],
+            id="one with a score rather than one without",
+        ),
+    ],
+)
+def test_these_stay(
+    keeping: dict[str, Any], values: list[float | None], stay: list[str], tmp_path: Path
+) -> None:
+    saver = Saver(tmp_path, **keeping)
+    for value in values:
         saver.save(value)
-    assert saver.names == ["1-2", "1-3"]
-
-
-def test_all_stay_without_a_number(tmp_path: Path) -> None:
-    saver = Saver(tmp_path, keep=None)
-    for _ in range(4):
-        saver.save()
-    assert len(saver.names) == 4
-
-
-@pytest.mark.parametrize(("mode", "best"), [("maximize", "1-2"), ("minimize", "1-1")])
-def test_best_one_stays_and_the_latest(tmp_path: Path, mode: str, best: str) -> None:
-    saver = Saver(tmp_path, keep=1, rank_by="score", mode=mode)
-    for value in (0.1, 0.9, 0.5, None, 0.6):
-        saver.save(value)
-    assert saver.names == [best, "1-5"]
-
-
-def test_one_with_a_score_stays_rather_than_one_without(tmp_path: Path) -> None:
-    saver = Saver(tmp_path, keep=1, rank_by="score")
-    for value in (None, -5.0, None, None):
-        saver.save(value)
-    assert saver.names == ["1-2", "1-4"]
+    assert saver.names == stay
 
 
 def test_one_that_the_manager_knows_stays_until_it_knows_a_later_one(tmp_path: Path) -> None:

@@ -78,6 +78,12 @@ def recorded(events: list[Event]) -> list[tuple[Any, ...]]:
     return found
 
 
+def after(events: list[Event]) -> dict[str, Any]:
+    """Return what an order says that continues these events."""
+    order = continuation(events)
+    return {name: order[name] for name in ("attempt", "checkpoint", "first_sequence")}
+
+
 class Lab:
     """An agent that runs the class, and the log of what was called."""
 
@@ -163,10 +169,7 @@ def test_failed_class_continues_from_its_checkpoint(lab: Lab, files: bool) -> No
     assert first[-1]["error"].endswith("ValueError: the GPU fell off the bus")
     assert "trial_agent/class_trial.py" not in first[-1]["error"]
     assert first[-1]["exit_code"] == 1
-    message = continuation(first)
-    events = lab.run(
-        {"steps": 5}, **{name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
-    )
+    events = lab.run({"steps": 5}, **after(first))
     assert recorded(events) == [(3, 2.0), (4, 2.5), (0, 2.5)]
     assert lab.calls.count("cleanup") == 2
 
@@ -181,9 +184,7 @@ def test_paused_class_saves_between_two_steps_and_continues(lab: Lab) -> None:
     assert (events[-1]["paused"], events[-1]["exit_code"]) == (True, None)
     assert last_checkpoint(events)["sequence"] == count
     assert lab.calls[-2:] == [f"save {count}", "cleanup"]
-    message = continuation(events)
-    more = {name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
-    events = lab.run({"steps": count + 1}, **more)
+    events = lab.run({"steps": count + 1}, **after(events))
     assert recorded(events) == [(count, (count + 1) * 0.5), (0, (count + 1) * 0.5)]
 
 
@@ -258,9 +259,7 @@ def test_pause_in_the_last_step_comes_too_late(agent: LocalAgent) -> None:
     lab.client.tell(lab.start({"steps": 2, "go": str(go)}, keep={"at_end": True}))
     wait_until((agent.folder / "last").exists, "the last step")
     lab.client.tell(pause())
-    lab.client.ask(
-        {"op": "read_file", "path": "log", "offset": 0, "limit": 1}
-    )  # the pause was handled before
+    lab.client.settle()
     go.touch()
     events = lab.client.until_ended()
     assert recorded(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
@@ -277,9 +276,7 @@ def test_instance_that_failed_is_not_used_again(agent: LocalAgent) -> None:
 def test_instance_used_again_loads_the_checkpoint_of_its_attempt(agent: LocalAgent) -> None:
     lab = Lab(agent, reuse_actors=True)
     first = lab.run({"steps": 2}, keep={"at_end": True})
-    message = continuation(first)
-    more = {name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
-    assert recorded(lab.run({"steps": 3}, **more)) == [(2, 1.5), (0, 1.5)]
+    assert recorded(lab.run({"steps": 3}, **after(first))) == [(2, 1.5), (0, 1.5)]
     assert lab.calls[4:] == ["reset 0.5", "load 2", "step 2"]
 
 
@@ -369,9 +366,7 @@ def test_class_of_a_killed_agent_continues_in_another(lab: Lab, tmp_path: Path) 
     try:
         again = Lab(other)
         steps = saved["sequence"] + 1
-        message = continuation(events)
-        more = {name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
-        found = again.run({"steps": steps}, **more)
+        found = again.run({"steps": steps}, **after(events))
         assert recorded(found) == [(steps - 1, steps * 0.5), (0, steps * 0.5)]
     finally:
         other.stop()

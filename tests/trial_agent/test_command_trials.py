@@ -31,13 +31,6 @@ def reports(events: list[dict[str, Any]]) -> list[tuple[str, int, str]]:
     return [(e["kind"], e["sequence"], e["value"]) for e in events if e["e"] == "report"]
 
 
-def run(agent: LocalAgent, command: str, **more: Any) -> list[dict[str, Any]]:
-    """Run one attempt to its end and return its events."""
-    client = agent.command(command)
-    client.tell(start(**more))
-    return client.until_ended(attempt=more.get("attempt", 1))
-
-
 def pid_from(path: Path) -> int:
     """Wait for a pid that a process writes into a file."""
     wait_until(lambda: path.exists() and path.read_text().endswith("\n"), f"a pid in {path.name}")
@@ -45,7 +38,9 @@ def pid_from(path: Path) -> int:
 
 
 def test_shell_script_reports_by_appending_a_line(agent: LocalAgent) -> None:
-    events = run(agent, f"{REPORT % 0.5}; {REPORT % 0.75}; echo '{{\"final\": 0.9}}' >> $PITCHPIPE_REPORTS")
+    events = agent.command(
+        f"{REPORT % 0.5}; {REPORT % 0.75}; echo '{{\"final\": 0.9}}' >> $PITCHPIPE_REPORTS"
+    ).run()
     assert reports(events) == [("intermediate", 0, "0.5"), ("intermediate", 1, "0.75"), ("final", 0, "0.9")]
     assert events[0]["e"] == "started"
     assert events[-1] | {"time": 0} == {
@@ -74,7 +69,7 @@ def test_python_script_gets_its_parameters_and_ids_and_reports(agent: LocalAgent
         "p.report_final_result({'default': 1, 'nan': float('nan')})\n"
         "print(p.get_experiment_id(), p.get_trial_id(), p.get_sequence_id())\n",
     )
-    events = run(agent, command, parameters={"lr": 0.25}, sequence_id=7)
+    events = agent.command(command).run(parameters={"lr": 0.25}, sequence_id=7)
     assert reports(events) == [("intermediate", 0, "0.25"), ("final", 0, '{"default": 1, "nan": NaN}')]
     assert agent.trial_file("stdout", 7).read_text() == "exp AbCdE 7\n"
     assert json.loads(agent.trial_file("parameters.json", 7).read_text())["parameters"] == {"lr": 0.25}
@@ -95,7 +90,7 @@ def test_output_goes_to_files_of_the_attempt(agent: LocalAgent) -> None:
 
 
 def test_sequence_numbers_continue_from_those_of_the_checkpoint(agent: LocalAgent) -> None:
-    events = run(agent, f"{READY}; {READY}", attempt=2, first_sequence=5)
+    events = agent.command(f"{READY}; {READY}").run(attempt=2, first_sequence=5)
     assert [sequence for _, sequence, _ in reports(events)] == [5, 6]
 
 
@@ -106,7 +101,7 @@ def test_result_reported_right_before_a_violent_end_is_not_lost(agent: LocalAgen
         "p.report_final_result(0.5)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n",
     )
-    events = run(agent, command)
+    events = agent.command(command).run()
     assert reports(events) == [("final", 0, "0.5")]
     assert (events[-1]["exit_code"], events[-1]["signal"], events[-1]["killed"]) == (None, 9, False)
 
@@ -142,7 +137,7 @@ def test_many_processes_report_at_once_and_no_line_is_torn_or_lost(agent: LocalA
         "for i in range(500):\n"
         "    p.report_intermediate_result({'default': i, 'rank': int(sys.argv[1]), 'pad': 'x' * 200})\n",
     )
-    events = run(agent, command)
+    events = agent.command(command).run()
     found = [json.loads(value) for _, _, value in reports(events)]
     assert [sequence for _, sequence, _ in reports(events)] == list(range(2000))
     for rank in range(4):
@@ -157,12 +152,12 @@ def test_burst_of_100000_lines_arrives_whole_and_in_order(agent: LocalAgent) -> 
         "with open(os.environ['PITCHPIPE_REPORTS'], 'a') as f:\n"
         "    for i in range(100_000): f.write('{\"intermediate\": %d}\\n' % i)\n",
     )
-    found = reports(run(agent, command))
+    found = reports(agent.command(command).run())
     assert [(sequence, value) for _, sequence, value in found] == [(i, str(i)) for i in range(100_000)]
 
 
 def test_rubbish_in_the_spool_is_a_problem_and_the_trial_continues(agent: LocalAgent) -> None:
-    events = run(agent, f"echo 'loss 0.3' >> $PITCHPIPE_REPORTS; {READY}")
+    events = agent.command(f"echo 'loss 0.3' >> $PITCHPIPE_REPORTS; {READY}").run()
     (problem,) = (event for event in events if event["e"] == "problem")
     assert problem["message"] == "line 1 of the reports is not a JSON object: 'loss 0.3'"
     assert reports(events) == [("intermediate", 0, "1")]
@@ -170,7 +165,7 @@ def test_rubbish_in_the_spool_is_a_problem_and_the_trial_continues(agent: LocalA
 
 
 def test_last_line_without_newline_counts_and_the_end_is_on_a_line_of_its_own(agent: LocalAgent) -> None:
-    events = run(agent, "printf '{\"final\": 1}' >> $PITCHPIPE_REPORTS")
+    events = agent.command("printf '{\"final\": 1}' >> $PITCHPIPE_REPORTS").run()
     assert reports(events) == [("final", 0, "1")]
     lines = agent.trial_file("reports-1.jsonl").read_text().splitlines()
     assert lines[0] == '{"final": 1}'
@@ -184,7 +179,7 @@ def test_script_that_raises_ends_with_the_last_lines_of_its_traceback(agent: Loc
         "for i in range(1000): print('noise', i, file=sys.stderr)\n"
         "raise ValueError('learning rate \\N{GREEK SMALL LETTER ALPHA}')\n",
     )
-    ended = run(agent, command)[-1]
+    ended = agent.command(command).run()[-1]
     assert ended["exit_code"] == 1
     assert ended["error"].startswith("Traceback (most recent call last)")
     assert ended["error"].endswith("ValueError: learning rate \N{GREEK SMALL LETTER ALPHA}")
@@ -192,7 +187,7 @@ def test_script_that_raises_ends_with_the_last_lines_of_its_traceback(agent: Loc
 
 
 def test_flood_on_stderr_is_cut_at_a_line(agent: LocalAgent) -> None:
-    ended = run(agent, "for i in $(seq 2000); do echo line $i >&2; done; exit 3")[-1]
+    ended = agent.command("for i in $(seq 2000); do echo line $i >&2; done; exit 3").run()[-1]
     assert ended["exit_code"] == 3
     assert ended["error"].startswith("line ")
     assert ended["error"].endswith("line 2000")
@@ -216,7 +211,7 @@ def test_command_that_cannot_run_ends_with_the_reason(
     broken = agent.folder / "no-interpreter"
     broken.write_text("#!/no/such/interpreter\n")
     broken.chmod(0o755)
-    ended = run(agent, command)[-1]
+    ended = agent.command(command).run()[-1]
     assert (ended["exit_code"], ended["killed"]) == (code, False)
     assert words in ended["error"]
 
@@ -225,22 +220,18 @@ def test_script_without_interpreter_line_runs_as_shells_run_it(agent: LocalAgent
     path = agent.folder / "train"
     path.write_text(READY + "\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    assert reports(run(agent, "./train")) == [("intermediate", 0, "1")]
+    assert reports(agent.command("./train").run()) == [("intermediate", 0, "1")]
 
 
 def test_missing_code_directory_ends_the_attempt_and_not_the_agent(agent: LocalAgent) -> None:
     gone = str(agent.folder / "gone")
-    client = agent.command("true", code_directory=gone)
-    client.tell(start())
-    ended = client.until_ended()[-1]
+    ended = agent.command("true", code_directory=gone).run()[-1]
     assert ended["error"] == f"the code directory does not exist: {gone}"
-    assert run(agent, "true", attempt=2)[-1]["exit_code"] == 0
+    assert agent.command("true").run(attempt=2)[-1]["exit_code"] == 0
 
 
 def test_environment_of_a_trial(agent: LocalAgent) -> None:
-    client = agent.command("env", environment={"DATA": "/data", "PYTHONUNBUFFERED": ""})
-    client.tell(start(gpus=[0, 2]))
-    client.until_ended()
+    agent.command("env", environment={"DATA": "/data", "PYTHONUNBUFFERED": ""}).run(gpus=[0, 2])
     lines = agent.trial_file("stdout").read_text().splitlines()
     environment = dict(line.split("=", 1) for line in lines if "=" in line)
     assert environment["CUDA_VISIBLE_DEVICES"] == "0,2"
@@ -260,8 +251,7 @@ def test_command_gets_parameters_where_it_asks_for_them(agent: LocalAgent) -> No
         "pitchpipe.report_final_result(vars(pitchpipe.parse_args(plain)))\n"
     )
     client = agent.command(script(agent, text) + " --lr={lr}")
-    client.tell(start(parameters={"lr": 0.5, "units": 8.0}))
-    assert reports(client.until_ended()) == [
+    assert reports(client.run(parameters={"lr": 0.5, "units": 8.0})) == [
         ("intermediate", 0, '{"lr": 0.5, "units": 1}'),
         ("final", 0, '{"lr": 0.5, "units": 8}'),
     ]
@@ -291,8 +281,7 @@ def test_script_for_nni_finds_what_nni_gives_it(agent: LocalAgent) -> None:
     script(agent, text)
     command = f"{PYTHON} {agent.folder / 'trial.py'}"
     client = agent.command(command, environment={"PYTHONPATH": str(beside)}, code_directory=str(code))
-    client.tell(start(parameters={"lr": 0.1}, budget=9.0))
-    assert reports(client.until_ended()) == [
+    assert reports(client.run(parameters={"lr": 0.1}, budget=9.0)) == [
         ("intermediate", 0, "0.5"),
         ("final", 0, '{"default": 1, "lr": 0.1, "TRIAL_BUDGET": 9}'),
     ]
@@ -301,14 +290,13 @@ def test_script_for_nni_finds_what_nni_gives_it(agent: LocalAgent) -> None:
     assert agent.trial_file("stdout").read_text() == f"{found} {beside}{os.pathsep}{PATH}\n"
 
 
-@pytest.mark.parametrize(("gpus", "shown"), [(None, "as it was"), ([], ""), ([3], "3")])
-def test_devices_are_left_alone_hidden_or_listed(
-    tmp_path: Path, socket_folder: str, gpus: list[int] | None, shown: str
-) -> None:
+def test_devices_are_left_alone_hidden_or_listed(tmp_path: Path, socket_folder: str) -> None:
     agent = LocalAgent(tmp_path, socket_folder, CUDA_VISIBLE_DEVICES="as it was", RAY_JOB_ID="1")
     try:
-        run(agent, 'echo "$CUDA_VISIBLE_DEVICES/$RAY_JOB_ID"', gpus=gpus)
-        assert agent.trial_file("stdout").read_text() == f"{shown}/\n"
+        client = agent.command('echo "$CUDA_VISIBLE_DEVICES/$RAY_JOB_ID"')
+        for number, (gpus, shown) in enumerate([(None, "as it was"), ([], ""), ([3], "3")]):
+            client.run(gpus=gpus, trial=f"t{number}", sequence_id=number)
+            assert agent.trial_file("stdout", number).read_text() == f"{shown}/\n"
     finally:
         agent.stop()
 
@@ -386,7 +374,7 @@ def test_stubborn_descendant_in_its_own_session_is_killed_after_the_grace(agent:
 
 
 def test_what_a_finished_trial_left_in_its_group_is_killed(agent: LocalAgent) -> None:
-    events = run(agent, "sleep 600 & echo $! > pid; exit 0")
+    events = agent.command("sleep 600 & echo $! > pid; exit 0").run()
     assert events[-1]["exit_code"] == 0
     pid = pid_from(agent.folder / "pid")
     wait_until(lambda: is_gone(pid), "the end of the left-over process")
@@ -428,9 +416,7 @@ def test_attempt_killed_while_it_waits_never_starts(agent: LocalAgent) -> None:
 
 def test_trial_over_its_memory_limit_ends_with_the_figures(agent: LocalAgent) -> None:
     command = script(agent, "import time\nhoard = b'x' * (300 * 2**20)\ntime.sleep(600)\n")
-    client = agent.command(command, memory_limit=200 * 2**20)
-    client.tell(start())
-    ended = client.until_ended()[-1]
+    ended = agent.command(command, memory_limit=200 * 2**20).run()[-1]
     assert not ended["killed"]
     assert ended["error"].endswith("more than the limit of 200 MiB")
     assert ended["out_of_memory"]
@@ -456,7 +442,7 @@ def test_reports_that_a_forgotten_start_left_are_set_aside(agent: LocalAgent) ->
     spool = agent.trial_file("reports-1-5f.jsonl")
     spool.parent.mkdir(parents=True)
     spool.write_text('{"intermediate": 9}\n')
-    assert reports(run(agent, READY, mark="5f")) == [("intermediate", 0, "1")]
+    assert reports(agent.command(READY).run(mark="5f")) == [("intermediate", 0, "1")]
     assert '"intermediate": 9' not in spool.read_text()
     assert spool.with_name("reports-1-5f.jsonl.old").read_text() == '{"intermediate": 9}\n'
 

@@ -22,19 +22,39 @@ from .client import start, wait_until
 class Actor:
     """An agent whose trials run in a thread."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **options: Any) -> None:
         self.folder = folder
-        self.agent = Agent("agent-1", folder / "agents", environment={"PATH": "/bin", "RAY_JOB_ID": "1"})
+        environment = {"PATH": "/bin", "RAY_JOB_ID": "1"}
+        self.agent = Agent("agent-1", folder / "agents", environment=environment, **options)
         self.thread = threading.Thread(target=self.agent.run, daemon=True)
         self.cursor = 0
+
+    def __enter__(self) -> "Actor":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.agent.shutdown()
+        self.thread.join(30)
+        self.agent.close()
 
     def configure(self, **run: Any) -> None:
         message = {"op": "configure", "experiment": "exp", "folder": str(self.folder), "run": run}
         assert self.agent.handle(message) is None
 
-    def until_ended(self, trial: str = "AbCdE") -> list[dict[str, Any]]:
+    def configure_function(self, function: Callable[[dict[str, Any]], Any]) -> None:
+        (self.folder / "trial.pkl").write_bytes(cloudpickle.dumps(function))
+        self.configure(kind="function", path=str(self.folder / "trial.pkl"))
+
+    def run(self, **more: Any) -> list[dict[str, Any]]:
+        self.agent.handle(start(**more))
+        return self.until_ended(more.get("trial", "AbCdE"), more.get("attempt", 1))
+
+    def until_ended(self, trial: str = "AbCdE", attempt: int = 1) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
-        while not any(event["e"] == "ended" and event["trial"] == trial for event in found):
+        while not any(
+            (event["e"], event["trial"], event["attempt"]) == ("ended", trial, attempt) for event in found
+        ):
             reply = self.agent.next_events(self.cursor, 30.0)
             assert reply["events"]
             found += reply["events"]
@@ -44,18 +64,13 @@ class Actor:
 
 @pytest.fixture
 def actor(tmp_path: Path) -> Iterator[Actor]:
-    actor = Actor(tmp_path)
-    actor.thread.start()
-    yield actor
-    actor.agent.shutdown()
-    actor.thread.join(30)
-    actor.agent.close()
+    with Actor(tmp_path) as actor:
+        yield actor
 
 
 def test_command_trial_off_the_main_thread(actor: Actor) -> None:
     actor.configure(kind="command", command="env; pwd", code_directory=str(actor.folder))
-    actor.agent.handle(start())
-    assert actor.until_ended()[-1]["exit_code"] == 0
+    assert actor.run()[-1]["exit_code"] == 0
     lines = (actor.folder / "trials" / "0" / "stdout").read_text().splitlines()
     assert lines[-1] == str(actor.folder)
     assert f"PATH={Path(sys.executable).parent}:/bin" in lines
@@ -70,15 +85,12 @@ def test_sigkill_while_the_kernel_killed_for_memory_is_marked_as_such(
     counts = iter([7, 7 + more])
     monkeypatch.setattr("pitchpipe.trial_agent.command_trial.oom_kills", lambda: next(counts))
     actor.configure(kind="command", command=command)
-    actor.agent.handle(start())
-    assert actor.until_ended()[-1].get("out_of_memory", False) == bool(more)
+    assert actor.run()[-1].get("out_of_memory", False) == bool(more)
 
 
 def test_function_trial_off_the_main_thread(actor: Actor) -> None:
-    (actor.folder / "trial.pkl").write_bytes(cloudpickle.dumps(lambda parameters: parameters["x"]))
-    actor.configure(kind="function", path=str(actor.folder / "trial.pkl"))
-    actor.agent.handle(start(parameters={"x": 3}))
-    assert [event.get("value") for event in actor.until_ended()] == [None, "3", None]
+    actor.configure_function(lambda parameters: parameters["x"])
+    assert [event.get("value") for event in actor.run(parameters={"x": 3})] == [None, "3", None]
 
 
 def test_agent_replies_while_its_carrier_sends_an_end(actor: Actor) -> None:
@@ -106,20 +118,9 @@ def test_next_events_come_back_empty_after_the_timeout(actor: Actor) -> None:
 
 
 def test_time_is_the_clock_s(tmp_path: Path) -> None:
-    agent = Agent("agent-1", tmp_path, clock=lambda: 12.5)
-    run = {"kind": "command", "command": "echo '{\"final\": 1}' >> $PITCHPIPE_REPORTS"}
-    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
-    agent.handle(start())
-    thread = threading.Thread(target=agent.run, daemon=True)
-    thread.start()
-    events: list[dict[str, Any]] = []
-    while len(events) < 3:
-        reply = agent.next_events(len(events), 30.0)
-        events += reply["events"]
-    agent.shutdown()
-    thread.join(30)
-    agent.close()
-    assert {event["time"] for event in events} == {12.5}
+    with Actor(tmp_path, clock=lambda: 12.5) as actor:
+        actor.configure(kind="command", command="echo '{\"final\": 1}' >> $PITCHPIPE_REPORTS")
+        assert [event["time"] for event in actor.run()] == [12.5] * 3
 
 
 def test_idle_time_is_counted_only_while_nothing_runs_or_waits(actor: Actor) -> None:
@@ -134,48 +135,38 @@ def test_idle_time_is_counted_only_while_nothing_runs_or_waits(actor: Actor) -> 
 
 
 def test_agent_whose_only_attempt_was_killed_while_it_waited_is_idle(tmp_path: Path) -> None:
-    agent = Agent("agent-1", tmp_path)
-    run = {"kind": "command", "command": "true"}
-    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
-    agent.handle(start())
-    agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    assert agent.next_events(0, 0)["events"][0]["killed"]
-    thread = threading.Thread(target=agent.run, daemon=True)
-    thread.start()
-    agent.handle(start(attempt=2))
-    while not any(e["e"] == "ended" and e["attempt"] == 2 for e in agent.next_events(0, 30)["events"]):
-        continue
-    assert agent.idle_since is not None
-    agent.shutdown()
-    thread.join(30)
-    agent.close()
+    actor = Actor(tmp_path)
+    actor.configure(kind="command", command="true")
+    actor.agent.handle(start())
+    actor.agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 1})
+    assert actor.until_ended()[0]["killed"]
+    with actor:
+        actor.run(attempt=2)
+        assert actor.agent.idle_since is not None
 
 
 def test_only_so_many_attempts_are_remembered(tmp_path: Path) -> None:
-    agent = Agent("agent-1", tmp_path)
-    run = {"kind": "command", "command": "true"}
-    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
+    actor = Actor(tmp_path)
+    actor.configure(kind="command", command="true")
     for attempt in range(SEEN_LIMIT + 5):
-        agent.handle(start(attempt=attempt))
-        agent.handle({"op": "kill", "trial": "AbCdE", "attempt": attempt})
-    hello = agent.handle({"op": "hello"})
+        actor.agent.handle(start(attempt=attempt))
+        actor.agent.handle({"op": "kill", "trial": "AbCdE", "attempt": attempt})
+    hello = actor.agent.handle({"op": "hello"})
     assert hello is not None
     assert hello["seen"] == [["AbCdE", attempt] for attempt in range(5, SEEN_LIMIT + 5)]
-    agent.close()
+    actor.agent.close()
 
 
 def test_folder_that_cannot_be_made_ends_the_attempt_with_the_reason(actor: Actor) -> None:
     (actor.folder / "trials").write_text("a file in the way")
     actor.configure(kind="command", command="true")
-    actor.agent.handle(start())
-    (ended,) = actor.until_ended()
+    (ended,) = actor.run()
     assert "cannot start the trial" in ended["error"]
 
 
 def test_command_with_a_null_byte_ends_the_attempt_with_the_reason(actor: Actor) -> None:
     actor.configure(kind="command", command="echo \0")
-    actor.agent.handle(start())
-    assert "null byte" in actor.until_ended()[-1]["error"]
+    assert "null byte" in actor.run()[-1]["error"]
 
 
 def test_record_that_is_not_text_is_refused(actor: Actor) -> None:
@@ -213,12 +204,8 @@ class SmallOutbox(Outbox):
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Actor]:
     """Yield an agent with a small outbox whose events are not taken yet."""
     monkeypatch.setattr("pitchpipe.trial_agent.core.Outbox", SmallOutbox)
-    actor = Actor(tmp_path)
-    actor.thread.start()
-    yield actor
-    actor.agent.shutdown()
-    actor.thread.join(30)
-    actor.agent.close()
+    with Actor(tmp_path) as actor:
+        yield actor
 
 
 def flood(parameters: dict[str, Any]) -> float:
@@ -230,8 +217,7 @@ def flood(parameters: dict[str, Any]) -> float:
 
 
 def run_function(actor: Actor, function: Callable[[dict[str, Any]], Any]) -> SmallOutbox:
-    (actor.folder / "trial.pkl").write_bytes(cloudpickle.dumps(function))
-    actor.configure(kind="function", path=str(actor.folder / "trial.pkl"))
+    actor.configure_function(function)
     actor.agent.handle(start())
     outbox = actor.agent.outbox
     assert isinstance(outbox, SmallOutbox)
@@ -267,8 +253,7 @@ def test_final_result_does_not_wait_for_acknowledgements(small: Actor) -> None:
         report_intermediate_result({"default": 0.5, "pad": "x" * parameters["size"]})
         return 1.0
 
-    (small.folder / "trial.pkl").write_bytes(cloudpickle.dumps(fill))
-    small.configure(kind="function", path=str(small.folder / "trial.pkl"))
+    small.configure_function(fill)
     outbox = small.agent.outbox
     small.agent.handle(start(parameters={"size": ROOM * 135}))
     wait_until(lambda: small.agent.idle_since is not None, "the end of the trial")
@@ -340,17 +325,15 @@ def test_fault_of_the_agent_ends_the_attempt_with_its_traceback(
     actor.configure(kind="command", command=f"{report}; sleep 600", code_directory=str(actor.folder))
     with monkeypatch.context() as patch:
         patch.setattr(place, name, fail)
-        actor.agent.handle(start())
-        events = actor.until_ended()
+        events = actor.run()
     assert "Traceback" in events[-1]["error"]
     assert "RuntimeError: broken on purpose" in events[-1]["error"]
     assert not [pid for event in events if (pid := event.get("pid")) and psutil.pid_exists(pid)]
     actor.configure(kind="command", command=report, code_directory=str(actor.folder))
-    actor.agent.handle(start(trial="after"))
-    assert actor.until_ended("after")[-1]["exit_code"] == 0
+    assert actor.run(trial="after")[-1]["exit_code"] == 0
 
 
-def queue_of_functions(tmp_path: Path, *calls: str) -> Agent:
+def queue_of_functions(tmp_path: Path, *calls: str) -> Actor:
     """Return an agent that has got an order for each call of a function, and runs none yet."""
 
     def train(parameters: dict[str, Any]) -> float:
@@ -358,42 +341,32 @@ def queue_of_functions(tmp_path: Path, *calls: str) -> Agent:
             file.write(parameters["call"])
         return 1.0
 
-    (tmp_path / "function.pkl").write_bytes(cloudpickle.dumps(train))
-    agent = Agent("agent-1", tmp_path)
-    run = {"kind": "function", "path": "function.pkl"}
-    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
+    actor = Actor(tmp_path)
+    actor.configure_function(train)
     for number, call in enumerate(calls, 1):
-        agent.handle(start(attempt=number, parameters={"call": call}))
-    return agent
+        actor.agent.handle(start(attempt=number, parameters={"call": call}))
+    return actor
 
 
 def test_events_of_queued_functions_leave_with_the_end_of_the_last_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(core, "HOLD", 60.0)  # no end of time releases them
-    agent = queue_of_functions(tmp_path, "a", "b", "c")
+    actor = queue_of_functions(tmp_path, "a", "b", "c")
     batches: list[list[Any]] = []
-    agent.outbox.on_events = lambda: batches.append(agent.next_events(0, 0.0)["events"])
-    thread = threading.Thread(target=agent.run, daemon=True)
-    thread.start()
-    while not batches:
-        thread.join(0.01)
-    agent.shutdown()
-    thread.join(30)
-    agent.close()
+    actor.agent.outbox.on_events = lambda: batches.append(actor.agent.next_events(0, 0.0)["events"])
+    with actor:
+        wait_until(lambda: batches, "a batch")
     ended = [event["attempt"] for event in batches[0] if event["e"] == "ended"]
     assert (len(batches), ended) == (1, [1, 2, 3])
 
 
 def test_queued_function_that_is_killed_never_begins(tmp_path: Path) -> None:
-    agent = queue_of_functions(tmp_path, "a", "b", "c")
-    agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 2})
-    thread = threading.Thread(target=agent.run, daemon=True)
-    thread.start()
-    wait_until(lambda: (tmp_path / "calls").exists() and (tmp_path / "calls").read_text().endswith("c"))
-    agent.shutdown()
-    thread.join(30)
-    agent.close()
-    killed = [e["attempt"] for e in agent.next_events(0, 0)["events"] if e["e"] == "ended" and e["killed"]]
+    actor = queue_of_functions(tmp_path, "a", "b", "c")
+    actor.agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 2})
+    with actor:
+        wait_until(lambda: (tmp_path / "calls").exists() and (tmp_path / "calls").read_text().endswith("c"))
+    events = actor.agent.next_events(0, 0)["events"]
+    killed = [event["attempt"] for event in events if event["e"] == "ended" and event["killed"]]
     assert (tmp_path / "calls").read_text() == "ac"
     assert killed[0] == 2

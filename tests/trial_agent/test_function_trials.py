@@ -20,9 +20,7 @@ Parameters = dict[str, Any]
 
 
 def run(agent: LocalAgent, function: Callable[[Parameters], Any], **parameters: Any) -> list[dict[str, Any]]:
-    client = agent.function(function)
-    client.tell(start(parameters=parameters))
-    return client.until_ended()
+    return agent.function(function).run(parameters=parameters)
 
 
 def reports(events: list[dict[str, Any]]) -> list[tuple[str, int, str]]:
@@ -107,9 +105,7 @@ def test_exception_ends_the_trial_with_its_last_lines_and_not_the_agent(agent: L
     assert (ended["exit_code"], ended["killed"]) == (1, False)
     assert ended["error"].endswith("? bad lr 3")
     assert len(ended["error"]) <= 4096
-    client = agent.function(lambda parameters: 1)
-    client.tell(start(attempt=2))
-    assert client.until_ended(attempt=2)[-1]["exit_code"] == 0
+    assert agent.function(lambda parameters: 1).run(attempt=2)[-1]["exit_code"] == 0
 
 
 def test_traceback_shows_the_user_function_and_not_the_agent(agent: LocalAgent) -> None:

@@ -105,9 +105,7 @@ def test_script_without_an_interpreter_runs_in_a_shell(agent: LocalAgent) -> Non
     script = agent.folder / "trial.sh"
     script.write_text("echo $RANK of $WORLD_SIZE\n")
     script.chmod(0o755)
-    client = agent.command("./trial.sh", processes=2)
-    client.tell(start())
-    assert client.until_ended()[-1]["exit_code"] == 0
+    assert agent.command("./trial.sh", processes=2).run()[-1]["exit_code"] == 0
     assert agent.trial_file("stdout-rank1").read_text() == "1 of 2\n"
 
 
@@ -129,9 +127,7 @@ def test_port_is_tried_without_listening(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_ranks_of_an_outer_launcher_are_not_those_of_a_trial(tmp_path: Path, socket_folder: str) -> None:
     agent = LocalAgent(tmp_path, socket_folder, RANK="3", WORLD_SIZE="4")
     try:
-        client = agent.command("echo ${RANK-none} ${WORLD_SIZE-none}")
-        client.tell(start())
-        client.until_ended()
+        agent.command("echo ${RANK-none} ${WORLD_SIZE-none}").run()
     finally:
         agent.stop()
     assert agent.trial_file("stdout").read_text() == "none none\n"

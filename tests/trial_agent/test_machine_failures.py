@@ -153,8 +153,10 @@ def fault(events: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("synced", "why"), [(False, errno.EMFILE), (True, errno.EIO)])
-@pytest.mark.parametrize("kind", ["command", "function", "class"])
+@pytest.mark.parametrize(
+    ("kind", "synced", "why"),
+    [("command", True, errno.EIO), ("function", False, errno.EMFILE), ("class", True, errno.EIO)],
+)
 def test_no_call_that_the_system_refuses_to_the_agent_is_the_fault_of_the_trial(
     kind: str, synced: bool, why: int, bench: Callable[..., Any], system: System, tmp_path: Path
 ) -> None:
@@ -279,9 +281,7 @@ def test_report_that_a_script_cannot_write_is_the_fault_of_the_machine(
 ) -> None:
     script = UNREPORTED.format(where=where, call=call, why=errno.EIO)
     (tmp_path / "script.py").write_text(script)
-    client = agent.command(f"{sys.executable} -P script.py")
-    client.tell(start())
-    assert fault(client.until_ended()) == who
+    assert fault(agent.command(f"{sys.executable} -P script.py").run()) == who
 
 
 HALF = """
@@ -297,9 +297,7 @@ def test_result_that_a_script_cannot_write_is_the_fault_of_a_full_disk(
 ) -> None:
     agent = LocalAgent(small_disk, socket_folder)
     try:
-        client = agent.command(HALF)
-        client.tell(start())
-        events = client.until_ended()
+        events = agent.command(HALF).run()
     finally:
         agent.stop()
     assert [event["e"] for event in events if event["e"] != "problem"] == ["started", "report", "ended"]
@@ -326,26 +324,30 @@ line_file.os.write = write
 """
 
 
-@pytest.mark.parametrize("why", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE])
+REPORTS = ("line_file.os.write", "report_final_result(1)")
+SAVES = ("os.makedirs", "save_checkpoint({})")
+ENDS = "sys.exit(1)"  # its last words did not fit either
+FAILS = "raise RuntimeError('training failed')"
+CONTINUES = "pitchpipe.report_intermediate_result(0.6); sys.exit(1)"  # it got over that
+
+
 @pytest.mark.parametrize(
-    ("where", "call"),
-    [("line_file.os.write", "report_final_result(1)"), ("os.makedirs", "save_checkpoint({})")],
-)
-@pytest.mark.parametrize(
-    ("then", "who"),
+    ("what", "why", "then", "who"),
     [
-        ("sys.exit(1)", "machine"),  # its last words did not fit either
-        ("raise RuntimeError('training failed')", "machine"),
-        ("pitchpipe.report_intermediate_result(0.6); sys.exit(1)", "trial"),  # it got over that
+        (REPORTS, errno.ENOSPC, ENDS, "machine"),
+        (REPORTS, errno.EDQUOT, FAILS, "machine"),
+        (REPORTS, errno.EIO, CONTINUES, "trial"),
+        (SAVES, errno.EMFILE, ENDS, "machine"),
+        (SAVES, errno.ENOSPC, FAILS, "machine"),
+        (SAVES, errno.ENOSPC, CONTINUES, "trial"),
     ],
 )
 def test_refusal_is_known_though_the_script_says_nothing_and_there_is_room_again(
-    where: str, call: str, why: int, then: str, who: str, agent: LocalAgent, tmp_path: Path
+    what: tuple[str, str], why: int, then: str, who: str, agent: LocalAgent, tmp_path: Path
 ) -> None:
+    where, call = what
     (tmp_path / "script.py").write_text(SILENT.format(where=where, call=call, why=why, then=then))
-    client = agent.command(f"{sys.executable} -P script.py")
-    client.tell(start())
-    events = client.until_ended()
+    events = agent.command(f"{sys.executable} -P script.py").run()
     assert fault(events) == who
     assert (os.strerror(why) in (events[-1]["error"] or "")) is (who == "machine")
 
@@ -357,9 +359,7 @@ def test_final_result_that_the_machine_refused_is_not_one_that_the_script_forgot
         where="line_file.os.write", call="report_final_result(1)", why=errno.ENOSPC, then=""
     )
     (tmp_path / "script.py").write_text(script)
-    client = agent.command(f"{sys.executable} -P script.py")
-    client.tell(start())
-    ended = client.until_ended()[-1]
+    ended = agent.command(f"{sys.executable} -P script.py").run()[-1]
     assert (ended["exit_code"], fault([ended])) == (0, "machine")
 
 
@@ -377,14 +377,14 @@ except OSError{name}:
 
 
 @pytest.mark.parametrize("kind", ["command", "function"])
-@pytest.mark.parametrize(("name", "cause"), [("", ""), (" as error", " from error")])
 @pytest.mark.parametrize(
-    ("why", "who"),
-    [(errno.ENOSPC, "machine"), (errno.EDQUOT, "machine"), (errno.ENOENT, "trial")],
+    ("is_named", "why", "who"),
+    [(False, errno.ENOSPC, "machine"), (True, errno.EDQUOT, "machine"), (False, errno.ENOENT, "trial")],
 )
 def test_library_that_raises_another_error_for_a_full_disk_hides_nothing(
-    kind: str, name: str, cause: str, why: int, who: str, agent: LocalAgent, tmp_path: Path
+    kind: str, is_named: bool, why: int, who: str, agent: LocalAgent, tmp_path: Path
 ) -> None:
+    name, cause = (" as error", " from error") if is_named else ("", "")
     script = CHAINED.format(name=name, cause=cause, why=why)
     if kind == "command":
         (tmp_path / "script.py").write_text(script)
@@ -426,9 +426,7 @@ def test_failure_on_a_disk_without_blocks_or_inodes_is_the_fault_of_the_machine(
     (small_disk / "script.py").write_text(FULL.format(fill=fill, what=what))
     agent = LocalAgent(small_disk, socket_folder)
     try:
-        client = agent.command(f"{sys.executable} -P script.py")
-        client.tell(start())
-        events = client.until_ended()
+        events = agent.command(f"{sys.executable} -P script.py").run()
     finally:
         agent.stop()
     assert events[-1]["exit_code"] == 1

@@ -87,16 +87,16 @@ def test_process_is_seen_while_it_replaces_or_forks_itself(
         env={**os.environ, NAME: VALUE},
     ) as process:
         try:
-            assert all(look() for _ in range(100))
+            assert all(look() for _ in range(40))
         finally:
             running.unlink()
             process.communicate()
 
 
 def test_process_carries_its_mark_and_has_its_command_line_from_the_moment_of_its_start() -> None:
-    """In the middle of an exec a process has neither: some of a thousand first looks find nothing."""
+    """In the middle of an exec a process has neither: some of a few hundred first looks find nothing."""
     missed = []
-    for _ in range(1000):
+    for _ in range(300):
         with subprocess.Popen(["sleep", "600"], env={**os.environ, NAME: VALUE}) as process:
             try:
                 found = carries(process.pid, MARK.encode()), command_words(process.pid)

@@ -140,18 +140,14 @@ def test_seed_reaches_a_function(agent: LocalAgent) -> None:
 
 
 def test_environment_of_the_first_attempt_has_no_checkpoint(agent: LocalAgent) -> None:
-    client = agent.command("env")
-    client.tell(start())
-    client.until_ended()
+    agent.command("env").run()
     lines = agent.trial_file("stdout").read_text().splitlines()
     assert f"PITCHPIPE_CHECKPOINTS={agent.trial_file('checkpoints')}" in lines
     assert not [line for line in lines if line.startswith(("PITCHPIPE_CHECKPOINT=", "PITCHPIPE_BUDGET="))]
 
 
 def test_trial_that_saves_nothing_leaves_no_folder(agent: LocalAgent) -> None:
-    client = agent.command("true")
-    client.tell(start())
-    client.until_ended()
+    agent.command("true").run()
     assert not agent.trial_file("checkpoints").exists()
 
 
@@ -161,9 +157,7 @@ def test_only_so_many_checkpoints_stay(agent: LocalAgent) -> None:
         "    p.report_intermediate_result([3, 9, 5, 1, 2, 4][epoch])\n"
         "    p.save_checkpoint({'epoch': epoch})\n"
     )
-    client = agent.command(script(agent, text))
-    client.tell(start(keep={"keep": 2, "rank_by": "score", "mode": "maximize"}))
-    client.until_ended()
+    agent.command(script(agent, text)).run(keep={"keep": 2, "rank_by": "score", "mode": "maximize"})
     assert set(checkpoint_names(agent)) >= {"1-2", "1-3", "1-6"}
     assert len(checkpoint_names(agent)) <= 5  # two may stay until the manager knows later ones
     assert Checkpoint(str(agent.trial_file("checkpoints/1-6"))).to_dict() == {"epoch": 5}
@@ -180,9 +174,8 @@ def test_only_so_many_checkpoints_stay(agent: LocalAgent) -> None:
     ],
 )
 def test_invalid_checkpoint_line_is_a_readable_problem(agent: LocalAgent, name: str, words: str) -> None:
-    client = agent.command(f'echo \'{{"checkpoint": "{name}"}}\' >> $PITCHPIPE_REPORTS')
-    client.tell(start())
-    (problem,) = [event for event in client.until_ended() if event["e"] == "problem"]
+    command = f'echo \'{{"checkpoint": "{name}"}}\' >> $PITCHPIPE_REPORTS'
+    (problem,) = [event for event in agent.command(command).run() if event["e"] == "problem"]
     assert words in problem["message"]
 
 
@@ -197,9 +190,7 @@ def test_script_killed_while_it_saves_leaves_the_last_whole_checkpoint(agent: Lo
         "p.report_intermediate_result(2)\n"
         "p.save_checkpoint({'epoch': 1, 'bomb': Bomb()})\n"
     )
-    client = agent.command(script(agent, text))
-    client.tell(start())
-    events = client.until_ended()
+    events = agent.command(script(agent, text)).run()
     assert events[-1]["signal"] == 9
     assert recorded(events) == [(0, "1"), ("1-1", 1, 1.0), (1, "2")]
     assert checkpoint_names(agent) == ["1-1"]
@@ -373,9 +364,7 @@ def test_pausing_function_ends_after_its_checkpoint_or_at_its_second_report(
     client.tell(start(parameters={"go": str(go), **parameters}))
     events = client.events_until(lambda event: event["e"] == "report")
     client.tell(pause())
-    client.ask(
-        {"op": "read_file", "path": "trial.pkl", "offset": 0, "limit": 1}
-    )  # the pause was handled before
+    client.settle()
     go.touch()
     events += client.until_ended()
     assert recorded(events) == expected
@@ -390,7 +379,7 @@ def test_kill_of_a_pausing_function_is_a_kill(agent: LocalAgent) -> None:
     client.tell(start(parameters={"go": str(go), "reports": 3, "saves": True}))
     client.events_until(lambda event: event["e"] == "report")
     client.tell(pause(), {"op": "kill", "trial": "AbCdE", "attempt": 1})
-    client.ask({"op": "read_file", "path": "trial.pkl", "offset": 0, "limit": 1})  # both were handled before
+    client.settle()
     go.touch()
     ended = client.until_ended()[-1]
     assert (ended["paused"], ended["killed"]) == (False, True)
@@ -463,8 +452,7 @@ def test_checkpoints_that_an_interrupted_agent_did_not_describe_still_count(agen
     path.mkdir(parents=True)
     (path / "data.json").write_text('{"epoch": 2}')
     client = agent.command(script(agent, TRAIN))
-    client.tell(start(attempt=2, checkpoint=str(Path("trials/0/checkpoints/1-1")), first_sequence=3))
-    events = client.until_ended(attempt=2)
+    events = client.run(attempt=2, checkpoint="trials/0/checkpoints/1-1", first_sequence=3)
     assert recorded(events) == [(3, "30"), ("2-1", 4, 30.0), (0, "4")]
     assert json.loads(agent.trial_file("checkpoints/2-1/checkpoint.json").read_text())["sequence"] == 4
     assert checkpoint_names(agent) == ["1-1", "2-1"]

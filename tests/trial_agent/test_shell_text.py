@@ -78,42 +78,13 @@ NUMBERS = {
     "[[ {x} -eq 1 ]]": "",
 }
 
-PIECES = st.sampled_from(
-    [
-        *(
-            "'",
-            '"',
-            "\\",
-            "$",
-            "`",
-            "$(touch ran)",
-            "`touch ran`",
-            "; touch ran;",
-            "\ntouch ran\n",
-            "\n",
-            " ",
-        ),
-        *("EOF", "F", "\nEOF\n", "a[$(touch ran)]", "*", "?", "~", "{a,b}", "|", "&", ">ran", "<", "(", ")"),
-        *(
-            "-",
-            "x",
-            "7",
-            "resnet",
-            "é",
-            "=",
-            ",",
-            "..",
-            "/",
-            "C:\\new",
-            "${HOME}",
-            "$'",
-            "\\n",
-            "';touch ran;'",
-        ),
-        *("\t", "#", "!", "%s", "$HOME", "010", "EO"),
-    ]
-)
-VALUES = st.lists(PIECES, max_size=6).map("".join)
+PIECES = [
+    *"'\"\\$`*?~|&<()-x7=,/#!é \n\t",
+    *("$(touch ran)", "`touch ran`", "; touch ran;", "\ntouch ran\n", "a[$(touch ran)]", "';touch ran;'"),
+    *("EOF", "F", "EO", "\nEOF\n", "{a,b}", ">ran", "010", "resnet", "..", "C:\\new", "%s"),
+    *("${HOME}", "$HOME", "$'", "\\n"),
+]
+VALUES = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
 
 
 def output(shell: str, command: str, place: Path) -> str:
@@ -123,7 +94,7 @@ def output(shell: str, command: str, place: Path) -> str:
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("command", FREE)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=VALUES)
 @example(value='it\'s $HOME; "touch ran" `touch ran` $(touch ran) \\')
 @example(value="")
@@ -135,7 +106,7 @@ def test_every_value_arrives_exactly(shell: str, command: str, value: str, tmp_p
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("command", CLOSED | NUMBERS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=VALUES)
 @example(value='it\'s $HOME; "touch ran" `touch ran` $(touch ran) \\')
 @example(value="a[$(touch ran)]")
