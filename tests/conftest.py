@@ -4,7 +4,9 @@ The guard marks the environment of this session, which every process started by 
 its session and its parent. When the test session is over, a process that still carries the mark fails it.
 """
 
+import asyncio
 import contextlib
+import inspect
 import os
 import shutil
 import signal
@@ -14,6 +16,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -99,6 +102,17 @@ def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--wheel-dir", folder, source], check=True, cwd=folder)
     return next(folder.glob("pitchpipe-*.whl"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine function: with the fixture `runner` if it has one, or in a loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    values: dict[str, Any] = pyfuncitem.funcargs
+    run = values["runner"].run if "runner" in values else asyncio.run
+    run(pyfuncitem.obj(**{name: values[name] for name in inspect.signature(pyfuncitem.obj).parameters}))
+    return True
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -147,10 +147,6 @@ class Table:
     def kinds(self) -> list[str]:
         return [type(event).__name__ for event in self.events]
 
-    async def clear(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            await self.session.terminate(0.0)
-
 
 IN = SendCommand(CommandType.Initialize, "{}")
 GE = SendCommand(CommandType.RequestTrialJobs, "1")
@@ -159,8 +155,17 @@ PERIODICAL = SendCommand(CommandType.ReportMetricData, '{"type":"PERIODICAL","n"
 
 
 @pytest.fixture
-def table(tmp_path: Path, request: pytest.FixtureRequest) -> Table:
-    return Table(tmp_path, getattr(request, "param", 600.0))
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def table(tmp_path: Path, request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[Table]:
+    table = Table(tmp_path, getattr(request, "param", 600.0))
+    yield table
+    with contextlib.suppress(TimeoutError):
+        runner.run(table.session.terminate(0.0))
 
 
 def nothing(saved: SavedState | None) -> Conversation:
