@@ -87,11 +87,34 @@ def fill(experiment: MadeExperiment, count: int = 12, **values: Any) -> None:
     experiment.commit(*trials, metrics=metrics, run_time=75.0, **values)
 
 
-@pytest.fixture
-def finished(made: MadeExperiment) -> MadeExperiment:
-    made.status = "DONE"
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a finished experiment."""
+    made = MadeExperiment(tmp_path_factory.mktemp("exps") / "made1234", status="DONE")
     fill(made, end_time=200.0)
-    return made
+    made.store.close()
+    (made.folder.path / "experiment.yml").write_text("trial_command: python t.py\n")
+    return made.folder.path
+
+
+@pytest.fixture(scope="module")
+def file(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file with its report, which replaced an older one."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text("an older report")
+    assert write_report(finished, path) == path.stat().st_size
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished_page(file: Path) -> Page:
+    return Page(file.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures out: drawing them takes most of the time."""
+    monkeypatch.setattr("pitchpipe.server.report.pages.drawings_of", lambda table: [])
 
 
 @pytest.fixture
@@ -114,10 +137,7 @@ def hostile(tmp_path: Path) -> MadeExperiment:
     return experiment
 
 
-def test_report_tells_the_experiment(finished: MadeExperiment) -> None:
-    file = finished.folder.path / "experiment.yml"
-    file.write_text("trial_command: python t.py\n")
-    page = page_of(finished)
+def test_report_tells_the_experiment(finished_page: Page) -> None:
     for words in (
         "a name",
         "DONE",
@@ -137,18 +157,14 @@ def test_report_tells_the_experiment(finished: MadeExperiment) -> None:
         "Seed 1",
         "Pitchpipe 0.1.0",
     ):
-        assert words in page.text, words
-    assert [
-        attrs["data-figure"] for tag, attrs in page.elements if tag == "div" and "data-figure" in attrs
-    ] == [
-        "history",
-        "importance",
-        "curves",
-        "parallel",
-        "slice",
-        "contour",
-        "timeline",
-    ]
+        assert words in finished_page.text, words
+
+
+def test_every_figure_is_there_and_as_wide_as_its_axes_need(finished_page: Page) -> None:
+    places = [attrs for _, attrs in finished_page.elements if "data-figure" in attrs]
+    widths = {str(one["data-figure"]): str(one["style"]).partition("min-width: ")[2] for one in places}
+    assert list(widths) == ["history", "importance", "curves", "parallel", "slice", "contour", "timeline"]
+    assert (widths["history"], widths["parallel"], widths["slice"]) == ("0px", "270px", "480px")
 
 
 @pytest.mark.parametrize(
@@ -195,30 +211,31 @@ def test_experiment_is_run_again_with_its_search_space_file(tmp_path: Path) -> N
     )
 
 
-def test_report_refers_to_nothing_outside_itself(finished: MadeExperiment) -> None:
-    page = page_of(finished)
+def test_report_refers_to_nothing_outside_itself(finished_page: Page) -> None:
     leading_out = {"src", "href", "data", "action", "poster", "srcset", "background", "formaction"}
-    found = [(tag, attrs) for tag, attrs in page.elements for name in attrs if name in leading_out]
+    found = [(tag, attrs) for tag, attrs in finished_page.elements for name in attrs if name in leading_out]
     assert found == [("a", {"class": "skip", "href": "#figures"})]
-    policy = next(attrs["content"] for tag, attrs in page.elements if "http-equiv" in attrs)
+    policy = next(attrs["content"] for tag, attrs in finished_page.elements if "http-equiv" in attrs)
     assert policy is not None
     assert "default-src 'none'" in policy
     assert "http" not in policy
 
 
-def test_nothing_in_an_experiment_becomes_markup(hostile: MadeExperiment, finished: MadeExperiment) -> None:
+def test_nothing_in_an_experiment_becomes_markup(hostile: MadeExperiment, finished_page: Page) -> None:
     page = page_of(hostile)
     assert page.count("script") == 3
     assert page.count("style") == 1
-    assert {tag for tag, _ in page.elements} <= {tag for tag, _ in page_of(finished).elements}
+    assert {tag for tag, _ in page.elements} <= {tag for tag, _ in finished_page.elements}
     assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on")]
     assert page.text.count("alert(1)") > 20
     assert str(3607 * 3803) not in page.text  # {{ 3607 * 3803 }} is a text like any other
 
 
-def test_scripts_need_the_word_that_is_new_in_every_report(finished: MadeExperiment) -> None:
-    with ExperimentView(finished.folder) as view:
-        first, second = render_report(view), render_report(view)
+def test_scripts_need_the_word_that_is_new_in_every_report(
+    file: Path, finished: Path, no_figures: None
+) -> None:
+    with ExperimentView(ExperimentFolder(finished)) as view:
+        first, second = file.read_text(encoding="utf-8"), render_report(view)
     words = [re.search(r"script-src 'nonce-([\w-]+)'", text) for text in (first, second)]
     one, other = (word[1] for word in words if word)
     assert one != other
@@ -226,6 +243,7 @@ def test_scripts_need_the_word_that_is_new_in_every_report(finished: MadeExperim
     assert first.count(f'<script nonce="{one}">') == 1
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_empty_experiment_has_a_report(made: MadeExperiment) -> None:
     made.commit()
     page = page_of(made)
@@ -239,6 +257,7 @@ def test_empty_experiment_has_a_report(made: MadeExperiment) -> None:
         assert words in page.text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_experiment_that_failed_has_a_report_with_its_error(made: MadeExperiment) -> None:
     made.status = "ERROR"
     failed = [a_trial(n, "FAILED", reason="ImportError: torch", error="ImportError: torch") for n in range(3)]
@@ -254,11 +273,13 @@ def test_experiment_that_failed_has_a_report_with_its_error(made: MadeExperiment
     assert "not over" not in text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_experiment_without_a_manager_says_how_to_continue(made: MadeExperiment) -> None:
     fill(made)
     assert "To resume it: pitchpipe resume made1234" in page_of(made).text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_experiment_that_runs_says_when_it_was_looked_at(made: MadeExperiment) -> None:
     fill(made)
     folder = ExperimentFolder(made.folder.path)
@@ -282,6 +303,7 @@ def test_several_objectives_have_a_front(tmp_path: Path) -> None:
     assert any(attrs.get("data-figure") == "pareto" for _, attrs in page.elements)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_knee_of_the_front_is_marked_and_rerun(tmp_path: Path) -> None:
     objectives = [{"name": "default", "direction": "minimize"}, {"name": "size", "direction": "minimize"}]
     experiment = MadeExperiment(tmp_path / "exps" / "knee", a_config(objectives=objectives))
@@ -294,6 +316,7 @@ def test_knee_of_the_front_is_marked_and_rerun(tmp_path: Path) -> None:
         assert words in text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_families_have_a_table_with_their_means(tmp_path: Path) -> None:
     experiment = MadeExperiment(tmp_path / "exps" / "repeats", a_config(repeats={"count": 2}))
     for number, (end, value) in enumerate([("complete", 1.0), ("", 2.0), ("raced", 3.0)]):
@@ -314,19 +337,7 @@ def test_families_have_a_table_with_their_means(tmp_path: Path) -> None:
     assert "1 0 succeeded 2 " in page.text
 
 
-def test_figure_of_several_axes_is_as_wide_as_they_need(finished: MadeExperiment) -> None:
-    styles = {
-        attrs["data-figure"]: attrs["style"]
-        for _, attrs in page_of(finished).elements
-        if "data-figure" in attrs
-    }
-    assert {name: style.partition("min-width: ")[2] for name, style in styles.items()} | {
-        "parallel": "270px",
-        "slice": "480px",
-        "history": "0px",
-    } == {name: style.partition("min-width: ")[2] for name, style in styles.items()}
-
-
+@pytest.mark.usefixtures("no_figures")
 def test_trial_that_is_closest_to_the_defaults_is_named(tmp_path: Path) -> None:
     config = a_config(defaults={"lr": 0.5, "units": 16}, keep_close=True)
     experiment = MadeExperiment(tmp_path / "exps" / "near", config)
@@ -335,6 +346,7 @@ def test_trial_that_is_closest_to_the_defaults_is_named(tmp_path: Path) -> None:
     assert "Closest to your defaults trial 4, 0 (the best trial); changes: lr 0.5 -> 0.4" in text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_limits_and_the_trials_that_violate_them_are_named(tmp_path: Path) -> None:
     objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
     experiment = MadeExperiment(tmp_path / "exps" / "limited", a_config(objectives=objectives))
@@ -354,6 +366,7 @@ def test_limits_and_the_trials_that_violate_them_are_named(tmp_path: Path) -> No
     assert "minimize loss, limit ms <= 20" in page.text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_secrets_are_not_handed_on(tmp_path: Path) -> None:
     environment = {"WANDB_API_KEY": "k-123", "DB": "postgres://me:pw-123@host/db", "SIZE": "7"}
     config = a_config(trial_environment=environment, trial_command="train --api-key=k-123 --lr 1")
@@ -391,6 +404,7 @@ def test_hiding_leaves_the_rest_and_is_quick(text: str, kept: str) -> None:
     assert hidden(text) == kept
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_table_of_very_many_trials_is_cut_and_says_so(made: MadeExperiment) -> None:
     made.commit(*[a_trial(n, "SUCCEEDED", float((n * 7) % 1500), parameters={"lr": n}) for n in range(1500)])
     page = page_of(made)
@@ -398,15 +412,12 @@ def test_table_of_very_many_trials_is_cut_and_says_so(made: MadeExperiment) -> N
     assert page.count("tr") < 1100
 
 
-def test_file_is_small_and_whole(finished: MadeExperiment, tmp_path: Path) -> None:
-    path = tmp_path / "report.html"
-    path.write_text("an older report")
-    size = write_report(finished.folder.path, path)
-    assert path.stat().st_size == size < 2_200_000
-    assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
-    assert [found.name for found in tmp_path.glob("*report*")] == ["report.html"]
+def test_file_is_small_and_whole(file: Path, finished: Path, no_figures: None) -> None:
+    assert file.stat().st_size < 2_200_000
+    assert file.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    assert [found.name for found in file.parent.iterdir()] == ["report.html"]
     with pytest.raises(OSError, match="No such file"):
-        write_report(finished.folder.path, tmp_path / "nowhere" / "report.html")
+        write_report(finished, file.parent / "nowhere" / "report.html")
 
 
 def test_folder_that_holds_no_experiment_is_said_to_be_none(tmp_path: Path) -> None:
@@ -427,18 +438,17 @@ def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, st
 
 
 def test_verb_writes_to_the_given_place_and_says_how_much(
-    finished: MadeExperiment,
+    finished: Path,
     tmp_path: Path,
     call: Callable[..., tuple[int, str, str]],
     monkeypatch: pytest.MonkeyPatch,
+    no_figures: None,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, _ = call("report", "made", "--dir", finished.folder.path.parent)
-    assert (code, out) == (0, "report-made1234.html (2.0 MB)\n")
-    assert (tmp_path / "report-made1234.html").is_file()
-    code, _, err = call(
-        "report", "made", "--dir", finished.folder.path.parent, "-o", tmp_path / "no" / "r.html"
-    )
+    code, out, _ = call("report", "made", "--dir", finished.parent)
+    size = (tmp_path / "report-made1234.html").stat().st_size
+    assert (code, out) == (0, f"report-made1234.html ({size / 1e6:.1f} MB)\n")
+    code, _, err = call("report", "made", "--dir", finished.parent, "-o", tmp_path / "no" / "r.html")
     assert (code, err) == (1, f"error: {tmp_path}/no/r.html cannot be written: No such file or directory\n")
 
 
