@@ -172,7 +172,10 @@ def context(chromium: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(context: Any) -> Iterator[Callable[..., Any]]:
-    """Yield a function that opens an address in a tab; there must be no errors and no requests to other machines."""
+    """Yield a function that opens an address in a tab, in the `scheme` of colours that the system has.
+
+    There must be no errors and no requests to other machines.
+    """
     tabs = [context.pages[0]]
     opened: list[Any] = []
     problems: list[str] = []
@@ -192,12 +195,13 @@ def open_page(context: Any) -> Iterator[Callable[..., Any]]:
         "request": note_request,
     }
 
-    def start(address: str) -> Any:
+    def start(address: str, scheme: str = "light") -> Any:
         page = tabs.pop() if tabs else context.new_page()
         opened.append(page)
         for event, note in watched.items():
             page.on(event, note)
         page.set_viewport_size(WINDOW)
+        page.emulate_media(color_scheme=scheme)
         page.goto(address)
         # Before that, what is typed and clicked does not reach the server; pages of plain HTML have no socket.
         page.wait_for_function("window.did_handshake || !document.querySelector('#app')")

@@ -13,16 +13,6 @@ from ..made_stores import MadeExperiment, a_config, a_trial, results
 
 pytestmark = pytest.mark.timeout(180)
 
-PAGES = {
-    "": "Best trials: the Pareto front",
-    "trials": "Filter",
-    "trials/3": "Why it failed",
-    "trials/T0004": "It was stopped early",
-    "compare?trials=1,2,4": "Side by side",
-    "plots": "History",
-    "settings": "Not running. Changes take effect",
-    "logs": "the manager said so",
-}
 # Tabs, and the titles of what they draw.
 FIGURES = {
     "Intermediate results": "Intermediate results",
@@ -32,17 +22,20 @@ FIGURES = {
     "Contour": "Contour: lr and units",
     "Timeline": "Timeline",
     "Pareto front": "Pareto front",
-    "Compare experiments": "Distribution of the results",
     "History": "History",
+    "Compare experiments": "Distribution of the results",
 }
 LONG = "_".join(["dropout_of_the_attention_heads"] * 4)
 WIDE = {LONG: {"_type": "uniform", "_value": [0, 1]}, "of": {"_type": "choice", "_value": [LONG, "b"]}}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-UNNAMED = """() => [...document.querySelectorAll('button, a, input, textarea, [role=button]')].filter(element =>
-    element.offsetParent !== null && !element.closest('.ag-root-wrapper, .modebar')
-    && !(element.innerText || element.ariaLabel || element.labels?.length || element.title
-         || element.closest('label')?.innerText || element.getAttribute('aria-labelledby'))
-).map(element => element.outerHTML)"""
+UNWILLING = {
+    "{ writeText: () => Promise.reject(new Error('not allowed')) }": "not allowed",
+    "undefined": "this browser gives pages no clipboard: open them on localhost or by https",
+}
+PHONE = {"width": 390, "height": 844}
+SERIOUS = """async () => (await axe.run({ resultTypes: ["violations"] })).violations
+    .filter(found => ["serious", "critical"].includes(found.impact))
+    .flatMap(found => found.nodes.map(node => `${found.id}: ${node.html.slice(0, 200)} ${node.failureSummary}`))"""
 
 # Whether the three panels are drawn, and no title of an axis lies on one.
 APART = """() => {
@@ -87,7 +80,39 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
     return serve(directory)
 
 
-def test_overview_has_the_front_as_figure_and_table(gallery: str, open_page: Callable[..., Any]) -> None:
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """Return the script of axe-core, which the package carries."""
+    package = pytest.importorskip(
+        "axe_playwright_python.base", reason="axe-playwright-python is not installed"
+    )
+    return (Path(package.__file__).parent / package.AXE_FILE_NAME).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def check_page(axe: str) -> Callable[..., None]:
+    """Return a function that checks a page: names, roles and contrast, one heading, and whether a phone shows it all.
+
+    It looks at half of the pages light in a window, and at the others, which were opened `dark`, on a phone.
+    """
+
+    def check(page: Any) -> None:
+        window = page.viewport_size
+        if page.locator("body.body--dark").count():
+            page.set_viewport_size(PHONE)
+        page.evaluate(axe)
+        assert page.evaluate(SERIOUS) == []
+        assert page.locator("h1").count() == 1
+        page.set_viewport_size(PHONE)
+        page.wait_for_function("document.documentElement.scrollWidth <= 390")
+        page.set_viewport_size(window)
+
+    return check
+
+
+def test_overview_has_the_front_as_figure_and_table(
+    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
+) -> None:
     page = open_page(f"{gallery}/finished")
     front = page.get_by_role("region", name="Best trials: the Pareto front")
     assert front.get_by_role("link", name=re.compile(r"^Trial \d+$")).all_inner_texts() == ["29", "27", "20"]
@@ -108,8 +133,10 @@ def test_titles_of_three_objectives_lie_on_no_points(gallery: str, open_page: Ca
 
 
 def test_overview_tells_the_best_and_the_failures_without_scrolling(
-    gallery: str, open_page: Callable[..., Any]
+    gallery: str, open_page: Callable[..., Any], context: Any
 ) -> None:
+    awaited = re.compile(r'pp-awaited[^{}]*"style":\s*{"height":\s*"250px')
+    assert awaited.search(context.request.get(f"{gallery}/single").text().replace("&quot;", '"'))
     page = open_page(f"{gallery}/single")
     page.set_viewport_size({"width": 1440, "height": 900})
     page.get_by_text("0.966667 (trial 29)").wait_for()
@@ -120,24 +147,27 @@ def test_overview_tells_the_best_and_the_failures_without_scrolling(
         part.wait_for()
         box = part.bounding_box()
         assert box["y"] + box["height"] <= 900
+    place = page.get_by_role("figure", name="Results, and the best so far")
+    place.locator(".scatterlayer").first.wait_for(state="attached")
+    assert "pp-awaited" not in place.get_attribute("class")
+    assert place.bounding_box()["height"] == 250  # as before the figure was there
     page.get_by_role("button", name="by trials").click()
     page.locator(".xtitle").get_by_text("finished trials").wait_for(state="attached")
 
 
-def test_no_page_is_wider_than_a_phone(gallery: str, open_page: Callable[..., Any]) -> None:
+def test_no_page_is_wider_than_a_phone(
+    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
+) -> None:
     page = open_page(f"{gallery}/wide")
-    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size(PHONE)
     page.get_by_role("link", name=f"2 of 3 failed: {LONG} is missing").wait_for()
     # The figures follow a frame after the window.
     page.wait_for_function("document.scrollingElement.scrollWidth === 390")
     ready = {
-        "wide": ".scatterlayer",
         "wide/trials": ".ag-row a",
         "wide/trials/2": ".pp-facts",
         "wide/compare?trials=2,3,4": "tbody td",
         "wide/plots": ".gtitle",
-        "wide/settings": "textarea",
-        "wide/logs": ".pp-main h1",
         "": "td a",
     }
     widths = {}
@@ -152,13 +182,19 @@ def test_no_page_is_wider_than_a_phone(gallery: str, open_page: Callable[..., An
     assert widths == dict.fromkeys(ready, 390)
     before = "cell => getComputedStyle(cell, '::before').content"
     row = page.get_by_role("row")
+    assert page.get_by_role("columnheader", name="Tags").count() == 0  # no experiment has one
     assert row.filter(has_text="wide").locator("td:nth-child(5)").evaluate(before) == '"Best: "'
     assert row.filter(has_text="empty").locator("td:nth-child(5)").evaluate(before) == "none"
+    page.set_viewport_size({"width": 1440, "height": 900})
+    check_page(page)
 
 
-def test_experiment_without_trials_says_so(gallery: str, open_page: Callable[..., Any]) -> None:
-    page = open_page(f"{gallery}/empty")
+def test_experiment_without_trials_says_so(
+    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
+) -> None:
+    page = open_page(f"{gallery}/empty", "dark")
     page.get_by_text("No trial has run.").wait_for()
+    check_page(page)
     assert page.get_by_role("link", name="Set the number of trials, and resume").is_visible()
     assert not page.get_by_role("region", name="Best trial").is_visible()
     page.goto(f"{gallery}/empty/trials")
@@ -198,34 +234,40 @@ def count_of(page: Any) -> Any:
     return page.get_by_role("status").filter(has_text="trial")
 
 
-def check_page(page: Any) -> None:
-    """Check that everything on a page has a name, that it has one heading, and that it fits into a narrow window."""
-    assert page.evaluate(UNNAMED) == []
-    assert page.locator("h1").count() == 1
-    window = page.viewport_size
-    page.set_viewport_size({"width": 400, "height": 800})
-    page.wait_for_function("document.documentElement.scrollWidth <= 400")
-    page.set_viewport_size(window)
-
-
-@pytest.mark.parametrize("path", ["trials/T0004", "settings", "logs"])
-def test_page_has_names_for_all_and_fits_into_a_narrow_window(
-    gallery: str, open_page: Callable[..., Any], path: str
+@pytest.mark.parametrize(
+    ("path", "text"), [("trials/T0004", "It was stopped early"), ("logs", "the manager said so")]
+)
+def test_page_can_be_used_by_all(
+    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None], path: str, text: str
 ) -> None:
-    page = open_page(f"{gallery}/finished/{path}")
-    page.get_by_text(PAGES[path]).or_(page.get_by_label(PAGES[path])).first.wait_for()
+    page = open_page(f"{gallery}/finished/{path}", "dark")
+    page.get_by_text(text).first.wait_for()
     check_page(page)
 
 
-def test_every_figure_is_drawn(gallery: str, open_page: Callable[..., Any]) -> None:
-    page = open_page(f"{gallery}/finished/plots")
-    page.get_by_text(PAGES["plots"]).first.wait_for()
+def test_refusal_can_be_read_by_all(
+    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
+) -> None:
+    page = open_page(f"{gallery}/finished/settings")
+    page.get_by_text("Not running. Changes take effect").wait_for()
+    page.get_by_label("Number of trials").fill("many")
+    page.get_by_role("button", name="Save limits").click()
+    close = page.get_by_role("button", name="Close")
+    close.wait_for()
+    assert close.evaluate("button => getComputedStyle(button).color") == "rgb(255, 255, 255)"
+    check_page(page)
+
+
+def test_every_figure_is_drawn(
+    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
+) -> None:
+    page = open_page(f"{gallery}/finished/plots", "dark")
+    page.get_by_text("History").first.wait_for()
     check_page(page)
     for name, title in FIGURES.items():
         page.get_by_role("tab", name=name).click()
         page.locator(".gtitle").get_by_text(title).wait_for(state="attached")
         assert page.locator(".annotation-text").filter(has_text="No trial").count() == 0, name
-    page.get_by_role("tab", name="Compare experiments").click()
     page.get_by_label("Compare with").click()
     page.get_by_role("option", name="single").click()
     page.locator(".legendtext").get_by_text("a name single (28)").wait_for(state="attached")
@@ -235,12 +277,14 @@ def test_every_figure_is_drawn(gallery: str, open_page: Callable[..., Any]) -> N
 
 
 def test_table_is_searched_filtered_and_sorted_by_the_store(
-    gallery: str, open_page: Callable[..., Any]
+    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
 ) -> None:
-    page = open_page(f"{gallery}/finished/trials")
+    page = open_page(f"{gallery}/finished/trials", "dark")
     count_of(page).get_by_text("30 trials").wait_for()
     page.get_by_role("columnheader", name="Why it ended").wait_for()  # of those in the window alone
     check_page(page)
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.closest('.pp-search') !== null")
     page.get_by_label("Search").fill("KeyError")
     count_of(page).get_by_text("1 trial", exact=True).wait_for()
     page.get_by_label("Search").fill("")
@@ -248,7 +292,10 @@ def test_table_is_searched_filtered_and_sorted_by_the_store(
     page.get_by_role("option", name="stopped early").click()
     page.keyboard.press("Escape")
     count_of(page).get_by_text("1 trial", exact=True).wait_for()
-    page.goto(f"{gallery}/finished/trials")
+    page.get_by_label("Status").click()
+    page.get_by_role("option", name="stopped early").click()
+    page.keyboard.press("Escape")
+    count_of(page).get_by_text("30 trials").wait_for()
     page.locator(".ag-pinned-left-cols-container [row-index='0']").get_by_text("★29", exact=True).wait_for()
     for place, mark in ((1, "✦"), (2, "★")):  # the rest of the front: its knee and another
         page.locator(f".ag-pinned-left-cols-container [row-index='{place}']").get_by_text(mark).wait_for()
@@ -290,14 +337,11 @@ def test_view_of_the_table_survives_a_reload(gallery: str, open_page: Callable[.
     count_of(page).get_by_text("30 trials").wait_for()
 
 
-def test_keys_search_list_themselves_and_go_from_trial_to_trial(
-    gallery: str, open_page: Callable[..., Any]
+def test_keys_list_themselves_and_go_from_trial_to_trial(
+    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
 ) -> None:
-    page = open_page(f"{gallery}/finished/trials")
-    page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.closest('.pp-search') !== null")
-    page.goto(f"{gallery}/finished/trials/3")
-    page.get_by_text(PAGES["trials/3"]).first.wait_for()
+    page = open_page(f"{gallery}/finished/trials/3")
+    page.get_by_text("Why it failed").first.wait_for()
     check_page(page)
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keys").get_by_text("Search the trials").wait_for()
@@ -341,9 +385,6 @@ def test_options_of_a_figure_are_in_the_address(gallery: str, open_page: Callabl
 
 
 def test_notes_and_tags_are_kept(gallery: str, open_page: Callable[..., Any]) -> None:
-    page = open_page(gallery)
-    page.get_by_role("row").filter(has_text="single").wait_for()
-    assert page.get_by_role("columnheader", name="Tags").count() == 0
     for path in ("finished/trials/3", "lost/settings"):
         page = open_page(f"{gallery}/{path}")
         page.get_by_label("Tags, separated by commas").fill("odd, baseline")
@@ -376,6 +417,15 @@ def test_files_of_a_trial_are_shown_or_saved(
     assert saved.headers["content-disposition"].startswith("attachment")
     assert saved.headers["content-type"] == "application/octet-stream"
     assert page.request.get(f"{root}/..%2F..%2Fexperiment.db").status == 404
+    page.reload()
+    page.wait_for_function("window.did_handshake")
+    for clipboard, why in UNWILLING.items():
+        page.evaluate(
+            f"Object.defineProperty(navigator, 'clipboard', {{ value: {clipboard}, configurable: true }})"
+        )
+        page.get_by_role("button", name="Copy the path of the trial's folder").click()
+        page.get_by_text(f"Nothing was copied: {why}").wait_for()
+        assert not page.get_by_text("is on the clipboard").is_visible()
 
 
 def test_experiment_is_renamed_compared_and_deleted(gallery: str, open_page: Callable[..., Any]) -> None:
@@ -384,17 +434,17 @@ def test_experiment_is_renamed_compared_and_deleted(gallery: str, open_page: Cal
     page.get_by_role("button", name="Rename").click()
     page.wait_for_function("document.title.includes('an older one')")
     page.goto(gallery)
-    for name in ("finished", "single"):
-        page.get_by_role("checkbox", name=f"Select {name}").click()
     front = page.get_by_role("row").filter(has_text="finished")
     assert "default 0.9, seconds 24 (one of 3 on the front)" in front.inner_text()
-    page.get_by_role("button", name="Compare").click()
-    page.wait_for_url("**/finished/plots?figure=edf&others=single")
-    page.goto(gallery)
     page.get_by_label("Search").fill("older")
     page.get_by_role("link", name="a name").first.wait_for(state="detached")
-    page.get_by_role("link", name="an older one").click()
-    page.get_by_role("link", name="Settings").click()
+    page.get_by_label("Search").fill("")
+    for name in ("finished", "single"):
+        page.get_by_role("checkbox", name=f"Select {name}").click()
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_url("**/finished/plots?figure=edf&others=single")
+    page.goto(f"{gallery}/old/settings")
+    page.wait_for_function("window.did_handshake")
     page.get_by_role("button", name="Delete the experiment").click()
     page.get_by_role("alertdialog").get_by_role("button", name="Delete it").click()
     page.get_by_role("heading", name="Experiments").wait_for()
@@ -411,18 +461,6 @@ def test_point_of_a_figure_opens_its_trial(gallery: str, open_page: Callable[...
     page.wait_for_url(re.compile(r"/trials/\d+$"))
 
 
-def test_place_of_a_figure_has_its_height_before_the_figure(
-    gallery: str, open_page: Callable[..., Any], context: Any
-) -> None:
-    awaited = re.compile(r'pp-awaited[^{}]*"style":\s*{"height":\s*"250px')
-    assert awaited.search(context.request.get(f"{gallery}/single").text().replace("&quot;", '"'))
-    page = open_page(f"{gallery}/single")
-    place = page.get_by_role("figure", name="Results, and the best so far")
-    place.locator(".scatterlayer").first.wait_for(state="attached")
-    assert "pp-awaited" not in place.get_attribute("class")
-    assert place.bounding_box()["height"] == 250
-
-
 def test_rows_are_filtered_by_their_columns(gallery: str, context: Any) -> None:
     filters = {"parameters.lr": {"type": "inRange", "filter": 0.5, "filterTo": 0.6}}
     rows = context.request.get(f"{gallery}/finished/rows", params={"filter": json.dumps(filters)}).json()
@@ -434,7 +472,7 @@ def test_rows_are_filtered_by_their_columns(gallery: str, context: Any) -> None:
 
 
 def test_selected_trials_are_compared_and_copied(
-    gallery: str, open_page: Callable[..., Any], context: Any
+    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None], context: Any
 ) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_page(f"{gallery}/finished/trials")
@@ -455,23 +493,6 @@ def test_selected_trials_are_compared_and_copied(
     assert rows.get_by_text("-3.45 %").is_visible()
     page.get_by_role("checkbox", name="Only differences").click()
     rows.get_by_role("rowheader", name="Why it ended").wait_for()
-
-
-@pytest.mark.parametrize(
-    ("clipboard", "why"),
-    [
-        ("{ writeText: () => Promise.reject(new Error('not allowed')) }", "not allowed"),
-        ("undefined", "this browser gives pages no clipboard: open them on localhost or by https"),
-    ],
-)
-def test_what_is_not_copied_is_not_said_to_be(
-    gallery: str, open_page: Callable[..., Any], clipboard: str, why: str
-) -> None:
-    page = open_page(f"{gallery}/finished/trials/5")
-    page.evaluate(f"Object.defineProperty(navigator, 'clipboard', {{ value: {clipboard} }})")
-    page.get_by_role("button", name="Copy the path").click()
-    page.get_by_text(f"Nothing was copied: {why}").wait_for()
-    assert not page.get_by_text("is on the clipboard").is_visible()
 
 
 def test_page_of_a_busy_browser_is_kept(gallery: str, context: Any) -> None:
@@ -523,13 +544,12 @@ def test_keyboard_reaches_the_content_first_and_colours_can_be_turned(
         assert page.locator(f"body.body--{colours}").count() == 1
 
 
-@pytest.mark.parametrize("path", ["single", "single/plots", "finished/trials/5"])
+@pytest.mark.parametrize("path", ["single", "single/plots"])
 def test_figures_follow_the_system_from_the_first_page_on(
     path: str, gallery: str, context: Any, open_page: Callable[..., Any]
 ) -> None:
     context.clear_cookies()
-    context.pages[0].emulate_media(color_scheme="dark")
-    page = open_page(f"{gallery}/{path}")
+    page = open_page(f"{gallery}/{path}", "dark")
     for scheme, color in (("dark", "#e6e8eb"), ("light", "#1b1f24")):
         page.emulate_media(color_scheme=scheme)
         red, green, blue = bytes.fromhex(color[1:])
@@ -540,4 +560,3 @@ def test_figures_follow_the_system_from_the_first_page_on(
         assert page.evaluate(
             "[...new Set([...document.querySelectorAll('.xtick text')].map(t => t.style.fill))]"
         ) == [drawn]
-    page.emulate_media(color_scheme="null")
