@@ -131,7 +131,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def stored(directory: Path) -> Callable[..., Stored]:
     """Return a function that makes a `Stored` in the directory."""
-    return lambda **fields: Stored(directory, **fields)
+    return lambda **fields: Stored(**{"directory": directory, **fields})
 
 
 @dataclass

@@ -91,8 +91,8 @@ def test_list_shows_what_is_damaged_and_the_others(
 @pytest.mark.parametrize(
     ("statement", "reason"), [*IN_LIST.values(), *IN_DOCTOR.values()], ids=[*IN_LIST, *IN_DOCTOR]
 )
-def test_doctor_names_what_is_damaged(
-    statement: str, reason: str, damage: Callable[[str], None], directory: Path
+def test_doctor_names_what_is_damaged_and_verbs_do_or_are_not_concerned(
+    statement: str, reason: str, damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
 ) -> None:
     damage(statement)
     (finding,) = (found for found in findings(directory) if found.subject == "experiments")
@@ -100,29 +100,12 @@ def test_doctor_names_what_is_damaged(
     assert finding.text.startswith(f"unreadable: bad ({directory}/bad/experiment.db is damaged (")
     assert reason in finding.text
     assert "good" not in finding.text
-
-
-@pytest.mark.parametrize("statement", [found for found, _ in [*IN_LIST.values(), *IN_DOCTOR.values()]])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("status", "bad"),
-        ("trials", "bad"),
-        ("export", "bad"),
-        ("trial", "show", "bad", "1"),
-        ("resume", "bad"),
-    ],
-    ids=lambda words: words[0] if words[0] != "trial" else "show",
-)
-def test_verbs_say_what_is_damaged_or_are_not_concerned(
-    words: tuple[str, ...], statement: str, damage: Callable[[str], None], call: Callable[..., Any]
-) -> None:
-    damage(statement)
-    called = call(*words)
-    if called.code and "is DONE" not in called.err:
-        assert called.err.startswith("error: ")
-        assert "is damaged (" in called.err
-        assert len(called.err.splitlines()) == 1
+    for words in ("status bad", "trials bad", "export bad", "trial show bad 1", "resume bad"):
+        called = call(*words.split())
+        if called.code and "is DONE" not in called.err:
+            assert called.err.startswith("error: "), words
+            assert "is damaged (" in called.err, words
+            assert len(called.err.splitlines()) == 1, words
 
 
 @pytest.mark.parametrize(
@@ -194,14 +177,14 @@ def model_is_read(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_changed_bytes_are_a_typed_error_at_most_and_do_not_hide_the_others(
     seed: int, damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
 ) -> None:
     chance = random.Random(seed)
     path = directory / "bad" / "experiment.db"
     whole, unreadable = path.read_bytes(), 0
-    for _ in range(50):
+    for _ in range(25):
         for rest in path.parent.glob("experiment.db-*"):
             rest.unlink()
         path.write_bytes(damaged_bytes(whole, chance))
@@ -221,7 +204,7 @@ def test_changed_bytes_are_a_typed_error_at_most_and_do_not_hide_the_others(
             called = call(*words)
             assert called.code in (0, 1, 2)
             assert "Traceback" not in called.err
-    assert unreadable > 10
+    assert unreadable > 5
 
 
 def test_database_that_stop_cannot_read_can_be_deleted(

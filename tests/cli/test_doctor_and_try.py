@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from pitchpipe.cli.diagnosis import Finding, findings
+from pitchpipe.cli.failures import Failure
+from pitchpipe.cli.making import check_startable
 from pitchpipe.cli.trying import Tried, forecast_lines, tried_lines
-from pitchpipe.config import ExperimentConfig
+from pitchpipe.config import ExperimentConfig, load_config
 from pitchpipe.executors.private_ray import totals
 
 
@@ -165,15 +167,16 @@ def test_try_stops_a_trial_after_its_seconds(call: Callable[..., Any], config: P
     ],
 )
 def test_config_that_this_machine_cannot_run_is_refused(
-    call: Callable[..., Any], config: Path, monkeypatch: pytest.MonkeyPatch, change: str, words: str
+    config: Path, monkeypatch: pytest.MonkeyPatch, change: str, words: str
 ) -> None:
     monkeypatch.setenv("PITCHPIPE_GPUS", "")
     kept = config.read_text().replace(
         "trial_command: sh trial.sh\n", "" if "command" in change else "trial_command: sh trial.sh\n"
     )
     config.write_text(f"{kept}{change}\n")
-    called = call("validate", config)
-    assert (called.code, words in called.err, called.out) == (1, True, ""), called.err
+    with pytest.raises(Failure, match=re.escape(words)) as refused:
+        check_startable(load_config(config, check_plugins=False), config)
+    assert refused.value.exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -183,16 +186,13 @@ def test_config_that_this_machine_cannot_run_is_refused(
         *("python {x}.py", "python ../tt.py", "sh -c tt.sh", "sh ls", "true && python tt.sh", "ls tt.py"),
     ],
 )
-def test_command_that_names_no_missing_script_is_valid(
-    call: Callable[..., Any], config: Path, command: str
-) -> None:
+def test_command_that_names_no_missing_script_is_valid(config: Path, command: str) -> None:
     code = config.parent / "code"
     code.mkdir()
     (config.parent / "tt.py").touch()
     text = config.read_text().replace("sh trial.sh", command)
     config.write_text(f"{text}trial_code_directory: code\n")
-    called = call("validate", config)
-    assert called.code == 0, called.err
+    check_startable(load_config(config, check_plugins=False), config)
 
 
 @pytest.mark.parametrize("verb", ["validate", "run"])
@@ -267,11 +267,11 @@ def test_fewer_trials_at_a_time_than_wanted_are_forecast(
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("verb", ["validate", "run", "create"])
 def test_warm_start_of_which_nothing_fits_is_a_warning(
-    start: Callable[..., Any], config: Path, verb: str
+    call: Callable[..., Any], start: Callable[..., Any], config: Path, verb: str
 ) -> None:
     (config.parent / "earlier.csv").write_text("y,value\n1,2\n")
     config.write_text(f"warmStart: [earlier.csv]\n{config.read_text()}")
-    called = start(verb, config).finish()
+    called = start(verb, config).finish() if verb == "create" else call(verb, config)
     text = f"warning: warm start from {config.parent}/earlier.csv: 0 of 1 results fit this search space"
     assert (called.code, called.err.count(text), "warm start" in called.out) == (0, 1, False)
 
@@ -299,10 +299,13 @@ def test_try_needs_no_earlier_search_in_its_own_folder(
     assert (called.code, called.out.count("warm start from old: 1 of 1 results fit")) == (0, 1), called.err
 
 
-@pytest.mark.parametrize("verb", ["validate", "run"])
 @pytest.mark.parametrize(
-    ("mistake", "place"),
-    [("max_trial_numbr: 3", "max_trial_numbr"), ("trial_cpu_number: 10000", "a trial needs")],
+    ("verb", "mistake", "place"),
+    [
+        ("validate", "max_trial_numbr: 3", "max_trial_numbr"),
+        ("validate", "trial_cpu_number: 10000", "a trial needs"),
+        ("run", "trial_cpu_number: 10000", "a trial needs"),
+    ],
 )
 def test_warm_start_that_cannot_be_read_is_named_beside_other_problems(
     call: Callable[..., Any], config: Path, directory: Path, verb: str, mistake: str, place: str
@@ -317,10 +320,14 @@ def test_warm_start_that_cannot_be_read_is_named_beside_other_problems(
 
 
 def test_warm_start_is_sought_where_the_new_experiment_will_be(
-    call: Callable[..., Any], config: Path, tmp_path: Path
+    call: Callable[..., Any],
+    config: Path,
+    tmp_path: Path,
+    stored: Callable[..., Any],
+    trial_of: Callable[..., Any],
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
-    assert call("run", config, "--quiet", "--dir", elsewhere, "--experiment-id", "old").code == 0
+    stored(directory=elsewhere).write("old", [trial_of(0, "SUCCEEDED", {"x": 0.5}, final=0.1)])
     config.write_text(f"warmStart: [old]\n{config.read_text()}max_trial_numbr: 3\n")
     assert "warmStart" not in call("run", config, "--dir", elsewhere).err
     assert "warmStart[0]: old cannot be used" in call("run", config).err

@@ -68,7 +68,7 @@ def test_agent_tunes_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             refused = await client.call_tool("add_trial", {"experiment": "mine", "parameters": {"x": 0.1}})
             assert refused.is_error
             assert "it is DONE, and resume_experiment mine max_trial_number N extends it" in texts(refused)
-            for trial in (0, "0", first["id"]):
+            for trial in (0, first["id"]):
                 found = await told(client, "explain_trial", experiment="mine", trial=trial)
                 assert found["sequence_id"] == 0
 

@@ -6,14 +6,17 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pitchpipe import Search, uniform
+from pitchpipe.cli.app import run
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.rerunning import changed_parameters
+from pitchpipe.config import ExperimentConfig
 
 SCRIPT = """\
 import os, sys
@@ -25,35 +28,54 @@ if os.path.exists("broken"):
     raise ValueError(f"x is {x}")
 pitchpipe.report_final_result(x)
 """
-CONFIG = f"""\
-search_space:
-  x: {{_type: choice, _value: [0.25]}}
-trial_command: {sys.executable} trial.py
-trial_environment: {{MODE: fast}}
-max_trial_number: 1
-tuner: {{name: GridSearch}}
-training_service: {{platform: local}}
-"""
+
+
+@dataclass
+class Again:
+    """The outcome of `trial rerun`, with what the trial printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture
-def folder(tmp_path: Path, start: Callable[..., Any], directory: Path) -> Path:
+def folder(tmp_path: Path, stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Path:
     """Return the folder of an experiment with one trial, whose result is 0.25."""
     (tmp_path / "trial.py").write_text(SCRIPT)
-    (tmp_path / "experiment.yml").write_text(CONFIG)
-    done = start("run", tmp_path / "experiment.yml", "--experiment-id", "once", "--quiet").finish()
-    assert done.code == 0, done.err
-    return directory / "once"
+    config = ExperimentConfig.from_dict(
+        {
+            "search_space": {"x": {"_type": "choice", "_value": [0.25]}},
+            "trial_command": f"{sys.executable} trial.py",
+            "trial_code_directory": str(tmp_path),
+            "trial_environment": {"MODE": "fast"},
+            "training_service": {"platform": "local"},
+        }
+    )
+    trials = [trial_of(0, "SUCCEEDED", {"x": 0.25}, 0.25)]
+    return stored(more=config.canonical()).write("once", trials).path
 
 
-def again(folder: Path, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def again(capfd: pytest.CaptureFixture[str]) -> Callable[..., Again]:
+    """Return a function that runs `trial rerun` in this process."""
+
+    def again(folder: Path, *words: str) -> Again:
+        code = run(["trial", "rerun", str(folder), "0", *words])
+        return Again(code, *capfd.readouterr())
+
+    return again
+
+
+def in_a_process(folder: Path, word: str, said: str = "") -> Again:
     """Run `trial rerun` in a process of its own, with `said` on its standard input."""
-    command = [sys.executable, "-P", "-m", "pitchpipe", "trial", "rerun", str(folder), "0", *words]
-    return subprocess.run(command, input=said, capture_output=True, text=True, timeout=60, check=False)
+    command = [sys.executable, "-P", "-m", "pitchpipe", "trial", "rerun", str(folder), "0", word]
+    done = subprocess.run(command, input=said, capture_output=True, text=True, timeout=60, check=False)
+    return Again(done.returncode, done.stdout, done.stderr)
 
 
 def test_rerun_has_the_parameters_environment_and_directory_and_changes_nothing(
-    folder: Path, tmp_path: Path
+    folder: Path, tmp_path: Path, again: Callable[..., Again]
 ) -> None:
     with sqlite3.connect(folder / "experiment.db") as database:
         [(trial_id, before)] = database.execute("SELECT trial_id, final FROM trials").fetchall()
@@ -70,7 +92,9 @@ def test_rerun_has_the_parameters_environment_and_directory_and_changes_nothing(
         assert database.execute("SELECT trial_id, final FROM trials").fetchall() == [(trial_id, before)]
 
 
-def test_rerun_of_a_trial_that_now_fails_shows_why_and_answers_1(folder: Path, tmp_path: Path) -> None:
+def test_rerun_of_a_trial_that_now_fails_shows_why_and_answers_1(
+    folder: Path, tmp_path: Path, again: Callable[..., Again]
+) -> None:
     (tmp_path / "broken").touch()
     done = again(folder)
     assert done.returncode == 1
@@ -81,7 +105,7 @@ def test_rerun_of_a_trial_that_now_fails_shows_why_and_answers_1(folder: Path, t
 
 @pytest.mark.parametrize("value", ["float('nan')", "{'loss': 1}"])
 def test_rerun_with_a_result_that_an_experiment_does_not_accept_answers_1(
-    folder: Path, tmp_path: Path, value: str
+    folder: Path, tmp_path: Path, again: Callable[..., Again], value: str
 ) -> None:
     (tmp_path / "trial.py").write_text(SCRIPT.replace("final_result(x)", f"final_result({value})"))
     done = again(folder, "--json")
@@ -91,7 +115,9 @@ def test_rerun_with_a_result_that_an_experiment_does_not_accept_answers_1(
     assert ("reported NaN as its final result" in said) == ("nan" in value)
 
 
-def test_rerun_with_json_prints_only_the_object_on_stdout(folder: Path, tmp_path: Path) -> None:
+def test_rerun_with_json_prints_only_the_object_on_stdout(
+    folder: Path, tmp_path: Path, again: Callable[..., Again]
+) -> None:
     done = again(folder, "--json")
     assert json.loads(done.stdout) == {
         "id": "once",
@@ -116,7 +142,7 @@ def test_rerun_of_a_trial_of_a_search_is_refused(directory: Path, call: Callable
 
 def test_rerun_with_pdb_stops_where_it_raises(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "broken").touch()
-    done = again(folder, "--pdb", said="p x * 4\nq\n")
+    done = in_a_process(folder, "--pdb", "p x * 4\nq\n")
     assert "ValueError: x is 0.25" in done.stdout + done.stderr
     assert "(Pdb) 1.0" in done.stdout
 
@@ -135,28 +161,28 @@ def test_rerun_of_a_function_calls_it_here(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-P", str(script)], capture_output=True, timeout=60, check=False)
 
-    done = again(tmp_path / "calls", "--pdb", said="p parameters\nq\n")
+    done = in_a_process(tmp_path / "calls", "--pdb", "p parameters\nq\n")
 
     assert done.returncode == 1
     assert "called with {'x': 0}" in done.stdout
     assert "ZeroDivisionError" in done.stderr
     assert "(Pdb) {'x': 0}" in done.stdout
-    as_json = again(tmp_path / "calls", "--json")
+    as_json = in_a_process(tmp_path / "calls", "--json")
     assert json.loads(as_json.stdout)["intermediate"] == [1.5]
     assert "called with {'x': 0}" in as_json.stderr
     assert "1 intermediate result: 1.5" in done.stderr
 
 
 def test_rerun_with_pdb_of_a_shell_command_is_refused(
-    start: Callable[..., Any], config: Path, directory: Path
+    stored: Callable[..., Any], trial_of: Callable[..., Any], again: Callable[..., Again]
 ) -> None:
-    assert start("run", config, "--experiment-id", "shell", "--quiet").finish().code == 0
-    done = again(directory / "shell", "--pdb")
+    config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "sh trial.sh"})
+    done = again(stored(more=config.canonical()).write("shell", [trial_of(0, "SUCCEEDED", {})]).path, "--pdb")
     assert done.returncode == 2
     assert "--pdb needs a command of the form `python SCRIPT ...`, not: sh trial.sh" in done.stderr
 
 
-def test_rerun_sets_parameters_and_refuses_unknown_ones(folder: Path) -> None:
+def test_rerun_sets_parameters_and_refuses_unknown_ones(folder: Path, again: Callable[..., Again]) -> None:
     assert "final result: 0.5 (in the experiment: 0.25)" in again(folder, "--set", "x=0.5").stderr
     unknown = again(folder, "--set", "y=1")
     assert unknown.returncode == 2

@@ -1,4 +1,4 @@
-"""`pitchpipe run` as a process: what it prints, what it leaves, how it exits."""
+"""`pitchpipe run`: what it prints, what it leaves, how it exits."""
 
 import json
 import os
@@ -16,10 +16,15 @@ import pytest
 def test_run_to_the_end_tells_the_best_and_where_everything_is(
     start: Callable[..., Any], config: Path, directory: Path
 ) -> None:
+    trial = config.parent / "trial.sh"
+    trial.write_text("sleep 1; " + trial.read_text())
     started = start("run", config, "--experiment-id", "mine")
     called = started.finish()
 
     assert (called.code, called.err) == (0, "")
+    progress = re.search(r"^[\d.]+ s: [A-Z]+; \d/4 trials", called.out, re.MULTILINE)
+    assert progress is not None
+    assert progress.start() < called.out.index("DONE: experiment")
     lines = called.out.splitlines()
     assert lines[0] == f"experiment mine in {directory / 'mine'}"
     assert "DONE: experiment mine, 4 trials (4 succeeded) in " in called.out
@@ -30,15 +35,16 @@ def test_run_to_the_end_tells_the_best_and_where_everything_is(
     assert started.left() == []
 
 
-def test_dispatcher_of_a_run_has_stood_by(
-    start: Callable[..., Any], config: Path, directory: Path, call: Callable[..., Any]
+def test_dispatcher_of_a_quiet_run_has_stood_by(
+    config: Path, directory: Path, call: Callable[..., Any]
 ) -> None:
     tuner = "import sys\nfrom pitchpipe.tuners import RandomTuner\nprint(sys.argv[1:])\nclass Mine(RandomTuner): ..."
     (config.parent / "mine.py").write_text(tuner)
     config.write_text(
         config.read_text().replace("{name: Random}", "{class_name: mine.Mine, code_directory: .}")
     )
-    assert start("run", config, "--experiment-id", "mine").finish().code == 0
+    called = call("run", config, "--experiment-id", "mine", "--quiet")
+    assert (called.code, called.err, called.out.startswith("DONE: experiment ")) == (0, "", True)
     printed = directory / "mine" / "logs" / "dispatcher.log"
     assert "['--standby']" in printed.read_text().splitlines()
 
@@ -51,12 +57,10 @@ def test_dispatcher_that_stands_by_ends_if_there_is_no_experiment_for_it(
     assert not [child for child in psutil.Process().children() if "--standby" in child.cmdline()]
 
 
-def test_direction_that_is_a_default_is_said(
-    start: Callable[..., Any], call: Callable[..., Any], config: Path, directory: Path
-) -> None:
+def test_direction_that_is_a_default_is_said(call: Callable[..., Any], config: Path, directory: Path) -> None:
     config.write_text(config.read_text().replace("Random", "Evolution"))
     note = "maximizing default: no direction is given, and maximize is the default of the tuner Evolution"
-    called = start("run", config, "--experiment-id", "mine").finish()
+    called = call("run", config, "--experiment-id", "mine")
     assert note in called.out.splitlines()
     assert note in (directory / "mine" / "logs" / "manager.log").read_text()
     assert f"  objective     {note}" in call("validate", config).out.splitlines()
@@ -64,17 +68,22 @@ def test_direction_that_is_a_default_is_said(
     assert json.loads(call("status", "mine", "--json").out)["best"]["value"] == max(values)
 
 
-def test_json_is_one_object_and_nothing_else_on_stdout(
-    start: Callable[..., Any], call: Callable[..., Any], config: Path, tmp_path: Path
+def test_json_is_one_object_and_goes_alone_to_a_terminal(
+    call: Callable[..., Any], config: Path, tmp_path: Path
 ) -> None:
     trial = config.parent / "trial.sh"
     trial.write_text(
         "sleep 0.5; " + trial.read_text()
     )  # long enough for lines of progress, if there were any
-    called = start("run", config, "--json", "--dir", tmp_path / "runs").finish()
-    result = json.loads(called.out)
+    ours, its = os.openpty()
+    command = [sys.executable, "-P", "-m", "pitchpipe", "run", str(config), "--json"]
+    command += ["--dir", str(tmp_path / "runs")]
+    done = subprocess.run(command, stdout=its, stderr=subprocess.PIPE, text=True, timeout=60, check=True)
+    os.close(its)
+    result = json.loads(os.read(ours, 65536))
+    os.close(ours)
 
-    assert (called.code, called.err) == (0, "")
+    assert done.stderr == ""
     assert sorted(result) == ["best", "counts", "folder", "id", "status"]
     assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": 4})
     assert result["folder"] == str(tmp_path / "runs" / result["id"])
@@ -89,52 +98,14 @@ def test_json_is_one_object_and_nothing_else_on_stdout(
     assert [trial["intermediate"] for trial in exported] == [[trial["final"]] for trial in exported]
 
 
-def test_json_goes_alone_to_a_terminal(config: Path, directory: Path) -> None:
-    ours, its = os.openpty()
-    command = [sys.executable, "-P", "-m", "pitchpipe", "run", str(config), "--json"]
-    result = subprocess.run(command, stdout=its, stderr=subprocess.PIPE, text=True, timeout=60, check=True)
-    os.close(its)
-    assert json.loads(os.read(ours, 65536))["status"] == "DONE"
-    os.close(ours)
-    assert result.stderr == ""
-
-
-def test_run_without_a_terminal_does_not_import_rich(
-    start: Callable[..., Any], config: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
-    called = start("run", config).finish()
-    assert "DONE" in called.out
-    assert "pitchpipe.cli.display" in called.err
-    assert "rich.console" not in called.err
-
-
-def test_lines_of_progress_come_where_there_is_no_terminal(
-    start: Callable[..., Any], config: Path, directory: Path
-) -> None:
-    trial = config.parent / "trial.sh"
-    trial.write_text("sleep 1; " + trial.read_text())
-    called = start("run", config).finish()
-    progress = re.search(r"^[\d.]+ s: [A-Z]+; \d/4 trials", called.out, re.MULTILINE)
-    assert progress is not None
-    assert progress.start() < called.out.index("DONE: experiment")
-
-
-def test_quiet_shows_only_the_result(start: Callable[..., Any], config: Path, directory: Path) -> None:
-    called = start("run", config, "--quiet").finish()
-    assert called.out.startswith("DONE: experiment ")
-    assert called.err == ""
-
-
 def test_all_problems_of_a_config_come_at_once_and_nothing_is_left(
-    start: Callable[..., Any], config: Path, directory: Path
+    call: Callable[..., Any], config: Path, directory: Path
 ) -> None:
     text = config.read_text().replace("max_trial_number: 4", "max_trial_numbr: 4").replace("[0, 1]", "[1, 0]")
     config.write_text(
         text.replace("concurrency: 2", "concurrency: two").replace("name: Random", "name: Randm")
     )
-    started = start("run", config, "--json")
-    called = started.finish()
+    called = call("run", config, "--json")
 
     assert (called.code, called.out) == (2, "")
     *problems, last = called.err.splitlines()
@@ -145,7 +116,7 @@ def test_all_problems_of_a_config_come_at_once_and_nothing_is_left(
     assert places == ["2", "4", "5", "8"]
     assert "did you mean max_trial_number?" in called.err
     assert not directory.exists()
-    assert started.left() == []
+    assert not psutil.Process().children()
 
 
 @pytest.mark.parametrize(
@@ -209,13 +180,13 @@ def test_a_directory_that_cannot_be_written_is_a_sentence(
 
 
 def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
-    start: Callable[..., Any], config: Path, directory: Path
+    call: Callable[..., Any], config: Path, directory: Path
 ) -> None:
     config.write_text(
         config.read_text().replace("sh trial.sh", "sh fail.sh").replace("number: 4", "number: 20")
     )
     (config.parent / "fail.sh").write_text("echo 'Traceback' >&2; echo 'KeyError: lr' >&2; exit 3")
-    called = start("run", config, "--experiment-id", "bad").finish()
+    called = call("run", config, "--experiment-id", "bad")
 
     assert called.code == 1
     assert "reason: the first 5 trials failed alike: KeyError: lr" in called.out
@@ -228,36 +199,39 @@ def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
 
 
 def test_an_experiment_in_which_no_trial_succeeds_is_not_a_success(
-    start: Callable[..., Any], config: Path, directory: Path
+    call: Callable[..., Any], config: Path, directory: Path
 ) -> None:
     (config.parent / "trial.sh").write_text('echo "{\\"final\\": \\"no number\\"}" >> "$PITCHPIPE_REPORTS"')
-    called = start("run", config).finish()
+    called = call("run", config, "--set", "max_trial_number=1")
     assert called.code == 1
     assert "DONE: experiment" in called.out
     assert "best: none, no trial has succeeded" in called.out
 
 
 def test_a_search_whose_trials_are_all_stopped_early_is_not_a_success(
-    start: Callable[..., Any], config: Path, directory: Path
+    call: Callable[..., Any], config: Path, directory: Path
 ) -> None:
     (config.parent / "trial.sh").write_text(
         'echo "{\\"intermediate\\": 5}" >> "$PITCHPIPE_REPORTS"; sleep 60'
     )
     rule = "assessor={name: Threshold, class_args: {upper: 1}}"
-    called = start("run", config, "--set", rule, "--set", "max_trial_number=2").finish()
+    called = call("run", config, "--set", rule, "--set", "max_trial_number=2")
     assert called.code == 1
     assert "best: none, all 2 trials were stopped early: use a milder assessor, or more trials" in called.out
 
 
-def test_failed_trials_are_summed_up_by_kind(
-    start: Callable[..., Any], config: Path, directory: Path
+def test_failed_trials_are_summed_up_by_kind_and_rich_is_not_imported_without_a_terminal(
+    start: Callable[..., Any], config: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     script = 'case $PITCHPIPE_SEQUENCE_ID in [12]) echo "ValueError: too big" >&2; exit 1;; esac\n'
     trial = config.parent / "trial.sh"
     trial.write_text(script + trial.read_text())
     called = start("run", config, "--experiment-id", "some").finish()
 
     assert called.code == 0
+    assert "pitchpipe.cli.display" in called.err
+    assert "rich.console" not in called.err
     assert (
         "2 trials failed (USER_ERROR, exit code 1): ValueError: too big (pitchpipe trial log some 1)"
         in called.out
@@ -265,10 +239,10 @@ def test_failed_trials_are_summed_up_by_kind(
 
 
 def test_an_experiment_that_can_never_run_fails_with_a_sentence(
-    start: Callable[..., Any], config: Path, directory: Path
+    call: Callable[..., Any], config: Path, directory: Path
 ) -> None:
     config.write_text(config.read_text() + "trial_resources: {unicorn: 1}\n")
-    called = start("run", config, "--experiment-id", "never", "--json").finish()
+    called = call("run", config, "--experiment-id", "never", "--json")
 
     assert (called.code, called.out) == (1, "")
     assert "a trial needs 1 unicorn, and there is none" in called.err
