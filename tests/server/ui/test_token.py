@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import stat
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+import webbrowser
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from pitchpipe.cli.app import run
 
 TOKEN = "a-token-of-this-test-0123456789"
 # It notes its command line, and what the file that it was given holds.
@@ -52,7 +56,8 @@ def opened(directory: Path, *words: str, **environment: str) -> Iterator[tuple[s
         assert server.wait(20) == 0
 
 
-def test_the_token_is_in_a_private_file_and_not_in_a_command_line(tmp_path: Path) -> None:
+def test_the_token_is_in_a_private_file_by_which_a_browser_gets_in(tmp_path: Path, chromium: Any) -> None:
+    """No command line shows it; the cookie must reach the page although a file led to it: in a real browser."""
     with opened(tmp_path, PITCHPIPE_SERVER_TOKEN=TOKEN) as (address, browser):
         assert address.endswith(f"/ui/?token={TOKEN}")
         (given,) = browser["words"][1:]
@@ -63,20 +68,29 @@ def test_the_token_is_in_a_private_file_and_not_in_a_command_line(tmp_path: Path
         assert path.parent.stat().st_mode & 0o077 == 0
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(address.partition("?")[0], timeout=30)
-    assert not path.exists()
-
-
-def test_without_a_token_the_address_is_opened(tmp_path: Path) -> None:
-    with opened(tmp_path, PITCHPIPE_SERVER_TOKEN="") as (address, browser):
-        assert browser == {"words": [browser["words"][0], address], "file": None}
-
-
-def test_a_browser_gets_in_by_the_file(tmp_path: Path, chromium: Any) -> None:
-    """The cookie must reach the page although a file led to it: in a real browser."""
-    with opened(tmp_path, PITCHPIPE_SERVER_TOKEN=TOKEN) as (address, browser):
         page = chromium.new_page()
-        page.goto(browser["words"][1])
+        page.goto(given)
         page.wait_for_url(address.partition("?")[0])
         page.wait_for_selector("main, .q-page, .nicegui-content")
         assert "needs its token" not in page.content()
         page.close()
+    assert not path.exists()
+
+
+class ServerThatIsReady:
+    """A server whose pages nobody opens."""
+
+    def __init__(self, *_: Any, on_ready: Callable[[str], None], **__: Any) -> None:
+        self._on_ready = on_ready
+
+    def run(self) -> None:
+        self._on_ready("http://127.0.0.1:1")
+
+
+def test_without_a_token_the_address_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pitchpipe.server.Serving", ServerThatIsReady)
+    monkeypatch.delenv("PITCHPIPE_SERVER_TOKEN", raising=False)
+    found: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(webbrowser, "open", lambda address, *_: found.put(address))
+    assert run(["ui", "--dir", str(tmp_path)]) == 0
+    assert found.get(timeout=30) == "http://127.0.0.1:1/ui/"
