@@ -10,8 +10,11 @@ from typing import Any
 
 import psutil
 import pytest
+import yaml
 
 from pitchpipe import NoMoreTrialError, Search, uniform
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.store.folder import ExperimentFolder
 
 LONG = """\
 echo "{\\"intermediate\\": 1}" >> "$PITCHPIPE_REPORTS"
@@ -42,8 +45,12 @@ def all_reported(call: Callable[..., Any]) -> bool:
     return [trial["intermediate"] for trial in exported(call)["trials"]] == [[1], [1]]
 
 
-def test_create_returns_when_trials_can_run_and_stop_ends_them(
-    long: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+def test_create_returns_when_trials_can_run_and_what_it_started_is_steered(
+    long: Path,
+    directory: Path,
+    start: Callable[..., Any],
+    call: Callable[..., Any],
+    until: Callable[..., Any],
 ) -> None:
     started, details = create(start, long)
     assert (details["id"], details["folder"]) == ("e", str(directory / "e"))
@@ -51,11 +58,27 @@ def test_create_returns_when_trials_can_run_and_stop_ends_them(
     assert os.getsid(details["pid"]) == details["pid"]
     assert json.loads(call("status", "e", "--json").out)["running"] is True
 
+    until(lambda: all_reported(call))
+    assert call("trial", "kill", "e", "0").code == 0
+    until(lambda: len(exported(call)["trials"]) == 3)
+    first = until(
+        lambda: [trial for trial in exported(call)["trials"] if trial["status"] == "USER_CANCELED"]
+    )[0]
+    assert (first["sequence_id"], first["reason"]) == (0, "killed by the user")
+    assert call("trial", "log", "e", "1").out == "started\n"
+
     stopped = call("stop", "e")
     assert stopped.out.startswith("experiment e is STOPPED")
     assert started.left() == []
     assert exported(call)["experiment"]["reason"] == "stopped by the user"
     assert call("stop", "e").out == "experiment e is not running\n"
+
+    again = start("resume", "e", "--detach", "--quiet", "--max-trial-number", "9")
+    assert again.finish().out == "e\n"
+    assert json.loads(call("status", "e", "--json").out)["running"] is True
+    assert exported(call)["experiment"]["config"]["maxTrialNumber"] == 9
+    call("stop", "e")
+    assert again.left() == []
 
 
 def test_create_says_how_to_follow_and_to_stop(
@@ -69,15 +92,14 @@ def test_create_says_how_to_follow_and_to_stop(
 
 
 def test_create_with_a_bad_config_starts_nothing(
-    long: Path, directory: Path, start: Callable[..., Any]
+    long: Path, directory: Path, call: Callable[..., Any]
 ) -> None:
     long.write_text(long.read_text().replace("Random", "Randm"))
-    started = start("create", long)
-    called = started.finish()
+    called = call("create", long)
     assert (called.code, called.out) == (2, "")
     assert "did you mean Random" in called.err
     assert not directory.exists()
-    assert started.left() == []
+    assert not psutil.Process().children()
 
 
 def test_create_of_what_can_never_run_says_why(
@@ -90,25 +112,6 @@ def test_create_of_what_can_never_run_says_why(
     assert "unicorn" in called.err
     assert "Traceback" not in called.err
     assert started.left() == []
-
-
-def test_trial_kill_ends_one_trial_and_the_next_begins(
-    long: Path,
-    directory: Path,
-    start: Callable[..., Any],
-    call: Callable[..., Any],
-    until: Callable[..., Any],
-) -> None:
-    create(start, long)
-    until(lambda: all_reported(call))
-    assert call("trial", "kill", "e", "0").code == 0
-    until(lambda: len(exported(call)["trials"]) == 3)
-    first = until(
-        lambda: [trial for trial in exported(call)["trials"] if trial["status"] == "USER_CANCELED"]
-    )[0]
-    assert (first["sequence_id"], first["reason"]) == (0, "killed by the user")
-    assert call("trial", "log", "e", "1").out == "started\n"
-    call("stop", "e")
 
 
 def test_what_a_killed_manager_left_running_is_named_and_ended(
@@ -143,17 +146,17 @@ def test_a_stopped_experiment_continues_to_its_end(
 ) -> None:
     create(start, long)
     until(lambda: all_reported(call))
-    running = start("resume", "e").finish()
+    running = call("resume", "e")
     assert (running.code, "is run by process" in running.err) == (2, True)
     call("stop", "e")
     too_short = call("resume", "e", "--max-experiment-duration", "0.001s")
     assert (too_short.code, "it has run for" in too_short.err) == (2, True)
     (long.parent / "trial.sh").write_text('echo "{\\"final\\": 1}" >> "$PITCHPIPE_REPORTS"')
 
-    resumed = start("resume", "e", "--json").finish()
+    resumed = call("resume", "e", "--json")
     assert resumed.code == 0, resumed.err
     assert json.loads(resumed.out)["counts"] == {"SUCCEEDED": 4}
-    again = start("resume", "e").finish()
+    again = call("resume", "e")
     hint = "to extend it: pitchpipe resume e --max-trial-number N"
     assert (again.code, again.err) == (
         2,
@@ -179,87 +182,100 @@ def test_resume_of_a_search_is_refused_and_changes_nothing(
     assert call("status", "own").out == before
 
 
+@pytest.fixture
+def done(
+    config: Path, stored: Callable[..., Any], trial_of: Callable[..., Any]
+) -> Callable[..., ExperimentFolder]:
+    """Return a function that stores experiment `e`: done, with 4 trials, in 12.5 s."""
+
+    def done(reason: str = "", **fields: Any) -> ExperimentFolder:
+        given = {**yaml.safe_load(config.read_text()), "trial_code_directory": str(config.parent), **fields}
+        more = ExperimentConfig.from_dict(given).canonical()
+        trials = [trial_of(number, "SUCCEEDED", None, 0.5) for number in range(4)]
+        return stored(more=more, reason=reason).write("e", trials)
+
+    return done
+
+
 def test_resume_needs_the_script_as_run_does(
-    config: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+    config: Path, done: Callable[..., ExperimentFolder], call: Callable[..., Any]
 ) -> None:
-    assert start("run", config, "--experiment-id", "e", "--quiet").finish().code == 0
-    (config.parent / "trial.sh").rename(config.parent / "moved.sh")
+    done()
+    (config.parent / "trial.sh").unlink()
     refused = call("resume", "e", "--max-trial-number", "9")
     assert refused.code == 1
     assert refused.err.startswith("error: experiment e cannot continue here: there is no file ")
     assert "DONE" in call("status", "e").out
 
 
-@pytest.mark.usefixtures("directory")
-def test_search_that_a_rule_ended_is_not_said_to_be_extensible(
-    config: Path, start: Callable[..., Any], call: Callable[..., Any]
+@pytest.mark.parametrize(
+    ("fields", "words", "sentence"),
+    [
+        ({}, "", "there is nothing to continue; to extend it: pitchpipe resume e --max-trial-number N"),
+        ({}, "--extend", "needs a new limit"),
+        ({}, "--extend --max-trial-number 4", "4 trials are made already"),
+        (
+            {},
+            "--extend --trial-concurrency 3",
+            "done: to extend it, set max_trial_number to more than 4, too",
+        ),
+        ({}, "--extend --max-experiment-duration 0.001s --max-trial-number 9", "has run for"),
+        ({}, "--max-trial-number 4", "4 trials are made already"),
+        (
+            {"max_experiment_duration": "10s", "max_trial_number": 100_000},
+            "",
+            "there is nothing to continue; to extend it: pitchpipe resume e --max-experiment-duration TIME",
+        ),
+        (
+            {
+                "reason": "expected gain 0.5 is below 1e+09",
+                "stop_when": {"expected_gain_below": 1e9, "min_trials": 4},
+                "tuner": {"name": "TPE"},
+                "max_trial_number": 90,
+            },
+            "",
+            "nothing to continue; stop_when would end it again: start another with warm_start: [e]",
+        ),
+    ],
+)
+def test_resume_of_what_is_done_says_what_would_extend_it(
+    done: Callable[..., ExperimentFolder],
+    call: Callable[..., Any],
+    fields: dict[str, Any],
+    words: str,
+    sentence: str,
 ) -> None:
-    rule = "stop_when={expected_gain_below: 1e9, min_trials: 4}"
-    words = ["--quiet", "--set", rule, "--set", "max_trial_number=90", "--set", "tuner=TPE"]
-    assert start("run", config, "--experiment-id", "e", *words).finish().code == 0
-    refused = call("resume", "e")
-    hint = "stop_when would end it again: start another with warm_start: [e]"
-    assert (refused.code, refused.err) == (
-        2,
-        f"error: experiment e is DONE: there is nothing to continue; {hint}\n",
-    )
+    done(**fields)
+    refused = call("resume", "e", *words.split())
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert sentence in refused.err
 
 
 def test_experiment_whose_time_is_over_is_extended_as_advised(
-    config: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+    done: Callable[..., ExperimentFolder], call: Callable[..., Any]
 ) -> None:
-    words = ["--quiet", "--set", "max_experiment_duration=0.5s", "--set", "max_trial_number=100000"]
-    assert start("run", config, "--experiment-id", "e", *words).finish().code == 0
-    advice = "pitchpipe resume e --max-experiment-duration TIME"
-    assert f"to extend it: {advice}\n" in call("resume", "e").err
-    assert (
-        f"it is DONE, and {advice} extends it"
-        in call("trial", "add", "e", "--anyway", "--parameters", "{}").err
-    )
+    done(max_experiment_duration="10s", max_trial_number=100_000)
+    added = call("trial", "add", "e", "--anyway", "--parameters", "{}")
+    assert "it is DONE, and pitchpipe resume e --max-experiment-duration TIME extends it" in added.err
     assert call("update", "e", "--max-experiment-duration", "0.1s").code != 0
 
 
-def test_experiment_that_is_done_is_extended(
-    config: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
-) -> None:
-    assert start("run", config, "--experiment-id", "e", "--quiet").finish().code == 0
-    for words, sentence in [
-        (["--extend"], "needs a new limit"),
-        (["--extend", "--max-trial-number", "4"], "4 trials are made already"),
-        (
-            ["--extend", "--trial-concurrency", "3"],
-            "done: to extend it, set max_trial_number to more than 4, too",
-        ),
-        (["--extend", "--max-experiment-duration", "0.001s", "--max-trial-number", "9"], "has run for"),
-        (["--extend", "--max-experiment-duration", "2 weeks"], "must be a duration"),
-        (["--max-trial-number", "4"], "4 trials are made already"),
-    ]:
-        refused = call("resume", "e", *words)
-        assert refused.code == 2
-        assert sentence in refused.err
+def test_experiment_that_is_done_is_extended(config: Path, directory: Path, call: Callable[..., Any]) -> None:
+    assert call("run", config, "--experiment-id", "e", "--quiet").code == 0
     line = "to continue: pitchpipe resume e"
     assert line in call("update", "e", "--max-trial-number", "5").out.splitlines()
-    words = [
-        "--max-trial-number",
-        "7",
-        "--trial-concurrency",
-        "3",
-        "--max-experiment-duration",
-        "2h",
-    ]
-    extended = start("resume", "e", "--json", *words).finish()
+    words = ["--max-trial-number", "7", "--trial-concurrency", "3", "--max-experiment-duration", "2h"]
+    extended = call("resume", "e", "--json", *words)
     assert extended.code == 0, extended.err
     assert json.loads(extended.out)["counts"] == {"SUCCEEDED": 7}
-    done = start("resume", "e", "--extend", "--max-trial-number", "8", "--detach").finish()
-    assert done.code == 0, done.err
 
 
 def test_experiment_is_fetched_from_its_storage(
-    config: Path, directory: Path, tmp_path: Path, start: Callable[..., Any], call: Callable[..., Any]
+    config: Path, directory: Path, tmp_path: Path, call: Callable[..., Any]
 ) -> None:
     shared = tmp_path / "shared"
     config.write_text(f"{config.read_text()}storage_path: {shared}\n")
-    assert start("run", config, "--experiment-id", "e", "--quiet").finish().code == 0
+    assert call("run", config, "--experiment-id", "e", "--quiet").code == 0
     refused = call("resume", "e", "--from", shared)
     assert (refused.code, "is here already" in refused.err) == (2, True)
     shutil.rmtree(directory / "e")
@@ -268,25 +284,9 @@ def test_experiment_is_fetched_from_its_storage(
     assert (refused.code, "4 trials are made already" in refused.err) == (2, True)
     assert not (directory / "e").exists()
     words = ["--from", str(shared), "--extend", "--max-trial-number", "6", "--json"]
-    resumed = start("resume", "e", *words).finish()
+    resumed = call("resume", "e", *words)
     assert resumed.code == 0, resumed.err
     assert json.loads(resumed.out)["counts"] == {"SUCCEEDED": 6}
-
-
-def test_resume_in_the_background(
-    long: Path,
-    directory: Path,
-    start: Callable[..., Any],
-    call: Callable[..., Any],
-    until: Callable[..., Any],
-) -> None:
-    create(start, long)
-    call("stop", "e")
-    started = start("resume", "e", "--detach", "--quiet")
-    assert started.finish().out == "e\n"
-    assert json.loads(call("status", "e", "--json").out)["running"] is True
-    call("stop", "e")
-    assert started.left() == []
 
 
 def test_a_signal_to_create_stops_what_it_started(

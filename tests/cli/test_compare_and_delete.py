@@ -35,28 +35,6 @@ def test_compare_tells_the_best_after_the_same_number_and_what_differs(call: Cal
     ]
 
 
-@pytest.mark.usefixtures("two")
-def test_compare_prints_one_column_an_experiment(call: Callable[..., Any]) -> None:
-    lines = call("compare", "one", "two").out.splitlines()
-    assert lines[0].split() == ["one", "two"]
-    assert ["best", "(maximize)", "0.9", "0.8"] in [line.split() for line in lines]
-    assert ["after", "2", "0.9", "-"] in [line.split() for line in lines]
-    assert ["tuner.name", "TPE", "Random"] in [line.split() for line in lines]
-
-
-def test_compare_of_several_objectives_says_by_which(
-    call: Callable[..., Any], stored: Callable[..., Any], trial_of: Callable[..., Any]
-) -> None:
-    loss, size = {"name": "loss", "direction": "minimize"}, {"name": "mb", "direction": "minimize"}
-    stored(objectives=[loss, size]).write("a", [trial_of(0, "SUCCEEDED", None, {"loss": 0.5, "mb": 3.0})])
-    stored(objectives=[loss]).write("b", [])
-    called = call("compare", "a", "b")
-    lines = [line.split("  ") for line in called.out.splitlines()]
-    assert "compared by the first objective, loss, alone" in called.err
-    assert ["best loss (minimize)", "0.5"] in [line[:2] for line in lines]
-    assert ["objectives", "loss minimize, mb minimize", "loss minimize"] in lines
-
-
 def test_compare_minimizes_where_the_objective_does(
     call: Callable[..., Any], stored: Callable[..., Any], trial_of: Callable[..., Any]
 ) -> None:
@@ -66,17 +44,6 @@ def test_compare_minimizes_where_the_objective_does(
     comparison = json.loads(call("compare", "a", "b", "--json").out)
     assert comparison["best_after"] == {"1": [0.5, 0.5], "2": [0.5, 0.5]}
     assert comparison["experiments"][0]["best"] == 0.3
-
-
-@pytest.mark.usefixtures("two")
-def test_compare_refuses_other_objectives_and_one_alone(
-    call: Callable[..., Any], stored: Callable[..., Any]
-) -> None:
-    stored(objectives=[{"name": "loss", "direction": "minimize"}]).write("other", [])
-    called = call("compare", "one", "other")
-    assert called.code == 2
-    assert "one is to maximize default, other is to minimize loss" in called.err
-    assert call("compare", "one").code == 2
 
 
 @pytest.mark.usefixtures("two")

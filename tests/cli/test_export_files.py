@@ -101,12 +101,3 @@ def test_a_file_that_is_named_csv_gets_csv(
     refused = call("export", "-o", tmp_path / "t.xlsx")
     assert (refused.code, "unknown file ending .xlsx: add --format" in refused.err) == (2, True)
     assert not (tmp_path / "t.xlsx").exists()
-
-
-def test_export_to_a_folder_that_is_not_there_is_a_sentence(
-    three: list[Any], call: Callable[..., Any]
-) -> None:
-    called = call("export", "first", "-o", "nowhere/trials.json")
-    assert called.code == 1
-    assert called.err == "error: nowhere/trials.json cannot be written: No such file or directory\n"
-    assert "Traceback" not in called.err

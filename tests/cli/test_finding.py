@@ -4,7 +4,6 @@ import json
 import os
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -29,12 +28,6 @@ def test_an_experiment_is_named_by_word_or_option(
     called = call("status", *words)
     assert called.out.startswith("experiment abc: ")
     assert called.err == ""
-
-
-def test_two_names_that_differ_are_refused(two: list[Any], call: Callable[..., Any]) -> None:
-    called = call("status", "abc", "--experiment-id", "abd")
-    assert called.code == 2
-    assert "give one of them" in called.err
 
 
 def test_the_beginning_of_one_id_is_enough(
@@ -78,20 +71,3 @@ def test_without_a_name_several_running_ones_are_listed(two: list[Any], call: Ca
     called = call("status")
     assert called.code == 2
     assert "give the ID of one: abc, abd" in called.err
-
-
-def test_another_directory_is_named_by_option(
-    two: list[Any], tmp_path: Path, call: Callable[..., Any]
-) -> None:
-    called = call("status", "--dir", tmp_path / "other")
-    assert called.code == 2
-    assert f"there are no experiments in {tmp_path / 'other'}" in called.err
-    assert call("status", "nope", "--dir", two[0].path.parent).code == 2
-
-
-@pytest.mark.parametrize("verb", ["status", "trials", "stop", "resume", "export"])
-def test_unknown_experiment_is_a_sentence(verb: str, two: list[Any], call: Callable[..., Any]) -> None:
-    called = call(verb, "nope")
-    assert (called.code, called.out) == (2, "")
-    assert called.err.startswith("error: there is no experiment 'nope'")
-    assert len(called.err.splitlines()) == 1

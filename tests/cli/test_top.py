@@ -72,12 +72,6 @@ def test_screen_is_no_higher_than_the_terminal(
     assert len(shown(folder, height=height)) <= height
 
 
-def test_top_without_a_terminal_says_what_to_use(call: Callable[..., Any], folder: ExperimentFolder) -> None:
-    called = call("top", "watched")
-    assert called.code == 2
-    assert "pitchpipe status" in called.err
-
-
 def test_top_is_left_by_q_and_restores_the_terminal(folder: ExperimentFolder, directory: Path) -> None:
     folder.own()  # so that it counts as running
     ours, its = pty.openpty()

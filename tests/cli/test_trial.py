@@ -5,9 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from pitchpipe.protocol import added_record
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind
 
@@ -26,88 +23,27 @@ def test_trial_log_names_the_ranks_that_there_are(
     )
 
 
-@pytest.mark.parametrize("word", ["1", "T0001"])
-def test_trial_show_tells_a_trial_by_number_or_id(
-    word: str, three: list[Any], call: Callable[..., Any]
-) -> None:
-    lines = call("trial", "show", "first", word).out.splitlines()
-    assert lines[0] == "trial         1 (T0001) of experiment first"
-    assert "reason        ValueError: too big" in lines
-    assert "exit code     1" in lines
-    assert "  ValueError: too big" in lines
-
-
-@pytest.mark.parametrize(
-    ("source", "told"),
-    [
-        ("defaults", ["from          your defaults"]),
-        ("initial", ["from          your initial_points"]),
-        ("warm_start", ["from          the warm start: among the best of an earlier search"]),
-        ("customized", ["from          a user: added to the search"]),
-    ],
-)
-def test_trial_show_tells_who_chose_the_parameters(
-    stored: Callable[..., Any],
-    trial_of: Callable[..., Any],
-    call: Callable[..., Any],
-    source: Any,
-    told: list[str],
-) -> None:
-    own, proposed = trial_of(0, "SUCCEEDED", None, 0.5), trial_of(1, "SUCCEEDED", None, 0.5)
-    own.record = added_record({"x": 0.5}, source)
-    stored().write("e", [own, proposed])
-    shown = [call("trial", "show", "e", number).out.splitlines() for number in (0, 1)]
-    assert [[line for line in lines if line.startswith("from ")] for lines in shown] == [told, []]
-
-
 def test_trial_show_as_json_is_as_in_the_export(three: list[Any], call: Callable[..., Any]) -> None:
     shown = json.loads(call("trial", "show", "0", "--json").out)
     assert shown == json.loads(call("export").out)["trials"][0]
 
 
-def test_trial_show_tells_kind_and_earlier_attempts(
+def test_trial_show_has_the_earlier_attempts(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
-    reason = "killed by SIGKILL"
-    trial = trial_of(0, "FAILED", reason=reason, exit_code=-9, kind=FailureKind.KILLED, attempt=2)
-    lost = AttemptRow(
-        sequence_id=0,
-        attempt=1,
-        outcome="retried",
-        agent="0-0",
-        start_time=1.0,
-        end_time=2.0,
-        reason="its agent is gone",
-        kind=FailureKind.INFRA,
-    )
-    stored().write("first", [trial], attempts=[lost])
-    lines = call("trial", "show", "first", "0").out.splitlines()
-    shown = dict(line.split(maxsplit=1) for line in lines if len(line.split(maxsplit=1)) == 2)
-    assert (shown["kind"], shown["reason"], shown["attempt"]) == ("KILLED", reason, "2")
-    assert lines[-2:] == ["earlier attempts", "  1: retried (INFRA, agent 0-0): its agent is gone"]
+    again = {"outcome": "retried", "reason": "its agent is gone", "kind": FailureKind.INFRA}
+    lost = AttemptRow(sequence_id=0, attempt=1, agent="0-0", start_time=1.0, end_time=2.0, **again)
+    stored().write("first", [trial_of(0, "FAILED", attempt=2)], attempts=[lost])
     (earlier,) = json.loads(call("trial", "show", "first", "0", "--json").out)["earlier_attempts"]
-    assert (earlier["outcome"], earlier["kind"], earlier["reason"]) == (
-        "retried",
-        "INFRA",
-        "its agent is gone",
-    )
+    assert {name: earlier[name] for name in again} == again
 
 
-@pytest.mark.parametrize(
-    ("word", "sentence"),
-    [
-        ("9", "there is no trial '9'"),
-        ("nope", "there is no trial 'nope'"),
-        ("T", "may be any of T0000, T0001, T0002"),
-    ],
-)
-def test_wrong_trial_is_a_sentence(
-    word: str, sentence: str, three: list[Any], call: Callable[..., Any]
+def test_why_with_json_is_a_text_in_the_object_of_the_trial(
+    three: list[Any], call: Callable[..., Any]
 ) -> None:
-    called = call("trial", "show", "first", word)
-    assert called.code == 2
-    assert sentence in called.err
-    assert called.out == ""
+    shown = json.loads(call("trial", "show", "first", 1, "--why", "--json").out)
+    assert shown.pop("why") + "\n" == call("trial", "show", "first", 1, "--why").out
+    assert shown == json.loads(call("trial", "show", "first", 1, "--json").out)
 
 
 def test_trial_log_copies_stdout_to_stdout_and_stderr_to_stderr(
@@ -167,16 +103,3 @@ def test_trial_show_tells_results_as_json_with_rounded_numbers(
     assert out.split("intermediate")[1].splitlines()[0].endswith(', {"default": 1, "loss": null}')
     assert "agent" not in out
     assert "exit code" not in out
-
-
-def test_trial_kill_of_an_ended_trial_is_refused(three: list[Any], call: Callable[..., Any]) -> None:
-    called = call("trial", "kill", "first", "1")
-    assert (called.code, called.err) == (1, "error: trial 1 (T0001) has ended already: FAILED\n")
-
-
-def test_trial_log_of_an_imported_trial_names_the_folder_that_has_it(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
-    trial = trial_of(0, "SUCCEEDED", {"x": 1}, 0.5)
-    stored(status="VIEWED", reason="an experiment of NNI, in /old/e").write("old", [trial])
-    assert call("trial", "log", "old", "0").err.endswith("; this is an experiment of NNI, in /old/e\n")

@@ -1,0 +1,236 @@
+"""What users read of stored experiments: each input is a command line, its answer what it prints.
+
+A line of stderr begins with `!`; the first one has the exit code, unless that is 0.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from pitchpipe.protocol import added_record, repeated, with_family_end
+from pitchpipe.runner.changes import AttemptRow, MetricRow
+from pitchpipe.runner.trial import FailureKind, Trial
+
+from ..sentences import SentencesFile, answered
+from .conftest import Called, Stored, make_trial
+from .results import FRONT, NESTED, write_output
+
+Write = Callable[..., Any]
+MAXIMIZE_A = [{"name": "a", "direction": "maximize"}, {"name": "ms", "direction": "minimize"}]
+LIMITED = [FRONT[0], FRONT[2]]
+ONE_LIMITED = [{"name": "default", "direction": "maximize"}, FRONT[2]]
+TWICE, THRICE = ({"trialCommand": "true", "repeats": {"count": count}} for count in (2, 3))
+UNKNOWN_TO_NNI = "ModuleNotFoundError: No module named 'nni.retiarii'"
+TRAIN = """\
+parameters = {"lr": 0.01, "units": 64, "act": "relu", **pitchpipe.get_next_parameter()}
+pitchpipe.report_final_result(parameters["lr"] + parameters.get("drop", 0.0))
+"""
+SCRIPTS = {
+    "train.py": TRAIN,
+    "broken.py": "def (",
+    "empty.py": "print(1)",
+    "unknown.py": "pitchpipe.get_next_parameter()['a']",
+    "there.yml": "mine",
+}
+MANY_FAILURES = [f"no {letter}" for letter in "abcdefgg"]
+
+
+def succeeded(names: str, *rows: Iterable[float]) -> list[Trial]:
+    """Return trials with values of several metrics."""
+    finals = [dict(zip(names.split(), map(float, row), strict=True)) for row in rows]
+    return [make_trial(number, "SUCCEEDED", None, final) for number, final in enumerate(finals)]
+
+
+def failed(*reasons: str, **fields: Any) -> list[Trial]:
+    given = {"kind": FailureKind.USER_ERROR, **fields}
+    return [make_trial(number, "FAILED", reason=reason, **given) for number, reason in enumerate(reasons)]
+
+
+def in_families(trials: list[Trial], *plan: tuple[int, int, str]) -> list[Trial]:
+    """Return the trials as repeats: family, repeat, and how the family ended, if it did."""
+    for trial, (family, repeat, end) in zip(trials, plan, strict=True):
+        trial.record = repeated(trial.record, family, repeat, 40 + repeat)
+        trial.record = with_family_end(trial.record, end) if end else trial.record
+    return trials
+
+
+def results_of(trial: Trial, *texts: str) -> list[MetricRow]:
+    kinds = enumerate(texts)
+    return [
+        MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=n, value=text, time=1000.0)
+        for n, text in kinds
+    ]
+
+
+def store_all(directory: Path) -> None:
+    """Store the experiments; each is named by what the lines are about."""
+    stored = partial(Stored, directory)
+    _store_states(stored)
+    _store_failures(stored)
+    _store_fronts(stored)
+    _store_families(stored)
+    _store_why(stored)
+
+
+def _store_states(stored: Write) -> None:
+    for status in ("STOPPED", "ERROR", "VIEWED", "RUNNING", "DONE"):
+        stored(status=status, created=100.0).write(status.lower(), [])
+    stored(status="STOPPED", more={}, created=100.0).write("search", [])
+    raised = {"reason": "the tuner raised", "error": "Traceback\nKeyError: 3"}
+    stored(status="ERROR", created=100.0, **raised).write("raised", [])
+    of_nni = {"status": "VIEWED", "reason": "an experiment of NNI, in /old/e"}
+    stored(created=100.0, **of_nni).write("nni", [make_trial(0, "SUCCEEDED", {"x": 1}, 0.5)])
+    sources: list[Any] = ["defaults", "initial", "warm_start", "customized"]
+    trials = [make_trial(number, "SUCCEEDED", None, 0.5) for number in range(5)]
+    for trial, source in zip(trials, sources, strict=False):
+        trial.record = added_record({"x": 0.5}, source)
+    stored(created=100.0).write("sources", trials)
+
+
+def _store_failures(stored: Write) -> None:
+    more = {"exit_code": 1, "failed": {"USER_ERROR": 2}, "attempt": 2}
+    error = "Traceback\n  File ...\nValueError: too big"
+    (bad,) = failed("ValueError: too big", error=error, **more)
+    best = make_trial(1, "SUCCEEDED", NESTED, 0.75, next_sequence=3)
+    rows = results_of(best, "0.5", "NaN", "0.7")
+    folder = stored(name="mine").write("first", [bad, best, make_trial(2, "SUCCEEDED", NESTED, 0.5)], rows)
+    write_output(folder.trial(0), "Epoch 1\n")
+    stored().write("letters", failed(*MANY_FAILURES))
+    oom = ["CUDA out of memory at width 55", "CUDA out of memory at width 302"]
+    stored().write("oom", failed(*oom, kind="OOM"))
+    stored().write("alike", failed("exit code 3", "exit code 3", kind="OOM", exit_code=3))
+    stored().write("hint", failed(UNKNOWN_TO_NNI, kind=FailureKind.IMPORT, error=UNKNOWN_TO_NNI))
+    killed = failed(*["killed by SIGSEGV"] * 2, kind=FailureKind.KILLED, exit_code=-11, failed={"KILLED": 1})
+    for number, trial in enumerate(killed):
+        trial.error = f"at 0x{number:x}"
+    gone = {"kind": FailureKind.INFRA, "failed": {"INFRA": 4}, "attempt": 4}
+    agentless = make_trial(2, "FAILED", reason="its agent is gone", **gone)
+    write_output(stored().write("segv", [*killed, agentless]).trial(0), "Epoch 1\n")
+    (again,) = failed("killed by SIGKILL", exit_code=-9, kind=FailureKind.KILLED, attempt=2)
+    lost = {"outcome": "retried", "reason": "its agent is gone", "kind": FailureKind.INFRA}
+    attempt = AttemptRow(sequence_id=0, attempt=1, agent="0-0", start_time=1.0, end_time=2.0, **lost)
+    stored().write("retried", [again], attempts=[attempt])
+    good = [make_trial(number, "SUCCEEDED", final=0.5) for number in range(8)]
+    region = [make_trial(n, "FAILED", reason="no memory", kind=FailureKind.OOM) for n in range(8, 14)]
+    stored(more={"trialCommand": "true", "tuner": {"name": "TPE"}}).write("region", [*good, *region])
+
+
+def _store_fronts(stored: Write) -> None:
+    front = succeeded("loss f1 ms", (4, 0.9, 5), (0, 1, 21), (2, 0.8, 20), (1, 0.1, 1))
+    stored(objectives=FRONT).write("front", front)
+    pairs = [(n, 0.9 * (n >= 11) + 0.001 * n) for n in range(14)]
+    stored(objectives=FRONT[:2]).write("knee", succeeded("loss f1", *pairs))
+    stored(objectives=FRONT[:2]).write("single", succeeded("loss f1", (1, 0.5)))
+    stored(objectives=LIMITED).write("ranked", succeeded("loss ms", (0.1, 30), (0.3, 12), (0.2, 10)))
+    stored(objectives=LIMITED).write("far", succeeded("loss ms", (0.1, 30), (0.2, 25)))
+    kept = succeeded("default ms", (0.3, 20), (0.9, 30), (0.5, 3), (0.8, 21))
+    stored(objectives=ONE_LIMITED).write("limited", [*kept, make_trial(4, "FAILED", reason="no good")])
+    stored(objectives=FRONT[:2]).write(
+        "dominated", succeeded("loss f1", (4, 0.9), (1, 0.5), (1.5, 0.4), (2, 0.8))
+    )
+
+
+def _store_families(stored: Write) -> None:
+    values = [0.9, 0.1, 0.6, 0.7]
+    trials = [make_trial(n, "SUCCEEDED", {"lr": n // 2 / 5}, value) for n, value in enumerate(values)]
+    trials.append(make_trial(4, "FAILED", {"lr": 0.2}, reason="no good"))
+    plan = [(0, 0, "raced"), (0, 1, ""), (2, 0, "complete"), (2, 1, ""), (2, 2, "")]
+    stored(more=THRICE).write("repeating", in_families(trials, *plan))
+    alone = [make_trial(0, "SUCCEEDED", None, 0.5)]
+    stored(more=THRICE).write("cut", in_families(alone, (0, 0, "")))
+    pairs = succeeded("a ms", (0.9, 9), (0.7, 7), (0.6, 8), (0.6, 8))
+    ended = [(n // 2 * 2, n % 2, "complete") for n in range(4)]
+    stored(objectives=MAXIMIZE_A, more=TWICE).write("families", in_families(pairs, *ended))
+    far = [
+        make_trial(0, "FAILED", reason="no good"),
+        make_trial(1, "SUCCEEDED", None, {"loss": 0.2, "ms": 25.0}),
+    ]
+    near = in_families(far, (0, 0, "complete"), (0, 1, "complete"))
+    stored(objectives=LIMITED, more=TWICE).write("farfamily", near)
+    late = succeeded("loss ms", (0.1, 600), (0.2, 40), (0.3, 5), (0.4, 10), (0.5, 30))
+    ends = ["", "raced", "", "complete", "complete"]
+    late = in_families(late, *((number, 0, end) for number, end in enumerate(ends)))
+    stored(objectives=LIMITED, more=TWICE).write("late", late)
+    order = [make_trial(n, "SUCCEEDED", None, value) for n, value in enumerate((0.9, 0.8, 0.7, 0.1, 0.2))]
+    ends = ["complete", "raced", "", "complete", "complete"]
+    order = in_families(order, *((number, 0, end) for number, end in enumerate(ends)))
+    stored(more=THRICE).write("order", order)
+    best = succeeded("loss f1", (4, 0.9), (1.5, 0.4), (1, 0.5))
+    best = in_families(best, *((number, 0, "complete") for number in range(3)))
+    stored(objectives=FRONT[:2], more=TWICE).write("bestfamilies", best)
+    # Two limits: the excesses are relative to each, and added.
+    beyond = succeeded("loss ms mb", (0.1, 40, 1), (0.2, 5, 0.5), (0.3, 24, 0.9), (0.4, 22, 0.5))
+    beyond = in_families(beyond, *((number, 0, "complete") for number in range(4)))
+    limits = [*LIMITED, {"name": "mb", "constraint": ">= 1"}]
+    stored(objectives=limits, more=TWICE).write("limits", beyond)
+
+
+def _store_why(stored: Write) -> None:
+    reason = "0.3 is below the median 0.7 of 2 trials after 2 results"
+    trials = [
+        *(make_trial(n, "SUCCEEDED", None, value, next_sequence=2) for n, value in enumerate((0.9, 0.5))),
+        make_trial(2, "EARLY_STOPPED", reason=reason, next_sequence=2),
+        *(make_trial(n, "FAILED", reason="exit code 3", exit_code=3, kind="USER_ERROR") for n in (3, 4)),
+        make_trial(5, "FAILED", reason="ran longer than max_trial_duration (3 s)", kind="TIMEOUT"),
+        make_trial(6, "SUCCEEDED", None, 0.5),
+    ]
+    for trial in trials[3:5]:
+        trial.error = f"ValueError: {trial.sequence_id}"
+    values = [("0.6", "0.8"), ("0.7", '{"default": 0.25}'), ("0.2", "0.3")]
+    rows = [row for trial, texts in zip(trials, values, strict=False) for row in results_of(trial, *texts)]
+    stored().write("explained", trials, rows)
+    (silent,) = failed("exit code 3", exit_code=3)
+    files = stored().write("silent", [silent]).trial(0)
+    write_output(files, "".join(f"line {number}\n" for number in range(9)))
+    (files / "stderr").touch()
+    front = succeeded("a ms", (0.9, 10), (0.8, 5), (0.8, 7), (0.6, 11))
+    stored(objectives=MAXIMIZE_A).write("places", front)
+
+
+def answer_of(call: Callable[..., Called], line: str) -> Iterator[str]:
+    called = call(*shlex.split(line))
+    yield from (text.rstrip() for text in called.out.splitlines() if text)
+    code = str(called.code or "")
+    for text in called.err.splitlines() or [""] * bool(code):
+        yield f"!{code} {text}".rstrip()
+        code = ""
+
+
+def answer_of_init(call: Callable[..., Called], line: str) -> Iterator[str]:
+    before = sorted(os.listdir())
+    yield from answer_of(call, f"init {line} --yes")
+    assert sorted(os.listdir()) == before, line
+    assert Path("there.yml").read_text() == SCRIPTS["there.yml"]
+
+
+@pytest.fixture
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("utc")
+def test_sentences(
+    call: Callable[..., Called], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.setenv("PITCHPIPE_DIR", "experiments")
+    store_all(Path("experiments"))
+    for name, text in SCRIPTS.items():
+        Path(name).write_text(text)
+    sections = {
+        "verbs over stored experiments": partial(answer_of, call),
+        "init that writes nothing": partial(answer_of_init, call),
+    }
+    assert answered(Path(__file__).parent, sections) == snapshot(extension_class=SentencesFile)
