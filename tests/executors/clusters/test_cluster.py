@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
 
+from pitchpipe.cli.app import run
 from pitchpipe.executors.clusters.cluster import Cluster, cluster_down, token_path_of
 
 from .ssh_server import SshServer, why_no_sshd
 
-PITCHPIPE = [sys.executable, "-P", "-m", "pitchpipe"]
-Call = Callable[..., subprocess.CompletedProcess[str]]
+
+class Called(NamedTuple):
+    """The outcome of a command line."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Called]
 
 
 @pytest.fixture
@@ -31,14 +38,13 @@ def server() -> Iterator[SshServer]:
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
-    """Call the command line; a cluster that a failed test leaves is ended."""
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Call]:
+    """Call the command line in this process; a cluster that a failed test leaves is ended."""
     monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path / "experiments"))
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*PITCHPIPE, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    yield run
+    monkeypatch.chdir(tmp_path)
+    yield lambda *words: Called(run(list(words)), *capsys.readouterr())
     if (left := Cluster.current()) is not None:
         cluster_down(left)
 
@@ -48,18 +54,18 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
 @pytest.mark.timeout(240)
 def test_cluster_is_started_used_and_ended(server: SshServer, call: Call, tmp_path: Path) -> None:
     up = call("cluster", "up", "--hosts", "ada,bob", "--port", str(_free_port()), "--ssh", server.command)
-    assert up.returncode == 0, up.stderr
+    assert up.code == 0, up.err
     found = Cluster.current()
     assert found is not None
-    section = up.stdout.partition("\n\n")[2]
+    section = up.out.partition("\n\n")[2]
     assert section == f"training_service:\n  platform: ray\n  address: {found.address}\n"
     assert Path(token_path_of(found.address) or "").stat().st_mode & 0o777 == 0o600
 
     status = call("cluster", "status", "--json")
-    assert json.loads(status.stdout)["states"] == {"ada": "running", "bob": "running"}
+    assert json.loads(status.out)["states"] == {"ada": "running", "bob": "running"}
     again = call("cluster", "up", "--hosts", "ada", "--ssh", server.command)
-    assert (again.returncode, again.stdout) == (1, "")
-    assert "there is a cluster already" in again.stderr
+    assert (again.code, again.out) == (1, "")
+    assert "there is a cluster already" in again.err
 
     (tmp_path / "trial.sh").write_text(
         'echo "$RANK of $WORLD_SIZE"\n[ "$RANK" != 0 ] || echo \'{"final": 1}\' >> $PITCHPIPE_REPORTS\n'
@@ -68,24 +74,24 @@ def test_cluster_is_started_used_and_ended(server: SshServer, call: Call, tmp_pa
         "search_space: {x: {_type: uniform, _value: [0, 1]}}\ntrial_command: sh trial.sh\nmax_trial_number: 2\n"
         "resources: {processes: 2, nodes: 2, cpus_per_process: 0.5}\ntuner: Random\n" + section
     )
-    run = call("run", "experiment.yml", "--quiet", "--json", "--experiment-id", "e")
-    assert run.returncode == 0, run.stderr
+    done = call("run", "experiment.yml", "--quiet", "--json", "--experiment-id", "e")
+    assert done.code == 0, done.err
     outputs = sorted((tmp_path / "experiments" / "e" / "trials").glob("*/stdout*"))
     assert [path.read_text().strip() for path in outputs if path.stat().st_size] == ["0 of 2", "1 of 2"] * 2
 
     down = call("cluster", "down")
-    assert down.returncode == 0, down.stderr
+    assert down.code == 0, down.err
     assert not Path(found.folder).exists()
     assert not [each for each in psutil.process_iter() if any(found.folder in word for word in _words(each))]
-    assert call("cluster", "status").stdout == "no cluster was started here\n"
+    assert call("cluster", "status").out == "no cluster was started here\n"
 
 
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_nothing_stays_on_the_others_when_one_machine_cannot_be_used(server: SshServer, call: Call) -> None:
     up = call("cluster", "up", "--hosts", "ada,nowhere.invalid", "--ssh", server.command)
-    assert (up.returncode, up.stdout) == (1, "")
-    assert up.stderr.startswith("error: nowhere.invalid: ")
+    assert (up.code, up.out) == (1, "")
+    assert up.err.startswith("error: nowhere.invalid: ")
     assert Cluster.current() is None
 
 
@@ -101,14 +107,14 @@ def local_ssh(tmp_path: Path) -> str:
 @pytest.mark.parametrize("hosts", ["", ",", "ada,ada", "ada,-oProxyCommand=evil"])
 def test_bad_hosts_are_refused(hosts: str, call: Call) -> None:
     up = call("cluster", "up", "--hosts", hosts)
-    assert up.returncode == 2
-    assert "name each machine once" in up.stderr
+    assert up.code == 2
+    assert "name each machine once" in up.err
 
 
 def test_python_without_pitchpipe_is_named(call: Call, local_ssh: str) -> None:
     up = call("cluster", "up", "--hosts", "ada", "--ssh", local_ssh, "--python", "/usr/bin/no-python")
-    assert up.returncode == 1
-    assert "ada: Pitchpipe is not installed for /usr/bin/no-python" in up.stderr
+    assert up.code == 1
+    assert "ada: Pitchpipe is not installed for /usr/bin/no-python" in up.err
 
 
 def test_other_versions_are_named(call: Call, tmp_path: Path) -> None:
@@ -116,8 +122,8 @@ def test_other_versions_are_named(call: Call, tmp_path: Path) -> None:
     program.write_text('#!/bin/sh\necho \'{"versions": {"Pitchpipe": "0.0.1"}}\'\n')
     program.chmod(0o755)
     up = call("cluster", "up", "--hosts", "ada", "--ssh", str(program))
-    assert up.returncode == 1
-    assert "error: ada has Pitchpipe 0.0.1, and this machine has " in up.stderr
+    assert up.code == 1
+    assert "error: ada has Pitchpipe 0.0.1, and this machine has " in up.err
 
 
 def test_clusters_that_were_not_started_here_have_no_token_here(call: Call) -> None:

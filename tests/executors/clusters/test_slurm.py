@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -12,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.cli.app import run
 from pitchpipe.executors.clusters.slurm import SlurmError, SlurmJob, batch_script, submit
 
 from .slurm_server import SlurmServer, why_no_slurm
 
-PITCHPIPE = [sys.executable, "-P", "-m", "pitchpipe"]
 CONFIG = """\
 search_space: {x: {_type: uniform, _value: [0, 1]}}
 trial_command: python trial.py
@@ -118,57 +117,63 @@ def test_machine_without_slurm_is_told_where_to_submit(
         submit(job(tmp_path))
 
 
-def called(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PITCHPIPE, *words], cwd=folder, capture_output=True, text=True, check=False, **more
-    )
+Submitted = Callable[..., tuple[int, str, str]]
 
 
-def test_script_is_shown_without_slurm_and_other_platforms_are_refused(tmp_path: Path) -> None:
+@pytest.fixture
+def submitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Submitted:
+    """Return a function that submits a config in this process; return its exit code and what it printed."""
     (tmp_path / "e.yml").write_text(CONFIG)
-    shown = called(
-        tmp_path,
-        "slurm",
-        "submit",
-        "e.yml",
-        "--nodes",
-        "3",
-        "-o",
-        "time=60",
-        "--set",
-        "seed=3",
-        "--print",
-        "--dir",
-        "runs",
-    )
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "#SBATCH --nodes=3\n" in shown.stdout
-    assert "#SBATCH --time=60\n" in shown.stdout
-    assert shown.stdout.endswith("/runs seed=3\n")
-    assert not (tmp_path / "runs").exists()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path / "runs"))
+    return lambda *words: (run(["slurm", "submit", "e.yml", *words]), *capsys.readouterr())
+
+
+def test_script_is_shown_without_slurm_and_other_platforms_are_refused(
+    submitted: Submitted, tmp_path: Path
+) -> None:
+    words = ["--nodes", "3", "-o", "time=60", "--set", "seed=3", "--print", "--dir", "other"]
+    code, shown, errors = submitted(*words)
+    assert (code, errors) == (0, "")
+    assert "#SBATCH --nodes=3\n" in shown
+    assert "#SBATCH --time=60\n" in shown
+    assert shown.endswith("/other seed=3\n")
+    assert not (tmp_path / "other").exists()
     (tmp_path / "e.yml").write_text(CONFIG.replace(", address: auto", ""))
-    refused = called(tmp_path, "slurm", "submit", "e.yml")
-    assert refused.returncode == 2
-    assert "write training_service: {platform: ray, address: auto}" in refused.stderr
+    code, _, errors = submitted()
+    assert code == 2
+    assert "write training_service: {platform: ray, address: auto}" in errors
 
 
-def test_output_is_where_the_config_or_the_environment_says(tmp_path: Path) -> None:
-    (tmp_path / "e.yml").write_text(CONFIG)
-    words = ("slurm", "submit", "e.yml", "--print", "--experiment-id", "e")
-    environment = {**os.environ, "PITCHPIPE_DIR": str(tmp_path / "runs")}
-    shown = called(tmp_path, *words, env=environment)
-    assert f"#SBATCH --output={tmp_path}/runs/slurm-e.log\n" in shown.stdout
-    assert shown.stdout.endswith(f" {tmp_path}/e.yml e {tmp_path}/runs\n")
-    shown = called(tmp_path, *words, "--set", "experiment_working_directory=own", env=environment)
-    assert f"#SBATCH --output={tmp_path}/own/slurm-e.log\n" in shown.stdout
+def test_output_is_where_the_config_or_the_environment_says(submitted: Submitted, tmp_path: Path) -> None:
+    words = ("--print", "--experiment-id", "e")
+    _, shown, _ = submitted(*words)
+    assert f"#SBATCH --output={tmp_path}/runs/slurm-e.log\n" in shown
+    assert shown.endswith(f" {tmp_path}/e.yml e {tmp_path}/runs\n")
+    _, shown, _ = submitted(*words, "--set", "experiment_working_directory=own")
+    assert f"#SBATCH --output={tmp_path}/own/slurm-e.log\n" in shown
 
 
 @pytest.mark.parametrize("option", ["=3", "t=60", "time 60", "time=", ""])
-def test_option_that_sbatch_cannot_have_is_refused(option: str, tmp_path: Path) -> None:
-    (tmp_path / "e.yml").write_text(CONFIG)
-    refused = called(tmp_path, "slurm", "submit", "e.yml", "--print", "-o", option)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert f"-o {option}: write it as NAME=VALUE, such as -o time=8:00:00" in refused.stderr
+def test_option_that_sbatch_cannot_have_is_refused(option: str, submitted: Submitted) -> None:
+    code, shown, errors = submitted("--print", "-o", option)
+    assert (code, shown) == (2, "")
+    assert f"-o {option}: write it as NAME=VALUE, such as -o time=8:00:00" in errors
+
+
+# --------------------------------------------------------------------------- with a real Slurm
+
+
+def called(folder: Path, slurm: SlurmServer, *words: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-P", "-m", "pitchpipe", *words]
+    return subprocess.run(
+        line, cwd=folder, capture_output=True, text=True, check=False, env=slurm.environment
+    )
+
+
+SUBMIT = ("slurm", "submit", "e.yml", "--dir", "runs", "--experiment-id", "e")
 
 
 @pytest.fixture
@@ -186,9 +191,7 @@ def slurm() -> Iterator[SlurmServer]:
 def test_job_that_is_out_of_time_and_then_preempted_loses_nothing(slurm: SlurmServer, tmp_path: Path) -> None:
     (tmp_path / "e.yml").write_text(CONFIG)
     (tmp_path / "trial.py").write_text(TRIAL)
-    submitted = called(
-        tmp_path, "slurm", "submit", "e.yml", "--dir", "runs", "--experiment-id", "e", env=slurm.environment
-    )
+    submitted = called(tmp_path, slurm, *SUBMIT)
     assert submitted.returncode == 0, submitted.stderr
     assert submitted.stdout == f"job 1 runs experiment e and writes to {tmp_path}/runs/slurm-e.log\n"
     assert "set max_failures: {INFRA: -1}" in submitted.stderr
@@ -205,7 +208,7 @@ def test_job_that_is_out_of_time_and_then_preempted_loses_nothing(slurm: SlurmSe
     trial = tmp_path / "runs" / "e" / "trials" / "0"
     outputs = [(trial / name).read_text() for name in ("stdout", "stdout-2", "stdout-3")]
     assert outputs == ["run 0 from 0\n", "run 1 from 2\n", "run 2 from 4\n"]
-    shown = called(tmp_path, "export", "e", "--dir", "runs", "--format", "csv", "-o", "-")
+    shown = called(tmp_path, slurm, "export", "e", "--dir", "runs", "--format", "csv", "-o", "-")
     assert "SUCCEEDED" in shown.stdout
     assert not Path("/tmp/pitchpipe-slurm-1").exists()
 
@@ -218,15 +221,14 @@ def test_cancelled_job_stays_cancelled_and_its_experiment_can_be_resumed(
 ) -> None:
     (tmp_path / "e.yml").write_text(CONFIG)
     (tmp_path / "trial.py").write_text(TRIAL)
-    words = ("slurm", "submit", "e.yml", "--dir", "runs", "--experiment-id", "e")
-    assert called(tmp_path, *words, env=slurm.environment).returncode == 0
+    assert called(tmp_path, slurm, *SUBMIT).returncode == 0
     until(lambda: saved(tmp_path / "runs" / "e" / "trials" / "0" / "checkpoints", 2), slurm)
     slurm.ask("scancel", "1")
     until(lambda: "JobState=COMPLETING" not in slurm.ask("scontrol", "show", "job", "1"), slurm)
 
     assert "JobState=CANCELLED" in slurm.ask("scontrol", "show", "job", "1")
     assert "Slurm ends the job: its next run, or a new job" in (tmp_path / "runs" / "slurm-e.log").read_text()
-    assert called(tmp_path, *words, env=slurm.environment).returncode == 0
+    assert called(tmp_path, slurm, *SUBMIT).returncode == 0
     resumed = tmp_path / "runs" / "e" / "trials" / "0" / "stdout-2"
     until(lambda: resumed.is_file() and "from 2" in resumed.read_text(), slurm)
 

@@ -20,6 +20,7 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.folder import ExperimentFolder
 
 from ..cluster_support import HEAD, Cluster
+from ..ray_support import eventually
 
 pytestmark = pytest.mark.ray
 STEPS = 10
@@ -150,40 +151,29 @@ def run(manager: Manager, when: Callable[[], bool], then: Callable[[], Any]) -> 
 
 
 def test_trial_of_a_node_that_dies_continues_elsewhere_from_its_checkpoint(
-    lab: Lab, cluster: Cluster
+    lab: Lab, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Before that, the cluster does not answer for a while; nothing is lost when it answers again."""
     cluster.add("doomed", CPU=1, environment={"NODE": "doomed"})
 
-    def lose_the_node() -> None:
+    def be_away_for_a_while_and_lose_the_node() -> None:
+        cluster.ask("freeze", frozen=True)
+        eventually(lambda: "does not answer" in caplog.text)
+        cluster.ask("freeze", frozen=False)
+        eventually(lambda: "answers again" in caplog.text)
+        assert lab.retried() == {}
         cluster.kill("doomed")
         (lab.folder / "go").touch()
 
     manager = lab.create(concurrency=3)
-    status = run(manager, lambda: lab.are_halfway(manager, doomed=1, head=2), lose_the_node)
+    status = run(
+        manager, lambda: lab.are_halfway(manager, doomed=1, head=2), be_away_for_a_while_and_lose_the_node
+    )
     assert status is ExperimentStatus.DONE
     lab.check_all_is_there_once()
     (retried,) = lab.query("SELECT sequence_id, kind, reason FROM attempts WHERE outcome = 'retried'")
     assert retried[1:] == ("INFRA", "its agent's node is gone")
     assert lab.starts(retried[0]) == [("doomed", 0), ("head", 6)]
-
-
-def test_nothing_is_lost_when_the_same_cluster_answers_again(
-    lab: Lab, cluster: Cluster, caplog: pytest.LogCaptureFixture
-) -> None:
-    def be_away_for_a_while() -> None:
-        cluster.ask("freeze", frozen=True)
-        while "does not answer" not in caplog.text:
-            pass_time()
-        cluster.ask("freeze", frozen=False)
-        while "answers again" not in caplog.text:
-            pass_time()
-        (lab.folder / "go").touch()
-
-    manager = lab.create(concurrency=2)
-    status = run(manager, lambda: lab.are_halfway(manager, head=2), be_away_for_a_while)
-    assert status is ExperimentStatus.DONE
-    lab.check_all_is_there_once()
-    assert lab.query("SELECT count(*) FROM attempts WHERE outcome = 'retried'") == [(0,)]
 
 
 def test_experiment_waits_for_a_cluster_that_is_gone_and_continues_in_the_next(
@@ -193,13 +183,11 @@ def test_experiment_waits_for_a_cluster_that_is_gone_and_continues_in_the_next(
 
     def restart_the_head() -> None:
         cluster.kill("head")
-        while not any("does not answer" in record.getMessage() for record in list(caplog.records)):
-            pass_time()
+        eventually(lambda: "does not answer" in caplog.text)
         assert ["does not answer" in warning for warning in manager.warnings()] == [True]
         cluster.ask("head", resources=HEAD)
         # Not before all are lost: the trial on the other node still runs, and its result would count.
-        while lab.retried() != {"INFRA": 3}:
-            pass_time()
+        eventually(lambda: lab.retried() == {"INFRA": 3})
         (lab.folder / "go").touch()
 
     manager = lab.create(concurrency=3)
@@ -225,10 +213,3 @@ def test_experiment_on_a_cluster_that_stays_away_ends_in_words_and_is_resumed(
     assert run(lab.resume(), lambda: False, lambda: None) is ExperimentStatus.DONE
     lab.check_all_is_there_once()
     assert [lab.starts(trial)[-1] for trial in range(3)] == [("head", 6), ("head", 6), ("head", 0)]
-
-
-def pass_time() -> None:
-    """Wait a moment, in a thread that has no event to wait for."""
-    import time
-
-    time.sleep(0.02)
