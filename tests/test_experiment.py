@@ -195,11 +195,8 @@ def test_trial_that_this_machine_cannot_start_is_refused_before_anything_is_made
     assert list(tmp_path.iterdir()) == []
 
 
-def test_experiment_runs_where_a_loop_runs_already(tmp_path: Path) -> None:
-    async def notebook() -> ExperimentResult:
-        return experiment(square, tmp_path).run()
-
-    assert asyncio.run(notebook()).status == "DONE"
+async def test_experiment_runs_where_a_loop_runs_already(tmp_path: Path) -> None:
+    assert experiment(square, tmp_path).run().status == "DONE"
 
 
 def test_example_of_the_page_runs(tree: Path, tmp_path: Path) -> None:
@@ -219,34 +216,34 @@ def test_example_of_the_page_runs(tree: Path, tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- names
 
 
-def test_registered_function_is_tried_by_its_name(tmp_path: Path) -> None:
-    register_trainable("square", square)
-    assert experiment("square", tmp_path, max_trial_number=1).run().counts == {"SUCCEEDED": 1}
-
-
-def test_environment_is_there_in_the_trials(tmp_path: Path) -> None:
+def test_registered_function_is_tried_by_its_name_and_finds_an_environment_by_its_own(
+    tmp_path: Path,
+) -> None:
     register_env("corridor", lambda config: list(range(config["length"])))
 
     def walk(parameters: dict[str, Any]) -> int:
         return len(make_env("corridor", {"length": 7}))
 
-    assert [row["value"] for row in experiment(walk, tmp_path, max_trial_number=1).run().trials] == [7.0]
+    register_trainable("walk", walk)
+    assert [row["value"] for row in experiment("walk", tmp_path, max_trial_number=1).run().trials] == [7.0]
 
 
-@pytest.mark.parametrize("trainable", [5, "train.py", dict])
-def test_only_trainables_are_registered(trainable: Any) -> None:
-    with pytest.raises(TypeError):
-        register_trainable("something", trainable)
-
-
-def test_function_that_takes_no_parameters_is_not_registered() -> None:
-    with pytest.raises(TypeError, match="cannot be called with the parameters alone"):
-        register_trainable("something", lambda: 5)
-
-
-def test_only_functions_make_environments() -> None:
-    with pytest.raises(TypeError, match="is not a function that makes an environment"):
-        register_env("maze", "maze")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("register", "what", "message"),
+    [
+        *(
+            (register_trainable, what, r"a subclass of pitchpipe\.Trainable")
+            for what in (5, "train.py", dict)
+        ),
+        (register_trainable, lambda: 5, "cannot be called with the parameters alone"),
+        (register_env, "maze", "is not a function that makes an environment"),
+    ],
+)
+def test_only_trainables_and_functions_that_make_environments_are_registered(
+    register: Callable[[str, Any], None], what: Any, message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        register("something", what)
 
 
 def test_unknown_names_give_the_nearest() -> None:
@@ -345,20 +342,12 @@ def unlucky(parameters: dict[str, Any]) -> None:
 
 
 def test_experiment_without_a_success_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    result = experiment(unlucky, tmp_path, max_trial_number=3).run()
+    with caplog.at_level(logging.INFO, "pitchpipe"):
+        result = experiment(unlucky, tmp_path, max_trial_number=3).run()
     assert result.failures == ["3 trials failed: ValueError: no luck"]
+    assert "trial 0 is FAILED: ValueError: no luck" in caplog.messages
     assert "no trial has succeeded: 3 trials failed: ValueError: no luck" in caplog.messages
     assert "<p>no trial has succeeded</p><p>3 trials failed: ValueError: no luck</p>" in result._repr_html_()
-
-
-def test_log_says_why_a_trial_failed_in_words(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "pitchpipe"):
-        experiment(unlucky, tmp_path, max_trial_number=1).run()
-    assert "trial 0 is FAILED: ValueError: no luck" in caplog.messages
-
-
-def test_traceback_of_a_function_names_its_file(tmp_path: Path) -> None:
-    result = experiment(unlucky, tmp_path, max_trial_number=1).run()
     line = inspect.getsourcelines(unlucky)[1] + 1
     assert f'File "{__file__}", line {line}, in unlucky' in result.trials[0]["error"]
 
@@ -501,24 +490,18 @@ def killed_at_first_start(search: Experiment) -> None:
             search.run()
 
 
-def test_stopper_is_kept_with_the_experiment(tmp_path: Path) -> None:
+def test_stopper_is_kept_with_the_experiment_and_can_be_replaced(tmp_path: Path) -> None:
     search = experiment(Stepping, tmp_path, stop=MaximumIterationStopper(3), max_trial_number=1)
     search.stop()
     assert search.run().status == "STOPPED"
     result = Experiment.restore(tmp_path / "exp").run()
     assert [row["reason"] for row in result.trials] == ["3 results are enough"]
-
-
-def test_stopper_can_be_replaced(tmp_path: Path) -> None:
-    search = experiment(Stepping, tmp_path, stop=MaximumIterationStopper(3), max_trial_number=1)
-    search.stop()
-    search.run()
     (tmp_path / "exp" / "stopper.pkl").write_bytes(b"rubbish")
     with pytest.raises(FolderError, match=r"stopper\.pkl cannot be loaded .* Experiment\.restore"):
         Experiment.restore(tmp_path / "exp").run()
     resume_experiment(ExperimentFolder(tmp_path / "exp"), ending=True).folder.disown()
-    result = Experiment.restore(tmp_path / "exp", stop={"training_iteration": 2}).run()
-    assert [row["reason"] for row in result.trials] == ["training_iteration has reached 2"]
+    again = Experiment.restore(tmp_path / "exp", stop={"training_iteration": 2}, max_trial_number=2).run()
+    assert again.trials[1]["reason"] == "training_iteration has reached 2"
 
 
 def test_experiment_that_is_done_continues_under_new_limits(tmp_path: Path) -> None:

@@ -53,6 +53,16 @@ class Client:
         self.tell(message)
         return self.receive()
 
+    def until_reported(self, **more: Any) -> list[dict[str, Any]]:
+        """Start an attempt and return its events up to the first report."""
+        self.tell(start(**more))
+        return self.events_until(lambda event: event["e"] == "report")
+
+    def kill(self, **more: Any) -> list[dict[str, Any]]:
+        """Kill the attempt and return its events up to its end."""
+        self.tell({"op": "kill", "trial": "AbCdE", "attempt": 1, **more})
+        return self.until_ended()
+
     def settle(self) -> None:
         """Return when the agent has handled what it was told."""
         self.ask({"op": "hello"})

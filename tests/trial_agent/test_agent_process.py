@@ -20,8 +20,7 @@ def test_nothing_of_a_trial_outlives_the_kill_of_its_agent_and_no_report_is_lost
     agent: LocalAgent, way: str
 ) -> None:
     client = agent.command(f"{way} {REPORT}; sleep 600")
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     children = psutil.Process(agent.process.pid).children(recursive=True)
     pids = {*agent.trial_processes(), *(child.pid for child in children)}
     assert len(pids) >= 3  # the script, what it left in the background, the watchdog
@@ -36,8 +35,7 @@ def test_nothing_of_a_trial_outlives_the_kill_of_its_agent_and_no_report_is_lost
 def test_report_written_while_the_agent_is_frozen_survives_its_kill(agent: LocalAgent) -> None:
     client = agent.command(f"{REPORT}; read line < fifo; {REPORT}; echo done > reported; sleep 600")
     os.mkfifo(agent.folder / "fifo")
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     agent.process.send_signal(signal.SIGSTOP)
     (agent.folder / "fifo").write_text("go\n")
     wait_until(lambda: (agent.folder / "reported").exists())
@@ -49,8 +47,7 @@ def test_report_written_while_the_agent_is_frozen_survives_its_kill(agent: Local
 
 def test_sigterm_kills_the_trial_and_ends_the_agent_in_order(agent: LocalAgent) -> None:
     client = agent.command(f"{REPORT}; sleep 600")
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     children = psutil.Process(agent.process.pid).children(recursive=True)
     agent.process.terminate()
     assert agent.process.wait(30) == 0

@@ -206,8 +206,7 @@ def test_class_that_cannot_save_is_paused_all_the_same(agent: LocalAgent) -> Non
 def test_stopped_class_ends_between_two_steps_and_is_cleaned_up(lab: Lab) -> None:
     lab.client.tell(lab.start({"steps": 1000, "slow": True}))
     lab.client.events_until(lambda event: event["e"] == "report")
-    lab.client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    ended = lab.client.until_ended()[-1]
+    ended = lab.client.kill()[-1]
     assert (ended["killed"], ended["paused"], ended["exit_code"]) == (True, False, None)
     assert lab.calls[-1] == "cleanup"
 

@@ -112,8 +112,7 @@ def test_trial_that_is_killed_together_with_its_agent_has_not_failed(
 ) -> None:
     """Check a machine that shuts down, and a Ray worker, whose children are killed first."""
     client = agent.command(f"{READY}; exec sleep 600")
-    client.tell(start())
-    events = client.events_until(lambda event: event["e"] == "report")
+    events = client.until_reported()
     (pid,) = [event["pid"] for event in events if event["e"] == "started"]
     os.kill(pid, number)
     wait_until(lambda: not psutil.pid_exists(pid))  # the agent knows of its end
@@ -303,30 +302,24 @@ def test_devices_are_left_alone_hidden_or_listed(tmp_path: Path, socket_folder: 
 
 def test_trial_killed_by_sigterm_ends_as_killed(agent: LocalAgent) -> None:
     client = agent.command(f"{READY}; sleep 600")
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    (ended,) = client.until_ended()
+    client.until_reported()
+    (ended,) = client.kill()
     assert (ended["killed"], ended["signal"], ended["error"]) == (True, 15, None)
 
 
 def test_script_that_ignores_sigterm_is_gone_after_the_grace(agent: LocalAgent) -> None:
     client = agent.command(f"trap '' TERM; {READY}; while true; do sleep 600; done", grace=0.2)
-    client.tell(start())
-    pid = client.events_until(lambda event: event["e"] == "report")[0]["pid"]
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    (ended,) = client.until_ended()
+    pid = client.until_reported()[0]["pid"]
+    (ended,) = client.kill()
     assert (ended["killed"], ended["signal"]) == (True, 9)
     assert is_gone(pid)
 
 
 def test_second_kill_with_less_grace_hastens_the_end(agent: LocalAgent) -> None:
     client = agent.command(f"trap '' TERM; {READY}; while true; do sleep 600; done", grace=600.0)
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1, "grace": 0.0})
-    assert client.until_ended()[-1]["signal"] == 9
+    assert client.kill(grace=0.0)[-1]["signal"] == 9
 
 
 def test_child_of_a_killed_shell_gets_its_grace_too(agent: LocalAgent) -> None:
@@ -342,22 +335,18 @@ def test_child_of_a_killed_shell_gets_its_grace_too(agent: LocalAgent) -> None:
         "while True: signal.pause()\n",
     )
     client = agent.command(f"{command}; true")  # the shell dies at once, its child takes its time
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1, "grace": 60})
-    events = client.until_ended()
+    client.until_reported()
+    events = client.kill(grace=60)
     assert reports(events) == [("intermediate", 1, '"saved"')]
 
 
 @pytest.mark.parametrize("way", ["sleep 600 &", "setsid sleep 600 &", "(setsid sh -c 'sleep 600; true' &) ;"])
 def test_descendants_are_gone_when_a_killed_trial_has_ended(agent: LocalAgent, way: str) -> None:
     client = agent.command(f"{way} {READY}; sleep 600")
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     wait_until(lambda: len(agent.trial_processes()) >= 2, "the start of the descendant")
     processes = agent.trial_processes()
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    client.until_ended()
+    client.kill()
     assert [pid for pid in processes if not is_gone(pid)] == []
 
 
@@ -365,11 +354,9 @@ def test_stubborn_descendant_in_its_own_session_is_killed_after_the_grace(agent:
     inner = f"trap '' TERM; {READY}; echo $$ > pid; while true; do sleep 600; done"
     (agent.folder / "inner.sh").write_text(inner)
     client = agent.command("setsid sh inner.sh & sleep 600")
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     pid = pid_from(agent.folder / "pid")
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1, "grace": 0.1})
-    client.until_ended()
+    client.kill(grace=0.1)
     assert is_gone(pid)
 
 
@@ -392,8 +379,7 @@ def test_attempt_is_run_once_however_often_it_is_started(agent: LocalAgent) -> N
 
 def test_kill_of_an_attempt_that_does_not_run_is_ignored(agent: LocalAgent) -> None:
     client = agent.command(f"{READY}; sleep 600")
-    client.tell(start(attempt=2))
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported(attempt=2)
     for trial, attempt in [("AbCdE", 1), ("other", 2)]:
         client.tell({"op": "kill", "trial": trial, "attempt": attempt})
     assert client.ask({"op": "hello"})["running"][0]["attempt"] == 2
@@ -410,8 +396,7 @@ def test_attempt_killed_while_it_waits_never_starts(agent: LocalAgent) -> None:
     client.tell({"op": "kill", "trial": "other", "attempt": 1})
     (ended,) = client.until_ended("other")
     assert (ended["killed"], ended["exit_code"]) == (True, None)
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    assert {event["trial"] for event in client.until_ended()} == {"AbCdE"}
+    assert {event["trial"] for event in client.kill()} == {"AbCdE"}
 
 
 def test_trial_over_its_memory_limit_ends_with_the_figures(agent: LocalAgent) -> None:
@@ -450,8 +435,7 @@ def test_reports_that_a_forgotten_start_left_are_set_aside(agent: LocalAgent) ->
 def test_agent_of_a_forgotten_trial_leaves_when_another_has_its_name(agent: LocalAgent) -> None:
     """Check a manager's database that was replaced by an older copy while the agent ran."""
     client = agent.command(f"{READY}; sleep 60")
-    client.tell(start(mark="a"))
-    found = client.events_until(lambda event: event["e"] == "report")
+    found = client.until_reported(mark="a")
     assert {event["mark"] for event in found} == {"a"}
     client.tell(start(mark="b"))
     assert agent.process.wait(30) == 0

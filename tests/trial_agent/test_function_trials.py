@@ -156,10 +156,8 @@ def test_stopped_function_ends_at_its_next_report(agent: LocalAgent) -> None:
                 continue
 
     client = agent.function(train)
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    ended = client.until_ended()[-1]
+    client.until_reported()
+    ended = client.kill()[-1]
     assert (ended["killed"], ended["exit_code"], ended["error"]) == (True, None, None)
 
 
@@ -295,8 +293,7 @@ def test_signal_that_comes_just_before_the_function_blocks_is_not_lost(agent: Lo
         list(map(functools.partial.__call__, [compute, functools.partial(time.sleep, 600)]))
 
     client = agent.function(train)
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     client.tell({"op": "shutdown"})
     assert agent.process.wait(30) == 0
 
@@ -312,8 +309,7 @@ def test_agent_that_is_shut_down_interrupts_its_function(agent: LocalAgent, way:
         time.sleep(600)
 
     client = agent.function(train)
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     if way == "signal":
         agent.process.terminate()
     else:

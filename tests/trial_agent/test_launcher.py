@@ -95,8 +95,7 @@ def test_stopped_trial_leaves_no_process(agent: LocalAgent) -> None:
     client = told(agent, text)
     files = [agent.folder / f"pid{rank}" for rank in range(3)]
     wait_until(lambda: all(file.exists() and file.read_text() for file in files), "three processes")
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    (*_, ended) = client.until_ended()
+    (*_, ended) = client.kill()
     assert (ended["killed"], ended["error"]) == (True, None)
     assert all(is_gone(int(file.read_text())) for file in files)
 

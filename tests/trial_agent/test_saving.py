@@ -292,8 +292,7 @@ def test_paused_script_ends_after_its_last_checkpoint(agent: LocalAgent) -> None
         "time.sleep(600)\n"
     )
     client = agent.command(script(agent, text), grace=30)
-    client.tell(start())
-    events = client.events_until(lambda event: event["e"] == "report")
+    events = client.until_reported()
     client.tell(pause())
     events += client.until_ended()
     assert last_checkpoint(events)["sequence"] == 1
@@ -302,8 +301,7 @@ def test_paused_script_ends_after_its_last_checkpoint(agent: LocalAgent) -> None
 
 def test_kill_of_a_pausing_script_is_a_kill(agent: LocalAgent) -> None:
     client = agent.command(f"trap '' TERM; {READY}; while :; do sleep 1; done", grace=600)
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     client.tell(pause(), {"op": "kill", "trial": "AbCdE", "attempt": 1, "grace": 0})
     ended = client.until_ended()[-1]
     assert (ended["paused"], ended["killed"], ended["signal"]) == (False, True, 9)
@@ -312,8 +310,7 @@ def test_kill_of_a_pausing_script_is_a_kill(agent: LocalAgent) -> None:
 def test_script_that_ended_well_of_itself_was_not_paused(agent: LocalAgent) -> None:
     final = REPORT.replace("intermediate", "final") % 5
     client = agent.command(f"trap 'exit 0' TERM; {final}; while :; do sleep 0.05; done", grace=600)
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported()
     client.tell(pause())
     ended = client.until_ended()[-1]
     assert (ended["paused"], ended["exit_code"]) == (False, 0)
@@ -325,8 +322,7 @@ def test_waiting_attempt_is_paused_before_it_runs(agent: LocalAgent) -> None:
     client.tell({"op": "pause", "trial": "later", "attempt": 1})
     ended = client.until_ended("later")[-1]
     assert (ended["paused"], ended["killed"], ended["exit_code"]) == (True, False, None)
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    client.until_ended()
+    client.kill()
     assert not agent.trial_file("stdout-2").exists()
 
 
@@ -361,8 +357,7 @@ def test_pausing_function_ends_after_its_checkpoint_or_at_its_second_report(
 ) -> None:
     client = agent.function(gated)
     go = agent.folder / "go"
-    client.tell(start(parameters={"go": str(go), **parameters}))
-    events = client.events_until(lambda event: event["e"] == "report")
+    events = client.until_reported(parameters={"go": str(go), **parameters})
     client.tell(pause())
     client.settle()
     go.touch()
@@ -376,8 +371,7 @@ def test_pausing_function_ends_after_its_checkpoint_or_at_its_second_report(
 def test_kill_of_a_pausing_function_is_a_kill(agent: LocalAgent) -> None:
     client = agent.function(gated)
     go = agent.folder / "go"
-    client.tell(start(parameters={"go": str(go), "reports": 3, "saves": True}))
-    client.events_until(lambda event: event["e"] == "report")
+    client.until_reported(parameters={"go": str(go), "reports": 3, "saves": True})
     client.tell(pause(), {"op": "kill", "trial": "AbCdE", "attempt": 1})
     client.settle()
     go.touch()
@@ -423,10 +417,8 @@ def test_stopped_function_saves_no_more(agent: LocalAgent) -> None:
             p.save_checkpoint({"x": 1})
 
     client = agent.function(train)
-    client.tell(start())
-    client.events_until(lambda event: event["e"] == "report")
-    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    ended = client.until_ended()[-1]
+    client.until_reported()
+    ended = client.kill()[-1]
     assert (ended["killed"], ended["paused"]) == (True, False)
 
 

@@ -99,28 +99,26 @@ def test_experiment_plateau_needs_several_trials_as_good() -> None:
     assert stopper.reason() == "default of the 3 best trials differs by no more than 0.01"
 
 
-def test_experiment_plateau_is_not_made_by_one_trial() -> None:
-    assert True not in ends(ExperimentPlateauStopper(top=2), [("a", 0.5)] * 20)
-
-
-def test_experiment_plateau_counts_a_trial_with_its_best_value() -> None:
-    stopper = ExperimentPlateauStopper(std=0.01, top=2)
-    assert ends(stopper, [("a", 0.5), ("a", 0.9), ("b", 0.5)]) == [False, False, True]
-
-
-def test_experiment_plateau_ends_when_something_better_comes() -> None:
-    stopper = ExperimentPlateauStopper(std=0.01, top=2, patience=2)
-    results = [("a", 0.5), ("b", 0.5), ("c", 0.1), ("d", 0.1), ("e", 0.9), ("f", 0.9)]
-    assert ends(stopper, results) == [False, False, False, False, False, True]
-
-
-def test_experiment_plateau_maximises() -> None:
-    stopper = ExperimentPlateauStopper(std=0.01, top=2, mode="max")
-    assert ends(stopper, [("a", 0.9), ("b", 0.1), ("c", 0.1), ("d", 0.9)]) == [False, False, False, True]
-
-
-def test_experiment_plateau_ignores_nan() -> None:
-    assert True not in ends(ExperimentPlateauStopper(top=2), [("a", math.nan), ("b", math.nan), ("c", 1.0)])
+@pytest.mark.parametrize(
+    ("options", "results", "end"),
+    [
+        pytest.param({}, [("a", 0.5)] * 20, None, id="not made by one trial"),
+        pytest.param({}, [("a", 0.5), ("a", 0.9), ("b", 0.5)], 3, id="a trial counts with its best value"),
+        pytest.param(
+            {"patience": 2},
+            [("a", 0.5), ("b", 0.5), ("c", 0.1), ("d", 0.1), ("e", 0.9), ("f", 0.9)],
+            6,
+            id="something better ends it",
+        ),
+        pytest.param({"mode": "max"}, [("a", 0.9), ("b", 0.1), ("c", 0.1), ("d", 0.9)], 4, id="maximised"),
+        pytest.param({}, [("a", math.nan), ("b", math.nan), ("c", 1.0)], None, id="not of NaN"),
+    ],
+)
+def test_experiment_plateau(
+    options: dict[str, Any], results: list[tuple[str, float]], end: int | None
+) -> None:
+    found = ends(ExperimentPlateauStopper(std=0.01, top=2, **options), results)
+    assert found == [number + 1 == end for number in range(len(results))]
 
 
 def test_timeout_goes_by_the_experiments_own_time() -> None:
