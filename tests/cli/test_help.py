@@ -96,24 +96,6 @@ def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
     assert result.stdout.splitlines()[-1] == "loaded:"
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"),
-    [
-        ("exprot", "export"),
-        ("start", "run"),
-        ("logs", "trial log"),
-        ("show", "status"),
-        ("experiments", "list"),
-    ],
-)
-def test_wrong_verb_is_answered_with_the_one_that_is_meant(
-    call: Callable[..., Any], word: str, meant: str
-) -> None:
-    called = call(word)
-    assert called.code == 2
-    assert f"did you mean '{meant}'?" in called.err
-
-
 def test_no_verb_shows_the_help_as_wrong_usage(call: Callable[..., Any]) -> None:
     called = call()
     assert called.code == 2

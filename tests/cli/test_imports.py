@@ -49,8 +49,17 @@ def interrupted_at(module: str, *words: str, script: str = "main") -> subprocess
     )
 
 
-@pytest.mark.parametrize("verb", ["run", "create", "validate"])
-@pytest.mark.parametrize("module", ["click", "pitchpipe.cli.verbs.{}", "pitchpipe.cli.making", "pydantic"])
+@pytest.mark.parametrize(
+    ("verb", "module"),
+    [
+        *(
+            ("run", module)
+            for module in ("click", "pitchpipe.cli.verbs.{}", "pitchpipe.cli.making", "pydantic")
+        ),
+        ("create", "pitchpipe.cli.making"),
+        ("validate", "pitchpipe.cli.verbs.{}"),
+    ],
+)
 def test_an_interrupt_during_an_import_ends_the_process(
     verb: str, module: str, config: Path, directory: Path
 ) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 
 def test_spans_lie_in_each_other_and_trials_of_a_slot_one_after_the_other(
-    start: Callable[..., Any], config: Path, tmp_path: Path
+    call: Callable[..., Any], config: Path, tmp_path: Path
 ) -> None:
-    called = start("run", config, "--quiet", "--trace", tmp_path / "trace.json").finish()
+    called = call("run", config, "--quiet", "--trace", tmp_path / "trace.json")
     assert called.code == 0, called.err
     rows = json.loads((tmp_path / "trace.json").read_text())
     spans = [row for row in rows if row["ph"] == "X"]
@@ -40,9 +40,9 @@ def test_full_disk_ends_the_trace_and_not_the_experiment(start: Callable[..., An
 
 
 def test_trace_that_cannot_be_written_is_refused_before_anything_is_made(
-    start: Callable[..., Any], config: Path, directory: Path, tmp_path: Path
+    call: Callable[..., Any], config: Path, directory: Path, tmp_path: Path
 ) -> None:
-    called = start("run", config, "--trace", tmp_path / "nowhere" / "trace.json").finish()
+    called = call("run", config, "--trace", tmp_path / "nowhere" / "trace.json")
     assert called.code == 2
     assert re.search(r"--trace: .*trace.json cannot be written", called.err)
     assert not directory.exists()

@@ -48,31 +48,28 @@ def held(tmp_path: Path, start: Callable[..., Any], directory: Path, until: Call
     return started
 
 
-def test_update_changes_limits_while_it_runs_and_keeps_them(
-    held: Any, call: Callable[..., Any], until: Callable[..., Any]
+def test_update_holds_for_the_trials_that_come(
+    held: Any, call: Callable[..., Any], tmp_path: Path, until: Callable[..., Any]
 ) -> None:
+    (tmp_path / "wider.yml").write_text("x: {_type: uniform, _value: [7, 8]}\n")
+    called = call("update", "held", "--search-space", tmp_path / "wider.yml")
+    assert (called.code, called.out.endswith(", in the new search space\n")) == (0, True)
     called = call("update", "held", "--max-trial-number", 5, "--trial-concurrency", 2)
     assert (called.code, called.out) == (0, "experiment held: 2 at a time, at most 5 trials\n")
     until(lambda: held.rows("SELECT count(*) FROM trials WHERE status = 'RUNNING'") == [(2,)])
     held.release()
     assert held.finish().code == 0
-    assert held.rows("SELECT count(*) FROM trials WHERE status = 'SUCCEEDED'") == [(5,)]
-    [(config,)] = held.rows("SELECT config FROM experiment")
-    assert json.loads(config)["maxTrialNumber"] == 5
-
-
-def test_update_of_the_search_space_holds_for_the_trials_that_come(
-    held: Any, call: Callable[..., Any], tmp_path: Path
-) -> None:
-    (tmp_path / "wider.yml").write_text("x: {_type: uniform, _value: [7, 8]}\n")
-    called = call("update", "held", "--search-space", tmp_path / "wider.yml")
-    assert (called.code, called.out.endswith(", in the new search space\n")) == (0, True)
-    held.release()
-    assert held.finish().code == 0
-    found = [json.loads(record)["parameters"]["x"] for (record,) in held.rows("SELECT record FROM trials")]
+    found = [
+        json.loads(record)["parameters"]["x"]
+        for (record,) in held.rows(
+            "SELECT record FROM trials WHERE status = 'SUCCEEDED' ORDER BY sequence_id"
+        )
+    ]
+    assert len(found) == 5
     assert found[0] <= 1
     assert all(7 <= x <= 8 for x in found[1:])
-    assert len(found) == 3
+    [(config,)] = held.rows("SELECT config FROM experiment")
+    assert json.loads(config)["maxTrialNumber"] == 5
 
 
 def test_bad_changes_are_refused_and_change_nothing(
@@ -102,22 +99,7 @@ def test_bad_changes_are_refused_and_change_nothing(
     assert call("trial", "add", "held", "--like", "77").code == 1
 
 
-def test_trial_add_runs_trials_of_ones_own(held: Any, call: Callable[..., Any]) -> None:
-    added = call("trial", "add", "held", "--parameters", '{"x": 0.25}')
-    assert added.code == 0, added.err
-    again = call("trial", "add", "held", "--like", "0")
-    assert again.code == 0, again.err
-    held.release()
-    assert held.finish().code == 0
-    records = [
-        json.loads(record) for (record,) in held.rows("SELECT record FROM trials ORDER BY sequence_id")
-    ]
-    assert len(records) == 3
-    assert records[1]["parameters"] == {"x": 0.25}
-    assert records[2]["parameters"] == records[0]["parameters"]
-
-
-def test_import_tells_the_tuner_what_an_export_holds(
+def test_trials_and_results_of_ones_own_reach_a_running_experiment(
     held: Any, call: Callable[..., Any], tmp_path: Path
 ) -> None:
     trials = [
@@ -135,8 +117,19 @@ def test_import_tells_the_tuner_what_an_export_holds(
     ]
     assert [one["parameter"] for payload in payloads for one in payload] == [{"x": 0.5}, {"x": 0.75}]
     assert payloads[1][0]["value"] == {"default": 3.0}
+
+    added = call("trial", "add", "held", "--parameters", '{"x": 0.25}')
+    assert added.code == 0, added.err
+    again = call("trial", "add", "held", "--like", "0")
+    assert again.code == 0, again.err
     held.release()
     assert held.finish().code == 0
+    records = [
+        json.loads(record) for (record,) in held.rows("SELECT record FROM trials ORDER BY sequence_id")
+    ]
+    assert len(records) == 3
+    assert records[1]["parameters"] == {"x": 0.25}
+    assert records[2]["parameters"] == records[0]["parameters"]
 
 
 def test_what_only_a_running_experiment_takes_is_refused_by_name(
@@ -185,19 +178,3 @@ def test_file_that_holds_no_results_is_refused_with_the_place(
     assert (called.code, called.out) in ((1, ""), (2, ""))
     assert what in called.err
     assert "does not run" not in called.err  # the file is checked first
-
-
-@pytest.mark.parametrize(
-    ("status", "advice"),
-    [
-        ("DONE", "it is DONE, and pitchpipe resume e --max-trial-number N extends it"),
-        ("STOPPED", "pitchpipe resume e continues it"),
-        ("RUNNING", "pitchpipe resume e continues it"),
-        ("VIEWED", "it is VIEWED, and nothing continues it"),
-    ],
-)
-def test_advice_names_no_command_that_would_be_refused(
-    status: str, advice: str, call: Callable[..., Any], stored: Callable[..., Any]
-) -> None:
-    stored(status=status).write("e", [])
-    assert call("trial", "add", "e", "--parameters", "{}").err.strip().endswith(advice)

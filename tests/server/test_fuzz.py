@@ -67,7 +67,7 @@ def test_api_keeps_its_promises(served: str, mode: GenerationMode) -> None:
 
         @given(operation.as_strategy(generation_mode=mode), st.booleans())
         @settings(
-            max_examples=3 if mode is GenerationMode.POSITIVE else 2,
+            max_examples=2,
             deadline=None,
             suppress_health_check=[
                 HealthCheck.filter_too_much,
