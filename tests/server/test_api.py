@@ -127,57 +127,6 @@ def test_export_is_what_the_command_writes(
     assert found.body == path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "said"),
-    [
-        ("/api/v1/experiments/other", 404, "there is no experiment 'other'"),
-        (f"{WHERE}/trials/99", 404, "there is no trial '99'"),
-        (f"{WHERE}/trials?sort=nothing", 422, "'nothing' is not a field of a trial"),
-        (f"{WHERE}/trials?where=x", 422, "write FIELD < VALUE"),
-        (f"{WHERE}/trials?limit=5000", 422, "less than or equal to 1000"),
-        (f"{WHERE}/trials?status=GONE", 422, "'WAITING'"),
-        (f"{WHERE}/trials/3/metrics?since=x", 422, "use the one of the last response"),
-        (f"{WHERE}/importance?objective=x", 404, "there is no objective 'x'"),
-        (f"{WHERE}/logs/none.log", 404, "there are: manager.log"),
-        (f"{WHERE}/logs/none.log/follow", 404, "there are: manager.log"),
-        ("/api/v1/nothing", 404, "Not Found"),
-    ],
-)
-def test_errors_say_what_to_do(asking: Asking, path: str, status: int, said: str) -> None:
-    reply = asking.ask("GET", path)
-    assert (reply.status, reply.headers["content-type"]) == (status, "application/json")
-    assert said in reply.error
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status", "said"),
-    [
-        ("PATCH", WHERE, {"trial_concurrency": 0}, 422, "greater than 0"),
-        ("PATCH", WHERE, {"max_trial_number": "9"}, 422, "valid integer"),
-        ("PATCH", WHERE, {"trial_concurrency": True}, 422, "valid integer"),
-        ("PATCH", WHERE, {"max_experiment_duration": True}, 422, "body.max_experiment_duration"),
-        ("PATCH", WHERE, {"max_experiment_duration": "9999999999999999d"}, 422, "less than 1e+12 s"),
-        ("PATCH", WHERE, {"search_space": {}}, 422, "body.search_space"),
-        ("PATCH", WHERE, {"tuner": {}}, 422, "body.tuner"),
-        ("PATCH", WHERE, {}, 422, "what to change"),
-        ("PATCH", WHERE, {"max_experiment_duration": "soon"}, 422, "soon"),
-        ("PATCH", WHERE, {"search_space": {"lr": {"_type": "nonsense", "_value": []}}}, 422, "nonsense"),
-        ("POST", f"{WHERE}/stop", None, 409, "pitchpipe resume made1234"),
-        ("POST", f"{WHERE}/trials", {"parameters": {"lr": 1}}, 409, "does not run"),
-        ("POST", f"{WHERE}/trials", {"parameters": [1]}, 422, "body.parameters"),
-        ("POST", f"{WHERE}/trials/3/kill", None, 409, "does not run"),
-        ("POST", f"{WHERE}/trials/99/rerun", None, 404, "there is no trial"),
-        ("POST", f"{WHERE}/import", {"data": [{"parameter": {}, "value": "x"}]}, 422, "value"),
-        ("DELETE", WHERE, None, 405, "Method Not Allowed"),
-    ],
-)
-def test_changes_that_cannot_be_are_refused(
-    asking: Asking, method: str, path: str, body: Any, status: int, said: str
-) -> None:
-    reply = asking.ask(method, path, body)
-    assert (reply.status, said in reply.error) == (status, True), reply.error
-
-
 def test_bodies_that_are_not_json_are_refused(asking: Asking) -> None:
     for raw in (b"{", b"\xff", b"[1]", b'{"parameters": NaN}', b"null"):
         assert asking.ask("POST", f"{WHERE}/trials", raw=raw).status == 422

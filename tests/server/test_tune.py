@@ -98,12 +98,6 @@ def test_trials_are_shown_in_tunes_terms(asking: Asking) -> None:
     assert shown[1]["trainable_name"] == "true"
 
 
-def test_unknown_trial_is_not_found(asking: Asking) -> None:
-    for method in ("GET", "PUT"):
-        reply = asking.ask(method, "/trials/nobody")
-        assert (reply.status, "there is no trial 'nobody'" in reply.error) == (404, True)
-
-
 def test_head_gets_an_empty_response(asking: Asking) -> None:
     for path in ("/trials", "/trials/T0001"):
         reply = asking.ask("HEAD", path)

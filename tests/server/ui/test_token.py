@@ -51,8 +51,10 @@ def opened(directory: Path, *words: str, **environment: str) -> Iterator[tuple[s
     ) as server:
         assert server.stdout is not None
         address = server.stdout.readline().strip()
-        yield address, json.loads(pipe.read_text())
-        server.send_signal(signal.SIGINT)
+        try:
+            yield address, json.loads(pipe.read_text())
+        finally:
+            server.send_signal(signal.SIGINT)
         assert server.wait(20) == 0
 
 
