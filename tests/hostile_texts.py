@@ -9,7 +9,7 @@ from typing import Any
 from pitchpipe.runner.trial import Trial
 from pitchpipe.store import Annotation, Annotations, tags_of
 
-from .server.made_stores import MadeExperiment, a_config, a_trial, results
+from .stored import MadeExperiment, a_config, a_trial, results
 
 # What any of these runs in a browser opens a dialog.
 HOSTILE = {

@@ -16,12 +16,12 @@ import psutil
 import pytest
 
 from pitchpipe.cli.app import run
-from pitchpipe.runner.changes import AttemptRow, Changes, MetricRow
-from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
+from pitchpipe.runner.changes import AttemptRow, MetricRow
+from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.store.folder import ExperimentFolder
-from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 from ..conftest import described, marked_processes
+from ..stored import MadeExperiment, a_trial
 from .results import FRONT, NESTED, write_output
 
 MARK = "PPTEST_CLI"
@@ -69,49 +69,30 @@ class Stored:
         attempts: list[AttemptRow] | None = None,
         superseded: list[tuple[int, int, int]] | None = None,
     ) -> ExperimentFolder:
-        folder = ExperimentFolder.create(self.directory, experiment_id)
         config = {"objectives": self.objectives, "maxTrialNumber": 10, "killGrace": 1.0, **self.more}
-        row = ExperimentRow(
-            id=experiment_id,
-            name=self.name,
-            status="RUNNING",
-            config=config,
-            token="token",
-            created=self.created,
-        )
-        store = Store.create(folder.database, row, [o["name"] for o in self.objectives])
-        changed = {trial.trial_id: trial for trial in trials}
-        changes = Changes(
-            trials=changed, metrics=metrics or [], attempts=attempts or [], superseded=superseded or []
-        )
-        store.commit(
-            Tick(changes=changes, status=self.status, reason=self.reason, error=self.error, run_time=12.5)
-        )
-        store.close()
-        folder.disown()
-        return folder
+        place = self.directory / experiment_id
+        made = MadeExperiment(place, config, self.status, self.name, created=self.created)
+        changes = {"metrics": metrics or [], "attempts": attempts or [], "superseded": superseded or []}
+        made.commit(*trials, **changes, reason=self.reason, error=self.error, run_time=12.5)
+        made.store.close()
+        return made.folder
 
 
 def make_trial(number: int, status: str, parameters: Any = None, final: Any = None, **more: Any) -> Trial:
-    record = json.dumps(
-        {"parameter_id": number, "parameters": {"x": number / 10} if parameters is None else parameters}
+    """Return a trial that took 10 s and has a final result: a number, or a value for each metric."""
+    values = (
+        tuple(final.values()) if isinstance(final, dict) else (float(final),) if final is not None else None
     )
-    values = None
-    if isinstance(final, float | int):
-        values = (float(final),)
-    elif isinstance(final, dict):
-        values = tuple(final.values())
-    text = None if final is None else json.dumps(final)
-    times = {"start_time": 1000.0 + number, "end_time": 1010.0 + number}
-    found = {"status": TrialStatus(status), "final": text, "values": values, "attempt": 1, **times, **more}
-    return Trial(
-        trial_id=f"T{number:04}",
-        sequence_id=number,
-        parameter_id=number,
-        record=record,
-        created=1000.0 + number,
-        **found,
-    )
+    given = {
+        "parameters": {"x": number / 10} if parameters is None else parameters,
+        "created": 1000.0 + number,
+        "start_time": 1000.0 + number,
+        "end_time": 1010.0 + number,
+        "kind": None,
+        "final": None if final is None else json.dumps(final),
+        "values": values,
+    }
+    return a_trial(number, status, **{**given, **more})
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..server.made_stores import MadeExperiment, a_config, a_trial
+from ..stored import MadeExperiment, a_config, a_trial
 from .results import FRONT
 
 

@@ -20,7 +20,7 @@ from pitchpipe.protocol import Objective, repeated, with_family_end
 from pitchpipe.store.reading import ExperimentView, csv_lines
 
 from ..hostile_texts import TEXTS, hostile_experiment
-from ..server.made_stores import MadeExperiment, a_config, a_trial
+from ..stored import MadeExperiment, a_config, a_trial
 from . import experiments
 from .experiments import CopyingStore, created, let_go, run, story
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .made_stores import MadeExperiment
+from ..stored import MadeExperiment
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

@@ -14,8 +14,8 @@ from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.response_cache import ResponseCache
 
+from ..stored import MadeExperiment, a_config, a_trial, results
 from .asking import Asking
-from .made_stores import MadeExperiment, a_config, a_trial, results
 
 WHERE = "/api/v1/experiments/made1234"
 

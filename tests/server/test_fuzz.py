@@ -21,7 +21,7 @@ from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.security import Limits, ServerSettings
 from pitchpipe.server.serving import Serving
 
-from .made_stores import MadeExperiment, a_trial, results
+from ..stored import MadeExperiment, a_trial, results
 
 
 @pytest.fixture(scope="module")

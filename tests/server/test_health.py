@@ -19,8 +19,8 @@ from pitchpipe.server.report import render_report
 from pitchpipe.server.ui.notices import notices_of
 from pitchpipe.store.reading import ExperimentView
 
+from ..stored import MadeExperiment, a_config, a_trial, results
 from .asking import Asking
-from .made_stores import MadeExperiment, a_config, a_trial, results
 
 NOTE = (
     "the range of lr may be cut off: the best trials crowd at its upper end, 1; widen it to 1.2 if such values make"

@@ -9,8 +9,8 @@ import pytest
 
 from pitchpipe.server.experiments import Experiments
 
+from ..stored import MadeExperiment, a_trial, results
 from .asking import Asking
-from .made_stores import MadeExperiment, a_trial, results
 
 BASE = "/api/v1/nni"
 

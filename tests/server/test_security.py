@@ -12,8 +12,8 @@ from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.guarded_request import GuardedRequest
 from pitchpipe.server.security import Limits, SecurityError, ServerSettings
 
+from ..stored import MadeExperiment, a_trial
 from .asking import Asking, Reply
-from .made_stores import MadeExperiment, a_trial
 
 TOKEN = "a-token-of-enough-characters"
 WHERE = "/api/v1/experiments/made1234"

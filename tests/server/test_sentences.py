@@ -15,8 +15,8 @@ from pitchpipe.server.ui.limits import changes_of
 from pitchpipe.server.ui.sparkline import sparkline
 
 from ..sentences import SentencesFile, answered
+from ..stored import MadeExperiment, a_trial
 from .asking import Asking
-from .made_stores import MadeExperiment, a_trial
 
 
 def reply_to(asking: Asking, line: str) -> Iterator[str]:

@@ -28,7 +28,7 @@ from pitchpipe.server.process import ServerError, ServerProcess
 from pitchpipe.server.security import Limits, ServerSettings
 from pitchpipe.server.serving import Serving, ServingError, address_file, url_of
 
-from .made_stores import MadeExperiment, a_trial
+from ..stored import MadeExperiment, a_trial
 
 STARTER = """
 import json, sys, time

@@ -13,7 +13,7 @@ from pitchpipe.server.api.streams import Streams, event_stream, log_stream
 from pitchpipe.server.security import Refusal
 from pitchpipe.store.reading.log_files import NoSuchFile
 
-from .made_stores import MadeExperiment, a_trial
+from ..stored import MadeExperiment, a_trial
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.tune import TuneServerError
 from pitchpipe.server.variants import variants
 
+from ..stored import MadeExperiment, a_trial, results
 from .asking import Asking
-from .made_stores import MadeExperiment, a_trial, results
 
 
 def when(found: Callable[[], Any]) -> Any:

@@ -32,7 +32,7 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.store import NoRoomError, Store, StoreError
 
 from ...runner.invariants import broken_invariants
-from ...server.made_stores import MadeExperiment, a_trial
+from ...stored import MadeExperiment, a_trial
 from ..experiments import CopyingStore, config, created, let_go, plugin, resumed, run, story, viewed
 
 # Proposes from the last search space, and how many results were imported.

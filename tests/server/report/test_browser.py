@@ -12,7 +12,7 @@ import pytest
 
 from pitchpipe.server.report import write_report
 
-from ..made_stores import MadeExperiment, a_config, a_trial, results
+from ...stored import MadeExperiment, a_config, a_trial, results
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 PATIENCE = 100_000  # ms

@@ -9,7 +9,7 @@ from pitchpipe.server.experiment_table import read_table
 from pitchpipe.server.report.facts import facts_of
 from pitchpipe.store.reading import ExperimentView
 
-from ..made_stores import MadeExperiment, a_config, a_trial
+from ...stored import MadeExperiment, a_config, a_trial
 
 
 def test_best_family_is_named_with_its_mean_and_margin(tmp_path: Path) -> None:

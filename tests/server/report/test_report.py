@@ -20,7 +20,7 @@ from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.store import StoreError
 
-from ..made_stores import MadeExperiment, a_config, a_trial, results
+from ...stored import MadeExperiment, a_config, a_trial, results
 
 HOSTILE = (
     "</script></style></textarea><script>alert(1)</script><img src=x onerror=alert(2)>\" ' &amp; "

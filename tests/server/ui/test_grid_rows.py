@@ -10,7 +10,7 @@ from pitchpipe.server.ui.grid_rows import GridRequest, read_rows
 from pitchpipe.store import Annotation, Annotations
 from pitchpipe.store.reading import ExperimentView
 
-from ..made_stores import MadeExperiment, a_config, a_trial
+from ...stored import MadeExperiment, a_config, a_trial
 
 
 def test_repeats_have_columns_that_can_be_sorted_and_filtered(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pitchpipe.server.trial_story import ending_of
 from pitchpipe.server.ui.notices import notices_of
 from pitchpipe.store.reading.view import ExperimentView
 
-from ..made_stores import MadeExperiment, a_trial
+from ...stored import MadeExperiment, a_trial
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ..made_stores import MadeExperiment, a_config, a_trial, results
+from ...stored import MadeExperiment, a_config, a_trial, results
 
 pytestmark = pytest.mark.timeout(180)
 

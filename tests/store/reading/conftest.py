@@ -8,7 +8,7 @@ import pytest
 
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_trial, results
+from ...stored import MadeExperiment, a_trial, results
 
 
 @pytest.fixture

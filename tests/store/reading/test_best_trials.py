@@ -12,7 +12,7 @@ from pitchpipe.results import result_of
 from pitchpipe.store.reading import QueryError, TrialQuery
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_config, a_trial, results
+from ...stored import MadeExperiment, a_config, a_trial, results
 
 
 def test_best_of_several_objectives_is_the_front(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pitchpipe.search_space import SearchSpace
 from pitchpipe.store.reading import ExperimentView
 from pitchpipe.store.reading.closeness import Closeness, changes_text, closeness_lines
 
-from ...server.made_stores import MadeExperiment, a_config, a_trial
+from ...stored import MadeExperiment, a_config, a_trial
 
 UNIT = {"_type": "uniform", "_value": [0, 1]}
 SPACE: dict[str, Any] = {"x": UNIT, "y": UNIT, "lr": {"_type": "loguniform", "_value": [1e-4, 1]}}

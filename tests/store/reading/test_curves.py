@@ -7,7 +7,7 @@ import pytest
 from pitchpipe.store.reading.trial_query import QueryError
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_trial, results
+from ...stored import MadeExperiment, a_trial, results
 
 
 def test_results_come_once_with_a_cursor(made: MadeExperiment, view: ExperimentView) -> None:

@@ -13,7 +13,7 @@ from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.schema import MIGRATIONS, SCHEMA_VERSION
 
-from ...server.made_stores import MadeExperiment, a_trial
+from ...stored import MadeExperiment, a_trial
 
 OLD = (
     f"{MIGRATIONS[0]} INSERT INTO experiment (id, status, config, token, created, end_time)"

@@ -14,7 +14,7 @@ from pitchpipe.results import result_of
 from pitchpipe.store.reading.exporting import csv_lines, json_lines
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_trial
+from ...stored import MadeExperiment, a_trial
 
 NAN, INF = math.nan, math.inf
 # (reported, in Python, in JSON, in CSV)

@@ -12,7 +12,7 @@ from pitchpipe.runner.trial import FailureKind
 from pitchpipe.store.reading import ExperimentView
 from pitchpipe.store.reading.failure_regions import failure_regions
 
-from ...server.made_stores import MadeExperiment, a_config, a_trial
+from ...stored import MadeExperiment, a_config, a_trial
 
 Trials = list[tuple[str | None, dict[str, Any]]]
 

@@ -6,7 +6,7 @@ from pitchpipe.runner.trial import FailureKind
 from pitchpipe.store.reading.failures import FailedTrial, FailureGroup
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_trial
+from ...stored import MadeExperiment, a_trial
 
 
 def test_failures_that_differ_in_numbers_are_one_group(made: MadeExperiment, view: ExperimentView) -> None:

@@ -15,7 +15,7 @@ from pitchpipe.runner.trial import Trial
 from pitchpipe.store.reading import gain_text
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_config, a_trial
+from ...stored import MadeExperiment, a_config, a_trial
 
 
 def a_repeat(number: int, family: int, repeat: int, value: Any = None, end: str = "", **fields: Any) -> Trial:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pitchpipe.store.reading.database import Database
 from pitchpipe.store.reading.feed import Feed
 
-from ...server.made_stores import MadeExperiment, a_trial, results
+from ...stored import MadeExperiment, a_trial, results
 
 
 def test_events_are_what_has_changed(made: MadeExperiment) -> None:

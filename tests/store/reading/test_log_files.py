@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pitchpipe.store.reading.log_files import NoSuchFile, read_piece, read_tail
 from pitchpipe.store.reading.view import ExperimentView, Follow
 
-from ...server.made_stores import MadeExperiment
+from ...stored import MadeExperiment
 
 
 def test_logs_are_read_in_pieces_and_from_their_end(made: MadeExperiment, view: ExperimentView) -> None:

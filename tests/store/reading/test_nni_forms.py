@@ -7,7 +7,7 @@ import json
 from pitchpipe.store.reading.nni_forms import nni_export, nni_jobs, nni_metrics, nni_profile, nni_statistics
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment
+from ...stored import MadeExperiment
 
 
 def test_trials_have_the_keys_of_nni_and_no_result_before_they_succeed(

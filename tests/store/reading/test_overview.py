@@ -13,7 +13,7 @@ import pytest
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_config, a_trial
+from ...stored import MadeExperiment, a_config, a_trial
 
 
 def test_summary_counts_and_names_the_best(filled: MadeExperiment, view: ExperimentView) -> None:

@@ -12,7 +12,7 @@ from pitchpipe.store import Annotation, Annotations
 from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment
+from ...stored import MadeExperiment
 
 
 def numbers(view: ExperimentView, **asked: object) -> list[int]:

@@ -8,7 +8,7 @@ from pitchpipe.results import result_of
 from pitchpipe.store.reading.trial_rows import read_matching
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_trial
+from ...stored import MadeExperiment, a_trial
 
 
 def test_trial_is_returned_whole(filled: MadeExperiment, view: ExperimentView) -> None:

@@ -10,7 +10,7 @@ from pitchpipe.store.reading import Condition, TrialQuery
 from pitchpipe.store.reading.log_files import NoSuchFile
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_trial
+from ...stored import MadeExperiment, a_trial
 
 
 def test_trial_files_are_those_that_the_trial_printed(filled: MadeExperiment, view: ExperimentView) -> None:

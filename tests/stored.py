@@ -32,23 +32,24 @@ class MadeExperiment:
     def __init__(
         self,
         path: Path,
-        config: ExperimentConfig | None = None,
+        config: ExperimentConfig | Mapping[str, Any] | None = None,
         status: str = "RUNNING",
-        name: str = "a name",
+        name: str | None = "a name",
         more: Mapping[str, Any] | None = None,
+        created: float = 100.0,
     ) -> None:
         path.mkdir(parents=True)
         (path / "logs").mkdir()
         self.folder = ExperimentFolder(path)
         self.status = status
-        config = config or a_config()
+        canonical = config if isinstance(config, Mapping) else (config or a_config()).canonical()
         row = ExperimentRow(
             id=path.name,
             name=name,
             status=status,
-            config={**config.canonical(), **(more or {})},
+            config={**canonical, **(more or {})},
             token="secret",
-            created=100.0,
+            created=created,
         )
         names = tuple(objective["name"] for objective in row.config["objectives"])
         self.store = Store.create(self.folder.database, row, names)
