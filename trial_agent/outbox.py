@@ -51,7 +51,9 @@ class Outbox:
 
     def hold(self, seconds: float) -> None:
         """Hold events that are not urgent for up to `seconds`, so that they leave together."""
-        self._held_until = time.monotonic() + seconds
+        with self._changed:
+            self._held_until = time.monotonic() + seconds
+            self._changed.notify_all()  # a thread that waits already must learn when the hold ends
 
     def hold_on(self, seconds: float) -> None:
         """Hold events for up to `seconds` from now, if any hold is left."""

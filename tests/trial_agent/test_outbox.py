@@ -1,6 +1,7 @@
 """The outbox: no event is lost before it is acknowledged, and none is given out after."""
 
 import threading
+import time
 
 import orjson
 from hypothesis import given
@@ -66,6 +67,18 @@ def test_hold_ends_by_itself() -> None:
     box.hold(0.01)
     box.put(event(0), urgent=False)
     assert box.wait(0, 30.0) == ([event(0)], 1)
+
+
+def test_hold_that_begins_while_a_thread_waits_ends_by_itself_too() -> None:
+    box, found = Outbox(), []
+    thread = threading.Thread(target=lambda: found.append(box.wait(0, 60.0)), daemon=True)
+    thread.start()
+    while not box._changed._waiters:  # type: ignore[attr-defined]
+        time.sleep(0.001)
+    box.hold(0.01)
+    box.put(event(0), urgent=False)
+    thread.join(30.0)
+    assert found == [([event(0)], 1)]
 
 
 def test_hold_is_released_once_its_time_is_over_and_only_then() -> None:
