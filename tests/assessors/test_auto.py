@@ -258,11 +258,6 @@ def test_state_survives_a_checkpoint(hopeless_only: bool) -> None:
     assert run(rule, "bad", curve(0.1)) == (3 if hopeless_only else 1)
 
 
-def test_hopeless_only_is_a_truth_value() -> None:
-    with pytest.raises(ValueError, match="hopeless_only must be true or false, not 'yes'"):
-        AutoAssessor(hopeless_only="yes")  # pyright: ignore[reportArgumentType]
-
-
 def test_a_new_attempt_replaces_the_results_of_the_old_one() -> None:
     rule = experienced()
     for n in range(1, 6):

@@ -141,19 +141,3 @@ def test_a_trial_of_nan_alone_is_stopped() -> None:
     rule = experienced()
     assert rule.assess_trial("x", [math.nan] * 6) is BAD
     assert rule.reason == "no number in 6 results, while 0.759394 (0.95 of the best, 0.799362) is asked for"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"epoch_num": 0}, "epoch_num must be"),
-        ({"start_step": 0}, "start_step must be"),
-        ({"threshold": 1.5}, "threshold must be a number from 0 to 1"),
-        ({"threshold": "high"}, "threshold must be a number"),
-        ({"gap": 0}, "gap must be"),
-        ({"optimize_mode": None}, "optimize_mode must be"),
-    ],
-)
-def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        CurvefittingAssessor(**arguments)

@@ -134,25 +134,6 @@ def test_hyperband_brackets_have_the_rungs_and_shares_of_the_paper() -> None:
     assert stopped_after.count(None) == 4 + 5
 
 
-@pytest.mark.parametrize(
-    ("cls", "arguments", "message"),
-    [
-        (ASHAAssessor, {"eta": 1}, "eta must be a number of at least 1.1"),
-        (ASHAAssessor, {"eta": 3, "reduction_factor": 4}, "eta and reduction_factor mean the same"),
-        (ASHAAssessor, {"min_competitors": 0}, "min_competitors must be an integer of at least 1"),
-        (ASHAAssessor, {"grace_period": 0}, "grace_period must be an integer of at least 1"),
-        (ASHAAssessor, {"max_t": 0.5}, "max_t must be an integer"),
-        (ASHAAssessor, {"max_t": 9, "brackets": 3}, "brackets must be at most 2"),
-        (ASHAAssessor, {"optimize_mode": "max"}, "optimize_mode must be"),
-        (HyperbandAssessor, {"R": 0}, "R must be"),
-        (HyperbandAssessor, {"eta": 1}, "eta must be"),
-    ],
-)
-def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        cls(**arguments)
-
-
 @pytest.mark.parametrize("rule", [ASHAAssessor("maximize"), HyperbandAssessor("maximize")])
 def test_a_report_that_is_not_a_number_is_refused(rule: Any) -> None:
     with pytest.raises(ValueError, match="not a number"):

@@ -125,18 +125,6 @@ def test_a_new_attempt_replaces_the_old_results() -> None:
     assert rule.assess_trial("x", [0.1]) is BAD
 
 
-@pytest.mark.parametrize("mode", ["minimise", "max", None, 1, "Maximize"])
-def test_a_wrong_mode_is_refused(mode: object) -> None:
-    with pytest.raises(ValueError, match="optimize_mode must be 'maximize' or 'minimize'"):
-        MedianstopAssessor(mode)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("step", [-1, 1.5, "3", True, None])
-def test_a_wrong_start_step_is_refused(step: object) -> None:
-    with pytest.raises(ValueError, match="start_step must be an integer of at least 0"):
-        MedianstopAssessor(start_step=step)  # type: ignore[arg-type]
-
-
 def test_a_report_that_is_not_a_number_is_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         MedianstopAssessor().assess_trial("x", ["abc"])

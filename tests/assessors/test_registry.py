@@ -29,15 +29,6 @@ def test_an_unknown_argument_shows_the_nearest() -> None:
         assessors.create("Medianstop", optimise_mode="maximize")
 
 
-def test_check_names_the_argument_with_the_wrong_value() -> None:
-    problems = assessors.check(assessors.find("Medianstop"), {"optimize_mode": "maximize", "start_step": -2})
-    assert [problem.path for problem in problems] == [("start_step",)]
-
-
-def test_check_has_nothing_to_say_about_sound_arguments() -> None:
-    assert assessors.check(assessors.find("Medianstop"), {"start_step": 2}) == []
-
-
 def test_entry_points_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = EntryPoint("Mine", "pitchpipe.assessors.medianstop:MedianstopAssessor", registry.REGISTRY.group)
     monkeypatch.setattr(registry.REGISTRY, "entry_points", lambda: {"Mine": entry})

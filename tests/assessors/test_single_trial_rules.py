@@ -121,26 +121,3 @@ def test_patient_passes_the_objectives_to_the_rule() -> None:
     for i, cost in enumerate([3.0, 2.0, 1.0, 4.0]):
         history = [{"default": 0.5, "cost": cost}] * 3
         assert rule.assess_trial(str(i), history) is (BAD if cost == 4.0 else GOOD)
-
-
-@pytest.mark.parametrize(
-    ("cls", "arguments", "message"),
-    [
-        (ThresholdAssessor, {}, "lower or upper must be given"),
-        (ThresholdAssessor, {"lower": 2, "upper": 1}, "lower must not be above upper"),
-        (ThresholdAssessor, {"lower": math.nan}, "lower must be a number"),
-        (ThresholdAssessor, {"upper": "1"}, "upper must be a number"),
-        (PlateauAssessor, {"patience": 0}, "patience must be"),
-        (PlateauAssessor, {"min_delta": -1}, "min_delta must be a number of at least 0"),
-        (PatientAssessor, {"patience": 0}, "patience must be"),
-        (PatientAssessor, {"assessor": "Median"}, "assessor: no assessor is called 'Median'; did you mean"),
-        (PatientAssessor, {"assessor": None}, "assessor must be the name of an assessor"),
-        (PatientAssessor, {"assessor_args": 3}, "assessor_args must be an object"),
-        (PatientAssessor, {"assessor_args": {"step": 3}}, "assessor_args: .*unknown argument 'step'"),
-        (PatientAssessor, {"assessor_args": {"start_step": -3}}, "assessor_args: start_step must be"),
-        (PatientAssessor, {"assessor_args": {"optimize_mode": "minimize"}}, "contradicts 'maximize'"),
-    ],
-)
-def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        cls(**arguments)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.dispatcher.settings import encode_exp_params
-from pitchpipe.protocol import CommandType, loads
+from pitchpipe.protocol import CommandType
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 RANDOM = {"tuner": {"name": "Random"}, "seed": 1}
@@ -61,27 +61,20 @@ def marks(folder: Path) -> set[str]:
     return {name for name in ("loaded", "exited", "failed") if (folder / name).exists()}
 
 
-def test_experiment_is_served_and_ended_by_terminate(spawn):
-    one = spawn({**RANDOM, "assessor": {"name": "Medianstop"}, "objectives": [{"direction": "minimize"}]})
-    assert one.initialize(SPACE)["periodical_queues"] == ["assessor"]
-    assert [record["parameter_id"] for record in one.request(3)] == [0, 1, 2]
-    assert one.terminate() == 0
-
-
-def test_same_seed_gives_the_same_parameters(spawn):
+def test_experiment_is_served_with_its_seed_and_constraints_by_one_thread_or_a_pool(spawn):
+    config = {**RANDOM, "assessor": {"name": "Medianstop"}, "constraints": ["a < b"]}
     answers = []
-    for _ in range(2):
-        one = spawn(RANDOM)
-        one.initialize(SPACE)
-        answers.append(one.request(5))
+    for pool in (False, True):
+        one = spawn(
+            {**config, "objectives": [{"direction": "minimize"}], "deprecated": {"multiThread": pool}}
+        )
+        assert one.initialize(dict.fromkeys("ab", SPACE["x"]))["periodical_queues"] == ["assessor"]
+        answers.append(one.request(20))
+        one.final(0, 0.5)
+        assert one.terminate() == 0
     assert answers[0] == answers[1]
-
-
-def test_constraints_are_kept(spawn):
-    space = dict.fromkeys("ab", SPACE["x"])
-    one = spawn({**RANDOM, "constraints": ["a < b"]})
-    one.initialize(space)
-    assert all(r["parameters"]["a"] < r["parameters"]["b"] for r in one.request(50))
+    assert [record["parameter_id"] for record in answers[0]] == list(range(20))
+    assert all(record["parameters"]["a"] < record["parameters"]["b"] for record in answers[0])
 
 
 def test_end_of_the_stream_ends_it_with_0(spawn, odd):
@@ -193,26 +186,17 @@ def test_prints_to_a_closed_output_are_survived(spawn, odd):
     assert one.terminate() == 0
 
 
-def test_log_lines_have_the_known_form_and_levels(spawn):
-    one = spawn({**RANDOM, "tuner": {"name": "Random"}}, NNI_LOG_DIRECTORY=".", NNI_LOG_LEVEL="info")
-    one.initialize(SPACE)
-    one.final(99, 0.5)
-    assert one.terminate() == 0
-    lines = (one.folder / "dispatcher.log").read_text().splitlines()
-    form = r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] (INFO|WARNING) \([\w.]+/[\w-]+\) .+"
-    assert lines
-    assert all(re.fullmatch(form, line) for line in lines)
-    assert "WARNING (pitchpipe.dispatcher.suggesting/default-worker) No parameters with id 99" in "\n".join(
-        lines
-    )
-
-
-def test_log_of_an_earlier_run_is_kept(spawn):
+def test_log_lines_have_the_known_form_and_those_of_an_earlier_run_are_kept(spawn):
     for _ in range(2):
-        one = spawn(RANDOM, NNI_LOG_DIRECTORY=".")
+        one = spawn(RANDOM, NNI_LOG_DIRECTORY=".", NNI_LOG_LEVEL="info")
         one.initialize(SPACE)
-        one.terminate()
-    assert (one.folder / "dispatcher.log").read_text().count("Dispatcher ends") == 2
+        one.final(99, 0.5)
+        assert one.terminate() == 0
+    text = (one.folder / "dispatcher.log").read_text()
+    form = r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] (INFO|WARNING) \([\w.]+/[\w-]+\) .+"
+    assert all(re.fullmatch(form, line) for line in text.splitlines())
+    warning = "WARNING (pitchpipe.dispatcher.suggesting/default-worker) No parameters with id 99"
+    assert (text.count(warning), text.count("Dispatcher ends")) == (2, 2)
 
 
 def test_children_of_plug_ins_do_not_hold_the_pipe(spawn, plugin_file):
@@ -277,13 +261,6 @@ class Advisor(MsgDispatcherBase):
     assert "The assessor is ignored" in one.output()
 
 
-def test_pool_of_threads_is_an_option(spawn):
-    one = spawn({**RANDOM, "deprecated": {"multiThread": True}})
-    one.initialize(SPACE)
-    one.final(one.request(3)[0]["parameter_id"], 0.5)
-    assert one.terminate() == 0
-
-
 # usage
 
 
@@ -315,136 +292,9 @@ def test_check_prints_one_line_of_json_whatever_plug_ins_print(odd):
     result = run("--check", "--exp_params", encode_exp_params(config))
     assert result.returncode == 0
     (line,) = result.stdout.splitlines()
-    (problem,) = json.loads(line)["problems"]
+    answer = json.loads(line)
+    assert (answer["directions"], answer["warnings"]) == ({"assessor": "maximize"}, [])
+    (problem,) = answer["problems"]
     assert problem["path"] == ["assessor", "classArgs", "start_stop"]
     assert set(problem) == {"path", "message", "hint"}
     assert "made" in result.stderr
-
-
-def test_check_of_a_good_configuration_has_no_problems():
-    result = run("--check", "--exp_params", encode_exp_params({**RANDOM, "searchSpace": SPACE}))
-    assert loads(result.stdout) == {"problems": [], "directions": {}, "warnings": []}
-
-
-@pytest.mark.parametrize(
-    ("tuner", "objectives", "warnings"),
-    [
-        ("Random", [{"name": "f1", "direction": "maximize"}], []),
-        ("Auto", [{"direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}], []),
-        ("Random", [{"direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}], []),
-        (
-            "BOHB",
-            [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}],
-            [
-                "the tuner optimises f1 alone, without the other objectives and limits"
-                " (unlike Auto, TPE and NSGA)"
-            ],
-        ),
-        (
-            "BOHB",
-            [{"direction": "minimize", "constraint": ">= 1"}],
-            ["the tuner optimises default alone, without its limit (unlike Auto, TPE and NSGA)"],
-        ),
-    ],
-)
-def test_check_warns_of_a_tuner_that_knows_one_objective_only(tuner, objectives, warnings):
-    config = {"tuner": {"name": tuner}, "objectives": objectives, "searchSpace": SPACE}
-    result = run("--check", "--exp_params", encode_exp_params(config))
-    reply = loads(result.stdout)
-    assert (reply["problems"], reply["warnings"]) == ([], warnings)
-
-
-@pytest.mark.parametrize(
-    ("tuner", "assessor", "objectives", "warnings"),
-    [
-        ("Auto", "ASHA", ["loss", "ms"], []),
-        ("Auto", "Plateau", ["loss"], []),
-        (
-            "Auto",
-            "Plateau",
-            ["loss", "ms"],
-            [
-                "the assessor judges loss alone, without the other objectives and limits"
-                " (unlike ASHA, Hyperband and Medianstop)"
-            ],
-        ),
-        ("Auto", "Auto", ["loss"], []),
-        (
-            "Auto",
-            "Auto",
-            ["loss", "ms"],
-            [
-                "the assessor stops no trial: there are several objectives or limits"
-                " (unlike ASHA, Hyperband and Medianstop)"
-            ],
-        ),
-        (
-            "Hyperband",
-            "Medianstop",
-            ["loss"],
-            ["HyperbandTuner stops trials itself, and counts those that the assessor stops as failed"],
-        ),
-    ],
-)
-def test_check_warns_of_an_assessor_that_does_not_do_what_is_expected(tuner, assessor, objectives, warnings):
-    config = {
-        "tuner": {"name": tuner, "classArgs": {"R": 9} if tuner == "Hyperband" else {}},
-        "assessor": {"name": assessor},
-        "objectives": [{"name": name, "direction": "minimize"} for name in objectives],
-        "searchSpace": SPACE,
-    }
-    reply = loads(run("--check", "--exp_params", encode_exp_params(config)).stdout)
-    assert (reply["problems"], reply["warnings"]) == ([], warnings)
-
-
-@pytest.mark.parametrize(
-    ("tuner", "warnings"),
-    [
-        ("TPE", []),
-        ("Hyperband", []),
-        (
-            "PB2",
-            [
-                "stop_when may end the search too early or too late: PB2Tuner changes the parameters of a trial as it"
-                " runs, and only its last ones count"
-            ],
-        ),
-    ],
-)
-def test_check_warns_of_a_stop_rule_that_does_not_suit_the_tuner(tuner, warnings):
-    config = {
-        "tuner": {"name": tuner, "classArgs": {"R": 9} if tuner == "Hyperband" else {}},
-        "stopWhen": {"expectedGainBelow": "noise", "minTrials": 5},
-        "objectives": [{"name": "loss", "direction": "minimize"}],
-        "searchSpace": SPACE,
-    }
-    reply = loads(run("--check", "--exp_params", encode_exp_params(config)).stdout)
-    assert (reply["problems"], reply["warnings"]) == ([], warnings)
-
-
-def test_check_warns_of_a_stop_rule_with_a_users_own_pbt(plugin_file):
-    source = "from pitchpipe.tuners.pbt import PBTTuner\n\nclass Mine(PBTTuner): pass\n"
-    config = {
-        "tuner": plugin_file("mine.Mine", source),
-        "stopWhen": {"expectedGainBelow": "noise", "minTrials": 5},
-        "objectives": [{"name": "loss", "direction": "minimize"}],
-        "searchSpace": SPACE,
-    }
-    (warning,) = loads(run("--check", "--exp_params", encode_exp_params(config)).stdout)["warnings"]
-    assert warning.startswith("stop_when may end the search too early or too late: Mine changes")
-
-
-def test_warning_about_a_tuner_of_ones_own_names_the_method_that_it_lacks(plugin_file):
-    source = (
-        "class Plain:\n    wants_periodical = True\n    def generate_parameters(self, number): return {}\n"
-    )
-    config = {
-        "tuner": plugin_file("plain.Plain", source),
-        "assessor": {"name": "Medianstop"},
-        "objectives": [{"direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}],
-    }
-    reply = loads(run("--check", "--exp_params", encode_exp_params(config)).stdout)
-    assert reply["warnings"] == [
-        "the tuner optimises default alone, without the other objectives and limits"
-        " (Plain has no update_objectives)"
-    ]

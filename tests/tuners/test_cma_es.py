@@ -90,9 +90,3 @@ def test_a_result_of_an_earlier_search_does_not_count() -> None:
     tuner._searches += 1
     tuner.receive_trial_result(0, late, 1.0)
     assert tuner._generation == []
-
-
-@pytest.mark.parametrize("arguments", [{"sigma": 0}, {"population_size": 1}, {"restart": "bipop"}])
-def test_wrong_arguments(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(arguments))):
-        CMAESTuner(**arguments)

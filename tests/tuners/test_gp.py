@@ -168,24 +168,3 @@ def test_metis_measures_a_misfit_again_if_it_may(no_resampling: bool, again: boo
     trained(tuner, values)
     points = [tuner.generate_parameters(i)["x"] for i in range(6)]
     assert sum(abs(x - 0.5) < 1e-12 for x in points) == again  # once, not time and again
-
-
-@pytest.mark.parametrize(
-    ("cls", "arguments"),
-    [
-        (GPTuner, {"utility": "pi"}),
-        (GPTuner, {"kappa": -1}),
-        (GPTuner, {"xi": "0"}),
-        (GPTuner, {"nu": 2}),
-        (GPTuner, {"alpha": 0}),
-        (GPTuner, {"cold_start_num": 0}),
-        (GPTuner, {"selection_num_warm_up": 0}),
-        (MetisTuner, {"exploration_probability": 1.1}),
-        (MetisTuner, {"no_resampling": 0}),
-        (MetisTuner, {"no_candidates": None}),
-        (MetisTuner, {"selection_num_starting_points": 0}),
-    ],
-)
-def test_wrong_arguments(cls: type[Tuner], arguments: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(arguments))):
-        cls(**arguments)

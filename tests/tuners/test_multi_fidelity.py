@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import cloudpickle
@@ -497,44 +496,3 @@ def test_failures_nan_and_early_ends_are_survived(name: str, obeys: bool) -> Non
     assert all(trial.status not in ("runs", "waits") for trial in game.trials.values())
     assert all(space.validate(trial.parameters) == [] for trial in game.trials.values())
     assert game.counts("succeeded")
-
-
-@pytest.mark.parametrize(
-    ("make", "arguments", "message"),
-    [
-        (asha, {"R": 0}, "R must be"),
-        (asha, {"eta": 1}, "eta must be"),
-        (asha, {"grace_period": 0}, "grace_period must be"),
-        (
-            asha,
-            {"tuner": "Hyperband"},
-            "tuner must be the name of a tuner that does not run trials in stages",
-        ),
-        (asha, {"tuner": "TPF"}, "tuner: no tuner is called 'TPF'; did you mean TPE"),
-        (asha, {"tuner": None}, "tuner must be the name of a tuner"),
-        (asha, {"tuner_args": 3}, "tuner_args must be an object"),
-        (asha, {"tuner_args": {"sead": 3}}, "tuner_args: .*unknown argument 'sead'"),
-        (bohb, {"min_budget": 0}, "min_budget must be"),
-        (bohb, {"min_budget": 5, "max_budget": 3}, "max_budget must be an integer of at least 5"),
-        (bohb, {"top_n_percent": 100}, "top_n_percent must be a number from 0 to 99"),
-        (bohb, {"random_fraction": -0.1}, "random_fraction must be"),
-        (bohb, {"num_samples": 0}, "num_samples must be"),
-        (bohb, {"bandwidth_factor": 0}, "bandwidth_factor must be"),
-        (bohb, {"min_points_in_model": 0}, "min_points_in_model must be"),
-        (bohb, {"config_space": "x.pcs"}, "config_space is not read"),
-        (dehb, {"crossover_prob": 2}, "crossover_prob must be a number from 0 to 1"),
-        (dehb, {"mutation_factor": None}, "mutation_factor must be"),
-        (pb2, {"population_size": 1}, "population_size must be"),
-        (pb2, {"fraction": 0.7}, "fraction must be"),
-    ],
-)
-def test_wrong_arguments_are_refused(
-    make: Callable[..., Any], arguments: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        make(**arguments)
-
-
-def test_folder_of_checkpoints_must_be_a_path() -> None:
-    with pytest.raises(ValueError, match="all_checkpoint_dir must be a path"):
-        PBTTuner(all_checkpoint_dir=3)  # type: ignore[arg-type]

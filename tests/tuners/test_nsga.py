@@ -204,15 +204,6 @@ def test_children_are_near_their_parents_and_mix_them() -> None:
     assert max(changes) < 10
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({"niching": "niches"}, "niching must be 'auto' or 'crowding'"), ({"population_size": 1}, "at least 2")],
-)
-def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        NSGATuner(**arguments)
-
-
 def test_priors_shape_the_first_population() -> None:
     def first(priors: dict[str, Any]) -> list[dict[str, Any]]:
         tuner = NSGATuner(population_size=20, seed=3)

@@ -69,10 +69,3 @@ def test_a_pickle_is_small_and_continues() -> None:
     points(tuner, 70)
     kept = cloudpickle.dumps(tuner)
     assert cloudpickle.loads(kept).generate_parameters(70) == tuner.generate_parameters(70)
-
-
-def test_wrong_arguments() -> None:
-    wrong: list[dict[str, Any]] = [{"sequence": "niederreiter"}, {"scramble": 1}, {"block": 1}]
-    for arguments in wrong:
-        with pytest.raises(ValueError, match=next(iter(arguments))):
-            QMCTuner(**arguments)

@@ -57,33 +57,6 @@ def test_an_argument_of_a_tuner_without_any() -> None:
         tuners.create("Batch", seed=1)
 
 
-@pytest.mark.parametrize(
-    ("class_args", "path"),
-    [
-        ({"seed": -1}, ("seed",)),
-        ({"seed": "x", "optimize_mode": "minimize"}, ("seed",)),
-        ({"optimize_mode": "minimise"}, ("optimize_mode",)),
-        ({"tpe_args": 3}, ("tpe_args",)),
-        ({"tpe_args": {"gama": 1}}, ("tpe_args", "gama")),
-        ({"tpe_args": {"gamma": 0}}, ("tpe_args", "gamma")),
-        ({"tpe_args": {"n_startup_jobs": 2.5}}, ("tpe_args", "n_startup_jobs")),
-        ({"tpe_args": {"n_ei_candidates": 0}}, ("tpe_args", "n_ei_candidates")),
-        ({"tpe_args": {"linear_forgetting": True}}, ("tpe_args", "linear_forgetting")),
-        ({"tpe_args": {"prior_weight": "1"}}, ("tpe_args", "prior_weight")),
-        ({"tpe_args": {"constant_liar_type": "none"}}, ("tpe_args", "constant_liar_type")),
-        ({"sead": 1}, ("sead",)),
-    ],
-)
-def test_check_names_the_argument(class_args: dict[str, Any], path: tuple[str, ...]) -> None:
-    assert [problem.path for problem in tuners.check(tuners.TPETuner, class_args)] == [path]
-
-
-def test_check_has_nothing_to_say_about_sound_arguments() -> None:
-    args = {"constant_liar_type": None, "gamma": 0.25, "n_startup_jobs": 20, "n_ei_candidates": 24}
-    arguments = {"seed": 3, "optimize_mode": "maximize", "tpe_args": args}
-    assert tuners.check(tuners.TPETuner, arguments) == []
-
-
 def test_check_finds_missing_arguments() -> None:
     class Needy(tuners.Tuner):
         def __init__(self, path: str) -> None:

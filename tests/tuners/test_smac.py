@@ -109,19 +109,3 @@ def test_the_network_is_trained_as_often_as_configured() -> None:
         trained.append(tuner._trained_with)
         tuner.receive_trial_result(i, point, 1.0)
     assert trained == [40, 40, 40, 43, 43, 43, 46, 46, 46, 49]
-
-
-@pytest.mark.parametrize(
-    ("cls", "arguments"),
-    [
-        (SMACTuner, {"trees": 1}),
-        (SMACTuner, {"config_dedup": "yes"}),
-        (SMACTuner, {"startup": 0}),
-        (DNGOTuner, {"sample_size": 0}),
-        (DNGOTuner, {"trials_per_update": 0}),
-        (DNGOTuner, {"num_epochs_per_training": -1}),
-    ],
-)
-def test_wrong_arguments(cls: type[Tuner], arguments: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(arguments))):
-        cls(**arguments)

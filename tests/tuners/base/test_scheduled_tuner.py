@@ -375,21 +375,3 @@ def test_tuner_without_a_manager_says_so() -> None:
     suggestion = tuner.generate_parameters(0)
     with pytest.raises(RuntimeError, match="cannot pause trials"):
         tuner.receive_intermediate_result(0, suggestion.parameters, 0.5, trial_job_id="t", sequence=0)
-
-
-@pytest.mark.parametrize(
-    ("cls", "arguments", "message"),
-    [
-        (HyperbandTuner, {"R": 0}, "R must be"),
-        (HyperbandTuner, {"eta": 1}, "eta must be"),
-        (HyperbandTuner, {"exec_mode": "both"}, "exec_mode must be"),
-        (HyperbandTuner, {"optimize_mode": "best"}, "optimize_mode must be"),
-        (PBTTuner, {"population_size": 1}, "population_size must be"),
-        (PBTTuner, {"fraction": 0.6}, "fraction must be a number from 0 to 0.5"),
-        (PBTTuner, {"factor": -1}, "factor must be"),
-        (PBTTuner, {"interval": 0}, "interval must be"),
-    ],
-)
-def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        cls(**arguments)
