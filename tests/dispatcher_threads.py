@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from pitchpipe.dispatcher import check
-from pitchpipe.dispatcher.base import Ending
+from pitchpipe.dispatcher.base import Ending, MsgDispatcherBase
 from pitchpipe.dispatcher.channel import FdChannel
 from pitchpipe.dispatcher.making import made_from
-from pitchpipe.dispatcher.saving import Saver, read_checkpoint
+from pitchpipe.dispatcher.saving import CheckpointUnusable, Saver, read_checkpoint
 from pitchpipe.dispatcher.settings import Settings, decode_exp_params
 from pitchpipe.manager.dispatcher_link import process, session
-from pitchpipe.protocol import PARAMETERS_ENVIRONMENT
+from pitchpipe.protocol import PARAMETERS_ENVIRONMENT, CommandType
 
 
 class DispatcherThread(session.DispatcherProcess):
@@ -56,12 +56,24 @@ class DispatcherThread(session.DispatcherProcess):
             settings = Settings.read(decode_exp_params(environment[PARAMETERS_ENVIRONMENT]), environment)
             dispatcher = made_from(settings, channel)
             if restored is not None:
-                dispatcher.restore(*read_checkpoint(restored))
+                restore(dispatcher, restored)
             dispatcher.save_into(Saver(Path(environment["NNI_CHECKPOINT_DIRECTORY"])))
             code = 1 if dispatcher.run() is Ending.FAILED else 0
+        except CheckpointUnusable as error:
+            code = session.CHECKPOINT_UNUSABLE
+            channel.send(CommandType.Checkpoint, json.dumps({"unusable": error.why}))
+            channel.flush()
         finally:
             channel.close()
             self._loop.call_soon_threadsafe(self._process_ended, code)
+
+
+def restore(dispatcher: MsgDispatcherBase, path: Path) -> None:
+    n, halves = read_checkpoint(path)
+    try:
+        dispatcher.restore(n, halves)
+    except Exception as error:
+        raise CheckpointUnusable(path, f"does not fit: {error!r}") from error
 
 
 class CheckerHere:

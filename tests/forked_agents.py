@@ -31,10 +31,8 @@ def begin(request, status, *descriptors):
     if pid := os.fork():
         for one in descriptors:
             os.close(one)
-        os.write(status, struct.pack("i", pid))
         os.write(status, struct.pack("i", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
         os._exit(0)
-    os.close(status)
     for one, number in zip(descriptors[:3], range(3)):
         os.dup2(one, number)
         os.close(one)
@@ -42,6 +40,8 @@ def begin(request, status, *descriptors):
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    os.write(status, struct.pack("i", os.getpid()))  # as late as Popen returns: it leads its session
+    os.close(status)
     passed = dict(zip(request["passed"], map(str, descriptors[3:])))
     return program.main([passed.get(word, word) for word in request["words"]])
 

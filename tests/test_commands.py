@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import click
@@ -144,10 +145,15 @@ def test_peers_are_pinned() -> None:
 PYTHON = [command for start in (".venv/bin/python ", "python -P ") for command in shown(start)]
 
 
+@cache
+def help_of(*program: str) -> str:
+    command = [sys.executable, *program, "--help"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.parametrize("command", PYTHON)
 def test_program_has_the_options(command: str) -> None:
     words = shlex.split(command)[1:]
     end = next(index for index, word in enumerate(words) if word.endswith(".py") or words[index - 1] == "-m")
-    program = [sys.executable, *words[: end + 1], "--help"]
-    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert [word for word in words[end + 1 :] if word.startswith("--") and word not in done.stdout] == []
+    known = help_of(*words[: end + 1])
+    assert [word for word in words[end + 1 :] if word.startswith("--") and word not in known] == []

@@ -203,8 +203,15 @@ def harm(path: Path, how: str) -> None:
         tuner.write_text(tuner.read_text() + "# mended\n")
 
 
-@pytest.mark.dispatcher_process
-@pytest.mark.parametrize("how", ["damaged", "missing", "of an earlier version", "of other code"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "damaged",
+        "missing",
+        "of an earlier version",
+        pytest.param("of other code", marks=pytest.mark.dispatcher_process),
+    ],
+)
 def test_unusable_checkpoint_costs_time_only(
     how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -224,11 +231,13 @@ FORGETFUL = """
 """
 
 
-@pytest.mark.dispatcher_process
 @pytest.mark.parametrize(
     "harm",
-    ["del self.results", "raise KeyError('results')", "import os; os._exit(7)"],
-    ids=["fails at the first result", "refuses to load", "ends at the load"],
+    [
+        pytest.param("del self.results", id="fails at the first result"),
+        pytest.param("raise KeyError('results')", id="refuses to load"),
+        pytest.param("import os; os._exit(7)", id="ends at the load", marks=pytest.mark.dispatcher_process),
+    ],
 )
 def test_checkpoint_that_fails_when_it_is_used_costs_time_only(
     harm: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -94,9 +94,9 @@ def test_process_is_seen_while_it_replaces_or_forks_itself(
 
 
 def test_process_carries_its_mark_and_has_its_command_line_from_the_moment_of_its_start() -> None:
-    """In the middle of an exec a process has neither: some of a few hundred first looks find nothing."""
+    """In the middle of an exec a process has neither: many of a hundred first looks find nothing."""
     missed = []
-    for _ in range(300):
+    for _ in range(100):
         with subprocess.Popen(["sleep", "600"], env={**os.environ, NAME: VALUE}) as process:
             try:
                 found = carries(process.pid, MARK.encode()), command_words(process.pid)
