@@ -51,7 +51,7 @@ WHEEL_READY := dist/.stamp-wheel
 
 # What a target needs before it runs; empty it to use the tools of another environment (make lint READY= BIN=...).
 READY ?= $(INSTALLED) $(TEST_READY)
-WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
+WHEEL = $$(ls dist/pitchpipe-*.whl)
 
 .PHONY: demo test quick test-cluster mutants docs docs-version bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
@@ -60,22 +60,22 @@ WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 demo: $(INSTALLED)
 	@echo "== demo: 40 trials of examples/digits, two at a time"
 	@cd examples/digits && PATH="$(abspath $(BIN)):$$PATH" \
-	    pitchpipe run experiment.yml --dir $(CURDIR)/build/demo
+	    pitchpipe run experiment.yml --dir ../../build/demo
 
 test: $(READY)
 	@echo "== tests"
-	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
+	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(CURDIR)/$(WHEEL)" \
 	    $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder -m "not cluster" $(PYTEST_ARGS)
 
 quick: $(READY)
 	@echo "== the quick part of the tests"
-	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
+	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(CURDIR)/$(WHEEL)" \
 	    $(BIN)/pytest --dist worksteal -m "not slow and not ray and not cluster" $(QUICK) $(PYTEST_ARGS)
 
 # Without openssh-server, slurm-wlm and munge these tests are skipped, each with a notice.
 test-cluster: $(READY)
 	@echo "== tests with sshd and Slurm"
-	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
+	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(CURDIR)/$(WHEEL)" \
 	    $(BIN)/pytest -m cluster tests/executors/clusters $(PYTEST_ARGS)
 
 mutants: $(READY)
@@ -88,7 +88,7 @@ docs: $(INSTALLED) $(DOCS_READY) tree
 	@echo "== docs"
 	@rm -rf build/pages
 	@mkdir -p build/pages
-	@ln -s $(addprefix $(CURDIR)/,$(PAGES)) build/pages
+	@ln -s $(addprefix ../../,$(PAGES)) build/pages
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "file://$(CURDIR)/build/site/index.html"
 
@@ -101,7 +101,7 @@ install-integrations: $(INTEGRATIONS)/.stamp
 test-integrations: install-integrations $(READY)
 	@echo "== tests of the adapters"
 	@$(INTEGRATIONS)/bin/python -m pip install --quiet --quiet --force-reinstall --no-deps "$(WHEEL)"
-	@PATH="$(abspath $(INTEGRATIONS)/bin):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
+	@PATH="$(abspath $(INTEGRATIONS)/bin):$$PATH" PITCHPIPE_WHEEL="$(CURDIR)/$(WHEEL)" \
 	    $(INTEGRATIONS)/bin/python -P -m pytest $(PYTEST_ARGS) tests/integrations
 
 # What .venv has is not installed again: its libraries are found through a path file. A wheel of torch among pip's
@@ -147,7 +147,7 @@ lint-format: $(READY)
 lint-imports: $(READY) tree
 	@echo "== import rule"
 	@$(BIN)/python tests/import_rules.py .
-	@cd $(LAYOUT) && $(abspath $(BIN))/lint-imports --no-logo --no-cache
+	@cd $(LAYOUT) && "$(abspath $(BIN))"/lint-imports --no-logo --no-cache
 
 types: types-folders types-face
 
@@ -165,7 +165,7 @@ LAYOUT := build/types
 tree:
 	@rm -rf $(LAYOUT)
 	@mkdir -p $(LAYOUT)/pitchpipe
-	@ln -s $(addprefix $(CURDIR)/,$(wildcard pitchpipe/*.py) $(filter-out pitchpipe,$(PACKAGES))) $(LAYOUT)/pitchpipe
+	@ln -s $(addprefix ../../../,$(wildcard pitchpipe/*.py) $(filter-out pitchpipe,$(PACKAGES))) $(LAYOUT)/pitchpipe
 	@sed 's/^include = .*/include = ["pitchpipe"]/' pyproject.toml > $(LAYOUT)/pyproject.toml
 
 format: $(READY)

@@ -41,17 +41,13 @@ def skeleton(tree: Path, tmp_path: Path) -> Path:
 
 def make(tree: Path, target: str) -> subprocess.CompletedProcess[str]:
     """Run a target on a copy with the tools of this environment, without building anything."""
-    command = [
-        "make",
-        "--no-print-directory",
-        "--keep-going",
-        target,
-        "READY=",
-        f"BIN={Path(sys.executable).parent}",
-    ]
+    environment = tree.parent / "environment"  # a path without a space, which make takes for two
+    environment.symlink_to(sys.prefix)
+    options = ["--no-print-directory", "--keep-going", "READY=", f"BIN={environment}/bin"]
+    command = ["make", *options, target]
     # Not the flags of the make that may have started this session.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(command, cwd=tree, env=variables, capture_output=True, text=True, check=False)
 
 
 def plant(tree: Path, source: str) -> list[str]:

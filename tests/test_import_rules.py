@@ -8,6 +8,7 @@ import pytest
 
 RULES: dict[str, Any] = runpy.run_path(str(Path(__file__).with_name("import_rules.py")))
 
+NO_RAY = "only executors/ray/ and executors/private_ray/ import ray"
 # What is planted, where, and what has to be said about it.
 PLANTED_IMPORTS = [
     (
@@ -15,31 +16,11 @@ PLANTED_IMPORTS = [
         "from ..search_space import SearchSpace",
         "protocol must not import search_space",
     ),
-    ("tuners/planted.py", "from ..assessors import Assessor", "tuners must not import assessors"),
-    ("assessors/planted.py", "from ..tuners import Tuner", "assessors must not import tuners"),
-    ("trial_agent/planted.py", "from ..tuners import Tuner", "trial_agent must not import tuners"),
-    ("dispatcher/planted.py", "from ..trial_agent import spool", "dispatcher must not import trial_agent"),
-    ("runner/planted.py", "from ..trial_agent import Job", "runner must not import trial_agent"),
-    ("runner/planted.py", "from ..store import Store", "runner must not import store"),
-    ("store/planted.py", "from ..executors import TrialExecutor", "store must not import executors"),
-    ("config/planted.py", "from ..store import Store", "config must not import store"),
-    ("executors/planted.py", "from ..manager import Manager", "executors must not import manager"),
-    ("executors/local/planted.py", "import ray", "only executors/ray/ and executors/private_ray/ import ray"),
-    *(
-        (("runner/planted.py", f"import {name}", f"runner is pure and must not import {name}"))
-        for name in sorted(RULES["IMPURE"])
-    ),
-    ("dispatcher/planted.py", "from ..manager import Manager", "dispatcher must not import manager"),
-    ("manager/planted.py", "from ..tuners import Tuner", "manager must not import tuners"),
     ("manager/planted.py", "from .. import tuners", "manager must not import tuners"),
+    ("manager/planted.py", "def f():\n    from ..tuners import create", "manager must not import tuners"),
     (
         "manager/planted.py",
-        "def f():\n    from ..assessors import create",
-        "manager must not import assessors",
-    ),
-    (
-        "manager/planted.py",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..tuners import Tuner",
+        "if TYPE_CHECKING:\n    from ..tuners import Tuner",
         "manager must not import tuners",
     ),
     (
@@ -47,22 +28,16 @@ PLANTED_IMPORTS = [
         "import importlib\ndef f():\n    importlib.import_module('..tuners.tpe', __package__)",
         "manager must not import tuners",
     ),
-    ("manager/planted.py", "from ..cli import main", "manager must not import cli"),
-    ("manager/planted.py", "import ray", "only executors/ray/ and executors/private_ray/ import ray"),
-    (
-        "manager/planted.py",
-        "def f():\n    from ray.util import ActorPool",
-        "only executors/ray/ and executors/private_ray/ import ray",
+    *(
+        ("runner/planted.py", f"import {name}", f"runner is pure and must not import {name}")
+        for name in sorted(RULES["IMPURE"])
     ),
-    ("cli/planted.py", "import ray", "only executors/ray/ and executors/private_ray/ import ray"),
+    ("cli/planted.py", "import ray", NO_RAY),
+    ("executors/local/planted.py", "def f():\n    from ray.util import ActorPool", NO_RAY),
     ("trial_agent/planted.py", "import numpy", "trial_agent must not import the library numpy"),
     ("tuners/planted.py", "from pitchpipe.protocol import Frame", "imports pitchpipe.protocol absolutely"),
     ("tuners/planted.py", "import protocol", "imports protocol: inside the project it is pitchpipe.protocol"),
-    (
-        "tuners/planted.py",
-        "from search_space import parse",
-        "imports search_space: inside the project it is pitchpipe",
-    ),
+    ("tuners/planted.py", "from search_space import parse", "imports search_space: inside the project it is"),
 ]
 
 PLANTED_STATE = [
@@ -171,18 +146,17 @@ def test_variable_that_a_page_parses_is_seen(tmp_path: Path, source: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("room", "call"),
     [
-        "asyncio.create_task(work())",
-        "loop.create_task(work())",
-        "asyncio.ensure_future(work())",
-        "loop.call_soon(work)",
-        "loop.call_later(1.0, work)",
-        "task.add_done_callback(work)",
-        "loop.run_in_executor(None, work)",
+        ("executors", "asyncio.create_task(work())"),
+        ("manager", "loop.create_task(work())"),
+        ("trial_agent", "asyncio.ensure_future(work())"),
+        ("server", "loop.call_soon(work)"),
+        ("store", "loop.call_later(1.0, work)"),
+        ("executors", "task.add_done_callback(work)"),
+        ("manager", "loop.run_in_executor(None, work)"),
     ],
 )
-@pytest.mark.parametrize("room", ["executors", "manager", "trial_agent", "server", "store"])
 def test_task_without_an_owner_is_seen(tmp_path: Path, room: str, call: str) -> None:
     found = violations(skeleton(tmp_path), f"{room}/planted.py", f"def begin():\n    {call}")
     (message,) = [line for line in found if "begin" in line]
