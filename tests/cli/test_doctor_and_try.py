@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from pitchpipe.cli.diagnosis import Finding, findings
-from pitchpipe.cli.failures import Failure
-from pitchpipe.cli.making import check_startable
 from pitchpipe.cli.trying import Tried, forecast_lines, tried_lines
-from pitchpipe.config import ExperimentConfig, load_config
+from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.private_ray import totals
 
 
@@ -153,46 +151,6 @@ def test_try_stops_a_trial_after_its_seconds(call: Callable[..., Any], config: P
     assert called.code == 0
     assert "and was stopped" in called.out
     assert "more than" in called.out
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ("trial_gpu_number: 1", "a trial needs 1 GPU, and there is none"),
-        ("trial_cpu_number: 10000", "a trial needs 10000 CPU"),
-        ("trial_command: pyton train.py", "command not found: pyton"),
-        ("trial_command: python -u tt.py {args}", "/tt.py (correct trial_command or "),
-        ("trial_command: python /no/such/tt.py", "there is no file /no/such/tt.py ("),
-        ("trial_command: sh -e scripts/tt.sh x", "/scripts/tt.sh (correct"),
-    ],
-)
-def test_config_that_this_machine_cannot_run_is_refused(
-    config: Path, monkeypatch: pytest.MonkeyPatch, change: str, words: str
-) -> None:
-    monkeypatch.setenv("PITCHPIPE_GPUS", "")
-    kept = config.read_text().replace(
-        "trial_command: sh trial.sh\n", "" if "command" in change else "trial_command: sh trial.sh\n"
-    )
-    config.write_text(f"{kept}{change}\n")
-    with pytest.raises(Failure, match=re.escape(words)) as refused:
-        check_startable(load_config(config, check_plugins=False), config)
-    assert refused.value.exit_code == 1
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("python -m tt", "python -W ignore tt", "python -c pass tt", "python", "python ./"),
-        *("python {x}.py", "python ../tt.py", "sh -c tt.sh", "sh ls", "true && python tt.sh", "ls tt.py"),
-    ],
-)
-def test_command_that_names_no_missing_script_is_valid(config: Path, command: str) -> None:
-    code = config.parent / "code"
-    code.mkdir()
-    (config.parent / "tt.py").touch()
-    text = config.read_text().replace("sh trial.sh", command)
-    config.write_text(f"{text}trial_code_directory: code\n")
-    check_startable(load_config(config, check_plugins=False), config)
 
 
 @pytest.mark.parametrize("verb", ["validate", "run"])

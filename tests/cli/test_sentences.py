@@ -6,16 +6,25 @@ A line of stderr begins with `!`; the first one has the exit code, unless that i
 from __future__ import annotations
 
 import os
+import re
 import shlex
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import click
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from pitchpipe.cli.app import LazyGroup, pitchpipe
+from pitchpipe.cli.failures import Failure
+from pitchpipe.cli.making import check_startable
+from pitchpipe.cli.nnictl import translated
+from pitchpipe.cli.nnictl_script import main as nnictl
+from pitchpipe.config import load_config
 from pitchpipe.protocol import added_record, repeated, with_family_end
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial
@@ -205,6 +214,43 @@ def answer_of(call: Callable[..., Called], line: str) -> Iterator[str]:
         code = ""
 
 
+def translation(line: str) -> Iterator[str]:
+    """Return what a line of nnictl means; our own lines stay, and all are ones that the command line takes."""
+    try:
+        words = translated(line.split())
+    except Failure as refused:
+        yield f"!{refused.exit_code} {refused}"
+        return
+    yield " ".join(words)
+    if words[0].startswith("-"):
+        return
+    group: Any = pitchpipe
+    while isinstance(group, LazyGroup):
+        group = group.get_command(click.Context(group), words.pop(0))
+    group.make_context("it", words)
+
+
+def answer_of_nnictl(capsys: pytest.CaptureFixture[str], line: str) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["nnictl", *line.split()])
+        with pytest.raises(SystemExit) as ended:
+            nnictl()
+    called = Called(cast("int", ended.value.code), *capsys.readouterr())
+    yield from answer_of(lambda *_: called, line)
+
+
+def faults_of_machine(line: str) -> Iterator[str]:
+    """Return why this machine, which has no GPU, cannot run a trial of a config with a line of its own."""
+    others = {"trial_command": "echo", "search_space": {}, "trial_code_directory": "code"}
+    Path("e.yml").write_text("\n".join([line, *(f"{k}: {v}" for k, v in others.items() if k not in line)]))
+    try:
+        check_startable(load_config(Path("e.yml"), check_plugins=False), Path("e.yml"))
+    except Failure as failure:
+        yield f"!{failure.exit_code} " + re.sub(r"only \d+", "only N", str(failure))
+    finally:
+        Path("e.yml").unlink()
+
+
 def answer_of_init(call: Callable[..., Called], line: str) -> Iterator[str]:
     before = sorted(os.listdir())
     yield from answer_of(call, f"init {line} --yes")
@@ -223,14 +269,22 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("utc")
 def test_sentences(
-    call: Callable[..., Called], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    call: Callable[..., Called],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.setenv("PITCHPIPE_DIR", "experiments")
+    monkeypatch.setenv("PITCHPIPE_GPUS", "")
     store_all(Path("experiments"))
+    Path("code").mkdir()
     for name, text in SCRIPTS.items():
         Path(name).write_text(text)
     sections = {
         "verbs over stored experiments": partial(answer_of, call),
         "init that writes nothing": partial(answer_of_init, call),
+        "meaning of lines of nnictl": translation,
+        "nnictl": partial(answer_of_nnictl, capsys),
+        "what this machine cannot run": faults_of_machine,
     }
     assert answered(Path(__file__).parent, sections) == snapshot(extension_class=SentencesFile)
