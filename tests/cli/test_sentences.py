@@ -5,6 +5,7 @@ A line of stderr begins with `!`; the first one has the exit code, unless that i
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -31,6 +32,7 @@ from pitchpipe.runner.trial import FailureKind, Trial
 
 from ..sentences import SentencesFile, answered
 from .conftest import Called, Stored, make_trial
+from .init_scripts import SCRIPTS
 from .results import FRONT, NESTED, write_output
 
 Write = Callable[..., Any]
@@ -39,17 +41,6 @@ LIMITED = [FRONT[0], FRONT[2]]
 ONE_LIMITED = [{"name": "default", "direction": "maximize"}, FRONT[2]]
 TWICE, THRICE = ({"trialCommand": "true", "repeats": {"count": count}} for count in (2, 3))
 UNKNOWN_TO_NNI = "ModuleNotFoundError: No module named 'nni.retiarii'"
-TRAIN = """\
-parameters = {"lr": 0.01, "units": 64, "act": "relu", **pitchpipe.get_next_parameter()}
-pitchpipe.report_final_result(parameters["lr"] + parameters.get("drop", 0.0))
-"""
-SCRIPTS = {
-    "train.py": TRAIN,
-    "broken.py": "def (",
-    "empty.py": "print(1)",
-    "unknown.py": "pitchpipe.get_next_parameter()['a']",
-    "there.yml": "mine",
-}
 MANY_FAILURES = [f"no {letter}" for letter in "abcdefgg"]
 
 
@@ -251,6 +242,21 @@ def faults_of_machine(line: str) -> Iterator[str]:
         Path("e.yml").unlink()
 
 
+def config_of_init(call: Callable[..., Called], line: str) -> Iterator[str]:
+    """Return what `init` prints, and what its file says."""
+    yield from answer_of(call, f"init {line} --yes -o e.yml")
+    file = Path("e.yml")
+    if not file.exists():
+        return
+    found = load_config(file, check_plugins=False)
+    (goal,) = found.objectives
+    yield f"= {found.trial_command}; {found.max_trial_number} trials of {found.experiment_name}"
+    yield f"= {goal.direction} {goal.name}; defaults {json.dumps(found.defaults)}"
+    yield f"= {json.dumps(found.search_space)}"
+    yield from (f"={line}" for line in file.read_text().splitlines() if " is not tuned" in line)
+    file.unlink()
+
+
 def answer_of_init(call: Callable[..., Called], line: str) -> Iterator[str]:
     before = sorted(os.listdir())
     yield from answer_of(call, f"init {line} --yes")
@@ -282,6 +288,7 @@ def test_sentences(
         Path(name).write_text(text)
     sections = {
         "verbs over stored experiments": partial(answer_of, call),
+        "init": partial(config_of_init, call),
         "init that writes nothing": partial(answer_of_init, call),
         "meaning of lines of nnictl": translation,
         "nnictl": partial(answer_of_nnictl, capsys),
