@@ -19,49 +19,13 @@ from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.store.reading.failures import FailedTrial
 
+from .screens import HALF, drawn
+
 
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the displays draw, whatever terminal the tests themselves run in."""
     monkeypatch.setenv("TERM", "xterm")
-
-
-HALF = Progress(
-    experiment_id="k3x9a2bq",
-    name="digits",
-    status="RUNNING",
-    reason="",
-    elapsed=42.0,
-    counts={"RUNNING": 2, "SUCCEEDED": 15, "EARLY_STOPPED": 4, "FAILED": 1},
-    total=40,
-    rate=0.5,
-    remaining=40.0,
-    best=(Best("Xy3fA", 17, 0.9722, {"lr": 0.01, "solver": {"_name": "sgd", "momentum": 0.9}}),),
-    failures=(FailedTrial(sequence_id=3, reason="exit code 1", last_line="ValueError: too big"),),
-)
-
-
-def drawn(progress: Progress, width: int = 100) -> list[str]:
-    console = Console(file=io.StringIO(), width=width)
-    console.print(render(progress))
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
-
-
-def test_plain_line_has_it_all_on_one_line() -> None:
-    assert plain_line(HALF) == (
-        "42 s: RUNNING; 20/40 trials; 2 running, 15 succeeded, 4 stopped early, 1 failed; 30 trials/min;"
-        " about 40 s left; best 0.9722 (trial 17: lr=0.01 solver=sgd solver.momentum=0.9)"
-    )
-
-
-def test_table_shows_counts_best_throughput_and_the_last_line_of_failures() -> None:
-    head, bar, counts, best, failure, last = drawn(HALF)
-    assert head == "digits  k3x9a2bq  RUNNING  42 s"
-    assert bar.endswith("20/40 trials  30 trials/min  about 40 s left")
-    assert counts.split("   ") == ["  2 running", "15 succeeded", "4 stopped early", "1 failed"]
-    assert best == "  best  0.9722  trial 17  lr 0.01  solver sgd  solver.momentum 0.9"
-    assert failure == "  trial 3 failed exit code 1: ValueError: too big"
-    assert "Ctrl-C" in last
 
 
 def test_table_fits_a_narrow_terminal() -> None:
@@ -94,12 +58,6 @@ def test_a_narrow_terminal_gets_a_shorter_bar_and_fewer_facts(width: int, facts:
     bar = drawn(HALF, width)[1]
     assert bar.endswith(facts)
     assert 10 <= len(bar.removesuffix(facts).strip()) <= 40
-
-
-def test_a_stopping_experiment_tells_nothing_of_ctrl_c_or_of_what_is_left() -> None:
-    text = "\n".join(drawn(replace(HALF, status="STOPPING")))
-    assert "Ctrl-C" not in text
-    assert " left" not in text
 
 
 class Noticed(io.StringIO):
@@ -136,33 +94,6 @@ def test_a_frame_that_the_terminal_broke_is_wiped(monkeypatch: pytest.MonkeyPatc
     assert terminal.getvalue()[before:].startswith("\x1b[8A\x1b[1G\x1b[J\n\n\n\n\n")
 
 
-def test_text_of_trials_is_not_taken_for_markup() -> None:
-    odd = Progress(
-        experiment_id="e",
-        name="[red]x",
-        status="RUNNING",
-        reason="",
-        elapsed=1.0,
-        counts={},
-        failures=(FailedTrial(sequence_id=1, reason="[bold]KeyError[/]", last_line=""),),
-    )
-    assert "[bold]KeyError[/]" in "\n".join(drawn(odd))
-    assert "[red]x" in "\n".join(drawn(odd))
-
-
-def test_several_objectives_are_shown_by_name() -> None:
-    both = Progress(
-        experiment_id="e",
-        name="",
-        status="RUNNING",
-        reason="",
-        elapsed=1.0,
-        counts={},
-        best=(Best("a", 1, {"default": 0.9, "size": 3.0}, {}),) * 2,
-    )
-    assert sum("default 0.9  size 3" in line for line in drawn(both)) == 2
-
-
 def test_front_of_repeated_configurations_is_one_of_families(manager: Any) -> None:
     manager.runner.best.points = lambda: {3: (0.0, 1.0), 4: (0.1, 0.2), 9: (1.0, 0.0)}
     manager.runner.families.repeats = SimpleNamespace(count=5)
@@ -182,13 +113,6 @@ class Waits(io.StringIO):
 
     def isatty(self) -> bool:
         return True
-
-
-def test_closest_trial_is_shown_while_none_keeps_the_limits() -> None:
-    closest = "no trial keeps the limits yet (closest: trial 7)"
-    progress = replace(HALF, best=(), closest=closest)
-    assert plain_line(progress).endswith(f"about 40 s left; {closest}")
-    assert f"  {closest}" in drawn(progress)
 
 
 def test_display_is_chosen_by_where_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -21,19 +22,24 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.cli.app import LazyGroup, pitchpipe
+from pitchpipe.cli.display import plain_line
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.making import check_startable
 from pitchpipe.cli.nnictl import translated
 from pitchpipe.cli.nnictl_script import main as nnictl
+from pitchpipe.cli.progress import Best
+from pitchpipe.cli.verbs.ray import staying_line
 from pitchpipe.config import load_config
 from pitchpipe.protocol import added_record, repeated, with_family_end
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial
+from pitchpipe.store.reading.failures import FailedTrial
 
 from ..sentences import SentencesFile, answered
 from .conftest import Called, Stored, make_trial
 from .init_scripts import SCRIPTS
-from .results import FRONT, NESTED, write_output
+from .results import FRONT, NESTED, RAY_RUNS, write_output
+from .screens import HALF, drawn
 
 Write = Callable[..., Any]
 MAXIMIZE_A = [{"name": "a", "direction": "maximize"}, {"name": "ms", "direction": "minimize"}]
@@ -242,6 +248,27 @@ def faults_of_machine(line: str) -> Iterator[str]:
         Path("e.yml").unlink()
 
 
+def progress_of(line: str) -> Iterator[str]:
+    """Return the line, and the screen, of a run that is half done, with other fields."""
+    given = json.loads(line)
+    given |= {"best": tuple(Best(*one) for one in given["best"])} if "best" in given else {}
+    given |= {"failures": (FailedTrial(**given["failure"]),)} if "failure" in given else {}
+    given.pop("failure", None)
+    shown = replace(HALF, **given)
+    yield plain_line(shown)
+    yield from drawn(shown)
+
+
+def status_of_ray(call: Callable[..., Called], line: str) -> Iterator[str]:
+    """Return what is said of a private Ray, with other fields; `null`: there is none."""
+    given = json.loads(line)
+    answer = given if given is None or "starting" in given else {**RAY_RUNS, **given}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("pitchpipe.executors.private_ray.ray_status", lambda: answer)
+        yield from answer_of(call, "ray status")
+        yield staying_line({"trainingService": {"platform": "ray"}}) or "(no run announces that it stays)"
+
+
 def config_of_init(call: Callable[..., Called], line: str) -> Iterator[str]:
     """Return what `init` prints, and what its file says."""
     yield from answer_of(call, f"init {line} --yes -o e.yml")
@@ -282,6 +309,7 @@ def test_sentences(
 ) -> None:
     monkeypatch.setenv("PITCHPIPE_DIR", "experiments")
     monkeypatch.setenv("PITCHPIPE_GPUS", "")
+    monkeypatch.setenv("TERM", "xterm")
     store_all(Path("experiments"))
     Path("code").mkdir()
     for name, text in SCRIPTS.items():
@@ -293,5 +321,7 @@ def test_sentences(
         "meaning of lines of nnictl": translation,
         "nnictl": partial(answer_of_nnictl, capsys),
         "what this machine cannot run": faults_of_machine,
+        "ray status": partial(status_of_ray, call),
+        "a run that is half done": progress_of,
     }
     assert answered(Path(__file__).parent, sections) == snapshot(extension_class=SentencesFile)
