@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.assessors import ASHAAssessor, AssessResult, HyperbandAssessor
@@ -15,6 +15,7 @@ GOOD, BAD = AssessResult.Good, AssessResult.Bad
 VALUES = st.integers(-20, 20).map(float)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(VALUES, min_size=1, max_size=10), max_size=14), st.sampled_from([2, 3, 4]))
 def test_verdicts_are_those_of_the_definition(trials: list[list[float]], eta: int) -> None:
     """A trial continues from a rung if it is among the best 1 / eta of those that reached it, itself included."""

@@ -6,7 +6,7 @@ import math
 import statistics
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.assessors import AssessResult, MedianstopAssessor
@@ -27,6 +27,7 @@ def expected(trials: list, history: list[float], mode: str, start_step: int) -> 
     return BAD if min(history) > statistics.median_high(averages) else GOOD
 
 
+@settings(max_examples=50)
 @given(
     TRIALS,
     st.lists(VALUES, min_size=1, max_size=7),

@@ -7,7 +7,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.assessors import ASHAAssessor, AssessResult, HyperbandAssessor, MedianstopAssessor
@@ -48,6 +48,7 @@ def ranks_of(outcomes: list[Outcome]) -> list[int]:
     return [rank for rank in ranks if rank is not None]
 
 
+@settings(max_examples=40)
 @given(st.lists(OUTCOMES, min_size=1, max_size=14), st.data())
 def test_ranks_are_those_of_the_definition(outcomes: list[Outcome], data: st.DataObject) -> None:
     standing, kept = Standing(3), list[Outcome]()
@@ -74,6 +75,7 @@ def test_the_more_isolated_are_better_in_all_fronts_but_the_first() -> None:
     assert [standing.better(outcome) for outcome in line] == [1, 4, 3, 4, 1]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=12))
 def test_asha_with_one_useful_objective_judges_as_with_one(values: list[tuple[int, int]]) -> None:
     """An objective that is the same for all changes no verdict."""

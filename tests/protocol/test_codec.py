@@ -12,7 +12,7 @@ from collections import OrderedDict
 import json_tricks
 import numpy
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.protocol import JsonError, dumps, loads
@@ -38,16 +38,19 @@ def same(a: object, b: object) -> bool:
     return repr(a) == repr(b)
 
 
+@settings(max_examples=50)
 @given(PLAIN)
 def test_plain_value_has_the_text_of_json_tricks(value):
     assert dumps(value) == json_tricks.dumps(value, allow_nan=True)
 
 
+@settings(max_examples=50)
 @given(PLAIN)
 def test_plain_value_comes_back(value):
     assert same(loads(dumps(value)), value)
 
 
+@settings(max_examples=50)
 @given(PLAIN)
 def test_text_of_json_tricks_is_read_as_json_tricks_reads_it(value):
     text = json_tricks.dumps(value, allow_nan=True)

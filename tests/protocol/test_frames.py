@@ -6,7 +6,7 @@ import itertools
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.protocol import (
@@ -58,11 +58,13 @@ def test_length_counts_bytes_not_characters():
     assert encode_frame(CommandType.Error, "é€") == b"ER00000000000005" + "é€".encode()
 
 
+@settings(max_examples=50)
 @given(FRAMES, st.lists(st.integers(0, 10_000), max_size=12))
 def test_round_trip_survives_any_split(frames, cuts):
     assert decode(in_pieces(encode_all(frames), cuts)) == (frames, None)
 
 
+@settings(max_examples=50)
 @given(FRAMES)
 def test_round_trip_byte_by_byte(frames):
     data = encode_all(frames)
@@ -80,6 +82,7 @@ def test_garbage_is_frames_or_a_typed_error(data):
         assert repr(error.data) in str(error)
 
 
+@settings(max_examples=50)
 @given(FRAMES, st.binary(max_size=40), st.lists(st.integers(0, 10_000), max_size=6))
 def test_faults_do_not_depend_on_the_split(frames, garbage, cuts):
     data = encode_all(frames) + garbage

@@ -263,7 +263,7 @@ class RunnerMachine(RuleBasedStateMachine):
                 assert donor.verdict is not None
 
 
-RunnerMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+RunnerMachine.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
 test_any_order_of_events = RunnerMachine.TestCase
 
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.runner.changes import Changes, MetricRow
@@ -108,6 +108,7 @@ _TRIALS = st.builds(
 )  # fmt: skip
 
 
+@settings(max_examples=30)
 @given(_TRIALS)
 def test_trial_is_read_back_equal(trial: Trial) -> None:
     with TemporaryDirectory() as folder:

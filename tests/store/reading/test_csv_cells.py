@@ -4,7 +4,7 @@ import csv
 import io
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.store.reading import cell_text, cell_value, csv_text
@@ -22,6 +22,7 @@ def read(data: bytes) -> list[list[str]]:
     return list(csv.reader(io.StringIO(data.decode(), newline="")))
 
 
+@settings(max_examples=50)
 @given(st.lists(VALUES, min_size=1, max_size=4))
 def test_values_are_read_back_as_they_were(values: list[Any]) -> None:
     (row,) = read(csv_text([values]))
@@ -29,6 +30,7 @@ def test_values_are_read_back_as_they_were(values: list[Any]) -> None:
     assert (found, [*map(type, found)]) == (values, [*map(type, values)])
 
 
+@settings(max_examples=50)
 @given(st.lists(ANY_TEXT, min_size=1, max_size=4))
 def test_names_are_read_back_and_no_text_begins_a_formula(names: list[str]) -> None:
     (row,) = read(csv_text([names]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.protocol import MetricError, Objective
@@ -18,6 +18,7 @@ SIZE = Objective(name="size", direction=None, at_most=1.0)
 points = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=20)
 
 
+@settings(max_examples=40)
 @given(points)
 def test_ranks_are_those_of_peeling_fronts_one_by_one(found: list[tuple[int, int]]) -> None:
     losses = np.array(found, dtype=float)
