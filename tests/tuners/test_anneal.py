@@ -15,7 +15,8 @@ LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 
 
 class TestAnneal(TunerConformance):
-    many_results = 1_000
+    trials = 24
+    many_results = 500
 
     def make(self, seed: int) -> Tuner:
         return AnnealTuner(seed=seed)

@@ -22,15 +22,15 @@ from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
 
 
 class TestAuto(TunerConformance):
-    trials = 14
-    many_results = 60
+    trials = 12
+    many_results = 40
 
     def make(self, seed: int) -> Tuner:
         return self.make_directed(seed, "minimize")
 
     def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
         tuner = AutoTuner(optimize_mode, seed)
-        tuner.settings = Settings(design_points=4, climb_rounds=2)
+        tuner.settings = Settings(design_points=4, climbers=3, climb_rounds=1)
         return tuner
 
 

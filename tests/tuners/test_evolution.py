@@ -12,7 +12,8 @@ from pitchpipe.tuners.conformance import TunerConformance
 
 
 class TestEvolution(TunerConformance):
-    many_results = 1_000
+    trials = 24
+    many_results = 500
 
     def make(self, seed: int) -> Tuner:
         return EvolutionTuner("minimize", population_size=6, seed=seed)
