@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import shlex
 import sys
 from importlib.machinery import PathFinder
 from types import TracebackType
@@ -18,7 +19,7 @@ __all__ = ["main"]
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
-_REMOVE = f"{sys.executable} -m pip uninstall nni"
+_REMOVE = f"{shlex.quote(sys.executable)} -m pip uninstall nni"
 
 
 def main(arguments: list[str] | None = None) -> None:

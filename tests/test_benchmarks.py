@@ -1,6 +1,7 @@
 """The budget table: its probes run, and peers are found in the folder that `make peers` fills."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def folder(tree: Path, tmp_path: Path) -> Path:
     shutil.copytree(tree / "benchmarks", tmp_path / "benchmarks")
     python = tmp_path / ".peers" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     python.chmod(0o755)
     return tmp_path
 

@@ -336,7 +336,7 @@ def test_script_with_a_parser_runs(tmp_path: Path, words: str) -> None:
     (tmp_path / "trial").write_text(blocks("docs/trial.md", "python")[1])
     model = {"_type": "choice", "_value": [{"_name": "knn", "k": {"_type": "randint", "_value": [6, 9]}}]}
     config = {
-        "trial_command": f"{sys.executable} trial{words}",
+        "trial_command": f"{shlex.quote(sys.executable)} trial{words}",
         "max_trial_number": 2,
         "search_space": {"lr": {"_type": "uniform", "_value": [1, 2]}, "model": model},
         "tuner": {"name": "Random"},

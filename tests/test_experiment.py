@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -456,7 +457,7 @@ def test_failed_trials_of_a_restored_experiment(how: dict[str, bool], steps: str
 def test_restored_experiment_needs_its_script(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import pitchpipe; pitchpipe.report_final_result(1)")
-    command = f"{sys.executable} {script}"
+    command = f"{shlex.quote(sys.executable)} {script}"
     experiment(command, tmp_path, max_trial_number=1).run()
     script.unlink()
     with pytest.raises(ConfigError, match=r"there is no file .*train\.py"):

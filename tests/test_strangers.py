@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -133,7 +134,7 @@ def _made(path: Path) -> Stranger:
     (code / "mine.py").write_text(TUNER.format(marks=str(made.marks)))
     (code / "trial.py").write_text(TRIAL.format(marks=str(made.marks)))
     config = {
-        "trial_command": f"{sys.executable} trial.py",
+        "trial_command": f"{shlex.quote(sys.executable)} trial.py",
         "max_trial_number": 2,
         "trial_concurrency": 1,
         "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},

@@ -3,6 +3,7 @@
 import importlib
 import json
 import random
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -253,7 +254,9 @@ def test_searches_are_moved_into_the_repository_and_count_until_the_optimiser_ch
 def test_peer_runs_in_its_own_environment(tree: Path, tmp_path: Path) -> None:
     python = tmp_path / "peers" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\necho peer >> "{tmp_path}/started"\nexec {sys.executable} "$@"\n')
+    python.write_text(
+        f'#!/bin/sh\necho peer >> "{tmp_path}/started"\nexec {shlex.quote(sys.executable)} "$@"\n'
+    )
     python.chmod(0o755)
     wanted = (tree / "benchmarks" / "tables" / "requirements" / "peers.txt").read_text()
     (tmp_path / "peers" / "requirements.txt").write_text(wanted)

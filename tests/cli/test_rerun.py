@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def folder(tmp_path: Path, stored: Callable[..., Any], trial_of: Callable[..., A
     config = ExperimentConfig.from_dict(
         {
             "search_space": {"x": {"_type": "choice", "_value": [0.25]}},
-            "trial_command": f"{sys.executable} trial.py",
+            "trial_command": f"{shlex.quote(sys.executable)} trial.py",
             "trial_code_directory": str(tmp_path),
             "trial_environment": {"MODE": "fast"},
             "training_service": {"platform": "local"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -41,7 +42,7 @@ class Lab:
     def write(self, script: str, name: str = "trial.py", **fields: Any) -> Path:
         """Write a trial script and a config that runs it; return the config's path."""
         (self.folder / name).write_text(script)
-        command = f"{sys.executable} {name}" if name.endswith(".py") else f"sh {name}"
+        command = f"{shlex.quote(sys.executable)} {name}" if name.endswith(".py") else f"sh {name}"
         service: dict[str, Any] = {"platform": self.platform}
         if self.platform == "ray":
             service["idle_timeout"] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +46,7 @@ def ended(lab: Lab, scripts: Sequence[str], **fields: Any) -> str:
     """Run each script as one trial of an experiment; return all that the command printed."""
     for number, script in enumerate(scripts):
         (lab.folder / f"{number}.py").write_text(script)
-    command = f"exec {sys.executable} $PITCHPIPE_SEQUENCE_ID.py"
+    command = f"exec {shlex.quote(sys.executable)} $PITCHPIPE_SEQUENCE_ID.py"
     fields = {"trial_command": command, "max_trial_number": len(scripts), **fields}
     done = lab.run("run", lab.write("", **fields), "--experiment-id", "exp")
     return done.out + done.err

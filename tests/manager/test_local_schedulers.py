@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -118,7 +119,10 @@ def trials_of(tmp_path: Path) -> Callable[..., list[Trial]]:
 
     def run_one(what: str, **fields: Any) -> list[Trial]:
         (tmp_path / "trial.py").write_text(SCRIPT)
-        commands = {"script": f"{sys.executable} trial.py", "obeying": f"OBEY=1 {sys.executable} trial.py"}
+        commands = {
+            "script": f"{shlex.quote(sys.executable)} trial.py",
+            "obeying": f"OBEY=1 {shlex.quote(sys.executable)} trial.py",
+        }
         data = {
             "search_space": SPACE,
             "seed": 3,
@@ -156,7 +160,7 @@ def test_hyperband_resumes_paused_trials_from_their_checkpoints(what: str, trial
 
 def test_hyperband_compares_scripts_that_report_final_results_only(trials_of: Any, tmp_path: Path) -> None:
     (tmp_path / "finals.py").write_text(FINALS)
-    trials = trials_of("script", **{**HYPERBAND, "trial_command": f"{sys.executable} finals.py"})
+    trials = trials_of("script", **{**HYPERBAND, "trial_command": f"{shlex.quote(sys.executable)} finals.py"})
     (best,) = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED]
     assert (best.attempt, best.budget, json.loads(best.final)["epochs"]) == (3, 9.0, 9)
     assert {trial.status for trial in trials if trial is not best} == {TrialStatus.EARLY_STOPPED}

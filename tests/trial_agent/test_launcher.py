@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import socket
 import sys
@@ -46,7 +47,7 @@ def run(agent: LocalAgent, text: str, processes: int = 3, **more: Any) -> list[d
 
 def told(agent: LocalAgent, text: str, processes: int = 3, **more: Any) -> Any:
     (agent.folder / "trial.py").write_text(text)
-    client = agent.command(f"{sys.executable} trial.py", processes=processes)
+    client = agent.command(f"{shlex.quote(sys.executable)} trial.py", processes=processes)
     client.tell(start(**more))
     return client
 

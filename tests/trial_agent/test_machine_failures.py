@@ -6,6 +6,7 @@ import builtins
 import errno
 import os
 import resource
+import shlex
 import subprocess
 import sys
 import threading
@@ -281,7 +282,7 @@ def test_report_that_a_script_cannot_write_is_the_fault_of_the_machine(
 ) -> None:
     script = UNREPORTED.format(where=where, call=call, why=errno.EIO)
     (tmp_path / "script.py").write_text(script)
-    assert fault(agent.command(f"{sys.executable} -P script.py").run()) == who
+    assert fault(agent.command(f"{shlex.quote(sys.executable)} -P script.py").run()) == who
 
 
 HALF = """
@@ -347,7 +348,7 @@ def test_refusal_is_known_though_the_script_says_nothing_and_there_is_room_again
 ) -> None:
     where, call = what
     (tmp_path / "script.py").write_text(SILENT.format(where=where, call=call, why=why, then=then))
-    events = agent.command(f"{sys.executable} -P script.py").run()
+    events = agent.command(f"{shlex.quote(sys.executable)} -P script.py").run()
     assert fault(events) == who
     assert (os.strerror(why) in (events[-1]["error"] or "")) is (who == "machine")
 
@@ -359,7 +360,7 @@ def test_final_result_that_the_machine_refused_is_not_one_that_the_script_forgot
         where="line_file.os.write", call="report_final_result(1)", why=errno.ENOSPC, then=""
     )
     (tmp_path / "script.py").write_text(script)
-    ended = agent.command(f"{sys.executable} -P script.py").run()[-1]
+    ended = agent.command(f"{shlex.quote(sys.executable)} -P script.py").run()[-1]
     assert (ended["exit_code"], fault([ended])) == (0, "machine")
 
 
@@ -388,7 +389,7 @@ def test_library_that_raises_another_error_for_a_full_disk_hides_nothing(
     script = CHAINED.format(name=name, cause=cause, why=why)
     if kind == "command":
         (tmp_path / "script.py").write_text(script)
-        client = agent.command(f"{sys.executable} -P script.py")
+        client = agent.command(f"{shlex.quote(sys.executable)} -P script.py")
     else:
         client = agent.function(lambda _parameters: exec(script, {}))
     client.tell(start())
@@ -426,7 +427,7 @@ def test_failure_on_a_disk_without_blocks_or_inodes_is_the_fault_of_the_machine(
     (small_disk / "script.py").write_text(FULL.format(fill=fill, what=what))
     agent = LocalAgent(small_disk, socket_folder)
     try:
-        events = agent.command(f"{sys.executable} -P script.py").run()
+        events = agent.command(f"{shlex.quote(sys.executable)} -P script.py").run()
     finally:
         agent.stop()
     assert events[-1]["exit_code"] == 1

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import shlex
 import signal
 import sys
 import textwrap
@@ -304,7 +305,7 @@ def test_zygote_killed_at_any_moment_of_a_start_loses_and_doubles_nothing(lab: L
 
 
 def test_nothing_of_a_warm_trial_outlives_its_agent(agent: LocalAgent) -> None:
-    client = agent.command(f"{sys.executable} trial.py cold", trial_start="warm")
+    client = agent.command(f"{shlex.quote(sys.executable)} trial.py cold", trial_start="warm")
     (agent.folder / "trial.py").write_text(
         "import os, time\n"
         "if b'cold' in open('/proc/self/cmdline', 'rb').read(): os._exit(0)\n"  # a zygote has no arguments

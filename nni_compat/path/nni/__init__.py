@@ -6,6 +6,7 @@ Python 3 that a trial command starts reads this: what is too new for 3.6 would b
 # ruff: noqa: I002
 
 import os
+import shlex
 import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -22,7 +23,7 @@ if _spec is None:
             older = "which is older than Python 3.11"
             message += f", {older}: let trial_command start a newer one, with pitchpipe installed"
         else:
-            message += f": {sys.executable} -m pip install pitchpipe"
+            message += f": {shlex.quote(sys.executable)} -m pip install pitchpipe"
         raise ModuleNotFoundError(message, name=error.name) from error
     _spec = activate()
 
@@ -33,7 +34,7 @@ if _spec.loader is not None:
 
 def _refuse(*_arguments: object, **_options: object) -> None:
     message = f"NNI itself is installed in {_where}, and it gets no parameters from Pitchpipe"
-    raise RuntimeError(f"{message}: {sys.executable} -m pip uninstall nni")
+    raise RuntimeError(f"{message}: {shlex.quote(sys.executable)} -m pip uninstall nni")
 
 
 if _real is not None and "PITCHPIPE_REPORTS" in os.environ:

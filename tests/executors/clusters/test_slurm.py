@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import time
@@ -53,7 +54,9 @@ def test_script_can_be_requeued_and_users_options_replace_ours(tmp_path: Path) -
     options = [line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH ")]
     assert {"nodes=3", "requeue", "open-mode=append", "signal=B:TERM@120", "gpus-per-node=4"} <= set(options)
     assert [option for option in options if option.startswith("job-name=")] == ["job-name=mine"]
-    assert lines[-1].startswith(f"exec {sys.executable} -P -m pitchpipe.executors.clusters.allocation ")
+    assert lines[-1].startswith(
+        f"exec {shlex.quote(sys.executable)} -P -m pitchpipe.executors.clusters.allocation "
+    )
 
 
 @pytest.fixture

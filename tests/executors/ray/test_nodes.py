@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -125,7 +126,11 @@ async def test_code_of_commands_is_shipped_in_the_working_directory(
     code.mkdir()
     (code / "train.py").write_text("import pitchpipe, model\npitchpipe.report_final_result(model.SIZE)")
     (code / "model.py").write_text("SIZE = 17")
-    run = {"kind": "command", "command": f"{sys.executable} train.py", "code_directory": str(code)}
+    run = {
+        "kind": "command",
+        "command": f"{shlex.quote(sys.executable)} train.py",
+        "code_directory": str(code),
+    }
     options = {"runtime_env": {"working_dir": str(code)}}
     async with joined(bench, cluster, Request(custom={"left": 1}), options, **run) as session:
         shutil.rmtree(code)  # as if the node had never had it

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -56,7 +57,7 @@ class Listed(Tuner):
 
 CONFIG: dict[str, Any] = {
     "experiment_name": "story",
-    "trial_command": f"{sys.executable} trial.py",
+    "trial_command": f"{shlex.quote(sys.executable)} trial.py",
     "trial_concurrency": 2,
     "max_trial_number": 40,
     "objectives": [{"name": "default", "direction": "maximize"}],

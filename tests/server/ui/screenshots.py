@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -37,7 +38,7 @@ pitchpipe.report_final_result({"default": accuracy, "seconds": 20 + p["batch_siz
 """
 CONFIG = {
     "experiment_name": "images",
-    "trial_command": f"{sys.executable} train.py",
+    "trial_command": f"{shlex.quote(sys.executable)} train.py",
     "trial_concurrency": 2,
     "max_trial_number": 60,
     "seed": 7,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -24,7 +25,7 @@ open("gate").close()  # a pipe: waits for the test
 pitchpipe.report_final_result(1.0)
 """
 CONFIG = {
-    "trial_command": f"{sys.executable} trial.py",
+    "trial_command": f"{shlex.quote(sys.executable)} trial.py",
     "max_trial_number": 1,
     "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
     "tuner": {"name": "Random"},

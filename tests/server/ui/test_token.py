@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import shlex
 import signal
 import stat
 import subprocess
@@ -24,7 +25,7 @@ from pitchpipe.cli.app import run
 
 TOKEN = "a-token-of-this-test-0123456789"
 # It notes its command line, and what the file that it was given holds.
-BROWSER = """#!{python}
+BROWSER = """
 import json, os, sys, urllib.parse
 path = urllib.parse.unquote(urllib.parse.urlsplit(sys.argv[1]).path)
 file = {{"mode": os.stat(path).st_mode, "text": open(path).read()}} if sys.argv[1].startswith("file:") else None
@@ -38,13 +39,12 @@ def opened(directory: Path, *words: str, **environment: str) -> Iterator[tuple[s
     """Run `pitchpipe ui`; yield the printed address, and how the browser was started."""
     pipe, browser = directory / "pipe", directory / "browser"
     os.mkfifo(pipe)
-    browser.write_text(BROWSER.format(python=sys.executable, pipe=str(pipe)))
-    browser.chmod(0o755)
+    browser.write_text(BROWSER.format(pipe=str(pipe)))
     runs = directory / "runs"
     runs.mkdir()
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "pitchpipe", "ui", "--dir", str(runs), "--port", "0", *words],
-        env={**os.environ, "BROWSER": f"{browser} %s", **environment},
+        env={**os.environ, "BROWSER": f"{shlex.quote(sys.executable)} {browser} %s", **environment},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
