@@ -186,9 +186,9 @@ def test_each_signal_of_a_terminal_stops_the_experiment(number: signal.Signals) 
         with Interrupts() as interrupts:
             interrupts.hold()
             for _ in range(2):  # before the manager runs: kept for it
-                os.kill(os.getpid(), number)
+                signal.raise_signal(number)
             with interrupts.notifying(lambda: stopped.append("stopped")):
-                os.kill(os.getpid(), number)
+                signal.raise_signal(number)
         assert (stopped, interrupts.count) == (["stopped"] * 3, 3)
     finally:
         signal.signal(number, before)
