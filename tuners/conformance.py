@@ -217,8 +217,10 @@ class TunerConformance:
         return not SearchSpace.parse(space).validate(parameters)
 
     def test_each_space_is_searched(self, each_space: Any) -> None:
-        points = run(self.started(each_space), self.trials)
-        assert points
+        points = [point for point in self._searched_with_failures(each_space) if point is not None]
+        again = run(self.started(each_space), 5)
+        assert again
+        assert again == points[:5] or not self.seeded
         assert json.loads(json.dumps(points)) == points
         assert [point for point in points if not self.is_point(each_space, point)] == []
 

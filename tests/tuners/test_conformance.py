@@ -191,6 +191,7 @@ ONE = SPACES["uniform"]
         (Shares, "test_suggestions_belong_to_the_receiver", [ONE]),
         (ForgetsConstraints, "test_constraints_are_met", []),
         (Unseeded, "test_the_same_seed_gives_the_same_suggestions", [ONE]),
+        (Unseeded, "test_each_space_is_searched", [ONE]),
         (LeaksItsState, "test_a_pickled_tuner_continues_as_the_original", [ONE]),
         (Repeats, "test_a_small_space_is_visited_once_and_ends", []),
         (Repeats, "test_no_point_is_suggested_twice", [1]),
