@@ -26,6 +26,8 @@ from pitchpipe.manager import resume_experiment
 from pitchpipe.manager.control import Extension, extend_experiment
 from pitchpipe.store.folder import ExperimentFolder
 
+from ..dispatcher_threads import dispatchers_on_threads
+
 ARCHIVES = sorted(Path(__file__).parent.glob("*.tar.xz"))
 MADE_ON = "corpus"  # the host in make.py
 LOCAL = ("done", "done-two", "function", "killed-ended", "killed-running", "stopped-two")
@@ -111,7 +113,9 @@ async def continued(path: Path, at_once: asyncio.Semaphore) -> None:
 
 
 @pytest.mark.slow
-def test_folders_are_resumed_and_extended(folders: Path) -> None:
+@pytest.mark.usefixtures("forked_agents")
+def test_folders_are_resumed_and_extended(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dispatchers_on_threads(monkeypatch)
     names = ids(folders)
     before = {name: finals(folders / name) for name in names}
 
