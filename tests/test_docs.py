@@ -10,7 +10,7 @@ import shlex
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import yaml
 
 import pitchpipe
 from pitchpipe import assessors, tuners
+from pitchpipe.cli.app import run
 from pitchpipe.dispatcher.plugin import Plugin
 from pitchpipe.protocol import CommandType
 from pitchpipe.trial_agent import environ, sdk
@@ -200,16 +201,25 @@ def test_every_algorithm_has_its_row_and_is_counted(room: Any, words: str) -> No
 # the examples
 
 
-def pitchpipe_run(folder: Path, *words: str) -> str:
-    """Run the command line in a folder; return what it printed."""
-    command = [str(Path(sys.executable).parent / "pitchpipe"), *words, "--dir", "runs"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+@pytest.fixture
+def pitchpipe_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Return a function that runs a command line in a folder, in this process, and returns what it printed."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PITCHPIPE_DIR", "runs")
+
+    def pitchpipe_run(folder: Path, *words: str) -> str:
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            code = run(list(words))
+        out, err = capsys.readouterr()
+        assert code == 0, out + err
+        return out
+
+    return pitchpipe_run
 
 
 @pytest.fixture
-def line(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+def line(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> tuple[Path, dict[str, Any]]:
     """Run the experiment of the README with fewer trials; return its folder and its summary."""
     (config,), (script,) = blocks("README.md", "yaml"), blocks("README.md", "python")
     assert len(config.splitlines()) == 15
@@ -279,7 +289,9 @@ def test_tutorial_leads_to_a_tuned_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "howto").glob("*.md")), ids=lambda page: page.stem)
-def test_how_to_page_works_line_by_line(tmp_path: Path, page: Path) -> None:
+def test_how_to_page_works_line_by_line(
+    tmp_path: Path, page: Path, pitchpipe_run: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A page with a config is a script and commands; one without is a script alone. Further configs are checked."""
     name = page.relative_to(ROOT).as_posix()
     configs = blocks(name, "yaml")
@@ -287,28 +299,21 @@ def test_how_to_page_works_line_by_line(tmp_path: Path, page: Path) -> None:
         f"{config}tuner: {{name: Random}}\n" for config in configs[:1]
     ]  # the default takes longer to load
     (tmp_path / "train.py").write_text("\n".join(blocks(name, "python")))
-    commands = (
-        re.findall(r"^    (pitchpipe .+)", text(name), re.MULTILINE) if configs else ["python train.py"]
-    )
     for number, config in enumerate(configs):
         whole = config if number == 0 else json.dumps(yaml.safe_load(configs[0]) | yaml.safe_load(config))
         (tmp_path / f"{'experiment' if number == 0 else number}.yml").write_text(whole)
-    more = [f"pitchpipe validate {number}.yml" for number in range(1, len(configs))]
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PITCHPIPE_DIR": str(tmp_path / "runs"),
-        "PITCHPIPE_GPUS": "0,1",
-    }
-    for command in [*commands, *more]:
-        done = subprocess.run(
-            shlex.split(command), cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (command, done.stdout + done.stderr)
-        assert done.stdout.strip(), command
+    monkeypatch.setenv("PITCHPIPE_GPUS", "0,1")
+    if not configs:
+        command = [sys.executable, "train.py"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, bool(done.stdout.strip())) == (0, True), done.stdout + done.stderr
+        return
+    commands = re.findall(r"^    pitchpipe (.+)", text(name), re.MULTILINE)
+    for command in [*commands, *(f"validate {number}.yml" for number in range(1, len(configs)))]:
+        assert pitchpipe_run(tmp_path, *shlex.split(command)).strip(), command
 
 
-def test_trials_in_python_and_in_shell_run(tmp_path: Path) -> None:
+def test_trials_in_python_and_in_shell_run(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> None:
     shell, script = blocks("docs/trial.md", "sh")[0], blocks("docs/trial.md", "python")[0]
     for name, program, source in (("python", sys.executable, script), ("sh", "sh", shell)):
         folder = tmp_path / name
@@ -332,7 +337,7 @@ def test_trials_in_python_and_in_shell_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["", " {args}"])
-def test_script_with_a_parser_runs(tmp_path: Path, words: str) -> None:
+def test_script_with_a_parser_runs(tmp_path: Path, pitchpipe_run: Callable[..., str], words: str) -> None:
     (tmp_path / "trial").write_text(blocks("docs/trial.md", "python")[1])
     model = {"_type": "choice", "_value": [{"_name": "knn", "k": {"_type": "randint", "_value": [6, 9]}}]}
     config = {
@@ -350,7 +355,9 @@ def test_script_with_a_parser_runs(tmp_path: Path, words: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["python", "sh"])
-def test_scripts_with_checkpoints_run_and_save(tmp_path: Path, language: str) -> None:
+def test_scripts_with_checkpoints_run_and_save(
+    tmp_path: Path, pitchpipe_run: Callable[..., str], language: str
+) -> None:
     (tmp_path / "trial").write_text(blocks("docs/trial.md", language)[{"python": 3, "sh": 1}[language]])
     config = {
         "trial_command": f"{sys.executable if language == 'python' else 'sh'} trial",
@@ -380,7 +387,7 @@ def test_function_or_class_as_a_trial_runs(
     assert done.stdout.startswith("DONE ")
 
 
-def test_plug_ins_of_the_page_are_loaded_and_used(tmp_path: Path) -> None:
+def test_plug_ins_of_the_page_are_loaded_and_used(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> None:
     (source,), (config,) = blocks("docs/plugins.md", "python"), blocks("docs/plugins.md", "yaml")
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "my_plugins.py").write_text(source)
@@ -404,19 +411,12 @@ def test_architecture_links_every_decision() -> None:
 
 
 @pytest.mark.parametrize(("script", "config"), [(0, 1), (1, 0)])  # each with the other's counterpart
-def test_project_for_nni_and_its_counterpart_run(tmp_path: Path, script: int, config: int) -> None:
+def test_project_for_nni_and_its_counterpart_run(
+    tmp_path: Path, pitchpipe_run: Callable[..., str], script: int, config: int
+) -> None:
     (tmp_path / "train.py").write_text(blocks("docs/moving/nni.md", "python")[script])
     (tmp_path / "config.yml").write_text(blocks("docs/moving/nni.md", "yaml")[config])
-    done = subprocess.run(
-        ["pitchpipe", "run", "config.yml", "--json"],
-        cwd=tmp_path,
-        env={**os.environ, "PITCHPIPE_DIR": str(tmp_path / "runs")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout)
+    summary = json.loads(pitchpipe_run(tmp_path, "run", "config.yml", "--json"))
     assert (summary["status"], sum(summary["counts"].values())) == ("DONE", 6)
     assert "FAILED" not in summary["counts"]
     assert summary["best"]["value"] > 0.8
