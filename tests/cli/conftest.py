@@ -21,6 +21,7 @@ from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.store.folder import ExperimentFolder
 
 from ..conftest import described, marked_processes
+from ..dispatcher_threads import dispatchers_on_threads
 from ..stored import MadeExperiment, a_trial
 from .results import FRONT, NESTED, write_output
 
@@ -125,8 +126,15 @@ class Called:
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Called]:
-    """Return a function that runs a command line in this process."""
+def call(
+    request: pytest.FixtureRequest,
+    forked_agents: None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Called]:
+    """Return a function that runs a command line in this process, which hosts the dispatcher as well."""
+    if request.node.get_closest_marker("dispatcher_process") is None:
+        dispatchers_on_threads(monkeypatch)
 
     def call(*words: object) -> Called:
         code = run([str(word) for word in words])

@@ -35,6 +35,7 @@ def test_run_to_the_end_tells_the_best_and_where_everything_is(
     assert started.left() == []
 
 
+@pytest.mark.dispatcher_process
 def test_dispatcher_of_a_quiet_run_has_stood_by(
     config: Path, directory: Path, call: Callable[..., Any]
 ) -> None:
@@ -49,6 +50,7 @@ def test_dispatcher_of_a_quiet_run_has_stood_by(
     assert "['--standby']" in printed.read_text().splitlines()
 
 
+@pytest.mark.dispatcher_process
 def test_dispatcher_that_stands_by_ends_if_there_is_no_experiment_for_it(
     call: Callable[..., Any], config: Path, directory: Path
 ) -> None:
