@@ -53,11 +53,15 @@ class ending_forks:  # a class costs each function trial less than a generator
 
     def __exit__(self, kind: object, error: BaseException | None, frames: object) -> None:
         if os.getpid() != self._pid:
-            _end_child(error)
+            code = 1
+            try:
+                code = _code_of(error)
+            finally:  # a signal may interrupt what it prints; it would continue as a second agent
+                os._exit(code)
 
 
-def _end_child(error: BaseException | None) -> None:
-    """End this process with what it has printed, and with the code that a program of its own would have."""
+def _code_of(error: BaseException | None) -> int:
+    """Print what this process has to say, and return the exit code that a program of its own would have."""
     code: object = 0
     if isinstance(error, SystemExit):
         code = error.code or 0
@@ -70,4 +74,4 @@ def _end_child(error: BaseException | None) -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed or full: the child ends anyway
             stream.flush()
-    os._exit(code & 0xFF)
+    return code & 0xFF

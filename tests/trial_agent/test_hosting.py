@@ -1,9 +1,11 @@
 """Threads, tasks and children of function trials: what they call is for their own trial, or refused."""
 
+import io
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -261,7 +263,8 @@ def interrupted(parameters: Parameters) -> int:
     if pid == 0:
         try:
             os.write(writer, b".")
-            signal.pause()
+            while True:  # pause() would miss a signal that comes just before it
+                time.sleep(0.01)
         except KeyboardInterrupt:
             os._exit(3)
     os.read(reader, 1)
@@ -280,8 +283,16 @@ def test_signal_to_a_forked_child_is_not_one_to_the_agent(
         assert (events[-1]["error"], results(events, f"t{number}")) == (None, [("final", "3")])
 
 
+class Interrupting(io.StringIO):
+    """Gets Ctrl-C while it prints."""
+
+    def write(self, text: str) -> int:
+        raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
-    ("leave", "code"), [("return", 0), ("raise", 1), ("exit", 7), ("text", 1), ("thread", 0)]
+    ("leave", "code"),
+    [("return", 0), ("raise", 1), ("interrupt", 1), ("exit", 7), ("text", 1), ("thread", 0)],
 )
 def test_forked_child_that_leaves_the_function_ends_and_says_nothing(
     agent: LocalAgent, leave: str, code: int
@@ -307,7 +318,9 @@ def test_forked_child_that_leaves_the_function_ends_and_says_nothing(
             print("said in the child", end="")
             with pytest.raises(NoRunningTrial):  # its failure would be another exit code
                 pitchpipe.report_intermediate_result(-1)
-            if leave == "raise":
+            if leave == "interrupt":
+                sys.stderr = Interrupting()
+            if leave in ("raise", "interrupt"):
                 raise ValueError("in the child")
             if leave != "return":
                 sys.exit(7 if leave == "exit" else "a text")
