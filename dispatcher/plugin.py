@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import Any
+from typing import Any, NoReturn
 
 from .errors import PluginFailed, PluginReturnedInvalid
 
@@ -13,6 +13,18 @@ __all__ = ["Plugin"]
 
 
 _PACKAGE = __name__.rpartition(".dispatcher")[0]
+
+
+def _end_child(error: BaseException) -> NoReturn:
+    """End this process with the exit code that a program of its own would have."""
+    code = 1
+    try:
+        if isinstance(error, SystemExit) and isinstance(error.code, int | None):
+            code = error.code or 0
+        else:
+            traceback.print_exception(error)
+    finally:  # a signal may interrupt what it prints; it would serve the manager as well
+        os._exit(code & 0xFF)
 
 
 class Plugin:
@@ -39,8 +51,7 @@ class Plugin:
             return returned
         except BaseException as error:
             if os.getpid() != process:
-                traceback.print_exc()
-                os._exit(1)
+                _end_child(error)
             module = sys.modules.get(type(self.instance).__module__)
             raise PluginFailed(self.role, method, error, getattr(module, "__file__", None) or "") from error
 

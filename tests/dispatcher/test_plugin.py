@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -11,10 +12,29 @@ import pytest
 from pitchpipe.dispatcher.plugin import Plugin
 
 
+class Interrupting(io.StringIO):
+    """Gets Ctrl-C while it prints."""
+
+    def write(self, text: str) -> int:
+        raise KeyboardInterrupt
+
+
+def interrupted() -> None:
+    sys.stderr = Interrupting()
+    raise ValueError
+
+
 @pytest.mark.parametrize(
     ("leave", "code"),
-    [(lambda: None, 0), (lambda: sys.exit(0), 1), (lambda: 1 // 0, 1)],
-    ids=["return", "exit", "raise"],
+    [
+        (lambda: None, 0),
+        (lambda: sys.exit(0), 0),
+        (lambda: sys.exit(7), 7),
+        (lambda: sys.exit("a text"), 1),
+        (lambda: 1 // 0, 1),
+        (interrupted, 1),
+    ],
+    ids=["return", "exit", "exit 7", "exit with a text", "raise", "interrupted"],
 )
 def test_forked_child_that_leaves_a_method_ends_there(leave: Callable[[], object], code: int) -> None:
     class Forking:
