@@ -6,6 +6,7 @@ import ast
 import importlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -165,7 +166,7 @@ def test_python_without_pitchpipe_is_named() -> None:
     result = run("import nni", PATH, python=("-S",))
     assert result.returncode == 1
     why = f"ModuleNotFoundError: import nni: neither nni nor pitchpipe is installed for {sys.executable}"
-    assert result.stderr.strip().endswith(f"{why}: {sys.executable} -m pip install pitchpipe")
+    assert result.stderr.strip().endswith(f"{why}: {shlex.quote(sys.executable)} -m pip install pitchpipe")
 
 
 def test_script_by_hand_gets_the_alias_and_its_arguments(tmp_path: Path) -> None:
@@ -196,7 +197,9 @@ def test_real_nni_in_a_trial_says_how_to_remove_it(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "real\n")
     where = f"NNI itself is installed in {real / 'nni'}, and it gets no parameters from Pitchpipe"
-    assert done.stderr.endswith(f"RuntimeError: {where}: {sys.executable} -m pip uninstall nni\n")
+    assert done.stderr.endswith(
+        f"RuntimeError: {where}: {shlex.quote(sys.executable)} -m pip uninstall nni\n"
+    )
 
 
 def test_script_by_hand_is_not_run_with_a_real_nni(tmp_path: Path) -> None:
