@@ -405,7 +405,7 @@ class TunerConformance:
         tuner.import_data([{"parameter": point, "value": value_of(point)} for point in points])
         suggested = run(tuner, 5)
         # Generous: it tells linear from quadratic cost, not fast from slow.
-        assert time.process_time() - started < 24
+        assert time.process_time() - started < 9
         assert all(self.is_point(space, point) for point in suggested)
 
     def test_many_results_take_bounded_time(self) -> None:
@@ -413,7 +413,7 @@ class TunerConformance:
         tuner = self.started(space)
         started = time.process_time()
         points = run(tuner, self.many_results)
-        assert time.process_time() - started < 24  # generous, too
+        assert time.process_time() - started < 9  # generous, too
         assert points
 
 

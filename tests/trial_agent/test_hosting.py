@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -259,16 +258,18 @@ def terminated(parameters: Parameters) -> int:
 
 def interrupted(parameters: Parameters) -> int:
     reader, writer = os.pipe()
+    its_reader, its_writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             os.write(writer, b".")
-            while True:  # pause() would miss a signal that comes just before it
-                time.sleep(0.01)
+            os.read(its_reader, 1)  # pause() would miss a signal that comes just before it
         except KeyboardInterrupt:
             os._exit(3)
+        os._exit(4)
     os.read(reader, 1)
     os.kill(pid, signal.SIGINT)
+    os.write(its_writer, b".")
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 

@@ -1,9 +1,9 @@
 """The outbox: no event is lost before it is acknowledged, and none is given out after."""
 
 import threading
-import time
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,12 +69,20 @@ def test_hold_ends_by_itself() -> None:
     assert box.wait(0, 30.0) == ([event(0)], 1)
 
 
-def test_hold_that_begins_while_a_thread_waits_ends_by_itself_too() -> None:
+def test_hold_that_begins_while_a_thread_waits_ends_by_itself_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     box, found = Outbox(), []
+    waits, wait = threading.Event(), box._changed.wait
+
+    def told_wait(timeout: float | None = None) -> bool:
+        waits.set()  # with the lock, which hold() gets once the thread waits
+        return wait(timeout)
+
+    monkeypatch.setattr(box._changed, "wait", told_wait)
     thread = threading.Thread(target=lambda: found.append(box.wait(0, 60.0)), daemon=True)
     thread.start()
-    while not box._changed._waiters:  # type: ignore[attr-defined]
-        time.sleep(0.001)
+    assert waits.wait(30.0)
     box.hold(0.01)
     box.put(event(0), urgent=False)
     thread.join(30.0)
