@@ -53,9 +53,12 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls dist/pitchpipe-*.whl)
 
-.PHONY: demo test quick test-cluster mutants docs docs-version bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
+.PHONY: ready demo test quick test-cluster mutants docs docs-version bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
+
+# Installs what all of them need, so that two of them may run at once.
+ready: $(READY) $(DOCS_READY)
 
 demo: $(INSTALLED)
 	@echo "== demo: 40 trials of examples/digits, two at a time"
