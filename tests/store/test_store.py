@@ -178,6 +178,15 @@ def test_conversation_can_be_replaced(store: Store) -> None:
     assert store.conversation() == Conversation([(1, "IN", '{"x": 1}')], [])
 
 
+def test_replies_since_a_checkpoint_are_those_that_either_queue_is_not_past(store: Store) -> None:
+    replies = [(n, "TR", "{}") for n in range(1, 7)]
+    store.commit(tick(commands=[(1, "IN", "{}"), (2, "GE", "1")], replies=replies))
+    for default, assessor in [(2, 4), (4, 2)]:
+        conversation = store.conversation(SavedState(1, "one.pkl", default, assessor))
+        assert [n for n, _, _ in conversation.commands] == [2]
+        assert conversation.replies == replies[2:]
+
+
 def test_viewer_reads_while_the_manager_writes_and_cannot_write(store: Store) -> None:
     store.commit(tick(a_trial(0)))
     viewer = Store.view(store.path)
