@@ -22,16 +22,18 @@ from typing import IO, Any
 import pytest
 
 _NURSERY = """
-import json, os, signal, socket, struct, sys
-import cloudpickle, pitchpipe
-from pitchpipe.trial_agent import (__main__ as program, class_trial, command_trial, function_trial, hosting)
+import contextlib, importlib, json, os, signal, socket, struct, sys, types
+sys.modules["tests"] = types.ModuleType("tests")
+sys.modules["tests"].__path__ = [sys.argv[2]]
 
-def begin(request, status, *descriptors):
+def begin(request, program, status, *descriptors):
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if pid := os.fork():
         for one in descriptors:
             os.close(one)
-        os.write(status, struct.pack("i", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        with contextlib.suppress(BrokenPipeError):  # the manager that started it is gone
+            os.write(status, struct.pack("i", code))
         os._exit(0)
     for one, number in zip(descriptors[:3], range(3)):
         os.dup2(one, number)
@@ -51,9 +53,11 @@ while True:
     data, descriptors, *_ = socket.recv_fds(requests, 1 << 18, 8)
     if not data:
         break
+    request = json.loads(data)
+    *_, program = map(importlib.import_module, request["modules"])
     if os.fork() == 0:
         requests.close()
-        sys.exit(begin(json.loads(data), *descriptors))
+        sys.exit(begin(request, program, *descriptors))
     for one in descriptors:
         os.close(one)
 """
@@ -66,14 +70,23 @@ class _Nursery:
     _process: subprocess.Popen[bytes] | None = None
 
     def bear(self, request: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+        socket.send_fds(self.requests(), [json.dumps(request).encode()], descriptors)
+
+    def requests(self) -> socket.socket:
+        """Return the socket that takes requests."""
         if self._socket is None:
             self._socket, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with its:
-                command = [sys.executable, "-P", "-c", _NURSERY, str(its.fileno())]
+                here = os.path.dirname(__file__)
+                command = [sys.executable, "-P", "-c", _NURSERY, str(its.fileno()), here]
                 self._process = subprocess.Popen(
                     command, pass_fds=[its.fileno()], start_new_session=True, cwd="/"
                 )
-        socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
+        return self._socket
+
+    def join(self, requests: socket.socket) -> None:
+        """Use the nursery of another process."""
+        self._socket = requests
 
     def close(self) -> None:
         if self._socket is not None and self._process is not None:
@@ -86,7 +99,15 @@ NURSERY = _Nursery()
 
 
 class Popen:
-    """An agent that was forked."""
+    """An agent that was forked, or another program of the nursery."""
+
+    # What the nursery has loaded; the last one has the function `main`.
+    modules: Sequence[str] = (
+        "cloudpickle",
+        "pitchpipe",
+        *(f"pitchpipe.trial_agent.{name}" for name in ("class_trial", "command_trial", "function_trial")),
+        *(f"pitchpipe.trial_agent.{name}" for name in ("hosting", "__main__")),
+    )
 
     def __init__(
         self,
@@ -100,13 +121,13 @@ class Popen:
         cwd: str | None = None,
         start_new_session: bool,
     ) -> None:
-        assert start_new_session
+        assert start_new_session  # all are
         self.returncode: int | None = None
         self._lock = threading.Lock()  # it is waited for on threads
         self._status, status = os.pipe()
-        words = arguments[arguments.index("pitchpipe.trial_agent") + 1 :]
         request = {
-            "words": words,
+            "modules": self.modules,
+            "words": self.words(arguments),
             "passed": [str(one) for one in pass_fds],
             "environment": dict(env),
             "cwd": cwd or os.getcwd(),
@@ -123,6 +144,9 @@ class Popen:
             NURSERY.bear(request, [status, *streams, *pass_fds])
         os.close(status)
         self.pid = self._read()
+
+    def words(self, arguments: Sequence[str]) -> Sequence[str]:
+        return arguments[arguments.index("pitchpipe.trial_agent") + 1 :]
 
     def poll(self) -> int | None:
         try:
@@ -163,5 +187,9 @@ def nursery() -> Iterator[None]:
 @pytest.fixture
 def forked_agents(nursery: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the executor of this machine fork its agents."""
+    fork_agents(monkeypatch)
+
+
+def fork_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     names = SimpleNamespace(Popen=Popen, DEVNULL=subprocess.DEVNULL, TimeoutExpired=subprocess.TimeoutExpired)
     monkeypatch.setattr("pitchpipe.executors.local.executor.subprocess", names)

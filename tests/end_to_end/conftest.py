@@ -1,15 +1,5 @@
 """Fixtures of the end-to-end tests."""
 
-from __future__ import annotations
+from .running import lab
 
-from pathlib import Path
-
-import pytest
-
-from .running import Lab
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    """Make a place for experiments of this machine."""
-    return Lab(tmp_path / "lab")
+__all__ = ["lab"]

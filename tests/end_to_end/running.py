@@ -13,13 +13,20 @@ import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import psutil
+import pytest
 
 from pitchpipe.cli.app import run
 
-PATIENCE = 60.0
+from ..dispatcher_threads import dispatchers_on_threads
+from ..forked_verbs import ForkedVerb
 
-__all__ = ["PATIENCE", "Lab"]
+PATIENCE = 60.0
+Started: TypeAlias = "ForkedVerb | subprocess.Popen[str]"
+
+__all__ = ["PATIENCE", "Lab", "Started", "lab"]
 
 
 class Called(NamedTuple):
@@ -70,19 +77,26 @@ class Lab:
             stream.seek(0)
         return Called(code, out.read(), err.read())
 
-    def start(self, *words: str | Path) -> subprocess.Popen[str]:
+    def start(self, *words: str | Path) -> ForkedVerb:
         """Start a verb in a process of its own, which the test may kill."""
+        return ForkedVerb(self.folder, *words, "--dir", self.directory)
+
+    def start_run(self, config: Path) -> ForkedVerb:
+        """Start an experiment called `exp`, which prints an object at its end."""
+        return self.start("run", config, "--experiment-id", "exp", "--json")
+
+    def start_program(self, config: Path) -> subprocess.Popen[str]:
+        """Start the same as users do, with interpreters for all its parts."""
         return subprocess.Popen(
-            [os.path.join(os.path.dirname(sys.executable), "pitchpipe"), *words, "--dir", self.directory],
+            [
+                *(os.path.join(os.path.dirname(sys.executable), "pitchpipe"), "run", config),
+                *("--experiment-id", "exp", "--json", "--dir", self.directory),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
-
-    def start_run(self, config: Path) -> subprocess.Popen[str]:
-        """Start an experiment called `exp`, which prints an object at its end."""
-        return self.start("run", config, "--experiment-id", "exp", "--json")
 
     def run_json(self, config: Path) -> dict[str, Any]:
         """Run an experiment called `exp`; return the object that `--json` prints."""
@@ -119,7 +133,7 @@ class Lab:
         finally:
             db.close()
 
-    def until(self, condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    def until(self, condition: Callable[[], bool], process: Started | None = None) -> None:
         """Wait until something is true of the world outside, which gives no notice when it changes."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
@@ -129,6 +143,23 @@ class Lab:
                 raise TimeoutError("waited in vain")
             time.sleep(0.02)
 
-    def until_reports(self, number: int, process: subprocess.Popen[str]) -> None:
+    def agents(self) -> list[psutil.Process]:
+        """Return the agents of the trials that run."""
+        pids = self.query("SELECT pid FROM trials WHERE status = 'RUNNING'")
+        return [psutil.Process(psutil.Process(pid).ppid()) for (pid,) in pids]
+
+    def family(self) -> list[psutil.Process]:
+        """Return the agents of the trials that run, and what they have started."""
+        agents = self.agents()
+        return agents + [child for agent in agents for child in agent.children(recursive=True)]
+
+    def until_reports(self, number: int, process: Started) -> None:
         """Wait until at least so many results are committed."""
         self.until(lambda: self.query("SELECT count(*) FROM metrics") >= [(number,)], process)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, forked_agents: None, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """Make a place for experiments of this machine, which start no interpreters but those of trials."""
+    dispatchers_on_threads(monkeypatch)
+    return Lab(tmp_path / "lab")

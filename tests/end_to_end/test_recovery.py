@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 from pathlib import Path
-from subprocess import Popen
+from typing import Any
 
 import psutil
 import pytest
 
-from .running import Lab
+from ..forked_verbs import ForkedVerb
+from .running import Lab, Started
 
 TRIALS = 3
 # Reports ten results and says in a file of its own what it has reported, before and after. In the middle it
@@ -33,8 +32,14 @@ with open("witness-%s" % pitchpipe.get_sequence_id(), "a") as witness:
 """
 
 
-def await_both_trials(lab: Lab, running: Popen[str]) -> None:
-    """Wait until the two running trials have reported all that they report before the file "go" is there."""
+def start(lab: Lab, script: str, **fields: Any) -> ForkedVerb:
+    """Start an experiment, and wait until its two trials have reported all that they do before "go" is there."""
+    running = lab.start_run(lab.write(script, **fields))
+    await_both_trials(lab, running)
+    return running
+
+
+def await_both_trials(lab: Lab, running: Started) -> None:
     lab.until(lambda: lab.query("SELECT count(*) FROM metrics") == [(12,)], running)
 
 
@@ -52,24 +57,15 @@ def check_nothing_is_lost(lab: Lab) -> None:
         assert trial["final"] == trial["parameters"]["x"]
 
 
-def lab_on(platform: str, request: pytest.FixtureRequest, folder: Path) -> Lab:
-    """Make a place for experiments on this machine, or on the shared Ray."""
-    if platform == "ray":
-        request.getfixturevalue("shared_ray")
-    return Lab(folder / "lab", platform)
+def kill(running: ForkedVerb) -> None:
+    running.kill()
+    running.communicate()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("platform", ["local", pytest.param("ray", marks=pytest.mark.ray)])
-def test_manager_killed_in_the_middle_loses_nothing(
-    platform: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    lab = lab_on(platform, request, tmp_path)
-    first = lab.start_run(lab.write(SCRIPT))
-    await_both_trials(lab, first)
+def test_manager_killed_in_the_middle_loses_nothing(lab: Lab) -> None:
+    first = start(lab, SCRIPT)
     before = lab.query("SELECT trial_id, pid FROM trials WHERE status = 'RUNNING'")
-    first.kill()
-    first.communicate()
+    kill(first)
     assert before
     assert all(psutil.pid_exists(pid) for _, pid in before)  # trials continue without their manager
     let_trials_go(lab)
@@ -79,13 +75,10 @@ def test_manager_killed_in_the_middle_loses_nothing(
     check_nothing_is_lost(lab)
 
 
-@pytest.mark.slow
 def test_agents_that_lost_their_manager_finish_their_trials_and_leave(lab: Lab) -> None:
-    running = lab.start_run(lab.write(SCRIPT))
-    await_both_trials(lab, running)
-    agents = agents_of(running)
-    running.kill()
-    running.communicate()
+    running = start(lab, SCRIPT)
+    agents = lab.agents()
+    kill(running)
     let_trials_go(lab)
     assert psutil.wait_procs(agents, timeout=30)[1] == []  # orphan_timeout is 600 s
     assert lab.resume_json()["status"] == "DONE"
@@ -94,7 +87,7 @@ def test_agents_that_lost_their_manager_finish_their_trials_and_leave(lab: Lab) 
 
 @pytest.mark.slow
 def test_dispatcher_killed_in_the_middle_is_brought_back(lab: Lab) -> None:
-    running = lab.start_run(lab.write(SCRIPT))
+    running = lab.start_program(lab.write(SCRIPT))
     await_both_trials(lab, running)
     (dispatcher,) = [child for child in psutil.Process(running.pid).children() if is_dispatcher(child)]
     dispatcher.kill()
@@ -108,15 +101,6 @@ def is_dispatcher(process: psutil.Process) -> bool:
     return "pitchpipe.dispatcher" in process.cmdline()
 
 
-def agents_of(running: Popen[str]) -> list[psutil.Process]:
-    children = psutil.Process(running.pid).children()
-    return [child for child in children if "pitchpipe.trial_agent" in child.cmdline()]
-
-
-def kill_an_agent(running: Popen[str]) -> None:
-    kill_with_its_trial(agents_of(running)[0])
-
-
 def kill_with_its_trial(agent: psutil.Process) -> None:
     """Kill the agent alone, and wait until its trial has ended for that reason."""
     trials = agent.children(recursive=True)
@@ -124,12 +108,9 @@ def kill_with_its_trial(agent: psutil.Process) -> None:
     assert psutil.wait_procs(trials, timeout=30)[1] == []
 
 
-@pytest.mark.slow
 def test_killed_agent_keeps_what_its_trial_reported(lab: Lab) -> None:
-    config = lab.write(SCRIPT, max_failures=0)
-    running = lab.start_run(config)
-    await_both_trials(lab, running)
-    kill_an_agent(running)
+    running = start(lab, SCRIPT, max_failures=0)
+    kill_with_its_trial(lab.agents()[0])
     let_trials_go(lab)
     output, errors = running.communicate(timeout=60)
     result = json.loads(output)
@@ -155,34 +136,25 @@ WITH_CHECKPOINTS = SCRIPT.replace(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("platform", "script"),
-    [
-        pytest.param("local", SCRIPT, id="from the beginning"),
-        pytest.param("local", WITH_CHECKPOINTS, id="from a checkpoint"),
-        pytest.param("ray", WITH_CHECKPOINTS, marks=pytest.mark.ray, id="from a checkpoint on Ray"),
-    ],
+    "script", [SCRIPT, WITH_CHECKPOINTS], ids=["from the beginning", "from a checkpoint"]
 )
-def test_trial_of_a_killed_agent_is_run_again_and_counted_once(
-    platform: str, script: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    lab = lab_on(platform, request, tmp_path)
-    running = lab.start_run(lab.write(script))
-    await_both_trials(lab, running)
-    if platform == "local":
-        kill_an_agent(running)
-    else:
-        (pid,) = lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")[0]
-        kill_with_its_trial(psutil.Process(pid).parent())
+def test_trial_of_a_killed_agent_is_run_again_and_counted_once(script: str, lab: Lab) -> None:
+    running = start(lab, script)
+    kill_with_its_trial(lab.agents()[0])
     let_trials_go(lab)
     output, errors = running.communicate(timeout=60)
-    result = json.loads(output)
-    assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": TRIALS}), errors
+    assert running.returncode == 0, errors
+    again = check_one_ran_again(lab, json.loads(output), script)
+    assert "1: retried (INFRA, agent" in lab.run("trial", "show", "exp", str(again)).out
+    assert "run again: 1 INFRA attempt" in lab.run("status", "exp").out
+
+
+def check_one_ran_again(lab: Lab, result: dict[str, Any], script: str) -> int:
+    """Check that one trial has two attempts, and each of its results counts once; return its number."""
+    assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": TRIALS})
     assert result["retries"] == {"INFRA": 1}
-    for trial in lab.trials():
-        x = trial["parameters"]["x"]
-        assert trial["intermediate"] == [x + step for step in range(10)]
+    check_results(lab)
     ((again, attempts),) = lab.query("SELECT sequence_id, attempt FROM trials WHERE attempt > 1")
     assert attempts == 2
     lines = (lab.folder / f"witness-{again}").read_text().splitlines()
@@ -192,16 +164,44 @@ def test_trial_of_a_killed_agent_is_run_again_and_counted_once(
     sent = [json.loads(payload) for (payload,) in lab.query("SELECT payload FROM commands WHERE code = 'ME'")]
     heard = [(metric["trial_job_id"], metric["type"], metric["sequence"]) for metric in sent]
     assert len(heard) == len(set(heard))
-    assert "1: retried (INFRA, agent" in lab.run("trial", "show", "exp", str(again)).out
-    assert "run again: 1 INFRA attempt" in lab.run("status", "exp").out
+    return again
+
+
+def check_results(lab: Lab) -> None:
+    for trial in lab.trials():
+        x = trial["parameters"]["x"]
+        assert trial["intermediate"] == [x + step for step in range(10)]
 
 
 @pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.usefixtures("shared_ray")
+def test_agent_and_manager_killed_on_ray_lose_nothing(tmp_path: Path) -> None:
+    lab = Lab(tmp_path / "lab", "ray")
+    running = start(lab, WITH_CHECKPOINTS)
+    kill_with_its_trial(lab.agents()[0])
+    lab.until(
+        lambda: (
+            lab.query(
+                "SELECT count(*) FROM trials WHERE attempt = 2 AND pid IS NOT NULL AND status = 'RUNNING'"
+            )
+            == [(1,)]
+        ),
+        running,
+    )
+    before = lab.query("SELECT trial_id, pid FROM trials WHERE status = 'RUNNING'")
+    kill(running)
+    assert all(psutil.pid_exists(pid) for _, pid in before)  # trials continue without their manager
+    let_trials_go(lab)
+    check_one_ran_again(lab, lab.resume_json(), WITH_CHECKPOINTS)
+    after = dict(lab.query("SELECT trial_id, pid FROM trials"))
+    assert {trial: after[trial] for trial, _ in before} == dict(before)
+
+
 def test_machine_that_died_with_all_its_processes_loses_nothing(lab: Lab) -> None:
-    config = lab.write(WITH_CHECKPOINTS)
-    first = lab.start_run(config)
-    await_both_trials(lab, first)
-    processes = [psutil.Process(first.pid), *psutil.Process(first.pid).children(recursive=True)]
+    first = start(lab, WITH_CHECKPOINTS)
+    processes = lab.family()
+    first.kill()
     for process in processes:
         process.kill()
     first.communicate()
@@ -210,12 +210,9 @@ def test_machine_that_died_with_all_its_processes_loses_nothing(lab: Lab) -> Non
     result = lab.resume_json()
     assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": TRIALS})
     assert result["retries"] == {"INFRA": 2}
-    for trial in lab.trials():
-        x = trial["parameters"]["x"]
-        assert trial["intermediate"] == [x + step for step in range(10)]
+    check_results(lab)
 
 
-@pytest.mark.slow
 def test_script_killed_right_after_its_final_result_has_it_kept(lab: Lab) -> None:
     script = """
 import os, signal, pitchpipe
@@ -223,22 +220,22 @@ pitchpipe.get_next_parameter()
 pitchpipe.report_final_result(0.5)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    lab.run_json(lab.write(script, max_trial_number=4, max_identical_failures=0))
-    trials = lab.trials()
-    assert [trial["final"] for trial in trials] == [0.5] * 4
-    assert {trial["status"] for trial in trials} == {"FAILED"}
-    assert {trial["reason"] for trial in trials} == {"killed by SIGKILL"}
-    assert {trial["kind"] for trial in trials} == {"KILLED"}
+    lab.run_json(lab.write(script, max_trial_number=2, max_identical_failures=0))
+    kept = [(trial["final"], trial["status"], trial["reason"], trial["kind"]) for trial in lab.trials()]
+    assert kept == [(0.5, "FAILED", "killed by SIGKILL", "KILLED")] * 2
 
 
-@pytest.mark.slow
-def test_stop_of_a_dead_managers_experiment_ends_its_trials(lab: Lab) -> None:
-    config = lab.write(SCRIPT.replace("0.05", "30"))
-    running = lab.start_run(config)
+def start_endless(lab: Lab) -> ForkedVerb:
+    """Start an experiment whose two trials report once, and wait."""
+    running = lab.start_run(lab.write(SCRIPT.replace("0.05", "300")))
     lab.until(lambda: len(lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")) == 2, running)
+    return running
+
+
+def test_stop_of_a_dead_managers_experiment_ends_its_trials(lab: Lab) -> None:
+    running = start_endless(lab)
     pids = [pid for (pid,) in lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")]
-    os.kill(running.pid, signal.SIGKILL)
-    running.communicate()
+    kill(running)
     assert all(psutil.pid_exists(pid) for pid in pids)
     done = lab.run("stop", "exp")
     assert done.code == 0, done.err
@@ -247,10 +244,8 @@ def test_stop_of_a_dead_managers_experiment_ends_its_trials(lab: Lab) -> None:
 
 
 def test_experiment_whose_folder_is_deleted_ends_and_says_so(lab: Lab) -> None:
-    config = lab.write(SCRIPT.replace("0.05", "300"))
-    running = lab.start_run(config)
-    lab.until(lambda: len(lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")) == 2, running)
-    processes = psutil.Process(running.pid).children(recursive=True)
+    running = start_endless(lab)
+    processes = lab.family()
     shutil.rmtree(lab.directory / "exp")
     _, errors = running.communicate(timeout=30)
     assert running.returncode == 1

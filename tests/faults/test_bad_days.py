@@ -30,7 +30,10 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.store import Store, StoreError
 
-from ..end_to_end.running import PATIENCE, Lab
+from ..dispatcher_threads import dispatchers_on_threads
+from ..end_to_end.running import PATIENCE, Lab, Started, lab
+
+__all__ = ["lab"]
 
 SCRIPT = """
 import time, pitchpipe
@@ -61,10 +64,10 @@ def get_step():
 """
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    """Make a place for experiments of this machine."""
-    return Lab(tmp_path)
+@pytest.fixture(autouse=True)
+def _no_new_interpreters(forked_agents: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the agents, and let this process host dispatchers."""
+    dispatchers_on_threads(monkeypatch)
 
 
 def check_all_succeeded(lab: Lab, trials: int = 3) -> None:
@@ -88,7 +91,7 @@ def warnings_of(lab: Lab) -> list[str]:
         return []
 
 
-def until_it_waits_for_room(lab: Lab, process: subprocess.Popen[str]) -> None:
+def until_it_waits_for_room(lab: Lab, process: Started) -> None:
     lab.until(lambda: any("waits for room" in warning for warning in warnings_of(lab)), process)
 
 
@@ -213,7 +216,9 @@ def story(directory: Path) -> list[Any]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run the experiment to its end without any trouble; return its directory."""
     directory = tmp_path_factory.mktemp("whole")
-    assert run(simulated(directory, VirtualClock(1000.0))) is ExperimentStatus.DONE
+    with pytest.MonkeyPatch.context() as patch:
+        dispatchers_on_threads(patch)
+        assert run(simulated(directory, VirtualClock(1000.0))) is ExperimentStatus.DONE
     return directory
 
 
@@ -426,10 +431,10 @@ def test_trial_whose_agent_and_watchdog_are_killed_reports_no_more(lab: Lab) -> 
     config = lab.write(waiting(SCRIPT.replace(report, noting)), max_trial_number=1, trial_concurrency=1)
     process = lab.start_run(config)
     lab.until_reports(3, process)
-    family = psutil.Process(process.pid).children(recursive=True)
+    family = lab.family()
     (trial,) = [each for each in family if "trial.py" in each.cmdline()]
     doomed = [each for each in family if any(word.endswith("watchdog.py") for word in each.cmdline())]
-    doomed += [each for each in family if "pitchpipe.trial_agent" in each.cmdline()]
+    doomed += lab.agents()
     assert len(doomed) == 2
     for each in doomed:
         each.kill()
@@ -455,8 +460,8 @@ def test_late_agent_is_given_up_and_its_trial_counted_once(lab: Lab) -> None:
     config = lab.write(hanging, max_trial_number=2, trial_concurrency=1, agent_timeout=1)
     process = lab.start_run(config)
     lab.until_reports(3, process)
-    family = psutil.Process(process.pid).children(recursive=True)
-    (agent,) = [each for each in family if "pitchpipe.trial_agent" in each.cmdline()]
+    family = lab.family()
+    (agent,) = lab.agents()
     agent.suspend()
     output, errors = process.communicate(timeout=PATIENCE)
     assert json.loads(output)["status"] == "DONE", errors
