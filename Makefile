@@ -26,7 +26,7 @@ BIN ?= $(VENV)/bin
 TEST_JOBS ?= 3
 PYTEST_ARGS ?=
 # These tests compute: more than one for each core costs their imports.
-QUICK := -n 2 -p no:schemathesis $(addprefix tests/,protocol search_space runner store dispatcher test_face.py)
+QUICK := -n 2 $(addprefix tests/,protocol search_space runner store dispatcher test_face.py)
 INTEGRATIONS ?= .venv-integrations
 PEERS ?= .peers
 BENCH_ARGS ?=

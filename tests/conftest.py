@@ -6,7 +6,9 @@ its session and its parent. When the test session is over, a process that still 
 
 import asyncio
 import contextlib
+import gc
 import inspect
+import itertools
 import os
 import shutil
 import signal
@@ -56,30 +58,42 @@ FOLDERS += ["nni_compat", "runner", "dispatcher", "store", "executors", "manager
 FOLDERS += ["integrations", "cli"]
 
 LEFT_OVER = pytest.StashKey[list[str]]()
+NUMBERS = itertools.count()
 
 
-@pytest.fixture(autouse=True)
-def runtime_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give each test a runtime directory of its own, with a path short enough for sockets."""
+@pytest.fixture(scope="session")
+def shelter() -> Iterator[Path]:
+    """Return a folder for what the tests have apart, with a path short enough for sockets."""
     directory = Path(tempfile.mkdtemp(prefix="pp-", dir="/tmp"))
-    monkeypatch.setenv("PITCHPIPE_RUNTIME_DIR", str(directory))
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
 
 
+# One fixture for all, and no folder before somebody needs it: thousands of tests pay for it.
 @pytest.fixture(autouse=True)
-def outside_the_tree(runtime_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test in an empty folder: at the root of the tree, its folders would hide the package."""
-    directory = runtime_directory / "cwd"
-    directory.mkdir()
-    monkeypatch.chdir(directory)
+def apart(shelter: Path) -> Iterator[Path]:
+    """Give each test a runtime directory of its own and an empty working directory; end it without a channel.
 
-
-@pytest.fixture(autouse=True)
-def outside_a_trial() -> Iterator[None]:
-    """End each test in a process without a channel: a call outside a trial makes one, which stays."""
-    yield
+    At the root of the tree, its folders would hide the package. A call outside a trial makes a channel,
+    which stays.
+    """
+    runtime, working = shelter / f"{next(NUMBERS)}", shelter / "cwd"
+    os.environ["PITCHPIPE_RUNTIME_DIR"] = str(runtime)
+    working.mkdir(exist_ok=True)
+    with contextlib.chdir(working):
+        yield runtime
+    os.environ.pop("PITCHPIPE_RUNTIME_DIR", None)
     current.enter(None)
+    shutil.rmtree(runtime, ignore_errors=True)
+    if next(working.iterdir(), None):
+        shutil.rmtree(working, ignore_errors=True)
+
+
+@pytest.fixture
+def runtime_directory(apart: Path) -> Path:
+    """Return the runtime directory of the test, made."""
+    apart.mkdir(mode=0o700)
+    return apart
 
 
 @pytest.fixture(scope="session")
@@ -117,6 +131,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Mark the session; the workers of xdist inherit the mark of the process that started them."""
+    gc.disable()  # what is imported and collected stays until the end
     if _is_xdist_worker(config):
         return
     os.environ[MARK] = uuid.uuid4().hex
@@ -129,6 +144,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files with slow tests first: one that starts last keeps one process busy and the others idle."""
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("ray")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector look at what the tests make only, rather than at all modules and tests each time."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)  # after xdist has ended its workers

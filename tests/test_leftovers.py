@@ -26,15 +26,17 @@ from pitchpipe.trial_agent import sdk
 
 def test_has_a_runtime_directory_and_works_in_it(runtime_directory):
     assert os.environ["PITCHPIPE_RUNTIME_DIR"] == str(runtime_directory)
-    assert runtime_directory in Path.cwd().parents
+    assert runtime_directory.parent in Path.cwd().parents
     assert len(str(runtime_directory)) < 40
+    Path("left").touch()
 
 def test_call_outside_a_trial_makes_a_channel():
     assert sdk.get_trial_id() == "STANDALONE"
     assert sdk.current.channel is not None
 
-def test_next_test_finds_none():
+def test_next_test_finds_neither():
     assert sdk.current.channel is None
+    assert not list(Path.cwd().iterdir())
 """
 
 

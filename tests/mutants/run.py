@@ -33,7 +33,7 @@ TREE = Path(__file__).resolve().parents[2]
 # A mutant that hangs is found by its time: seconds of a test, and of all tests of a selection.
 _TEST_SECONDS, _SECONDS = 60, 1800
 _QUICK = "not slow and not ray and not cluster"
-_LEAN = ["-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:xdist"]  # half the time of a small file
+_LEAN = ["-p", "no:cacheprovider", "-p", "no:xdist"]  # both cost time in a small file
 _FOUND = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
 
 

@@ -119,7 +119,7 @@ def test_there_is_no_status_without_a_supervisor():
 def test_ray_that_does_not_start_is_an_error_in_words_and_leaves_only_its_log(runtime_directory):
     with pytest.raises(ExecutorError, match=r"did not start: .*ray-keeper\.log"):
         asyncio.run(acquire(0.0, {"CPU": -1}))
-    assert {path.name for path in runtime_directory.iterdir()} <= {"ray-keeper.log", "ray-keeper.lock", "cwd"}
+    assert {path.name for path in runtime_directory.iterdir()} <= {"ray-keeper.log", "ray-keeper.lock"}
 
 
 @pytest.mark.ray
