@@ -1,9 +1,13 @@
-"""An experiment of NNI becomes one of ours, to look at and to start others from."""
+"""An experiment of NNI becomes one of ours, to look at and to start others from.
+
+What is left out because it cannot be read is in test_sentences.txt.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +125,20 @@ def test_parameters_are_those_that_the_results_name(
     assert [dict(one.parameters) for one in found] == [{"lr": lrs[0]}]
 
 
-def test_search_space_in_a_form_of_its_own_is_left_out(tmp_path: Path) -> None:
-    old = nni_folder(tmp_path / "old", {**V3, "searchSpace": {"x": [1, 100]}})
+def test_of_many_things_that_are_left_out_the_first_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    space = {f"p{number}": {"_type": number} for number in range(30)}
+    old = nni_folder(tmp_path / "old", {**V3, "searchSpace": json.dumps(space)})
     with ExperimentView(import_nni_experiment(old, tmp_path, "other")) as view:
         assert (view.experiment_id, view.config()["searchSpace"]) == ("other", {})
+        reason = view.summary()["reason"]
+    assert reason.count("left out") == 11
+    assert reason.endswith("; left out: 20 more")
+    with closing(sqlite3.connect(old / "db" / "nni.sqlite")) as db, db:
+        db.execute("UPDATE MetricData SET data = '{' WHERE trialJobId = 'DeFgH' AND type = 'FINAL'")
+    read_earlier(str(old), Objective(), tmp_path)
+    assert "left out: trial DeFgH: 2 results" in caplog.text
 
 
 def test_what_is_no_experiment_of_nni_leaves_nothing(tmp_path: Path) -> None:

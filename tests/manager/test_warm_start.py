@@ -1,4 +1,7 @@
-"""Earlier searches are mapped to the search space; their best points run first, and what was left out is said."""
+"""Earlier searches are mapped to the search space, and their best points run first.
+
+What is said of them, and of what is left out, is in test_sentences.txt.
+"""
 
 from __future__ import annotations
 
@@ -159,54 +162,6 @@ def test_source_named_twice_is_read_once(tmp_path: Path) -> None:
     assert read(tmp_path, source, source) == read(tmp_path, source)
 
 
-def test_results_that_do_not_fit_are_counted_by_reason(tmp_path: Path) -> None:
-    source = table(
-        tmp_path / "old.csv",
-        row(0.3, 0.3, layer="conv", momentum=0.9, **{"layer.kernel": 5}),
-        row(0.1, 0.1, layer="conv", **{"layer.kernel": 4}),
-        row(2.0, 0.0),
-        row(0.2, 0.2, units=""),
-        row(0.6, 0.6, units="Infinity"),
-        row(0.4, ""),
-        row(0.5, "NaN"),
-    )
-    found = read(tmp_path, source)
-    assert list(found.points) == [{"lr": 0.3, "units": 8, "layer": {"_name": "conv", "kernel": 5}}]
-    note, _ = found.notes
-    assert note.startswith(f"warm start from {source}: 1 of 5 results fit this search space; ")
-    assert set(note.partition("; ")[2].split("; ")) == {
-        "1 has a value of layer.kernel that this space does not have",
-        "1 has a value of lr that this space does not have",
-        "1 has no value for units",
-        "1 has a value of units that this space does not have",
-        "2 without a result",
-        "ignored, because this space does not have them: momentum",
-    }
-
-
-def test_defaults_fill_in_what_a_source_lacks(tmp_path: Path) -> None:
-    source = table(tmp_path / "old.csv", {"lr": 0.3, "value": 1})
-    assert "1 has no value for units" in read(tmp_path, source).warnings[0]
-    found = read(tmp_path, source, defaults=row_point(0.9))
-    assert found.points == [row_point(0.3)]
-    assert found.notes[0].endswith("1 of 1 results fit this search space; from your defaults: units, layer")
-
-
-@pytest.mark.parametrize("defaults", [{}, {"defaults": row_point(0.5)}])
-def test_a_source_may_lack_the_constants_of_the_space(defaults: dict[str, Any], tmp_path: Path) -> None:
-    source = table(tmp_path / "old.csv", row(0.25))
-    found = read(tmp_path, source, search_space={**SPACE, "epochs": 7}, **defaults)
-    assert found.points == [{**row_point(0.25), "epochs": 7}]
-    assert found.notes[0].endswith(": 1 of 1 results fit this search space")
-
-
-def test_constraints_hold_for_earlier_points_too(tmp_path: Path) -> None:
-    source = table(tmp_path / "old.csv", row(0.3, 1), row(0.7, 2))
-    found = read(tmp_path, source, constraints=["lr > 0.5"])
-    assert [point["lr"] for point in found.points] == [0.7]
-    assert "1 violates lr > 0.5" in found.notes[0]
-
-
 def test_only_a_tuner_that_models_sources_gets_their_results(tmp_path: Path) -> None:
     one = table(tmp_path / "one.csv", *(row(i / 400, i / 400) for i in range(400)))
     two = table(tmp_path / "two.csv", row(0.5, -7.0))
@@ -288,59 +243,12 @@ def test_reading_a_study_makes_no_file_and_changes_none(tmp_path: Path) -> None:
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"other.db": before}
 
 
-@pytest.mark.parametrize("source", ["study.db", "./study.db"])
-def test_file_of_a_study_in_place_of_its_address_gets_a_hint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.db").touch()
-    with pytest.raises(
-        ConfigError, match=rf"is a file, not an experiment \(.*: sqlite:///.*{source[-8:]}:NAME\)"
-    ):
-        config(warm_start=[source])
-
-
 def test_experiment_without_the_objective_names_those_it_has(tmp_path: Path) -> None:
     goals = [{"name": name, "direction": "minimize"} for name in ("acc", "lat")]
     manager = made(tmp_path, "old", objectives=goals)
     with pytest.raises(ConfigError, match="it has no objective 'default'; its objectives are acc, lat"):
         read(tmp_path, "old")
     let_go(manager)
-
-
-def test_flat_names_of_another_search_are_those_inside_a_choice(tmp_path: Path) -> None:
-    source = table(tmp_path / "old.csv", row(0.3, layer="conv", kernel=3), row(0.4, 0.5, layer="none"))
-    found = read(tmp_path, source)
-    assert list(found.points) == [
-        {"lr": 0.3, "units": 8, "layer": {"_name": "conv", "kernel": 3}},
-        {"lr": 0.4, "units": 8, "layer": {"_name": "none"}},
-    ]
-    assert found.notes[:-1] == [f"warm start from {source}: 2 of 2 results fit this search space"]
-
-
-def test_results_without_a_parameter_of_the_space_are_not_the_defaults(tmp_path: Path) -> None:
-    source = table(tmp_path / "old.csv", *({"C": 0.1 * n, "value": 0.5} for n in range(3)))
-    found = read(tmp_path, source, defaults={"lr": 0.5, "units": 8, "layer": {"_name": "none"}})
-    assert not found.points
-    assert found.warnings == [
-        f"warm start from {source}: 0 of 3 results fit this search space; 3 share no parameter with it;"
-        " ignored, because this space does not have them: C"
-    ]
-
-
-@pytest.mark.parametrize("prefix", ["final.", ""])
-def test_results_that_break_a_limit_are_left_out(prefix: str, tmp_path: Path) -> None:
-    rows = [
-        {**row(lr), "final.default": lr, f"{prefix}ms": ms}
-        for lr, ms in ((0.3, 30.0), (0.4, 5.0), (0.5, 7.0))
-    ]
-    for one in rows:
-        one.pop("value", None)
-    source = table(tmp_path / "old.csv", *rows)
-    limited = [{"name": "default", "direction": "minimize"}, {"name": "ms", "constraint": "<= 10"}]
-    found = read(tmp_path, source, objectives=limited)
-    assert [point["lr"] for point in found.points] == [0.4, 0.5]
-    assert found.notes[0].endswith("; 1 breaks the limit ms <= 10")
 
 
 def test_source_of_which_nothing_fits_is_warned_of_at_the_start(
@@ -356,32 +264,10 @@ def test_source_of_which_nothing_fits_is_warned_of_at_the_start(
     assert warning.startswith(f"warm start from {old}: 0 of 3 results fit this search space; ")
 
 
-def test_all_sources_that_cannot_be_read_are_named_and_nothing_is_made(tmp_path: Path) -> None:
-    empty = table(tmp_path / "empty.csv", {"lr": 0.3, "loss": 1})
-    with pytest.raises(ConfigError) as caught:
-        made(tmp_path / "runs", "new", warm_start=["old", empty, "no.csv", "runs/old"])
-    first, second, third, fourth = map(str, caught.value.problems)
-    assert first.startswith("warm_start[0]: old cannot be used: there is no experiment 'old' in")
-    assert second.startswith(
-        f"warm_start[1]: {empty} cannot be used: no column has the result: name it final.default"
-    )
-    assert third.startswith("warm_start[2]: ")
-    assert third.endswith("no.csv cannot be used: no such file")
-    assert fourth.startswith("warm_start[3]: ")
-    assert fourth.endswith("this is not the folder of an experiment")
+def test_experiment_whose_source_cannot_be_read_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be used: no such file"):
+        made(tmp_path / "runs", "new", warm_start=["no.csv"])
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        ("sqlite:///study.db", "names no study"),
-        (3, "must be an experiment's id or folder, a CSV file, or STORAGE:STUDY, not 3"),
-    ],
-)
-def test_source_of_no_kind_is_a_problem_of_the_config(source: Any, problem: str) -> None:
-    with pytest.raises(ConfigError, match=problem):
-        config(warm_start=[source])
 
 
 def nni_experiment(folder: Path, mode: str | None, *trials: tuple[str, float, Any]) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,47 +11,13 @@ from pitchpipe.cli.verbs.update import update
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.control import extension
 from pitchpipe.manager.control.change_checks import problems_of
-from pitchpipe.manager.control.connection import ControlError
-from pitchpipe.manager.control.extension import Extension, ExtensionError, extend_experiment
 from pitchpipe.manager.control.operations import changed_config
 from pitchpipe.runner import LimitsChanged
 from pitchpipe.runner.events import Event
 from pitchpipe.server.api import models
 from pitchpipe.server.ui import limits as page
-from pitchpipe.store.folder import ExperimentFolder
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
-LIMITS = [
-    ("max_trial_number", "9"),
-    ("max_trial_number", True),
-    ("max_trial_number", 9.0),
-    ("max_trial_number", 0),
-    ("max_trial_number", 2**53),
-    ("trial_concurrency", "9"),
-    ("trial_concurrency", True),
-    ("trial_concurrency", 1_000_001),
-    ("max_experiment_duration", True),
-    ("max_experiment_duration", "9"),
-    ("max_experiment_duration", 0),
-    ("max_experiment_duration", 8.6e20),
-    ("max_experiment_duration", "9999999999999999d"),
-    ("max_experiment_duration", float("nan")),
-]
-SPACES: list[tuple[str, Any]] = [("search_space", {}), ("search_space", [SPACE])]
-
-
-@pytest.mark.parametrize(("name", "value"), LIMITS + SPACES)
-def test_invalid_limit_or_space_is_refused(name: str, value: Any) -> None:
-    config = ExperimentConfig.from_dict({"search_space": SPACE, "max_trial_number": 5}, needs_command=False)
-    with pytest.raises(ControlError, match=name) as refused:
-        changed_config(config, {name: value})
-    assert refused.value.kind == "invalid"
-
-
-@pytest.mark.parametrize(("name", "value"), LIMITS)
-def test_extension_by_an_invalid_limit_is_refused(name: str, value: Any, tmp_path: Path) -> None:
-    with pytest.raises(ExtensionError, match=name):
-        extend_experiment(ExperimentFolder(tmp_path), Extension(**{name: value}))
 
 
 def test_changes_that_make_sense_are_made() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from pitchpipe.executors.simulated import SimulatedRun, VirtualClock
 from pitchpipe.manager.control.connection import ControlError, ControlServer
-from pitchpipe.manager.control.operations import LiveChanges, checked_import
+from pitchpipe.manager.control.operations import LiveChanges
 from pitchpipe.manager.control.steering import (
     add_trial,
     change_experiment,
@@ -524,32 +524,6 @@ def test_experiment_without_a_manager_gets_new_limits_for_its_next_run(tmp_path:
         with pytest.raises(ControlError, match=r"pitchpipe resume|while the experiment runs") as refused:
             act()
         assert refused.value.kind == "conflict"
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        None,
-        [],
-        [1],
-        [{"parameter": 1, "value": 1}],
-        [{"value": 1}],
-        [{"parameter": {}, "value": float("nan")}],
-        [{"parameter": {}, "value": {"loss": 1}}],
-    ],
-)
-def test_imports_that_are_not_results_are_refused(data: Any) -> None:
-    with pytest.raises(ControlError):
-        checked_import(data)
-
-
-def test_imports_have_every_metric_that_is_optimised_or_limited() -> None:
-    rows = [{"parameter": {}, "value": {"loss": 1, "ms": 2.5}}]
-    assert checked_import(rows, ["loss", "ms"]) == rows
-    assert checked_import([{"parameter": {}, "value": 1}], ["loss"])
-    for value in (1, {"loss": 1}, {"loss": 1, "ms": True}):
-        with pytest.raises(ControlError, match="is not an object with a finite number for each of loss, ms"):
-            checked_import([{"parameter": {}, "value": value}], ["loss", "ms"])
 
 
 @pytest.mark.parametrize("count", [7, 8, 9])
