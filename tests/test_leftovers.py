@@ -43,7 +43,7 @@ def test_next_test_finds_neither():
 def without_fixtures_of_others(tree: Path) -> str:
     """Return the tests' conftest.py without what it imports from folders that a planted session does not have."""
     text = (tree / "tests" / "conftest.py").read_text()
-    return re.sub(r"(?m)^from \..*\n|^__all__ = .*\n", "", text)
+    return re.sub(r"(?m)^from \..*\n|^__all__ \+?= .*\n", "", text)
 
 
 def run_session(folder: Path, tree: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
