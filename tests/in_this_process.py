@@ -36,7 +36,7 @@ def pitchpipe_run(
             found = run(list(words))
         out, err = capsys.readouterr()
         assert found == code, out + err
-        return out
+        return out or err
 
     return pitchpipe_run
 

@@ -1,24 +1,15 @@
 """Every example runs as its README says, cut down to a few trials, and does what it is there to show."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-BIN = Path(sys.executable).parent
 EPOCHS = 15  # of the digits' 60
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-def environment() -> dict[str, str]:
-    """Return the environment of a shell that activated this virtual environment."""
-    return {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture
@@ -29,24 +20,6 @@ def examples(tree: Path, tmp_path: Path) -> Path:
     return target
 
 
-def run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
-
-
-def change(folder: Path, **replacements: str | None) -> None:
-    """Replace the values of some lines `key: value` of an example's config; None takes the line out."""
-    path = folder / "experiment.yml"
-    lines = path.read_text().splitlines()
-    for key, value in replacements.items():
-        matching = [index for index, line in enumerate(lines) if line.strip().startswith(f"{key}:")]
-        assert len(matching) == 1, (key, matching)
-        indent = lines[matching[0]][: -len(lines[matching[0]].lstrip())]
-        lines[matching[0]] = "" if value is None else f"{indent}{key}: {value}"
-    path.write_text("\n".join(lines) + "\n")
-
-
 def shorten(folder: Path) -> None:
     """Let the trials of the digits train for fewer epochs."""
     script = folder / "train.py"
@@ -55,20 +28,27 @@ def shorten(folder: Path) -> None:
     script.write_text(text.replace("EPOCHS = 60\n", f"EPOCHS = {EPOCHS}\n"))
 
 
-def tune(folder: Path, environment: dict[str, str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Run an example's experiment; return the summary and the exported trials."""
-    place = ["--dir", str(folder / "experiments")]
-    summary = json.loads(run(["pitchpipe", "run", "experiment.yml", "--json", *place], folder, environment))
-    exported = run(["pitchpipe", "export", summary["id"], "--format", "json", *place], folder, environment)
-    return summary, json.loads(exported)["trials"]
+@pytest.fixture
+def tune(
+    examples: Path, pitchpipe_run: Callable[..., str]
+) -> Callable[..., tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Return a function that runs an example's experiment; it returns the summary and the exported trials."""
+
+    def tune(example: str, *fields: str, config: str = "experiment.yml") -> Any:
+        words = [word for field in fields for word in ("--set", field)]
+        summary = json.loads(pitchpipe_run(examples / example, "run", config, "--json", *words))
+        trials = json.loads(pitchpipe_run(examples / example, "export", summary["id"]))["trials"]
+        assert summary["status"] == "DONE"
+        return summary, trials
+
+    return tune
 
 
-def test_digits_improves_and_stops_hopeless_trials_early(examples: Path, environment: dict[str, str]) -> None:
-    folder = examples / "digits"
-    change(folder, max_trial_number="8", platform="local", idle_timeout=None)
-    shorten(folder)
-    summary, trials = tune(folder, environment)
-    assert summary["status"] == "DONE"
+def test_digits_improves_and_stops_hopeless_trials_early(examples: Path, tune: Callable[..., Any]) -> None:
+    shorten(examples / "digits")
+    # Warm: scikit-learn is imported once.
+    fields = ["max_trial_number=8", "training_service={platform: local}", "trial_start=warm"]
+    summary, trials = tune("digits", *fields)
     assert len(trials) == 8
     assert summary["best"]["value"] > 0.93
     stopped = [trial for trial in trials if trial["status"] == "EARLY_STOPPED"]
@@ -78,11 +58,8 @@ def test_digits_improves_and_stops_hopeless_trials_early(examples: Path, environ
     assert summary["best"]["value"] == max(finals)
 
 
-def test_custom_tuner_and_assessor_are_loaded_and_used(examples: Path, environment: dict[str, str]) -> None:
-    folder = examples / "custom_tuner"
-    change(folder, max_trial_number="18", trial_concurrency="4")
-    summary, trials = tune(folder, environment)
-    assert summary["status"] == "DONE"
+def test_custom_tuner_and_assessor_are_loaded_and_used(tune: Callable[..., Any]) -> None:
+    summary, trials = tune("custom_tuner", "max_trial_number=18", "trial_concurrency=4")
     assert len(trials) == 18
     assert summary["best"]["value"] < 3.0  # the start is at 24.2, a poor random point stays above 4
     stopped = [trial for trial in trials if trial["status"] == "EARLY_STOPPED"]
@@ -91,33 +68,25 @@ def test_custom_tuner_and_assessor_are_loaded_and_used(examples: Path, environme
 
 
 def test_custom_tuner_with_wrong_class_args_is_refused_before_anything_starts(
-    examples: Path, environment: dict[str, str]
+    examples: Path, pitchpipe_run: Callable[..., str]
 ) -> None:
     folder = examples / "custom_tuner"
-    path = folder / "experiment.yml"
-    path.write_text(path.read_text().replace("starts: 10", "strats: 10"))
-    command = ["pitchpipe", "run", "experiment.yml", "--dir", str(folder / "experiments")]
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 2
-    assert "strats" in result.stderr
-    assert not (folder / "experiments").exists()
+    wrong = "tuner.class_args={strats: 10}"
+    said = pitchpipe_run(folder, "run", "experiment.yml", "--set", wrong, "--dir", "runs", code=2)
+    assert "strats" in said
+    assert not (folder / "runs").exists()
 
 
-def test_shell_script_reports_without_python(examples: Path, environment: dict[str, str]) -> None:
-    folder = examples / "shell_trial"
-    change(folder, max_trial_number="3")
-    summary, trials = tune(folder, environment)
-    assert summary["status"] == "DONE"
+def test_shell_script_reports_without_python(tune: Callable[..., Any]) -> None:
+    summary, trials = tune("shell_trial", "max_trial_number=3")
     assert [trial["status"] for trial in trials] == ["SUCCEEDED"] * 3
     assert all(trial["final"] == trial["intermediate"][-1] for trial in trials)
     assert summary["best"]["value"] == min(trial["final"] for trial in trials)
     assert summary["defaults"]["gain"] == trials[0]["final"] - summary["best"]["value"]
 
 
-def test_trade_off_ends_with_a_front(examples: Path, environment: dict[str, str]) -> None:
-    folder = examples / "trade_off"
-    change(folder, max_trial_number="5")
-    summary, trials = tune(folder, environment)
+def test_trade_off_ends_with_a_front(tune: Callable[..., Any]) -> None:
+    summary, trials = tune("trade_off", "max_trial_number=5")
     finals = {trial["sequence_id"]: trial["final"] for trial in trials}
     front = [finals[number] for number in summary["front"]["trials"]]
     assert len(trials) == 5
@@ -129,19 +98,15 @@ def test_trade_off_ends_with_a_front(examples: Path, environment: dict[str, str]
     assert summary["front"]["hypervolume"] > 0
 
 
-def test_limited_has_a_best_trial_that_keeps_the_limit(examples: Path, environment: dict[str, str]) -> None:
-    folder = examples / "limited"
-    change(folder, max_trial_number="7")
-    summary, trials = tune(folder, environment)
+def test_limited_has_a_best_trial_that_keeps_the_limit(tune: Callable[..., Any]) -> None:
+    summary, trials = tune("limited", "max_trial_number=7")
     kept = [trial["final"]["size_kb"] for trial in trials if trial["final"]["memory_mb"] <= 4]
     assert summary["best"]["value"] == min(kept)
     assert len(kept) + len(summary["front"]["infeasible"]) == len(trials) == 7
 
 
-def test_repeats_have_seeds_and_the_best_mean_wins(examples: Path, environment: dict[str, str]) -> None:
-    folder = examples / "repeats"
-    change(folder, max_trial_number="10")
-    summary, trials = tune(folder, environment)
+def test_repeats_have_seeds_and_the_best_mean_wins(tune: Callable[..., Any]) -> None:
+    summary, trials = tune("repeats", "max_trial_number=10")
     best = summary["best"]
     finals = {trial["sequence_id"]: trial["final"] for trial in trials}
     of_best = [finals[number] for number in best["repeats"]["trials"]]
@@ -158,25 +123,21 @@ def test_function_trial_prints_its_best_parameters(
 ) -> None:
     if platform == "ray":
         request.getfixturevalue("shared_ray")
-    environment = request.getfixturevalue("environment")  # it names the runtime directory
+    by_hand = request.getfixturevalue("by_hand")
     folder = examples / "function_trial"
-    command = ["python", "tune.py", "--trials", "8", "--platform", platform, "--directory", "out"]
-    output = run(command, folder, environment)
+    output = by_hand(folder / "tune.py", "--trials", "8", "--platform", platform, "--directory", "out")
     assert "DONE: " in output
     assert "learning_rate" in output
     assert next((folder / "out").iterdir()).is_dir()
 
 
-def test_nni_project_runs_unchanged(examples: Path, environment: dict[str, str]) -> None:
-    folder = examples / "nni"
-    (folder / "config.yml").rename(folder / "experiment.yml")
-    change(folder, maxTrialNum="4")
-    summary, trials = tune(folder, environment)
-    assert (summary["status"], len(trials)) == ("DONE", 4)
+def test_nni_project_runs_unchanged(examples: Path, tune: Callable[..., Any]) -> None:
+    summary, trials = tune("nni", "maxTrialNum=4", config="config.yml")
+    assert len(trials) == 4
     assert {(trial["status"], len(trial["intermediate"])) for trial in trials} == {("SUCCEEDED", 5)}
     assert summary["best"]["value"] == min(trial["final"] for trial in trials)
-    trials_folder = folder / "experiments" / summary["id"] / "trials"
-    assert sorted(path.name for path in trials_folder.glob("*/point.txt")) == ["point.txt"] * 4
+    points = (examples / "nni" / "runs" / summary["id"] / "trials").glob("*/point.txt")
+    assert len(list(points)) == 4
 
 
 @pytest.mark.parametrize(
@@ -190,10 +151,11 @@ def test_nni_project_runs_unchanged(examples: Path, environment: dict[str, str])
     ],
 )
 def test_script_runs_alone_and_prints_what_it_would_report(
-    examples: Path, environment: dict[str, str], example: str, script: str
+    examples: Path, by_hand: Callable[..., str], example: str, script: str
 ) -> None:
-    output = run(["python", script], examples / example, environment)
-    assert "Final result: " in output
+    if example == "digits":
+        shorten(examples / example)
+    assert "Final result: " in by_hand(examples / example / script)
 
 
 def test_notebook_shows_tables_a_figure_and_its_progress(
