@@ -24,8 +24,9 @@ import-linter looks for cycles (`pyproject.toml`), ruff for `global`, ruff and b
 import ast
 import re
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -237,9 +238,15 @@ def module_name(file: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@lru_cache(maxsize=256)  # the rules look at a file one after another
+def nodes_of(node: ast.AST) -> Sequence[ast.AST]:
+    """Return a node and all nodes below it."""
+    return tuple(ast.walk(node))
+
+
 def imports_of(tree: ast.Module, name: str, is_package: bool, modules: Container[str]) -> Iterator[Import]:
     """Yield every import of a module, also those inside functions and `import_module("...")` of a literal."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(alias.name, node.lineno, False)
@@ -371,7 +378,7 @@ def check_dataclasses(file: str, tree: ast.Module) -> list[Violation]:
     """Return the dataclasses of one file that take many fields by position."""
     return [
         Violation(file, node.lineno, f"{node.name} has more than {MOST_POSITIONAL} fields and is not kw_only")
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.ClassDef)
         and (file, node.name) not in POSITIONAL
         and is_positional_dataclass(node)
@@ -403,7 +410,7 @@ def check_pages(file: str, tree: ast.Module) -> list[Violation]:
         return []
     return [
         Violation(file, text.lineno, f"`{ast.unparse(text)}` goes where `{name}` parses it: see `attributed`")
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Call)
         for name, text in parsed_arguments(node)
         if (file, name) not in PASSED_ON and not is_constant(text)
@@ -444,7 +451,7 @@ def check_state(file: str, tree: ast.Module) -> list[Violation]:
     ]
     for function in functions_of(tree):
         local = local_names(function)
-        for node in ast.walk(function):
+        for node in nodes_of(function):
             found += (
                 Violation(file, line, message) for line, message in changes(node, file, variables, local)
             )
@@ -456,7 +463,7 @@ def check_tasks(file: str, tree: ast.Module) -> list[Violation]:
     return [
         Violation(file, node.lineno, f"{name} in {function.name}: nothing learns of a failure; use `Tasks`")
         for function in functions_of(tree)
-        for node in ast.walk(function)
+        for node in nodes_of(function)
         if isinstance(node, ast.Call)
         and (name := getattr(node.func, "attr", getattr(node.func, "id", ""))) in STARTERS
         and (file, function.name) not in OWNED
@@ -514,7 +521,7 @@ def functions_of(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFuncti
 
 def local_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     """Return the names that a function binds itself, so that they hide those of the module."""
-    nodes = list(ast.walk(function))
+    nodes = nodes_of(function)
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return bound | {node.arg for node in nodes if isinstance(node, ast.arg)}
 

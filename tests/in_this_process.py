@@ -6,6 +6,7 @@ Their dispatchers are threads, and their agents are forked. For tests of what th
 import os
 import runpy
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,7 +52,8 @@ def by_hand(
 
     def by_hand(script: Path, *words: str) -> str:
         current.enter(None)
-        with monkeypatch.context() as patch:
+        with monkeypatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of libraries, which are errors in tests
             patch.chdir(script.parent)
             patch.setattr(sys, "argv", [str(script), *words])
             patch.setattr(sys, "path", [str(script.parent), *sys.path])

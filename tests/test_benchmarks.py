@@ -1,30 +1,19 @@
 """The budget table: its probes run, and peers are found in the folder that `make peers` fills."""
 
+import importlib
 import json
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-# All but `functions`, `start` and `profile-ray`, which start a Ray.
-GROUPS = [
-    "scripts",
-    "results",
-    "verdicts",
-    "dispatcher",
-    "tpe",
-    "imports",
-    "memory",
-    "profile",
-    "profile-start",
-    "resume",
-    "recovery",
-]
-NOT_QUICK = ("10,000", "50,000")  # a quick run learns from fewer results
+# `functions`, `start` and `profile-ray` start a Ray; the others run below.
+NOT_HERE = {"functions", "start", "profile-ray", "imports", "tpe"}
 
 
 @pytest.fixture
@@ -55,6 +44,7 @@ def test_peers_are_found_by_a_relative_path(folder: Path) -> None:
     done, rows = bench(folder, "--peers", ".peers", "tpe")
     assert "failed" not in done.stderr
     assert rows[0]["peers"]["Optuna TPE"]["median"] is not None
+    assert rows[0]["ours"] is not None
 
 
 def test_peers_that_are_not_there_are_skipped(folder: Path) -> None:
@@ -64,13 +54,31 @@ def test_peers_that_are_not_there_are_skipped(folder: Path) -> None:
     assert rows[0]["ours"] is not None  # a difference of two times: below 0 on a busy machine
 
 
+@pytest.fixture
+def module(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """Return a function that imports a module of the benchmarks, which are not a package of ours."""
+    monkeypatch.syspath_prepend(str(tree / "benchmarks"))
+    known = set(sys.modules)
+    yield importlib.import_module
+    for name in sys.modules.keys() - known:
+        del sys.modules[name]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_every_probe_of_ours_runs(folder: Path) -> None:
-    done, rows = bench(folder, *GROUPS)
-    assert "failed" not in done.stderr
-    missing = [row["what"] for row in rows if row["ours"] is None]
-    assert [what for what in missing if not any(size in what for size in NOT_QUICK)] == []
+def test_every_probe_of_ours_runs_with_its_options(module: Callable[[str], Any]) -> None:
+    bench = module("measuring").Bench(None, repetitions=1, quick=True)
+    for group in module("groups").GROUPS:
+        if group.name in NOT_HERE:
+            continue
+        ours = [probe for probe in group.probes if probe.is_ours]
+        with_options = {probe.script for probe in ours if probe.options}
+        outcomes = bench.measure(
+            [probe for probe in ours if probe.options or probe.script not in with_options]
+        )
+        assert [outcome.errors for outcome in outcomes.values() if outcome.errors] == []
+        measured = [row for row in group.rows if row.ours in outcomes]
+        assert [row.what for row in measured if row.measured(outcomes) is None] == []
 
 
 def test_make_bench_passes_its_arguments_on(tree: Path) -> None:

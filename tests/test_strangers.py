@@ -28,8 +28,9 @@ from pitchpipe.store import ExperimentFolder
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
-]  # many processes: this bounds a hang, not their time
+    pytest.mark.timeout(600),  # many processes: this bounds a hang, not their time
+    pytest.mark.usefixtures("forked_agents"),
+]
 
 TUNER = """
 import time
@@ -77,12 +78,6 @@ class Trap:
         return open, (self.mark, "w")
 
 
-def pitchpipe(*words: object, cwd: Path, code: int = 0) -> None:
-    command = [sys.executable, "-P", "-m", "pitchpipe", *map(str, words)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-
-
 class Stranger:
     """The folder of an experiment `e` in `runs`, and the marks that its code leaves."""
 
@@ -104,7 +99,7 @@ class Stranger:
         """Call a verb in this process: a mark that it leaves is the same."""
         said = io.TextIOWrapper(io.BytesIO(), write_through=True)  # some verbs write bytes
         with chdir(self.path), redirect_stdout(said), redirect_stderr(said):
-            found = run([*map(str, words), "--dir", str(self.runs)])
+            found = run([*map(str, words), *(() if "validate" in words else ("--dir", str(self.runs)))])
         text = cast(io.BytesIO, said.buffer).getvalue().decode()
         assert code in (None, found), text
         return text
@@ -145,7 +140,7 @@ def _made(path: Path) -> Stranger:
     }
     (code / "experiment.yml").write_text(json.dumps(config))
     made.runs.mkdir()
-    pitchpipe("run", code / "experiment.yml", "--experiment-id", "e", "--quiet", "--dir", made.runs, cwd=path)
+    made.run("run", code / "experiment.yml", "--experiment-id", "e", "--quiet")
     folder = ExperimentFolder(made.folder)
     folder.stopper_file.write_bytes(pickle.dumps(Trap(made.marks / "stopper")))
     folder.function_file.write_bytes(pickle.dumps(Trap(made.marks / "function")))
@@ -170,19 +165,15 @@ def stranger(original: Stranger) -> Iterator[Stranger]:
 
 
 def test_verbs_that_run_the_code_do(stranger: Stranger) -> None:
-    where: Any = {"cwd": stranger.path}
-    runs = ("--dir", stranger.runs)
-    pitchpipe(
-        "resume", "e", "--max-trial-number", "3", "--quiet", *runs, **where, code=1
-    )  # its stopper is none
+    stranger.run("resume", "e", "--max-trial-number", "3", "--quiet", code=1)  # its stopper is none
     assert stranger.ran >= {"checkpoint", "stopper"}
     ExperimentFolder(stranger.folder).stopper_file.unlink()
-    pitchpipe("resume", "e", "--quiet", *runs, **where)
+    stranger.run("resume", "e", "--quiet")
     assert stranger.ran == {"checkpoint", "stopper", "trial", "tuner"}
     stranger.forget()
     stranger.run("trial", "rerun", "e", "0")
     assert stranger.ran == {"trial"}
-    pitchpipe("validate", stranger.path / "code" / "experiment.yml", **where)
+    stranger.run("validate", stranger.path / "code" / "experiment.yml")
     assert stranger.ran == {"trial", "tuner"}
 
 

@@ -4,11 +4,12 @@ import json
 import re
 import subprocess
 import sys
-import warnings
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import joblib
 import psutil
 import pytest
 
@@ -34,12 +35,6 @@ TRAININGS = {
 }
 
 
-def run(folder: Path, *command: str, code: int = 0) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_every_example_is_run() -> None:
     assert set(EXAMPLES) == {
         "scikit-learn",
@@ -51,9 +46,10 @@ def test_every_example_is_run() -> None:
     }
 
 
-def test_search_of_scikit_learn_finds_good_parameters(tmp_path: Path) -> None:
+def test_search_of_scikit_learn_finds_good_parameters(tmp_path: Path, by_hand: Callable[..., str]) -> None:
     (tmp_path / "search.py").write_text(EXAMPLES["scikit-learn"].replace("n_iter=15", "n_iter=4"))
-    score = float(run(tmp_path, sys.executable, "search.py").split()[0])
+    with joblib.parallel_config("threading"):
+        score = float(by_hand(tmp_path / "search.py").split()[0])
     assert 0.9 < score <= 1
 
 
@@ -71,7 +67,9 @@ def before(example: str, diff: list[str]) -> str:
 
 
 @pytest.mark.parametrize("title", ["scikit-learn", "XGBoost", "Keras", "Lightning"])
-def test_script_needs_five_changed_lines_at_most(tmp_path: Path, title: str) -> None:
+def test_script_needs_five_changed_lines_at_most(
+    tmp_path: Path, by_hand: Callable[..., str], title: str
+) -> None:
     if title in TRAININGS and find_spec(TRAININGS[title]) is None:
         pytest.skip(f"{TRAININGS[title]} is not installed")
     diff = DIFFS[title]
@@ -79,14 +77,15 @@ def test_script_needs_five_changed_lines_at_most(tmp_path: Path, title: str) -> 
     script = before(EXAMPLES[title], diff)
     assert "itchpipe" not in script
     (tmp_path / "train.py").write_text(script.replace("n_iter=15", "n_iter=1"))
-    run(tmp_path, sys.executable, "train.py")
+    with joblib.parallel_config("threading"):
+        by_hand(tmp_path / "train.py")
 
 
-def test_search_of_hugging_face_finds_parameters_of_lora(tmp_path: Path) -> None:
+def test_search_of_hugging_face_finds_parameters_of_lora(tmp_path: Path, by_hand: Callable[..., str]) -> None:
     if find_spec("transformers") is None or find_spec("peft") is None:
         pytest.skip("transformers or peft is not installed")
     (tmp_path / "search.py").write_text(EXAMPLES["Hugging Face search"].replace("n_trials=4", "n_trials=2"))
-    printed = run(tmp_path, sys.executable, "search.py").splitlines()[-1]
+    printed = by_hand(tmp_path / "search.py").splitlines()[-1]
     assert "'lora_alpha'" in printed
     assert 0 < float(printed.split()[0]) < 2
 
@@ -99,7 +98,9 @@ def test_sweeper_of_hydra_is_found(tmp_path: Path) -> None:
     (command,) = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     (tmp_path / "train.py").write_text(EXAMPLES["Hydra"])
     (tmp_path / "config.yaml").write_text(config.replace("n_trials: 20", "n_trials: 3"))
-    run(tmp_path, sys.executable, *command.split()[1:], "hydra.sweep.dir=sweep")
+    words = [sys.executable, *command.split()[1:], "hydra.sweep.dir=sweep"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     written = (tmp_path / "sweep" / "optimization_results.yaml").read_text()
     assert "activation: " in written
     assert "model.x: " in written
@@ -114,26 +115,31 @@ def script(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / "train.py"
 
 
-def test_training_runs_by_hand(script: Path) -> None:
-    output = run(script.parent, sys.executable, "train.py")
+def test_training_runs_by_hand(script: Path, by_hand: Callable[..., str]) -> None:
+    output = by_hand(script)
     own = "report_final_result" in script.read_text()
     assert ("Final result" in output, "Intermediate" in output) == (own, False)
 
 
-def trials_of(folder: Path, command: str) -> list[dict[str, Any]]:
-    """Run two trials of a command, which succeed; return them."""
-    config: dict[str, Any] = {
-        "trial_command": command,
-        "max_trial_number": 2,
-        "search_space": {"learning_rate": {"_type": "loguniform", "_value": [0.001, 0.1]}},
-        "training_service": {"platform": "local"},
-    }
-    (folder / "experiment.yml").write_text(json.dumps(config))
-    pitchpipe = str(Path(sys.executable).parent / "pitchpipe")
-    summary = json.loads(run(folder, pitchpipe, "run", "experiment.yml", "--json", "--dir", "runs"))
-    trials = json.loads(run(folder, pitchpipe, "export", summary["id"], "--dir", "runs"))["trials"]
-    assert summary["counts"] == {"SUCCEEDED": 2}, failures(Path(summary["folder"]), trials)
-    return trials
+@pytest.fixture
+def trials_of(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> Callable[[str], list[dict[str, Any]]]:
+    """Return a function that runs two trials of a command, which succeed, and returns them."""
+
+    def trials_of(command: str) -> list[dict[str, Any]]:
+        config: dict[str, Any] = {
+            "trial_command": command,
+            "trial_start": "warm",  # the libraries are imported once
+            "max_trial_number": 2,
+            "search_space": {"learning_rate": {"_type": "loguniform", "_value": [0.001, 0.1]}},
+            "training_service": {"platform": "local"},
+        }
+        (tmp_path / "experiment.yml").write_text(json.dumps(config))
+        summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
+        trials = json.loads(pitchpipe_run(tmp_path, "export", summary["id"]))["trials"]
+        assert summary["counts"] == {"SUCCEEDED": 2}, failures(Path(summary["folder"]), trials)
+        return trials
+
+    return trials_of
 
 
 def failures(folder: Path, trials: list[dict[str, Any]]) -> str:
@@ -150,8 +156,8 @@ def default(result: Any) -> float:
     return result["default"] if isinstance(result, dict) else result
 
 
-def test_training_runs_as_a_trial(script: Path) -> None:
-    trials = trials_of(script.parent, "python train.py")
+def test_training_runs_as_a_trial(script: Path, trials_of: Callable[..., Any]) -> None:
+    trials = trials_of("python train.py")
     finals = [default(trial["final"]) for trial in trials]
     assert finals == pytest.approx([default(trial["intermediate"][-1]) for trial in trials])
     assert all(len(trial["intermediate"]) in (3, 20) for trial in trials)
@@ -182,13 +188,13 @@ while any("gloo" in name for name in threads()):
 """
 
 
-def test_all_ranks_get_the_parameters_and_one_reports(tmp_path: Path) -> None:
+def test_all_ranks_get_the_parameters_and_one_reports(tmp_path: Path, trials_of: Callable[..., Any]) -> None:
     if find_spec("torch") is None:
         pytest.skip("torch is not installed")
     before, report, after = EXAMPLES["torchrun"].rpartition("pitchpipe.report_final_result")
     (tmp_path / "train.py").write_text(f"{before}{SAME_PARAMETERS}{report}{after}{NO_THREADS}")
     (command,) = re.findall(r"`trial_command: (torchrun .*)`", PAGE)
-    for trial in trials_of(tmp_path, command):
+    for trial in trials_of(command):
         assert len(trial["intermediate"]) == 3
         assert trial["final"] == trial["intermediate"][-1]
 
@@ -206,7 +212,7 @@ signal.pause()
 """
 
 
-def test_all_ranks_end_with_a_stopped_trial(tmp_path: Path) -> None:
+def test_all_ranks_end_with_a_stopped_trial(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> None:
     if find_spec("torch") is None:
         pytest.skip("torch is not installed")
     (tmp_path / "train.py").write_text(HANGING)
@@ -218,54 +224,9 @@ def test_all_ranks_end_with_a_stopped_trial(tmp_path: Path) -> None:
         "training_service": {"platform": "local"},
     }
     (tmp_path / "experiment.yml").write_text(json.dumps(config))
-    pitchpipe = str(Path(sys.executable).parent / "pitchpipe")
-    command = [pitchpipe, "run", "experiment.yml", "--json", "--dir", "runs"]
-    summary = json.loads(run(tmp_path, *command, code=1))  # no trial succeeded
+    # No trial succeeds.
+    summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json", code=1))
     assert summary["counts"] == {"EARLY_STOPPED": 1}
     pids = [int(path.read_text()) for path in tmp_path.rglob("pid-*")]
     assert len(pids) == 2
     assert not any(psutil.pid_exists(pid) for pid in pids)
-
-
-def test_trackers_of_a_config_get_the_trials(tmp_path: Path) -> None:
-    (config,) = re.findall(r"^```yaml\n(trackers:.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    for library in ("mlflow", "tensorboardX", "wandb"):
-        if find_spec(library) is None:
-            pytest.skip(f"{library} is not installed")
-    rest = """
-trial_command: echo '{"final":1.5}' >> $PITCHPIPE_REPORTS
-max_trial_number: 2
-search_space: {x: {_type: uniform, _value: [0, 1]}}
-training_service: {platform: local}
-"""
-    (tmp_path / "experiment.yml").write_text(config + rest)
-    pitchpipe = str(Path(sys.executable).parent / "pitchpipe")
-    summary = json.loads(run(tmp_path, pitchpipe, "run", "experiment.yml", "--json", "--dir", "runs"))
-    assert summary["counts"] == {"SUCCEEDED": 2}
-    folder = Path(summary["folder"])
-    assert len(list(folder.glob("tensorboard/trial-*/events*"))) == 2
-    assert len(list(folder.glob("wandb/offline-run-*"))) == 3  # with that of the experiment
-    import mlflow
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the library's own
-        client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
-        place = client.get_experiment_by_name("digits")
-        assert len(client.search_runs([place.experiment_id])) == 3
-
-
-ROWS = re.findall(r"^\| `(\.(\w+) import \w+)` \| `(.+?)` \|", PAGE, re.MULTILINE)
-
-
-@pytest.mark.parametrize(("module", "library", "call"), ROWS, ids=[row[1] for row in ROWS])
-def test_tracker_takes_the_place_of_another(tmp_path: Path, module: str, library: str, call: str) -> None:
-    if find_spec(library) is None:
-        pytest.skip(f"{library} is not installed")
-    script = (
-        EXAMPLES["Trackers"]
-        .replace(".mlflow import MLflowCallback", module)
-        .replace("MLflowCallback()", call)
-    )
-    (tmp_path / "tune.py").write_text(script)
-    output = run(tmp_path, sys.executable, "tune.py")
-    assert output.splitlines()[-1] == "DONE"

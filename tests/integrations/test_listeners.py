@@ -1,9 +1,12 @@
 """MLflow, TensorBoard and W&B have a run for each trial: parameters, metrics, and how it ended."""
 
+import json
 import logging
+import re
+import shutil
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ import pytest
 
 from pitchpipe import Experiment, report_intermediate_result
 from pitchpipe.integrations.listening import RunListener
+
+from .test_documentation import EXAMPLES, PAGE
 
 SPACE = {"_type": "choice", "_value": [{"_name": "line", "x": {"_type": "uniform", "_value": [0, 1]}}]}
 
@@ -100,6 +105,23 @@ def test_listener_that_fails_is_logged_and_hears_nothing_more(
     assert caplog.text.count("Failing failed; it gets nothing more") == 1
 
 
+@pytest.fixture(scope="module")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a database of MLflow: it takes seconds."""
+    mlflow = pytest.importorskip("mlflow")
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mlflow.MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def database(tmp_path: Path, empty_database: Path) -> Path:
+    """Return an empty database, at the place where MLflow makes it in the test's folder."""
+    return Path(shutil.copy(empty_database, tmp_path))
+
+
 @pytest.fixture
 def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
@@ -107,11 +129,13 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def test_mlflow_has_a_run_for_each_trial_inside_that_of_the_experiment(tmp_path: Path, quiet: None) -> None:
+def test_mlflow_has_a_run_for_each_trial_inside_that_of_the_experiment(
+    tmp_path: Path, database: Path, quiet: None
+) -> None:
     mlflow = pytest.importorskip("mlflow")
     from pitchpipe.integrations.mlflow import MLflowCallback
 
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    uri = f"sqlite:///{database}"
     run(tmp_path, MLflowCallback(uri, "tuning"))
     client = mlflow.MlflowClient(uri)
     place = client.get_experiment_by_name("tuning").experiment_id
@@ -130,11 +154,13 @@ def test_mlflow_has_a_run_for_each_trial_inside_that_of_the_experiment(tmp_path:
     assert sorted((one.step, one.value) for one in history) == [(1, 0.25), (2, 1.25), (3, 0.25), (3, 2.25)]
 
 
-def test_mlflow_continues_the_runs_of_an_experiment_that_is_resumed(tmp_path: Path, quiet: None) -> None:
+def test_mlflow_continues_the_runs_of_an_experiment_that_is_resumed(
+    tmp_path: Path, database: Path, quiet: None
+) -> None:
     mlflow = pytest.importorskip("mlflow")
     from pitchpipe.integrations.mlflow import MLflowCallback
 
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    uri = f"sqlite:///{database}"
     folder = run(tmp_path, MLflowCallback(uri)).folder
     again = Experiment.restore(
         folder, max_trial_number=3, restart_errored=True, callbacks=[MLflowCallback(uri)]
@@ -205,3 +231,48 @@ def test_wandb_has_a_run_for_each_trial_in_the_group_of_the_experiment(tmp_path:
     trial = runs["listened-1"]
     assert (trial["config"]["model"], trial["config"]["x"]) == ('"line"', "0.25")
     assert [row["default"] for row in trial["history"]] == ["0.25", "1.25", "2.25", "0.25"]
+
+
+def test_trackers_of_a_config_get_the_trials(
+    tmp_path: Path, database: Path, pitchpipe_run: Callable[..., str], quiet: None
+) -> None:
+    (config,) = re.findall(r"^```yaml\n(trackers:.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    for library in ("mlflow", "tensorboardX", "wandb"):
+        pytest.importorskip(library)
+    rest = """
+trial_command: echo '{"final":1.5}' >> $PITCHPIPE_REPORTS
+max_trial_number: 2
+search_space: {x: {_type: uniform, _value: [0, 1]}}
+training_service: {platform: local}
+"""
+    (tmp_path / "experiment.yml").write_text(config + rest)
+    summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
+    assert summary["counts"] == {"SUCCEEDED": 2}
+    folder = Path(summary["folder"])
+    assert len(list(folder.glob("tensorboard/trial-*/events*"))) == 2
+    assert len(list(folder.glob("wandb/offline-run-*"))) == 3  # with that of the experiment
+    import mlflow
+
+    client = mlflow.MlflowClient(f"sqlite:///{database}")
+    place = client.get_experiment_by_name("digits")
+    assert len(client.search_runs([place.experiment_id])) == 3
+
+
+ROWS = re.findall(r"^\| `(\.(\w+) import \w+)` \| `(.+?)` \|", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("module", "library", "call"), ROWS, ids=[row[1] for row in ROWS])
+def test_tracker_takes_the_place_of_another(
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    by_hand: Callable[..., str],
+    module: str,
+    library: str,
+    call: str,
+) -> None:
+    pytest.importorskip(library)
+    if library == "mlflow":
+        request.getfixturevalue("database")
+    script = EXAMPLES["Trackers"].replace(".mlflow import MLflowCallback", module)
+    (tmp_path / "tune.py").write_text(script.replace("MLflowCallback()", call))
+    assert by_hand(tmp_path / "tune.py").splitlines()[-1] == "DONE"
