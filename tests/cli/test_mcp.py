@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters
 
 from pitchpipe.cli.mcp_tools import mcp_server
+
+from ..lazy import Lazy
+
+mcp_client = Lazy("mcp.client.client")
 
 SCRIPT = """\
 import pitchpipe
@@ -27,7 +29,7 @@ def texts(result: Any) -> str:
     return "".join(getattr(part, "text", "") for part in result.content)
 
 
-async def told(client: Client, tool: str, **arguments: Any) -> Any:
+async def told(client: Any, tool: str, **arguments: Any) -> Any:
     """Call a tool that must succeed; return what it says."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, texts(result)
@@ -40,7 +42,7 @@ def test_agent_tunes_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     Path("train.py").write_text(SCRIPT)
 
     async def tune() -> None:
-        async with Client(mcp_server(tmp_path / "runs")) as client:
+        async with mcp_client.Client(mcp_server(tmp_path / "runs")) as client:
             drafted = await told(
                 client, "draft_config", script="train.py", parameters=["x=uniform:-1:1"], trials=3
             )
@@ -80,7 +82,7 @@ def test_problems_of_a_config_reach_the_agent(tmp_path: Path) -> None:
     config.write_text("trial_comand: true\nsearch_space: {}\n")
 
     async def check() -> str:
-        async with Client(mcp_server(None)) as client:
+        async with mcp_client.Client(mcp_server(None)) as client:
             result = await client.call_tool("validate_config", {"config": str(config)})
             assert result.is_error
             return texts(result)
@@ -92,7 +94,7 @@ def called(tool: str, **arguments: Any) -> Any:
     """Call a tool of a server for the default directory."""
 
     async def call() -> Any:
-        async with Client(mcp_server(None)) as client:
+        async with mcp_client.Client(mcp_server(None)) as client:
             return await client.call_tool(tool, arguments)
 
     return asyncio.run(call())
@@ -117,7 +119,7 @@ def test_unknown_arguments_are_refused_before_anything_is_done(
 
 def test_schema_allows_no_other_arguments_and_server_has_a_version() -> None:
     async def ask() -> tuple[list[Any], str]:
-        async with Client(mcp_server(None)) as client:
+        async with mcp_client.Client(mcp_server(None)) as client:
             return (await client.list_tools()).tools, client.server_info.version
 
     tools, found = asyncio.run(ask())
@@ -148,12 +150,12 @@ def test_errors_and_notes_have_the_names_of_tools_and_arguments(
 
 
 def test_command_serves_its_tools_on_stdio(directory: Path) -> None:
-    server = StdioServerParameters(
+    server = Lazy("mcp.client.stdio").StdioServerParameters(
         command=sys.executable, args=["-P", "-m", "pitchpipe", "mcp", "--dir", str(directory)]
     )
 
     async def ask() -> tuple[set[str], Any]:
-        async with Client(server) as client:
+        async with mcp_client.Client(server) as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
             return names, await told(client, "list_experiments")
 

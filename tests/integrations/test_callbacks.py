@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
 
 from pitchpipe.trial_agent import TrialStopped
 
 from .conftest import StoppedTrial, Trial
 
 ROUNDS = 4
-X, y = load_breast_cancer(return_X_y=True)
-X, y = X[:200].astype(np.float32), y[:200].astype(np.float32)
+X = np.random.default_rng(0).normal(size=(200, 30)).astype(np.float32)
+y = (X[:, 0] > X[:, 1]).astype(np.float32)
 
 
 def callback_of(name: str, *arguments: Any, **options: Any) -> Any:

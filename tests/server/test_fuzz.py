@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
-from schemathesis.core.result import Ok
-from schemathesis.generation import GenerationMode
-from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.security import Limits, ServerSettings
 from pitchpipe.server.serving import Serving
 
+from ..lazy import Lazy
 from ..stored import MadeExperiment, a_trial, results
+
+schemathesis, checks = Lazy("schemathesis"), Lazy("schemathesis.specs.openapi.checks")
 
 
 @pytest.fixture(scope="module")
@@ -49,23 +48,23 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def operations(url: str) -> list[Any]:
     """Return all operations except streams, which have their own tests."""
+    from schemathesis.core.result import Ok
+
     document = schemathesis.openapi.from_url(f"{url}/api/v1/openapi.json")
     found = [result.ok() for result in document.get_all_operations() if isinstance(result, Ok)]
     return [operation for operation in found if not operation.path.endswith(("/follow", "/stream"))]
 
 
-# A request that fits the document may still be refused: a search space, a condition, an unknown cursor.
-MEANT = [positive_data_acceptance]
 REAL = {"experiment": "made1234", "trial": "3", "name": "manager.log"}
 
 
-@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
-def test_api_keeps_its_promises(served: str, mode: GenerationMode) -> None:
+@pytest.mark.parametrize("mode", ["positive", "negative"])
+def test_api_keeps_its_promises(served: str, mode: str) -> None:
     """Half of the requests are about existing things."""
     asked = 0
     for operation in operations(served):
 
-        @given(operation.as_strategy(generation_mode=mode), st.booleans())
+        @given(operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode)), st.booleans())
         @settings(
             max_examples=2,
             deadline=None,
@@ -78,9 +77,10 @@ def test_api_keeps_its_promises(served: str, mode: GenerationMode) -> None:
         def ask(case: Any, is_real: bool) -> None:
             nonlocal asked
             asked += 1
-            if is_real and mode is GenerationMode.POSITIVE:
+            if is_real and mode == "positive":
                 case.path_parameters.update({name: REAL[name] for name in case.path_parameters or ()})
-            case.call_and_validate(excluded_checks=MEANT)
+            # What fits the document may still be refused: a search space, a condition, an unknown cursor.
+            case.call_and_validate(excluded_checks=[checks.positive_data_acceptance])
 
         with contextlib.suppress(Unsatisfiable):  # an operation without parameters has no invalid request
             ask()

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 import cloudpickle
 import numpy as np
 import pytest
-from scipy.stats import qmc
 
 from pitchpipe.tuners import QMCTuner, RandomTuner, Tuner
 from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
 
+from ..lazy import Lazy
+
+qmc = Lazy("scipy.stats.qmc")
 SQUARE = {name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"}
 
 
