@@ -182,7 +182,8 @@ def test_pbt_example_of_the_docs_trains_generations(trials_of: Any) -> None:
     trials = trials_of("class", **yaml.safe_load(example))
     assert len(trials) == 8
     assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED}
-    assert {(trial.next_sequence, trial.attempt) for trial in trials} == {(9, 2)}
+    # An heir that starts late gets a later checkpoint: it reports less, and its model has trained as long.
+    assert {(len(trace(trial)), trial.attempt) for trial in trials} == {(9, 2)}
     assert max(len(set(trace(trial))) for trial in trials) > 1
 
 
@@ -190,4 +191,4 @@ def test_class_that_is_done_at_the_end_of_a_generation_makes_no_further_step(tri
     class_args = {"population_size": 4, "interval": 3, "optimize_mode": "minimize"}
     trials = trials_of("class", tuner={"name": "PBT", "class_args": class_args}, max_trial_number=4)
     assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED}
-    assert {(trial.next_sequence, trial.attempt) for trial in trials} == {(9, 3)}
+    assert {(len(trace(trial)), trial.attempt) for trial in trials} == {(9, 3)}

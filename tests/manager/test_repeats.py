@@ -143,4 +143,4 @@ def test_killed_at_any_commit_no_repeat_runs_twice_and_none_is_lost(tmp_path: Pa
         [{"parameter": {"x": 2}, "value": "2.0"}],
     ]
     assert len(store.copies) > 20
-    store.come_to(expected, behave)
+    store.come_to(expected, behave, store.copies[::3])

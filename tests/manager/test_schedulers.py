@@ -146,20 +146,25 @@ import time
 from pitchpipe.tuners import RandomTuner
 
 class Slow(RandomTuner):
-    """Takes its time to learn, so that it is worth saving; `tried` notes the results that each process received."""
-    def __init__(self, log, seed=None):
+    """Notes the results that each process received; takes its time to learn, so that it is worth saving."""
+    def __init__(self, log, pause, seed=None):
         super().__init__(seed)
-        self.log, self.results = log, 0
+        self.log, self.pause, self.results = log, pause, 0
     def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
-        time.sleep(0.12)
+        time.sleep(self.pause)
         self.results += 1
         with open(self.log, "a") as file:
             print(parameter_id, self.results, file=file)
 '''
 
 
-def slow_tuner(tmp_path: Path, clock: VirtualClock, number: int = 6) -> Manager:
-    tuner = plugin(tmp_path, "slow.Slow", EAGER, log=str(tmp_path / "log"))
+@pytest.fixture(autouse=True)
+def _any_state_is_worth_saving(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pitchpipe.dispatcher.checkpointing.WORTH_AT_END_S", 0.0)  # but in processes
+
+
+def slow_tuner(tmp_path: Path, clock: VirtualClock, number: int = 6, pause: float = 0.0) -> Manager:
+    tuner = plugin(tmp_path, "slow.Slow", EAGER, log=str(tmp_path / "log"), pause=pause)
     return simulated(tmp_path, plain, clock, tuner=tuner, max_trial_number=number, trial_concurrency=1)
 
 
@@ -216,7 +221,7 @@ def test_unusable_checkpoint_costs_time_only(
     how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = VirtualClock(1000.0)
-    stop_after(slow_tuner(tmp_path, clock, 4), 2)
+    stop_after(slow_tuner(tmp_path, clock, 4, pause=0.12 if how == "of other code" else 0.0), 2)
     (path,) = (tmp_path / "exp" / "checkpoint").iterdir()
     harm(path, how)
     assert run(resumed(tmp_path, plain, clock)) is ExperimentStatus.DONE
@@ -243,7 +248,7 @@ def test_checkpoint_that_fails_when_it_is_used_costs_time_only(
     harm: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = VirtualClock(1000.0)
-    manager = slow_tuner(tmp_path, clock, 4)
+    manager = slow_tuner(tmp_path, clock, 4, pause=0.12 if "_exit" in harm else 0.0)
     (tmp_path / "code" / "slow.py").write_text(EAGER + FORGETFUL.format(harm=harm))
     stop_after(manager, 2)
     (path,) = (tmp_path / "exp" / "checkpoint").iterdir()

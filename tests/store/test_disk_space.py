@@ -66,7 +66,8 @@ def test_what_can_be_written_is_not_waited_for(tmp_path: Path) -> None:
     assert on_disk(tmp_path, 0, test).log == ["written", "done"]
 
 
-def test_what_does_not_fit_is_tried_until_it_does(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_tried_until_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
     disk = on_disk(tmp_path, 2, lambda disk: disk.guard.attempt(disk.write, disk.then), wait=True)
     assert disk.log == ["full", "full", "written", "done", "space"]
     assert disk.guard.warnings() == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import shutil
@@ -11,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config import ExperimentConfig
-from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.runner.changes import Changes
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
@@ -22,6 +19,9 @@ from pitchpipe.store.mirror import Mirror, fetch_experiment
 from pitchpipe.store.storage import FolderStorage, StorageError, open_storage
 from pitchpipe.store.store import ExperimentRow, Store, Tick
 from pitchpipe.trial_agent import remove
+
+from ..dispatcher_threads import dispatchers_on_threads
+from ..manager.experiments import config, created, resumed, run, trials_of
 
 
 @pytest.fixture(params=["folder", "file URL", "memory URL"])
@@ -178,37 +178,24 @@ def test_file_that_is_being_written_is_none_of_the_storage(tmp_path: Path) -> No
     assert FolderStorage(tmp_path).names() == set()
 
 
-def test_experiment_continues_from_its_copy_on_another_machine(location: str, tmp_path: Path) -> None:
-    fields = {"search_space": {"x": {"_type": "uniform", "_value": [0, 1]}}, "tuner": {"name": "Random"}}
-    config = ExperimentConfig.from_dict(
-        {**fields, "seed": 1, "max_trial_number": 4, "storage_path": location}, needs_command=False
-    )
-
-    def machine(clock: VirtualClock) -> SimulatedTrialExecutor:
-        return SimulatedTrialExecutor(lambda parameters: SimulatedRun(parameters["x"], [1.0]), clock)
-
+def test_experiment_continues_from_its_copy_on_another_machine(
+    location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatchers_on_threads(monkeypatch)
     clock = VirtualClock(1000.0)
-    first = create_experiment(
-        config, directory=tmp_path / "here", experiment_id="exp", executor=machine(clock), clock=clock
-    )
+    first = created(tmp_path / "here", config(storage_path=location, max_trial_number=4), clock=clock)
 
     def stop_after_two() -> None:
         if first.runner is not None and first.runner.counts[TrialStatus.SUCCEEDED] == 2:
             first.stop()
 
     first.watch(stop_after_two)
-    assert asyncio.run(first.run()) is ExperimentStatus.STOPPED
-    first.store.close()
-    first.folder.disown()
+    assert run(first) is ExperimentStatus.STOPPED
     shutil.rmtree(tmp_path / "here")
-    there = fetch_experiment(location, "exp", tmp_path / "there")
-    second = resume_experiment(there, executor=machine(clock), clock=clock)
-    try:
-        assert asyncio.run(second.run()) is ExperimentStatus.DONE
-        assert [trial.status for trial in second.store.trials()].count(TrialStatus.SUCCEEDED) >= 3
-    finally:
-        second.store.close()
-        there.disown()
+    fetch_experiment(location, "exp", tmp_path / "there")
+    assert run(resumed(tmp_path / "there", clock=clock)) is ExperimentStatus.DONE
+    statuses = [trial.status for trial in trials_of(tmp_path / "there")]
+    assert statuses.count(TrialStatus.SUCCEEDED) >= 3
 
 
 def test_what_a_database_names_is_on_the_disk_before_it(

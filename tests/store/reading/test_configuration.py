@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.store.errors import StoreError
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.configuration import main_name, read_config, read_objectives
 from pitchpipe.store.reading.view import ExperimentView
@@ -53,18 +52,3 @@ def test_configuration_without_objectives_has_one(stored: Any) -> None:
     database = stored("{}").database
     assert read_config(database) == {}
     assert [(one.name, one.direction) for one in read_objectives(database)] == [("default", "minimize")]
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        "[]",
-        '{"objectives": [{"direction": "up"}]}',
-        '{"objectives": [{"name": "ms", "constraint": "<= 20"}]}',
-        '{"objectives": [{"direction": "minimize", "constraint": "about 20"}]}',
-        '{"objectives": 3}',
-    ],
-)
-def test_forged_configuration_is_named(stored: Any, config: str) -> None:
-    with pytest.raises(StoreError, match=r"config|objectives"):
-        read_objectives(stored(config).database)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -43,21 +42,6 @@ def test_remaining_time_is_that_to_the_first_limit(tmp_path: Path, run_time: flo
     assert found["remaining"] == pytest.approx(remaining)
     made.folder.disown()
     made.store.close()
-
-
-@pytest.mark.parametrize(
-    ("config", "what"),
-    [
-        ("[]", "config: not an object"),
-        ('{"objectives": [{"direction": "up"}]}', "objectives: the direction 'up'"),
-        ('{"maxTrialNumber": "ten"}', "limits: 'ten' is not a number"),
-    ],
-)
-def test_configuration_that_makes_no_sense_is_damage(made: MadeExperiment, config: str, what: str) -> None:
-    with closing(sqlite3.connect(made.folder.database)) as db, db:
-        db.execute("UPDATE experiment SET config = ?", (config,))
-    with ExperimentView(made.folder) as view, pytest.raises(StoreError, match=re.escape(what)):
-        view.summary()
 
 
 def test_check_reads_every_trial(filled: MadeExperiment, view: ExperimentView) -> None:

@@ -1,4 +1,4 @@
-"""Trials are filtered, sorted and paged, and no text gets into the SQL."""
+"""Trials are filtered, sorted and paged, and no text gets into the SQL; refused conditions: test_sentences.txt."""
 
 from __future__ import annotations
 
@@ -91,36 +91,6 @@ def test_conditions_find_tags_and_notes(
     annotations.write(2, Annotation("look at this again"))
     annotations.write(3, Annotation(tags=("odd",)))
     assert numbers(view, conditions=Condition.parse_all(condition)) == expected
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "lr", "value >", "lr <> 3", "parameters. < 1", "nothing < 1", 'parameters.a"b < 1'),
-        *("value < null", "tags < 3", "value < abc", "status = faild", "parameters.lrr < 1"),
-        *(
-            "value < 1 or status = FAILED",
-            "status = FAILED or status = SUCCEEDED",
-            "value < 1, status = FAILED",
-        ),
-        "reason ~ median or value < 1",
-    ],
-)
-def test_conditions_that_make_no_sense_are_refused(
-    filled: MadeExperiment, view: ExperimentView, text: str
-) -> None:
-    with pytest.raises(QueryError):
-        view.trials(TrialQuery(conditions=[Condition.parse(text)]))
-
-
-def test_parameter_that_no_trial_has_is_corrected(filled: MadeExperiment, view: ExperimentView) -> None:
-    with pytest.raises(QueryError, match=r"no trial has a parameter 'lrr': did you mean lr\?"):
-        view.trials(TrialQuery(conditions=[Condition.parse("parameters.lrr < 1")]))
-
-
-def test_metric_that_no_trial_has_is_corrected(filled: MadeExperiment, view: ExperimentView) -> None:
-    with pytest.raises(QueryError, match=r"no trial has a metric 'defualt': did you mean default\?"):
-        view.trials(TrialQuery(conditions=[Condition.parse("value.defualt < 1")]))
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
