@@ -15,4 +15,6 @@ class Lazy:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # pytest looks for marks of its own in everything
+            raise AttributeError(name)
         return getattr(import_module(self._module), name)

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from pitchpipe.cli.app import run
-from pitchpipe.cli.mcp_tools import mcp_server
 from pitchpipe.results import _line, result_of
 from pitchpipe.store.reading import escaped, visible
 
 from .hostile_texts import TEXTS, hostile_experiment, stored_text
 from .lazy import Lazy
 
-mcp_client = Lazy("mcp.client.client")
+mcp_client, mcp_tools = Lazy("mcp.client.client"), Lazy("pitchpipe.cli.mcp_tools")
 
 # Elements whose content is no text of the page.
 SCRIPTS = {"script", "style"}
@@ -97,7 +96,7 @@ def test_cells_of_a_notebook_tell_all_texts_apart() -> None:
 
 def test_tools_for_agents_have_the_texts_themselves(folder: Path) -> None:
     async def ask() -> tuple[Any, str]:
-        async with mcp_client.Client(mcp_server(folder.parent)) as client:
+        async with mcp_client.Client(mcp_tools.mcp_server(folder.parent)) as client:
             explained = await client.call_tool("explain_experiment", {"experiment": "made1234"})
             assert not explained.is_error
             said = "".join(getattr(part, "text", "") for part in explained.content)

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.cli.mcp_tools import mcp_server
-
 from ..lazy import Lazy
 
-mcp_client = Lazy("mcp.client.client")
+mcp_client, mcp_tools = Lazy("mcp.client.client"), Lazy("pitchpipe.cli.mcp_tools")
 
 SCRIPT = """\
 import pitchpipe
@@ -42,7 +40,7 @@ def test_agent_tunes_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     Path("train.py").write_text(SCRIPT)
 
     async def tune() -> None:
-        async with mcp_client.Client(mcp_server(tmp_path / "runs")) as client:
+        async with mcp_client.Client(mcp_tools.mcp_server(tmp_path / "runs")) as client:
             drafted = await told(
                 client, "draft_config", script="train.py", parameters=["x=uniform:-1:1"], trials=3
             )
@@ -82,7 +80,7 @@ def test_problems_of_a_config_reach_the_agent(tmp_path: Path) -> None:
     config.write_text("trial_comand: true\nsearch_space: {}\n")
 
     async def check() -> str:
-        async with mcp_client.Client(mcp_server(None)) as client:
+        async with mcp_client.Client(mcp_tools.mcp_server(None)) as client:
             result = await client.call_tool("validate_config", {"config": str(config)})
             assert result.is_error
             return texts(result)
@@ -94,7 +92,7 @@ def called(tool: str, **arguments: Any) -> Any:
     """Call a tool of a server for the default directory."""
 
     async def call() -> Any:
-        async with mcp_client.Client(mcp_server(None)) as client:
+        async with mcp_client.Client(mcp_tools.mcp_server(None)) as client:
             return await client.call_tool(tool, arguments)
 
     return asyncio.run(call())
@@ -119,7 +117,7 @@ def test_unknown_arguments_are_refused_before_anything_is_done(
 
 def test_schema_allows_no_other_arguments_and_server_has_a_version() -> None:
     async def ask() -> tuple[list[Any], str]:
-        async with mcp_client.Client(mcp_server(None)) as client:
+        async with mcp_client.Client(mcp_tools.mcp_server(None)) as client:
             return (await client.list_tools()).tools, client.server_info.version
 
     tools, found = asyncio.run(ask())

@@ -4,20 +4,21 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("hydra")
+from ..lazy import Lazy
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
+pytestmark = pytest.mark.skipif(find_spec("hydra") is None, reason="hydra is not installed")
+parsing = Lazy("hydra.core.override_parser.overrides_parser")
 
-from pitchpipe.integrations.hydra_space import HydraSpace
 
-
-def space(*overrides: str) -> HydraSpace:
-    return HydraSpace(OverridesParser.create().parse_overrides(list(overrides)))
+def space(*overrides: str) -> Any:
+    parsed = parsing.OverridesParser.create().parse_overrides(list(overrides))
+    return Lazy("pitchpipe.integrations.hydra_space").HydraSpace(parsed)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_value_reaches_the_job_as_it_was_written(value: str) -> None:
     option = found.form["model.lr"]["_value"][0]
     (override,) = found.overrides({"model.lr": option})
     parsed, written = (
-        OverridesParser.create().parse_override(one) for one in (override, f"+model.lr={value}")
+        parsing.OverridesParser.create().parse_override(one) for one in (override, f"+model.lr={value}")
     )
     assert (parsed.get_key_element(), parsed.value()) == (written.get_key_element(), written.value())
 

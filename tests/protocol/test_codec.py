@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import OrderedDict
 
-import json_tricks
 import numpy
 import pytest
 from hypothesis import given, settings
@@ -17,6 +16,9 @@ from hypothesis import strategies as st
 
 from pitchpipe.protocol import JsonError, dumps, loads
 
+from ..lazy import Lazy
+
+json_tricks = Lazy("json_tricks")
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 PLAIN = st.recursive(
     SCALARS,
