@@ -594,6 +594,7 @@ def test_time_is_over_before_the_first_trial() -> None:
 
 # --------------------------------------------------------------------------- several processes, and the command line
 
+# A turn of TPE lasts long enough for two to overlap, where nothing locks the folder.
 WORKER = """
 import sys
 from pitchpipe import minimize, uniform, randint
@@ -602,7 +603,7 @@ def f(parameters):
         print(parameters["x"], flush=True)
         sys.stdin.read()
     return parameters["x"] ** 2
-minimize(f, {"x": uniform(-5, 5), "n": randint(0, 4)}, 12, folder=sys.argv[1], tuner="Random")
+minimize(f, {"x": uniform(-5, 5), "n": randint(0, 4)}, 12, folder=sys.argv[1], tuner="TPE")
 """
 
 
