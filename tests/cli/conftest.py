@@ -22,6 +22,7 @@ from pitchpipe.store.folder import ExperimentFolder
 
 from ..conftest import described, marked_processes
 from ..dispatcher_threads import dispatchers_on_threads
+from ..forked_agents import NURSERY
 from ..stored import MadeExperiment, a_trial
 from .results import FRONT, NESTED, write_output
 
@@ -152,11 +153,31 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-class Started:
+class Marked:
+    """Processes that inherited a mark in their environment."""
+
+    def __init__(self) -> None:
+        self.mark = uuid.uuid4().hex
+
+    def left(self) -> list[str]:
+        """Return the processes that still run after 30 s."""
+        _, alive = psutil.wait_procs(self._marked(), timeout=SECONDS_TO_LEAVE)
+        return [described(process) for process in alive]
+
+    def end(self) -> None:
+        for process in self._marked():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    def _marked(self) -> list[psutil.Process]:
+        return marked_processes(f"{MARK}={self.mark}")
+
+
+class Started(Marked):
     """A command line in a separate process, and everything that it started."""
 
     def __init__(self, words: list[str]) -> None:
-        self.mark = uuid.uuid4().hex
+        super().__init__()
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "pitchpipe", *words],
             stdout=subprocess.PIPE,
@@ -169,20 +190,20 @@ class Started:
         out, err = self.process.communicate(timeout=timeout)
         return Called(self.process.returncode, out, err)
 
-    def left(self) -> list[str]:
-        """Return the processes that still run after 30 s."""
-        _, alive = psutil.wait_procs(self._marked(), timeout=SECONDS_TO_LEAVE)
-        return [described(process) for process in alive]
-
     def end(self) -> None:
-        for process in self._marked():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
+        super().end()
         self.process.kill()
         self.process.communicate()
 
-    def _marked(self) -> list[psutil.Process]:
-        return marked_processes(f"{MARK}={self.mark}")
+
+@pytest.fixture
+def left(nursery: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[str]]]:
+    """Yield a function that names what command lines in this process started and left; it ends with the test."""
+    marked = Marked()
+    NURSERY.requests()  # begins without the mark: it outlives the test
+    monkeypatch.setenv(MARK, marked.mark)
+    yield marked.left
+    marked.end()
 
 
 @pytest.fixture

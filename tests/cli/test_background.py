@@ -16,6 +16,9 @@ from pitchpipe import NoMoreTrialError, Search, uniform
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.store.folder import ExperimentFolder
 
+# What starts an experiment in the background does not wait for it.
+pytestmark = pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+
 LONG = """\
 echo "{\\"intermediate\\": 1}" >> "$PITCHPIPE_REPORTS"
 echo started
@@ -30,11 +33,10 @@ def long(config: Path) -> Path:
     return config
 
 
-def create(start: Callable[..., Any], config: Path, *words: str) -> tuple[Any, dict[str, Any]]:
-    started = start("create", config, "--json", "--experiment-id", "e", *words)
-    called = started.finish()
+def create(call: Callable[..., Any], config: Path) -> dict[str, Any]:
+    called = call("create", config, "--json", "--experiment-id", "e")
     assert called.code == 0, called.err
-    return started, json.loads(called.out)
+    return json.loads(called.out)
 
 
 def exported(call: Callable[..., Any]) -> dict[str, Any]:
@@ -48,11 +50,11 @@ def all_reported(call: Callable[..., Any]) -> bool:
 def test_create_returns_when_trials_can_run_and_what_it_started_is_steered(
     long: Path,
     directory: Path,
-    start: Callable[..., Any],
+    left: Callable[[], list[str]],
     call: Callable[..., Any],
     until: Callable[..., Any],
 ) -> None:
-    started, details = create(start, long)
+    details = create(call, long)
     assert (details["id"], details["folder"]) == ("e", str(directory / "e"))
     assert details["status"] in ("RUNNING", "NO_MORE_TRIAL")
     assert os.getsid(details["pid"]) == details["pid"]
@@ -69,60 +71,37 @@ def test_create_returns_when_trials_can_run_and_what_it_started_is_steered(
 
     stopped = call("stop", "e")
     assert stopped.out.startswith("experiment e is STOPPED")
-    assert started.left() == []
+    assert left() == []
     assert exported(call)["experiment"]["reason"] == "stopped by the user"
     assert call("stop", "e").out == "experiment e is not running\n"
 
-    again = start("resume", "e", "--detach", "--quiet", "--max-trial-number", "9")
-    assert again.finish().out == "e\n"
+    assert call("resume", "e", "--detach", "--quiet", "--max-trial-number", "9").out == "e\n"
     assert json.loads(call("status", "e", "--json").out)["running"] is True
     assert exported(call)["experiment"]["config"]["maxTrialNumber"] == 9
-    call("stop", "e")
-    assert again.left() == []
-
-
-def test_create_says_how_to_follow_and_to_stop(
-    long: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
-) -> None:
-    called = start("create", long, "--experiment-id", "e").finish()
-    assert called.out.startswith(f"experiment e runs in {directory / 'e'} (process ")
-    assert "to stop it: pitchpipe stop e\n" in called.out
     assert call("stop", "--all").out.startswith("experiment e is STOPPED")
     assert call("stop", "--all").out == f"no experiment is running in {directory}\n"
-
-
-def test_create_with_a_bad_config_starts_nothing(
-    long: Path, directory: Path, call: Callable[..., Any]
-) -> None:
-    long.write_text(long.read_text().replace("Random", "Randm"))
-    before = psutil.Process().children()  # a browser, perhaps, that other tests use
-    called = call("create", long)
-    assert (called.code, called.out) == (2, "")
-    assert "did you mean Random" in called.err
-    assert not directory.exists()
-    assert psutil.Process().children() == before
+    assert left() == []
 
 
 def test_create_of_what_can_never_run_says_why(
-    long: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+    long: Path, directory: Path, left: Callable[[], list[str]], call: Callable[..., Any]
 ) -> None:
     long.write_text(long.read_text() + "trial_resources: {unicorn: 1}\n")
-    started = start("create", long, "--experiment-id", "e")
-    called = started.finish()
+    called = call("create", long, "--experiment-id", "e")
     assert (called.code, called.out) == (1, "")
     assert "unicorn" in called.err
     assert "Traceback" not in called.err
-    assert started.left() == []
+    assert left() == []
 
 
 def test_what_a_killed_manager_left_running_is_named_and_ended(
     long: Path,
     directory: Path,
-    start: Callable[..., Any],
+    left: Callable[[], list[str]],
     call: Callable[..., Any],
     until: Callable[..., Any],
 ) -> None:
-    started, details = create(start, long)
+    details = create(call, long)
     until(lambda: all_reported(call))
     psutil.Process(details["pid"]).kill()
     psutil.Process(details["pid"]).wait(10)
@@ -130,9 +109,9 @@ def test_what_a_killed_manager_left_running_is_named_and_ended(
     refused = call("trial", "kill", "e", "0")
     assert (refused.code, "is not running" in refused.err) == (1, True)
 
-    stopped = start("stop", "e").finish()
+    stopped = call("stop", "e")
     assert (stopped.code, stopped.out.split(",")[0]) == (0, "experiment e is STOPPED")
-    assert started.left() == []
+    assert left() == []
     found = exported(call)
     assert found["experiment"]["status"] == "STOPPED"
     assert [(t["status"], t["intermediate"]) for t in found["trials"]] == [("SYS_CANCELED", [1])] * 2
@@ -141,11 +120,13 @@ def test_what_a_killed_manager_left_running_is_named_and_ended(
 def test_a_stopped_experiment_continues_to_its_end(
     long: Path,
     directory: Path,
-    start: Callable[..., Any],
+    left: Callable[[], list[str]],
     call: Callable[..., Any],
     until: Callable[..., Any],
 ) -> None:
-    create(start, long)
+    created = call("create", long, "--experiment-id", "e").out
+    assert created.startswith(f"experiment e runs in {directory / 'e'} (process ")
+    assert "to stop it: pitchpipe stop e\n" in created
     until(lambda: all_reported(call))
     running = call("resume", "e")
     assert (running.code, "is run by process" in running.err) == (2, True)

@@ -88,15 +88,6 @@ def test_delete_refuses_one_whose_manager_is_gone(
     assert (directory / "left").is_dir()
 
 
-def test_delete_takes_what_cannot_be_read(
-    call: Callable[..., Any], stored: Callable[..., Any], directory: Path
-) -> None:
-    stored().write("torn", [])
-    (directory / "torn" / "experiment.db").write_bytes(b"no database" * 100)
-    assert call("delete", "torn", "--yes").code == 0
-    assert not (directory / "torn").exists()
-
-
 @pytest.mark.usefixtures("two")
 def test_completion_of_a_shell_knows_verbs_and_experiments(directory: Path) -> None:
     def completed(words: str, place: int) -> list[str]:

@@ -177,11 +177,10 @@ def model_is_read(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
 def test_changed_bytes_are_a_typed_error_at_most_and_do_not_hide_the_others(
-    seed: int, damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
+    damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
 ) -> None:
-    chance = random.Random(seed)
+    chance = random.Random(0)
     path = directory / "bad" / "experiment.db"
     whole, unreadable = path.read_bytes(), 0
     for _ in range(25):

@@ -55,18 +55,14 @@ def test_parameters_of_a_script(text: str, found: dict[str, Any]) -> None:
         ("subsample", 1.0, "uniform:0.1:1"),
         ("max-features", 0.3, "uniform:0.1:1"),
         ("colsample_bytree", 0.08, "uniform:0.04:1"),
-        ("bagging_fraction", 0.8, "uniform:0.1:1"),
         ("l1-ratio", 0.5, "uniform:0.1:1"),
         ("fraction", 2.0, "loguniform:0.02:200"),
         ("iteration_scale", 0.5, "loguniform:0.005:50"),
         ("max_features", 4, "randint:1:17"),
         ("Learning-Rate", 0.1, "loguniform:0.001:1"),
         ("lr", 1.0, "loguniform:0.01:1"),
-        ("eta", 3.0, "loguniform:0.03:300"),
         ("theta", 0.1, "loguniform:0.001:10"),
-        ("C", 1.0, "loguniform:0.01:100"),
         ("momentum", 0.9, "uniform:0:0.99"),
-        ("momentum", 0.0, "uniform:0:0.99"),
     ],
 )
 def test_a_name_that_says_so_limits_the_range_to_one(name: str, default: Any, spec: str) -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import io
+import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from pitchpipe.cli.app import run
 
 from ..lazy import Lazy
 
@@ -25,6 +31,28 @@ pitchpipe.report_final_result(x * x)
 
 def texts(result: Any) -> str:
     return "".join(getattr(part, "text", "") for part in result.content)
+
+
+@pytest.fixture(autouse=True)
+def verbs_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the verbs of tools in this process, except those that take signals: tools run on another thread."""
+
+    def run_here(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        words = command[command.index("pitchpipe") + 1 :]
+        if words[0] in ("create", "validate"):
+            return subprocess.run(command, **options)
+        out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run(words)
+        return subprocess.CompletedProcess(command, code, *(_text_of(stream) for stream in (out, err)))
+
+    here = SimpleNamespace(run=run_here, DEVNULL=subprocess.DEVNULL)
+    monkeypatch.setattr("pitchpipe.cli.mcp_tools.subprocess", here)
+
+
+def _text_of(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 async def told(client: Any, tool: str, **arguments: Any) -> Any:
@@ -42,7 +70,7 @@ def test_agent_tunes_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     async def tune() -> None:
         async with mcp_client.Client(mcp_tools.mcp_server(tmp_path / "runs")) as client:
             drafted = await told(
-                client, "draft_config", script="train.py", parameters=["x=uniform:-1:1"], trials=3
+                client, "draft_config", script="train.py", parameters=["x=uniform:-1:1"], trials=2
             )
             assert "x: {_type: uniform, _value: [-1, 1]}" in drafted["text"]
             valid = await told(client, "validate_config", config="experiment.yml")
@@ -53,7 +81,7 @@ def test_agent_tunes_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             )
             assert started["id"] == "mine"
             ended = await told(client, "wait_for_experiment", experiment="mine", seconds=60)
-            assert (ended["status"], ended["counts"]) == ("DONE", {"SUCCEEDED": 3})
+            assert (ended["status"], ended["counts"]) == ("DONE", {"SUCCEEDED": 2})
             explained = await told(client, "explain_experiment", experiment="mine")
             assert explained["best"] == ended["best"]
             assert explained["importance"]["why_not"]

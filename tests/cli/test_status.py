@@ -31,17 +31,6 @@ def test_list_as_json_has_numbers(three: list[Any], call: Callable[..., Any]) ->
     assert found["running"] is False
 
 
-def test_list_continues_over_a_database_that_cannot_be_read(
-    directory: Path, three: list[Any], call: Callable[..., Any]
-) -> None:
-    (directory / "broken").mkdir()
-    (directory / "broken" / "experiment.db").write_bytes(b"rubbish" * 1000)
-    called = call("list")
-    assert called.code == 0
-    assert "UNREADABLE" in called.out
-    assert "first" in called.out
-
-
 def test_status_as_json_is_the_object_of_run(
     three: list[Any], directory: Path, call: Callable[..., Any]
 ) -> None:

@@ -48,32 +48,8 @@ def held(tmp_path: Path, start: Callable[..., Any], directory: Path, until: Call
     return started
 
 
-def test_update_holds_for_the_trials_that_come(
+def test_bad_changes_change_nothing_and_an_update_holds_for_the_trials_that_come(
     held: Any, call: Callable[..., Any], tmp_path: Path, until: Callable[..., Any]
-) -> None:
-    (tmp_path / "wider.yml").write_text("x: {_type: uniform, _value: [7, 8]}\n")
-    called = call("update", "held", "--search-space", tmp_path / "wider.yml")
-    assert (called.code, called.out.endswith(", in the new search space\n")) == (0, True)
-    called = call("update", "held", "--max-trial-number", 5, "--trial-concurrency", 2)
-    assert (called.code, called.out) == (0, "experiment held: 2 at a time, at most 5 trials\n")
-    until(lambda: held.rows("SELECT count(*) FROM trials WHERE status = 'RUNNING'") == [(2,)])
-    held.release()
-    assert held.finish().code == 0
-    found = [
-        json.loads(record)["parameters"]["x"]
-        for (record,) in held.rows(
-            "SELECT record FROM trials WHERE status = 'SUCCEEDED' ORDER BY sequence_id"
-        )
-    ]
-    assert len(found) == 5
-    assert found[0] <= 1
-    assert all(7 <= x <= 8 for x in found[1:])
-    [(config,)] = held.rows("SELECT config FROM experiment")
-    assert json.loads(config)["maxTrialNumber"] == 5
-
-
-def test_bad_changes_are_refused_and_change_nothing(
-    held: Any, call: Callable[..., Any], tmp_path: Path
 ) -> None:
     (tmp_path / "bad.yml").write_text("x: {_type: unifrm, _value: [7, 8]}\n")
     refused = call("update", "held", "--search-space", tmp_path / "bad.yml")
@@ -95,8 +71,26 @@ def test_bad_changes_are_refused_and_change_nothing(
     assert "not in the search space" in strange.err
     assert call("trial", "add", "held", "--parameters", '{"x": 7}').code == 2
     assert held.rows("SELECT count(*) FROM trials") == [(1,)]
-    assert call("trial", "add", "held", "--parameters", '{"x": 7}', "--anyway").code == 0
-    assert call("trial", "add", "held", "--like", "77").code == 1
+
+    (tmp_path / "wider.yml").write_text("x: {_type: uniform, _value: [7, 8]}\n")
+    called = call("update", "held", "--search-space", tmp_path / "wider.yml")
+    assert (called.code, called.out.endswith(", in the new search space\n")) == (0, True)
+    called = call("update", "held", "--max-trial-number", 5, "--trial-concurrency", 2)
+    assert (called.code, called.out) == (0, "experiment held: 2 at a time, at most 5 trials\n")
+    until(lambda: held.rows("SELECT count(*) FROM trials WHERE status = 'RUNNING'") == [(2,)])
+    held.release()
+    assert held.finish().code == 0
+    found = [
+        json.loads(record)["parameters"]["x"]
+        for (record,) in held.rows(
+            "SELECT record FROM trials WHERE status = 'SUCCEEDED' ORDER BY sequence_id"
+        )
+    ]
+    assert len(found) == 5
+    assert found[0] <= 1
+    assert all(7 <= x <= 8 for x in found[1:])
+    [(config,)] = held.rows("SELECT config FROM experiment")
+    assert json.loads(config)["maxTrialNumber"] == 5
 
 
 def test_trials_and_results_of_ones_own_reach_a_running_experiment(
@@ -118,7 +112,8 @@ def test_trials_and_results_of_ones_own_reach_a_running_experiment(
     assert [one["parameter"] for payload in payloads for one in payload] == [{"x": 0.5}, {"x": 0.75}]
     assert payloads[1][0]["value"] == {"default": 3.0}
 
-    added = call("trial", "add", "held", "--parameters", '{"x": 0.25}')
+    assert call("trial", "add", "held", "--like", "77").code == 1
+    added = call("trial", "add", "held", "--parameters", '{"x": 7}', "--anyway")
     assert added.code == 0, added.err
     again = call("trial", "add", "held", "--like", "0")
     assert again.code == 0, again.err
@@ -128,7 +123,7 @@ def test_trials_and_results_of_ones_own_reach_a_running_experiment(
         json.loads(record) for (record,) in held.rows("SELECT record FROM trials ORDER BY sequence_id")
     ]
     assert len(records) == 3
-    assert records[1]["parameters"] == {"x": 0.25}
+    assert records[1]["parameters"] == {"x": 7}
     assert records[2]["parameters"] == records[0]["parameters"]
 
 
@@ -151,18 +146,12 @@ def test_what_only_a_running_experiment_takes_is_refused_by_name(
     ("content", "what"),
     [
         ("[1, 2]", "results[0] is not {"),
-        ("[null]", "results[0] is not {"),
-        ('["text"]', "results[0] is not {"),
-        ("[[]]", "results[0] is not {"),
         ('[[["parameter", 1], ["value", 2]]]', "results[0] is not {"),
-        ('[{"parameter": {}, "value": 1}, 3]', "results[1] is not {"),
         ('[{"parameter": null, "value": 1}]', "results[0] is not {"),
         ('[{"parameter": {}, "value": "1", "trialJobId": 3}, true]', "results[1] is not {"),
         ("[" * 100_000, "is not JSON"),
-        ("3", "must contain"),
         ("{}", "must contain"),
         ('{"trials": {}}', "must contain"),
-        ('{"trials": [null]}', "trials[0] in"),
         ('{"trials": [{"status": "FAILED"}, [1]]}', "trials[1] in"),
         ('{"trials": [{"status": "SUCCEEDED", "final": 1}]}', "trials[0] in"),
         ('{"trials": [{"status": "SUCCEEDED", "final": 1, "parameters": [1]}]}', "trials[0] in"),
