@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,6 @@ Plot = Callable[..., Any]
 
 def contour_of_the_first_two(table: ExperimentTable, **more: Any) -> Any:
     names = [dimension.name for dimension in table.dimensions]
-    if len(names) < 2:
-        pytest.skip("a contour needs two parameters")
     return figures.plot_contour(table, names[0], names[1], **more)
 
 
@@ -62,6 +61,7 @@ def table(trials: list[TrialRecord], **more: Any) -> ExperimentTable:
     return ExperimentTable.of("one", objectives, trials, **more)
 
 
+@cache
 def cases() -> dict[str, ExperimentTable]:
     """Poor, odd and hostile tables."""
     nan, inf = math.nan, math.inf
@@ -110,14 +110,14 @@ def read_as_markup(made: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("plot", PLOTS)
-@pytest.mark.parametrize("case", cases())
-def test_figure_of_a_poor_table_is_sound(plot: str, case: str) -> None:
-    figure = PLOTS[plot](cases()[case])
-    made = json.loads(figure.to_json(), parse_constant=pytest.fail)  # NaN is not JSON
-    assert made["data"] or made["layout"]["annotations"]
-    assert [
-        text for text in read_as_markup(made) if "script" in text and "<" in text.replace("<b>", "")
-    ] == []
+def test_figure_of_a_poor_table_is_sound(plot: str) -> None:
+    for case, poor in cases().items():
+        if plot == "contour" and len(poor.dimensions) < 2:
+            continue
+        made = json.loads(PLOTS[plot](poor).to_json(), parse_constant=pytest.fail)  # NaN is not JSON
+        assert made["data"] or made["layout"]["annotations"], case
+        markup = (text.replace("<b>", "") for text in read_as_markup(made) if "script" in text)
+        assert [text for text in markup if "<" in text] == [], case
 
 
 @pytest.mark.parametrize("plot", PLOTS)

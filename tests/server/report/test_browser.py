@@ -124,21 +124,15 @@ def test_page_follows_the_browser_into_the_dark_and_the_button_out_of_it(
     assert wrong == []
 
 
-def test_page_without_scripts_still_tells_all_but_the_figures(chromium: Any, report: Path) -> None:
-    context = chromium.new_context(java_script_enabled=False)
+def test_page_without_scripts_tells_all_but_the_figures_and_wide_things_scroll_in_their_boxes(
+    chromium: Any, report: Path
+) -> None:
+    context = chromium.new_context(viewport={"width": 420, "height": 800}, java_script_enabled=False)
     page = context.new_page()
     page.goto(report.as_uri())
     text = page.inner_text("main")
     for words in ("The figures need JavaScript", "Best trial", "1 trial · USER_ERROR", "How to reproduce"):
         assert words in text
     assert page.title().startswith(HOSTILE)
-    context.close()
-
-
-def test_wide_things_scroll_in_their_own_boxes(chromium: Any, report: Path) -> None:
-    context = chromium.new_context(viewport={"width": 420, "height": 800}, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(report.as_uri())
-    width = page.locator("body").bounding_box()["width"]
-    assert width <= 420
+    assert page.locator("body").bounding_box()["width"] <= 420
     context.close()

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -20,48 +17,8 @@ from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.store import StoreError
 
+from ...html_page import Page
 from ...stored import MadeExperiment, a_config, a_trial, results
-
-HOSTILE = (
-    "</script></style></textarea><script>alert(1)</script><img src=x onerror=alert(2)>\" ' &amp; "
-    "{{ 3607 * 3803 }}"
-)
-NESTED = {
-    "lr": {"_type": "loguniform", "_value": [1e-4, 1.0]},
-    HOSTILE: {"_type": "choice", "_value": [HOSTILE, "b"]},
-    "net": {
-        "_type": "choice",
-        "_value": [{"_name": HOSTILE, "k": {"_type": "uniform", "_value": [0, 1]}}, {"_name": "n"}],
-    },
-}
-
-
-class Page(HTMLParser):
-    """What a browser would find in a page: elements, attributes, and the text outside scripts and styles."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self._inside: list[str] = []
-        self.feed(text)
-        self.text = " ".join(" ".join(self.words).split())
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag in ("script", "style"):
-            self._inside.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if self._inside and self._inside[-1] == tag:
-            self._inside.pop()
-
-    def handle_data(self, data: str) -> None:
-        if not self._inside:
-            self.words.append(data)
-
-    def count(self, tag: str) -> int:
-        return sum(name == tag for name, _ in self.elements)
 
 
 def page_of(experiment: MadeExperiment) -> Page:
@@ -115,26 +72,6 @@ def finished_page(file: Path) -> Page:
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the figures out: drawing them takes most of the time."""
     monkeypatch.setattr("pitchpipe.server.report.pages.drawings_of", lambda table: [])
-
-
-@pytest.fixture
-def hostile(tmp_path: Path) -> MadeExperiment:
-    """Return an experiment in which every text is an attack."""
-    config = a_config(search_space=NESTED, experiment_name=HOSTILE, trial_command=f"python '{HOSTILE}'")
-    experiment = MadeExperiment(tmp_path / "exps" / "evil", config)
-    experiment.status = "ERROR"
-    trials = []
-    for number in range(10):
-        net = {"_name": HOSTILE, "k": number / 10} if number % 2 else {"_name": "n"}
-        point = {"lr": 0.1, HOSTILE: HOSTILE, "net": net}
-        more = {"reason": HOSTILE, "error": HOSTILE} if number > 7 else {}
-        status, value = ("FAILED", None) if number > 7 else ("SUCCEEDED", float(number))
-        trials.append(a_trial(number, status, value, parameters=point, agent=HOSTILE, **more))
-    experiment.commit(*trials, reason=HOSTILE, error=HOSTILE)
-    with closing(sqlite3.connect(experiment.folder.database)) as db, db:
-        db.execute("UPDATE experiment SET name = ?", (HOSTILE,))
-    (experiment.folder.path / "experiment.yml").write_text(f"trial_command: {HOSTILE}\n")
-    return experiment
 
 
 def test_report_tells_the_experiment(finished_page: Page) -> None:
@@ -219,16 +156,6 @@ def test_report_refers_to_nothing_outside_itself(finished_page: Page) -> None:
     assert policy is not None
     assert "default-src 'none'" in policy
     assert "http" not in policy
-
-
-def test_nothing_in_an_experiment_becomes_markup(hostile: MadeExperiment, finished_page: Page) -> None:
-    page = page_of(hostile)
-    assert page.count("script") == 3
-    assert page.count("style") == 1
-    assert {tag for tag, _ in page.elements} <= {tag for tag, _ in finished_page.elements}
-    assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on")]
-    assert page.text.count("alert(1)") > 20
-    assert str(3607 * 3803) not in page.text  # {{ 3607 * 3803 }} is a text like any other
 
 
 def test_scripts_need_the_word_that_is_new_in_every_report(

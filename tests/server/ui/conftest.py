@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.cli.app import run
 from pitchpipe.store import ExperimentFolder
 
 PATIENCE = 60_000  # milliseconds
@@ -145,17 +147,21 @@ def story(
         os.mkfifo(gates / str(number))
     config = code / "experiment.yml"
     config.write_text(json.dumps({**CONFIG, "trial_environment": {"GATES": str(gates)}}))
-    command = [sys.executable, "-P", "-m", "pitchpipe"]
-    words = ["create", str(config), "--dir", str(directory), "--experiment-id", "story", "--quiet"]
-    subprocess.run([*command, *words], env=environment, cwd=code, check=True, capture_output=True)
+
+    def call(*words: str) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PITCHPIPE_RUNTIME_DIR", environment["PITCHPIPE_RUNTIME_DIR"])
+            assert run([*words, "--dir", str(directory)]) == 0
+
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):  # it is not waited for
+        call("create", str(config), "--experiment-id", "story", "--quiet")
     found = Story(directory, gates)
     try:
         found.url = serve(directory)
         yield found
     finally:
         if ExperimentFolder(directory / "story").manager() is not None:
-            words = ["stop", "story", "--dir", str(directory)]
-            subprocess.run([*command, *words], env=environment, cwd=code, capture_output=True)
+            call("stop", "story")
 
 
 WINDOW = {"width": 1300, "height": 900}

@@ -31,7 +31,6 @@ PAGES = {
     f"made1234/trials/{FAILED}": HOSTILE["HTML"],
     f"made1234/compare?trials={NUMBER},{NUMBER + 1}": HOSTILE["link"],
     f"made1234/plots?figure=parallel&{AXES}": HOSTILE["single quote"],
-    "made1234/plots?figure=importance": "interactions",
     "made1234/settings": escaped(HOSTILE["clear screen"]),
     "made1234/logs": "\\u001b]0;title",
     quote(FOLDER): HOSTILE["HTML"],

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.timeout(180)
 # Tabs, and the titles of what they draw.
 FIGURES = {
     "Intermediate results": "Intermediate results",
-    "Parallel coordinates": "Parallel coordinates",
     "Importance": "Parameter importance",
     "Slice": "Slices",
     "Contour": "Contour: lr and units",
@@ -25,6 +24,8 @@ FIGURES = {
     "History": "History",
     "Compare experiments": "Distribution of the results",
 }
+# The colours of texts in figures.
+DARK, LIGHT = "rgb(230, 232, 235)", "rgb(27, 31, 36)"
 LONG = "_".join(["dropout_of_the_attention_heads"] * 4)
 WIDE = {LONG: {"_type": "uniform", "_value": [0, 1]}, "of": {"_type": "choice", "_value": [LONG, "b"]}}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -110,7 +111,7 @@ def check_page(axe: str) -> Callable[..., None]:
     return check
 
 
-def test_overview_has_the_front_as_figure_and_table(
+def test_overview_has_the_front_can_be_used_by_keys_and_changes_its_colours(
     gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
 ) -> None:
     page = open_page(f"{gallery}/finished")
@@ -124,6 +125,18 @@ def test_overview_has_the_front_as_figure_and_table(
     points.get_by_text("on the front").wait_for()
     page.get_by_role("region", name="Which parameters matter").get_by_text("Confidence").wait_for()
     check_page(page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.tagName") == "MAIN"
+    button = page.get_by_role("button", name="Switch between light and dark colours")
+    for colours, axis in (("dark", "by trials"), ("light", "by time")):
+        button.click()
+        page.locator(f"body.body--{colours}").wait_for()
+        page.wait_for_function(f"document.cookie.includes('pitchpipe-theme={colours}')")
+        page.get_by_role("button", name=axis).click()  # an update of the page
+        page.get_by_role("button", name=axis, pressed=True).wait_for()
+        assert page.locator(f"body.body--{colours}").count() == 1
 
 
 def test_titles_of_three_objectives_lie_on_no_points(gallery: str, open_page: Callable[..., Any]) -> None:
@@ -137,7 +150,8 @@ def test_overview_tells_the_best_and_the_failures_without_scrolling(
 ) -> None:
     awaited = re.compile(r'pp-awaited[^{}]*"style":\s*{"height":\s*"250px')
     assert awaited.search(context.request.get(f"{gallery}/single").text().replace("&quot;", '"'))
-    page = open_page(f"{gallery}/single")
+    context.clear_cookies()
+    page = open_page(f"{gallery}/single", "dark")
     page.set_viewport_size({"width": 1440, "height": 900})
     page.get_by_text("0.966667 (trial 29)").wait_for()
     top = page.get_by_role("region", name="Top 10 trials")
@@ -153,6 +167,27 @@ def test_overview_tells_the_best_and_the_failures_without_scrolling(
     assert place.bounding_box()["height"] == 250  # as before the figure was there
     page.get_by_role("button", name="by trials").click()
     page.locator(".xtitle").get_by_text("finished trials").wait_for(state="attached")
+    _follows_the_system(page)
+
+
+def _follows_the_system(page: Any) -> None:
+    """Expect dark figures on a page opened in the dark, and light ones when the system turns light."""
+    colors = "[...new Set([...document.querySelectorAll('.xtick text')].map(text => text.style.fill))]"
+    for scheme, drawn in (("dark", DARK), ("light", LIGHT)):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f"{colors}.includes('{drawn}')")
+        assert page.evaluate(colors) == [drawn]
+
+
+def test_figure_follows_the_system_and_its_points_lead_to_trials(
+    gallery: str, context: Any, open_page: Callable[..., Any]
+) -> None:
+    context.clear_cookies()
+    page = open_page(f"{gallery}/single/plots", "dark")
+    _follows_the_system(page)
+    box = page.locator(".scatterlayer .point").last.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_url(re.compile(r"/trials/\d+$"))
 
 
 def test_no_page_is_wider_than_a_phone(
@@ -234,21 +269,14 @@ def count_of(page: Any) -> Any:
     return page.get_by_role("status").filter(has_text="trial")
 
 
-@pytest.mark.parametrize(
-    ("path", "text"), [("trials/T0004", "It was stopped early"), ("logs", "the manager said so")]
-)
-def test_page_can_be_used_by_all(
-    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None], path: str, text: str
-) -> None:
-    page = open_page(f"{gallery}/finished/{path}", "dark")
-    page.get_by_text(text).first.wait_for()
-    check_page(page)
-
-
-def test_refusal_can_be_read_by_all(
+def test_logs_and_a_refusal_can_be_read_by_all(
     gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
 ) -> None:
-    page = open_page(f"{gallery}/finished/settings")
+    page = open_page(f"{gallery}/finished/logs", "dark")
+    page.get_by_text("the manager said so").first.wait_for()
+    check_page(page)
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{gallery}/finished/settings")
     page.get_by_text("Not running. Changes take effect").wait_for()
     page.get_by_label("Number of trials").fill("many")
     page.get_by_role("button", name="Save limits").click()
@@ -258,7 +286,7 @@ def test_refusal_can_be_read_by_all(
     check_page(page)
 
 
-def test_every_figure_is_drawn(
+def test_every_figure_is_drawn_and_a_brushed_axis_filters_the_table(
     gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
 ) -> None:
     page = open_page(f"{gallery}/finished/plots", "dark")
@@ -274,6 +302,25 @@ def test_every_figure_is_drawn(
     page.get_by_role("option", name="lost").click()
     left_out = "left out, since not to maximize default: a name lost"
     page.locator(".annotation-text").get_by_text(left_out).wait_for(state="attached")
+    page.get_by_role("tab", name="Parallel coordinates").click()
+    _brush_the_first_axis(page)
+    page.get_by_role("link", name="Show them in the table").click()
+    page.wait_for_url("**/trials?where=parameters.lr*")
+    count_of(page).get_by_text(re.compile(r"^\d trials$")).wait_for()
+
+
+def _brush_the_first_axis(page: Any) -> None:
+    """Take a third of the values, from the top."""
+    brush = page.locator(".parcoords .axis-brush .background").first
+    brush.wait_for(state="attached")
+    page.get_by_text("Drawing …").wait_for(state="hidden")  # then the figure has its place
+    brush.element_handle().wait_for_element_state("stable")
+    box = brush.bounding_box()
+    across = box["x"] + box["width"] / 2
+    page.mouse.move(across, box["y"] + box["height"] * 0.02)
+    page.mouse.down()
+    page.mouse.move(across, box["y"] + box["height"] * 0.3, steps=4)
+    page.mouse.up()
 
 
 def test_table_is_searched_filtered_and_sorted_by_the_store(
@@ -282,31 +329,30 @@ def test_table_is_searched_filtered_and_sorted_by_the_store(
     page = open_page(f"{gallery}/finished/trials", "dark")
     count_of(page).get_by_text("30 trials").wait_for()
     page.get_by_role("columnheader", name="Why it ended").wait_for()  # of those in the window alone
-    check_page(page)
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.closest('.pp-search') !== null")
     page.get_by_label("Search").fill("KeyError")
     count_of(page).get_by_text("1 trial", exact=True).wait_for()
+    check_page(page)
     page.get_by_label("Search").fill("")
-    page.get_by_label("Status").click()
-    page.get_by_role("option", name="stopped early").click()
-    page.keyboard.press("Escape")
-    count_of(page).get_by_text("1 trial", exact=True).wait_for()
-    page.get_by_label("Status").click()
-    page.get_by_role("option", name="stopped early").click()
-    page.keyboard.press("Escape")
     count_of(page).get_by_text("30 trials").wait_for()
-    page.locator(".ag-pinned-left-cols-container [row-index='0']").get_by_text("★29", exact=True).wait_for()
+    first = ".ag-pinned-left-cols-container [row-index='0']"
+    page.locator(first).get_by_text("★29", exact=True).wait_for()
     for place, mark in ((1, "✦"), (2, "★")):  # the rest of the front: its knee and another
-        page.locator(f".ag-pinned-left-cols-container [row-index='{place}']").get_by_text(mark).wait_for()
+        page.locator(first.replace("0", str(place))).get_by_text(mark).wait_for()
     head = page.get_by_role("columnheader", name="Result", exact=True)
     for order in ("descending", "ascending"):
         head.get_by_text("Result").click()
         page.locator(f"[aria-sort={order}]").wait_for()
-    page.locator(".ag-pinned-left-cols-container [row-index='0']").get_by_text("0", exact=True).wait_for()
+    page.locator(first).get_by_text("0", exact=True).wait_for()
     page.get_by_role("button", name="Columns").click()
     page.get_by_role("checkbox", name="Last result").click()
     page.get_by_role("columnheader", name="Last result").wait_for(state="detached")
+    page.keyboard.press("Escape")
+    page.get_by_label("Status").click()
+    page.get_by_role("option", name="stopped early").click()
+    page.keyboard.press("Escape")
+    count_of(page).get_by_text("1 trial", exact=True).wait_for()
 
 
 def test_view_of_the_table_survives_a_reload(gallery: str, open_page: Callable[..., Any]) -> None:
@@ -340,7 +386,7 @@ def test_view_of_the_table_survives_a_reload(gallery: str, open_page: Callable[.
 def test_keys_list_themselves_and_go_from_trial_to_trial(
     gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
 ) -> None:
-    page = open_page(f"{gallery}/finished/trials/3")
+    page = open_page(f"{gallery}/finished/trials/T0003")
     page.get_by_text("Why it failed").first.wait_for()
     check_page(page)
     page.keyboard.press("?")
@@ -350,23 +396,6 @@ def test_keys_list_themselves_and_go_from_trial_to_trial(
     page.wait_for_url("**/trials/4")
     page.keyboard.press("k")
     page.wait_for_url("**/trials/3")
-
-
-def test_brushed_axis_filters_the_table(gallery: str, open_page: Callable[..., Any]) -> None:
-    page = open_page(f"{gallery}/finished/plots?figure=parallel&parameters=lr")
-    brush = page.locator(".parcoords .axis-brush .background").first
-    brush.wait_for(state="attached")
-    page.get_by_text("Drawing …").wait_for(state="hidden")  # then the figure has its place
-    brush.element_handle().wait_for_element_state("stable")
-    box = brush.bounding_box()
-    across = box["x"] + box["width"] / 2
-    page.mouse.move(across, box["y"] + box["height"] * 0.02)
-    page.mouse.down()
-    page.mouse.move(across, box["y"] + box["height"] * 0.3, steps=4)
-    page.mouse.up()
-    page.get_by_role("link", name="Show them in the table").click()
-    page.wait_for_url("**/trials?where=parameters.lr*")
-    count_of(page).get_by_text(re.compile(r"^\d trials$")).wait_for()
 
 
 def test_options_of_a_figure_are_in_the_address(gallery: str, open_page: Callable[..., Any]) -> None:
@@ -406,9 +435,6 @@ def test_files_of_a_trial_are_shown_or_saved(
 ) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_page(f"{gallery}/finished/trials/5")
-    page.get_by_role("button", name="Copy the path of the trial's folder").click()
-    page.get_by_text("The path of the trial's folder is on the clipboard").wait_for()
-    assert page.evaluate("navigator.clipboard.readText()").endswith("/finished/trials/5")
     files = page.get_by_role("region", name="Files")
     files.get_by_role("img", name="curve.png").wait_for()
     page.wait_for_function("document.querySelector('.pp-images img').naturalWidth === 1")
@@ -417,15 +443,18 @@ def test_files_of_a_trial_are_shown_or_saved(
     assert saved.headers["content-disposition"].startswith("attachment")
     assert saved.headers["content-type"] == "application/octet-stream"
     assert page.request.get(f"{root}/..%2F..%2Fexperiment.db").status == 404
-    page.reload()
-    page.wait_for_function("window.did_handshake")
+    copy = page.get_by_role("button", name="Copy the path of the trial's folder")
     for clipboard, why in UNWILLING.items():
         page.evaluate(
             f"Object.defineProperty(navigator, 'clipboard', {{ value: {clipboard}, configurable: true }})"
         )
-        page.get_by_role("button", name="Copy the path of the trial's folder").click()
+        copy.click()
         page.get_by_text(f"Nothing was copied: {why}").wait_for()
         assert not page.get_by_text("is on the clipboard").is_visible()
+    page.evaluate("delete navigator.clipboard")
+    copy.click()
+    page.get_by_text("The path of the trial's folder is on the clipboard").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").endswith("/finished/trials/5")
 
 
 def test_experiment_is_renamed_compared_and_deleted(gallery: str, open_page: Callable[..., Any]) -> None:
@@ -450,15 +479,6 @@ def test_experiment_is_renamed_compared_and_deleted(gallery: str, open_page: Cal
     page.get_by_role("heading", name="Experiments").wait_for()
     page.get_by_role("link", name="a name").first.wait_for()
     assert page.get_by_role("link", name="an older one").count() == 0
-
-
-def test_point_of_a_figure_opens_its_trial(gallery: str, open_page: Callable[..., Any]) -> None:
-    page = open_page(f"{gallery}/finished/plots")
-    point = page.locator(".scatterlayer .point").last
-    point.wait_for()
-    box = point.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_url(re.compile(r"/trials/\d+$"))
 
 
 def test_rows_are_filtered_by_their_columns(gallery: str, context: Any) -> None:
@@ -523,40 +543,3 @@ def test_experiment_without_its_manager_says_how_to_continue(
     best = page.get_by_role("region", name="Best trial")
     best.get_by_text("Closest to your defaults: trial 0, 0.5 (the best trial); no changes").wait_for()
     assert page.get_by_role("status").get_by_text("ABANDONED").is_visible()
-
-
-def test_keyboard_reaches_the_content_first_and_colours_can_be_turned(
-    gallery: str, open_page: Callable[..., Any]
-) -> None:
-    page = open_page(f"{gallery}/finished")
-    page.get_by_role("heading", name="Best trial").wait_for()
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.innerText") == "Skip to the content"
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.tagName") == "MAIN"
-    button = page.get_by_role("button", name="Switch between light and dark colours")
-    for colours, axis in (("dark", "by trials"), ("light", "by time")):
-        button.click()
-        page.locator(f"body.body--{colours}").wait_for()
-        page.wait_for_function(f"document.cookie.includes('pitchpipe-theme={colours}')")
-        page.get_by_role("button", name=axis).click()  # an update of the page
-        page.get_by_role("button", name=axis, pressed=True).wait_for()
-        assert page.locator(f"body.body--{colours}").count() == 1
-
-
-@pytest.mark.parametrize("path", ["single", "single/plots"])
-def test_figures_follow_the_system_from_the_first_page_on(
-    path: str, gallery: str, context: Any, open_page: Callable[..., Any]
-) -> None:
-    context.clear_cookies()
-    page = open_page(f"{gallery}/{path}", "dark")
-    for scheme, color in (("dark", "#e6e8eb"), ("light", "#1b1f24")):
-        page.emulate_media(color_scheme=scheme)
-        red, green, blue = bytes.fromhex(color[1:])
-        drawn = f"rgb({red}, {green}, {blue})"
-        page.wait_for_function(
-            f"[...document.querySelectorAll('.xtick text')].some(t => t.style.fill === '{drawn}')"
-        )
-        assert page.evaluate(
-            "[...new Set([...document.querySelectorAll('.xtick text')].map(t => t.style.fill))]"
-        ) == [drawn]
