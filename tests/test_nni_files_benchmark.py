@@ -6,11 +6,15 @@ import importlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from pitchpipe.cli.app import run
+
+from .dispatcher_threads import dispatchers_on_threads
 
 CONFIG = """\
 searchSpace: {x: {_type: choice, _value: [1, 2]}}
@@ -68,8 +72,33 @@ def tables(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         del sys.modules[name]
 
 
+@pytest.fixture
+def verbs_here(
+    tables: Any, forked_agents: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Run the verbs of Pitchpipe and nnictl in this process; scripts have processes of their own."""
+    dispatchers_on_threads(monkeypatch)
+    place = tables("place")
+    started = place.Place.run
+
+    def run_here(
+        self: Any, words: Sequence[str], folder: Path | None = None, patience_s: float = 60.0
+    ) -> Any:
+        if words[0] != "nnictl" and words[3:4] != ["pitchpipe"]:
+            return started(self, words, folder, patience_s)
+        with monkeypatch.context() as patch:
+            patch.chdir(folder or self.folder)
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            code = run(list(words[1:] if words[0] == "nnictl" else words[4:]))
+        return place.Ran(code, "".join(capsys.readouterr()))
+
+    monkeypatch.setattr(place.Place, "run", run_here)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.usefixtures("verbs_here")
 def test_every_table_is_made_and_nothing_is_written_to_the_sources(sources: Path, tables: Any) -> None:
     before = {path: path.stat().st_mtime_ns for path in sources.rglob("*")}
     configs = list(tables("configs").configs(sources))

@@ -105,7 +105,7 @@ def empty_environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         for top in {file.parts[0] for file in metadata.files(name) or []} - {"..", "__pycache__"}:
             if not (site / top).exists():  # parts of a namespace package come together
                 (site / top).symlink_to(metadata.distribution(name).locate_file(top))
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--quiet", "--compile"]
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--quiet", "--no-compile"]
     subprocess.run([*pip, "--no-index", "--no-deps", wheel], check=True, cwd=folder)
     return python
 
@@ -138,7 +138,7 @@ def test_wheel_in_an_empty_environment_runs_the_demo(
     shutil.copytree(tree / "examples" / "digits", demo, ignore=shutil.ignore_patterns("__pycache__"))
     config = (demo / "experiment.yml").read_text()
     assert "max_trial_number: 40" in config
-    (demo / "experiment.yml").write_text(config.replace("max_trial_number: 40", "max_trial_number: 2"))
+    (demo / "experiment.yml").write_text(config.replace("max_trial_number: 40", "max_trial_number: 1"))
     training = (demo / "train.py").read_text()
     assert "EPOCHS = 60\n" in training
     (demo / "train.py").write_text(training.replace("EPOCHS = 60\n", "EPOCHS = 10\n"))
@@ -152,6 +152,6 @@ def test_wheel_in_an_empty_environment_runs_the_demo(
     assert result.returncode == 0, result.stdout + result.stderr
     summary = json.loads(result.stdout)
     assert summary["status"] == "DONE"
-    assert sum(summary["counts"].values()) == 2
+    assert summary["counts"] == {"SUCCEEDED": 1}
     assert 0.5 < summary["best"]["value"] <= 1.0
     assert set(summary["best"]["parameters"]) >= {"learning_rate", "solver", "hidden_units"}

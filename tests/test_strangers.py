@@ -75,7 +75,7 @@ class Trap:
         self.mark = str(mark)
 
     def __reduce__(self) -> Any:
-        return open, (self.mark, "w")
+        return Path(self.mark).write_text, ("ran",)
 
 
 class Stranger:
