@@ -165,7 +165,11 @@ def stranger(original: Stranger) -> Iterator[Stranger]:
 
 
 def test_verbs_that_run_the_code_do(stranger: Stranger) -> None:
-    stranger.run("resume", "e", "--max-trial-number", "3", "--quiet", code=1)  # its stopper is none
+    resume = ["resume", "e", "--max-trial-number", "3", "--quiet", "--dir", str(stranger.runs)]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pitchpipe", *resume], capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode == 1, done.stdout + done.stderr  # its stopper is none
     assert stranger.ran >= {"checkpoint", "stopper"}
     ExperimentFolder(stranger.folder).stopper_file.unlink()
     stranger.run("resume", "e", "--quiet")

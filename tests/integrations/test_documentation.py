@@ -97,7 +97,7 @@ def test_sweeper_of_hydra_is_found(tmp_path: Path) -> None:
     (config,) = re.findall(r"^```yaml\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     (command,) = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     (tmp_path / "train.py").write_text(EXAMPLES["Hydra"])
-    (tmp_path / "config.yaml").write_text(config.replace("n_trials: 20", "n_trials: 3"))
+    (tmp_path / "config.yaml").write_text(config.replace("n_trials: 20", "n_trials: 1"))
     words = [sys.executable, *command.split()[1:], "hydra.sweep.dir=sweep"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -116,20 +117,23 @@ def sweep(folder: Path, *overrides: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def trials_of(folder: Path) -> list[dict[str, Any]]:
-    pitchpipe = str(Path(sys.executable).parent / "pitchpipe")
-    command = [pitchpipe, "export", str(folder / "sweep" / "pitchpipe")]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["trials"]
+@pytest.fixture
+def trials(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> Callable[[], list[dict[str, Any]]]:
+    """Return a function that returns the trials of the sweep."""
+    return lambda: json.loads(pitchpipe_run(tmp_path, "export", "./sweep/pitchpipe"))["trials"]
 
 
-def test_next_job_starts_as_soon_as_one_has_ended(tmp_path: Path) -> None:
+def test_next_job_starts_as_soon_as_one_has_failed_if_errors_are_caught(
+    tmp_path: Path, trials: Callable[..., Any]
+) -> None:
     os.mkfifo(tmp_path / "met")
-    done = sweep(tmp_path, "waits=true", "hydra.sweeper.n_jobs=2")  # job 0 ends once job 2 has begun
+    # Job 0 ends once job 2 has begun, in the place of job 1.
+    done = sweep(tmp_path, "waits=true", "broken=1", "hydra.sweeper.catch=true", "hydra.sweeper.n_jobs=2")
     assert done.returncode == 0, done.stderr
-    assert [trial["status"] for trial in trials_of(tmp_path)] == ["SUCCEEDED"] * 3
+    assert [trial["status"] for trial in trials()] == ["SUCCEEDED", "FAILED", "SUCCEEDED"]
 
 
-def test_sweep_continues_in_its_folder_with_any_launcher(tmp_path: Path) -> None:
+def test_sweep_continues_in_its_folder_with_any_launcher(tmp_path: Path, trials: Callable[..., Any]) -> None:
     (tmp_path / "hydra_plugins").mkdir()
     (tmp_path / "hydra_plugins" / "other.py").write_text(LAUNCHER)
     for count, launcher in ((2, "basic"), (3, "other")):
@@ -137,29 +141,24 @@ def test_sweep_continues_in_its_folder_with_any_launcher(tmp_path: Path) -> None
         assert done.returncode == 0, done.stderr
     assert "no further job: all 3 trials are made" in done.stdout
     assert [(tmp_path / f"job-{number}").read_text() for number in range(3)] == ["", "", "other"]
-    trials = trials_of(tmp_path)
-    best = min(trials, key=lambda trial: trial["final"]["default"])
+    best = min(trials(), key=lambda trial: trial["final"]["default"])
     written = (tmp_path / "sweep" / "optimization_results.yaml").read_text()
     assert f"best_value: {best['final']['default']}" in written
     assert f"x: {best['parameters']['x']}" in written
 
 
-def test_launcher_that_keeps_processes_for_later_jobs_does_not_hold_up_the_sweep(tmp_path: Path) -> None:
+def test_launcher_that_keeps_processes_for_later_jobs_does_not_hold_up_the_sweep(
+    tmp_path: Path, trials: Callable[..., Any]
+) -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    done = sweep(tmp_path, "hydra/launcher=joblib", "hydra.sweeper.n_jobs=2")
+    done = sweep(tmp_path, "hydra/launcher=joblib", "hydra.sweeper.n_jobs=2", "hydra.sweeper.n_trials=2")
     assert done.returncode == 0, done.stderr
-    assert [trial["status"] for trial in trials_of(tmp_path)] == ["SUCCEEDED"] * 3
+    assert [trial["status"] for trial in trials()] == ["SUCCEEDED"] * 2
 
 
-def test_error_of_a_job_ends_the_sweep(tmp_path: Path) -> None:
+def test_error_of_a_job_ends_the_sweep(tmp_path: Path, trials: Callable[..., Any]) -> None:
     done = sweep(tmp_path, "broken=1")
     assert done.returncode == 1
     assert "job 1 failed" in done.stderr
     assert "planted" in done.stderr
-    assert [trial["status"] for trial in trials_of(tmp_path)] == ["SUCCEEDED", "FAILED"]
-
-
-def test_errors_that_are_caught_are_failed_trials(tmp_path: Path) -> None:
-    done = sweep(tmp_path, "broken=1", "hydra.sweeper.catch=true", "hydra.sweeper.n_jobs=2")
-    assert done.returncode == 0, done.stderr
-    assert [trial["status"] for trial in trials_of(tmp_path)] == ["SUCCEEDED", "FAILED", "SUCCEEDED"]
+    assert [trial["status"] for trial in trials()] == ["SUCCEEDED", "FAILED"]

@@ -162,8 +162,9 @@ def test_search_without_any_result_raises_the_first_failure() -> None:
 @pytest.mark.parametrize("resource", ["n_samples", "n_estimators"])
 def test_hopeless_candidates_are_stopped_early(resource: str) -> None:
     X, y = datasets.load_digits(n_class=3, return_X_y=True)
+    size = {"n_samples": 4, "n_estimators": 18}[resource]
     estimator = Lazy("sklearn.ensemble").GradientBoostingClassifier(
-        n_estimators=18, max_depth=2, random_state=0
+        n_estimators=size, max_depth=2, random_state=0
     )
     space = {"learning_rate": {"_type": "loguniform", "_value": [1e-4, 1]}}
     options = {"resource": resource, "max_resource": 18 if resource == "n_estimators" else None}
