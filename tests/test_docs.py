@@ -313,7 +313,7 @@ def test_how_to_page_works_line_by_line(
 
 def test_trials_in_python_and_in_shell_run(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> None:
     shell, script = blocks("docs/trial.md", "sh")[0], blocks("docs/trial.md", "python")[0]
-    for name, program, source in (("python", sys.executable, script), ("sh", "sh", shell)):
+    for name, program, source in (("python", shlex.quote(sys.executable), script), ("sh", "sh", shell)):
         folder = tmp_path / name
         folder.mkdir()
         (folder / "trial").write_text(source)
@@ -358,7 +358,7 @@ def test_scripts_with_checkpoints_run_and_save(
 ) -> None:
     (tmp_path / "trial").write_text(blocks("docs/trial.md", language)[{"python": 3, "sh": 1}[language]])
     config = {
-        "trial_command": f"{sys.executable if language == 'python' else 'sh'} trial",
+        "trial_command": f"{shlex.quote(sys.executable) if language == 'python' else 'sh'} trial",
         "max_trial_number": 1,
         "search_space": {"lr": {"_type": "uniform", "_value": [0, 1]}},
         "tuner": {"name": "Random"},

@@ -6,6 +6,8 @@ import argparse
 import json
 import os
 import random
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ __all__ = [
     "TRIALS",
     "answer",
     "began",
+    "command",
     "files_in",
     "options",
     "resident",
@@ -27,6 +30,11 @@ SPACE = {
     "lr": {"_type": "loguniform", "_value": [1e-5, 1]},
     "layers": {"_type": "randint", "_value": [1, 9]},
 }
+
+
+def command(script: Path) -> str:
+    """Return the command line that runs a script with this Python."""
+    return shlex.join([sys.executable, str(script)])
 
 
 def options(**defaults: Any) -> argparse.Namespace:

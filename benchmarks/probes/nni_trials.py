@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
-from harness import SPACE
+from harness import SPACE, command
 from nni.experiment import CustomAlgorithmConfig, Experiment
 
 __all__ = ["condemning", "run"]
@@ -17,7 +16,7 @@ def run(trial: Path, number: int, assessor: CustomAlgorithmConfig | None = None)
     """Run an experiment of `number` trials, two at once, and return NNI's records of them."""
     experiment = Experiment("local")
     config = experiment.config
-    config.trial_command = f"{sys.executable} {trial}"
+    config.trial_command = command(trial)
     config.trial_code_directory = str(trial.parent)
     config.search_space = SPACE
     config.tuner.name = "Random"

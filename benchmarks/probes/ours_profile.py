@@ -8,12 +8,11 @@ end. Linux only.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from typing import Any
 
-from harness import TRIALS, answer, options
+from harness import TRIALS, answer, command, options
 from ours import run
 from usage import used, waits
 
@@ -74,7 +73,7 @@ for each in PARTS if chosen.parts else ():
     time_part(*each)
 looks = watch(chosen.size)
 if chosen.scripts:
-    run(f"{sys.executable} {TRIALS}/pitchpipe_noop.py", chosen.size, trial_start="warm")
+    run(command(TRIALS / "pitchpipe_noop.py"), chosen.size, trial_start="warm")
 else:
     run(trial, chosen.size, platform=chosen.platform)
 (first, before), (last, after) = looks

@@ -1,10 +1,8 @@
 """Script trials that do nothing, two at once, started cold or warm."""
 
-import sys
-
-from harness import TRIALS, answer, options
+from harness import TRIALS, answer, command, options
 from ours import run, succeeded_per_second
 
 chosen = options(start="cold")
-folder = run(f"{sys.executable} {TRIALS}/pitchpipe_noop.py", chosen.size, trial_start=chosen.start)
+folder = run(command(TRIALS / "pitchpipe_noop.py"), chosen.size, trial_start=chosen.start)
 answer(trials_per_second=succeeded_per_second(folder, chosen.size))

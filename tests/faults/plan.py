@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -91,7 +92,7 @@ class Plan:
     small_disk: bool = False
     rounds: Sequence[Round] = field(default_factory=tuple)
 
-    def config(self, python: str = sys.executable) -> dict[str, Any]:
+    def config(self) -> dict[str, Any]:
         """Return the config of the experiment."""
         service: dict[str, Any] = {"platform": self.place}
         if self.place == "ray":
@@ -113,7 +114,7 @@ class Plan:
         if self.assessor:
             config["assessor"] = {"name": "Medianstop", "class_args": {"optimize_mode": "minimize"}}
         if self.kind == "command":
-            config["trial_command"] = f"{python} -P {HERE / 'trial.py'}"
+            config["trial_command"] = shlex.join([sys.executable, "-P", str(HERE / "trial.py")])
         return config
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import stat
 import sys
@@ -16,7 +17,7 @@ from pitchpipe.nni_compat import PATH
 
 from .client import PATIENCE, LocalAgent, is_gone, read_spool, start, wait_until
 
-PYTHON = sys.executable
+PYTHON = shlex.quote(sys.executable)
 REPORT = 'echo \'{"intermediate": %s}\' >> "$PITCHPIPE_REPORTS"'
 READY = REPORT % 1
 
@@ -278,7 +279,7 @@ def test_script_for_nni_finds_what_nni_gives_it(agent: LocalAgent) -> None:
         folder.mkdir()
     (beside / "beside.py").write_text("HERE = 1\n")
     script(agent, text)
-    command = f"{PYTHON} {agent.folder / 'trial.py'}"
+    command = f"{PYTHON} {shlex.quote(str(agent.folder / 'trial.py'))}"
     client = agent.command(command, environment={"PYTHONPATH": str(beside)}, code_directory=str(code))
     assert reports(client.run(parameters={"lr": 0.1}, budget=9.0)) == [
         ("intermediate", 0, "0.5"),
