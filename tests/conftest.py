@@ -28,12 +28,12 @@ from pitchpipe.trial_agent import ProcessTree
 from pitchpipe.trial_agent.sdk import current
 
 from .executors.cluster_support import cluster, real_cluster
-from .executors.ray_support import ray_directory, shared_ray
+from .executors.ray_support import ray_directory, ray_nursery, shared_ray
 from .forked_agents import forked_agents, nursery
 from .in_this_process import by_hand, pitchpipe_run
 
 __all__ = ["by_hand", "cluster", "forked_agents", "nursery", "pitchpipe_run", "ray_directory"]
-__all__ += ["real_cluster", "shared_ray"]
+__all__ += ["ray_nursery", "real_cluster", "shared_ray"]
 
 # As the dispatcher has it: on a busy machine, threads that wait for each other cost more than they save.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

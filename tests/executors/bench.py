@@ -105,6 +105,7 @@ class Session:
         self.events: list[Event] = []
         self.arrived = asyncio.Event()
         self.acknowledging = True
+        self.totals = Totals()
         self._sequence = 0
 
     async def open(self) -> Totals:
@@ -219,10 +220,12 @@ class Bench:
         )
 
     @asynccontextmanager
-    async def session(self, request: Request | None = None, **run: Any) -> AsyncIterator[Session]:
-        session = Session(self.executor(), self.setup(request, **run))
+    async def session(
+        self, request: Request | None = None, executor: TrialExecutor | None = None, **run: Any
+    ) -> AsyncIterator[Session]:
+        session = Session(executor or self.executor(), self.setup(request, **run))
         try:
-            await session.open()
+            session.totals = await session.open()
             yield session
         finally:
             await session.executor.close()

@@ -15,8 +15,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import runpy
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -25,6 +27,7 @@ import psutil
 QUICK = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 250, "health_check_timeout_ms": 500}
 QUICK |= {"health_check_failure_threshold": 2}
 _VITAL = ("raylet", "gcs_server")
+QUICK_RAY = runpy.run_path(str(Path(__file__).with_name("quick_ray.py")))
 
 
 class Host:
@@ -51,6 +54,10 @@ class Host:
         """End a node at once: its raylet (and, of the head, the control service) and all its workers."""
         node = self._nodes.pop(name)
         doomed = [process for kind in _VITAL for process in _processes(node, kind)]
+        started = [
+            pid for raylet in _processes(node, "raylet") for pid in QUICK_RAY["workers_of"](raylet.pid)
+        ]
+        doomed += [psutil.Process(pid) for pid in started if psutil.pid_exists(pid)]
         workers = [child for process in doomed for child in process.children(recursive=True)]
         for process in (*doomed, *workers):
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -112,6 +119,7 @@ def _pid(node: Any, kind: str) -> int:
 def main(temp_dir: str, resources: str) -> None:
     """Serve until `end`, the end of the input, or SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    QUICK_RAY["quicken"]()
     host = Host(temp_dir)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:

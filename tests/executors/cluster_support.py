@@ -83,7 +83,7 @@ class Cluster:
 
 
 @pytest.fixture(scope="session")
-def real_cluster() -> Iterator[Cluster]:
+def real_cluster(ray_nursery: None) -> Iterator[Cluster]:
     """Start the cluster of this session."""
     cluster = Cluster()
     yield cluster
@@ -91,8 +91,9 @@ def real_cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def cluster(real_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """Give a test the cluster with nothing but its head, which this process may join."""
+def cluster(real_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """Give a test the cluster, which this process may join; nodes that it adds stay until `clear`."""
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", real_cluster.token_path)
-    yield real_cluster
-    real_cluster.clear()
+    # A child process finds out whether the cluster accepts our token; test_join has one that does not.
+    monkeypatch.setattr("pitchpipe.executors.ray.join._knock", lambda address: None)
+    return real_cluster

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import socket
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,16 +20,40 @@ import pytest
 from pitchpipe.executors.private_ray.lease import acquire, stop_ray
 from pitchpipe.store.runtime_folder import RUNTIME_DIRECTORY_ENVIRONMENT
 
+from .quick_ray import NURSERY_VARIABLE
+
+QUICK_RAY = Path(__file__).with_name("quick_ray.py")
+RUN = subprocess.run
 # The GPUs are only counted by Ray: there need not be any.
 RESOURCES = {"CPU": 2.0, "GPU": 2.0, "widget": 2.0}
 
 
 @pytest.fixture(scope="session")
-def ray_directory() -> Iterator[Path]:
+def ray_nursery() -> Iterator[None]:
+    """Start the process from which the workers of the shared Ray and of clusters are forked."""
+    folder = tempfile.mkdtemp(prefix="pp-", dir="/tmp")
+    path = os.environ[NURSERY_VARIABLE] = f"{folder}/nursery.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        server.bind(path)
+        server.listen(64)
+        command = [sys.executable, "-P", str(QUICK_RAY), "nursery", str(server.fileno())]
+        nursery = subprocess.Popen(
+            command, pass_fds=[server.fileno()], stdin=subprocess.PIPE, start_new_session=True, cwd="/"
+        )
+    yield
+    nursery.terminate()
+    nursery.communicate()
+    del os.environ[NURSERY_VARIABLE]
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def ray_directory(ray_nursery: None) -> Iterator[Path]:
     """Start the shared Ray for its first test, end it after the last; yield its runtime directory."""
     directory = Path(tempfile.mkdtemp(prefix="pp-", dir="/tmp"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(RUNTIME_DIRECTORY_ENVIRONMENT, str(directory))
+        patch.setattr(subprocess, "run", run_quickly)
         lease = asyncio.run(acquire(0.0, RESOURCES))
     yield directory
     with pytest.MonkeyPatch.context() as patch:
@@ -34,6 +61,12 @@ def ray_directory() -> Iterator[Path]:
         stop_ray()
     del lease
     shutil.rmtree(directory)
+
+
+def run_quickly(command: list[str], **options: Any) -> Any:
+    """Start a supervisor whose Ray starts its processes quickly."""
+    words = command[command.index("pitchpipe.executors.private_ray.supervisor") + 1 :]
+    return RUN([sys.executable, "-P", str(QUICK_RAY), "supervisor", *words], **options)
 
 
 @pytest.fixture

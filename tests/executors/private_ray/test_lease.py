@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import signal
 import socket
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +14,6 @@ import pytest
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import acquire, ray_status, stop_ray
 from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
-
-from ..ray_support import eventually
 
 PATIENCE = 20.0
 GRANTED = {"address": "here:1", "token_path": "/token", "pid": 7}
@@ -53,27 +48,21 @@ class FakeSupervisor:
                 await asyncio.gather(*filter(None, self.talks))
 
 
-def test_lease_is_given_back() -> None:
-    async def check() -> FakeSupervisor:
-        async with FakeSupervisor(lease=GRANTED, release={"leaving": False}).serving() as supervisor:
-            lease = await acquire(300.0, {"CPU": 4})
-            assert (lease.address, lease.token_path, lease.supervisor_pid) == ("here:1", "/token", 7)
-            await lease.close()
-            return supervisor
-
-    asked, released = asyncio.run(check()).requests
+async def test_lease_is_given_back() -> None:
+    async with FakeSupervisor(lease=GRANTED, release={"leaving": False}).serving() as supervisor:
+        lease = await acquire(300.0, {"CPU": 4})
+        assert (lease.address, lease.token_path, lease.supervisor_pid) == ("here:1", "/token", 7)
+        await lease.close()
+    asked, released = supervisor.requests
     assert (asked["idle_timeout"], asked["resources"]) == (300.0, {"CPU": 4})
     assert asked["versions"].keys() == {"Ray", "Python", "environment"}
     assert released == {"op": "release"}
 
 
-def test_refusal_of_the_supervisor_is_an_error_in_its_words() -> None:
-    async def check() -> None:
-        async with FakeSupervisor(lease={"error": "was started with 3 widget"}).serving():
+async def test_refusal_of_the_supervisor_is_an_error_in_its_words() -> None:
+    async with FakeSupervisor(lease={"error": "was started with 3 widget"}).serving():
+        with pytest.raises(ExecutorError, match="was started with 3 widget"):
             await acquire(0.0)
-
-    with pytest.raises(ExecutorError, match="was started with 3 widget"):
-        asyncio.run(check())
 
 
 async def test_lease_can_be_closed_when_the_supervisor_ends_in_place_of_a_reply() -> None:
@@ -83,12 +72,9 @@ async def test_lease_can_be_closed_when_the_supervisor_ends_in_place_of_a_reply(
         await lease.close()
 
 
-def test_status_is_the_supervisors_reply() -> None:
-    async def check() -> dict[str, Any] | None:
-        async with FakeSupervisor(status={"pid": 7, "leases": 2}).serving():
-            return await asyncio.to_thread(ray_status)
-
-    assert asyncio.run(check()) == {"pid": 7, "leases": 2}
+async def test_status_is_the_supervisors_reply() -> None:
+    async with FakeSupervisor(status={"pid": 7, "leases": 2}).serving():
+        assert await asyncio.to_thread(ray_status) == {"pid": 7, "leases": 2}
 
 
 def test_status_while_ray_starts_is_known_without_a_reply() -> None:
@@ -100,13 +86,10 @@ def test_status_while_ray_starts_is_known_without_a_reply() -> None:
         assert ray_status() == {"pid": 7, "starting": True}
 
 
-def test_stop_asks_the_supervisor_and_removes_its_files() -> None:
-    async def check() -> FakeSupervisor:
-        async with FakeSupervisor(stop={"leaving": True}).serving() as supervisor:
-            assert await asyncio.to_thread(stop_ray) is True
-            return supervisor
-
-    assert asyncio.run(check()).requests == [{"op": "stop"}]
+async def test_stop_asks_the_supervisor_and_removes_its_files() -> None:
+    async with FakeSupervisor(stop={"leaving": True}).serving() as supervisor:
+        assert await asyncio.to_thread(stop_ray) is True
+    assert supervisor.requests == [{"op": "stop"}]
     assert not SupervisorFiles.current().socket.exists()
 
 
@@ -120,18 +103,3 @@ def test_ray_that_does_not_start_is_an_error_in_words_and_leaves_only_its_log(ru
     with pytest.raises(ExecutorError, match=r"did not start: .*ray-keeper\.log"):
         asyncio.run(acquire(0.0, {"CPU": -1}))
     assert {path.name for path in runtime_directory.iterdir()} <= {"ray-keeper.log", "ray-keeper.lock"}
-
-
-@pytest.mark.ray
-async def test_supervisor_that_is_killed_while_its_ray_starts_is_replaced() -> None:
-    acquiring = asyncio.create_task(acquire(0.0))
-    place = SupervisorFiles.current()
-    await asyncio.to_thread(eventually, place.read_state)
-    killed = place.read_state()
-    assert killed is not None
-    assert killed.address == ""
-    os.kill(killed.pid, signal.SIGKILL)
-    lease = await acquiring
-    assert lease.supervisor_pid != killed.pid
-    await lease.close()
-    await asyncio.to_thread(eventually, lambda: not Path(killed.temp_dir).exists())

@@ -12,7 +12,7 @@ from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import RayLease, acquire, ray_status, stop_ray
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 
-from ..ray_support import lives, shared_memory
+from ..ray_support import eventually, lives, shared_memory
 
 PATIENCE = 20.0
 
@@ -62,11 +62,21 @@ async def test_supervisor_is_shared_apart_from_the_terminal_and_leaves_no_trace(
 
 
 @pytest.mark.ray
-async def test_supervisor_that_is_asked_to_end_leaves_no_trace_whatever_its_leases() -> None:
-    lease = await acquire(60.0)
+async def test_supervisor_that_is_killed_is_replaced_and_one_that_is_asked_to_end_leaves_no_trace() -> None:
+    """The first is killed while its Ray starts; the second ends whatever its leases."""
+    acquiring = asyncio.create_task(acquire(60.0))
+    place = SupervisorFiles.current()
+    await asyncio.to_thread(eventually, place.read_state)
+    killed = place.read_state()
+    assert killed is not None
+    assert killed.address == ""
+    os.kill(killed.pid, signal.SIGKILL)
+    lease = await acquiring
+    assert lease.supervisor_pid != killed.pid
     traces = Traces(lease)
     os.kill(lease.supervisor_pid, signal.SIGTERM)
     await asyncio.wait_for(lease.until_lost(), PATIENCE)
     await asyncio.to_thread(traces.wait_for_processes)
     assert traces.left() == []
     await lease.close()
+    await asyncio.to_thread(eventually, lambda: not Path(killed.temp_dir).exists())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +116,9 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, cluster: Cluster) -> Lab:
-    return Lab(tmp_path, cluster)
+def lab(tmp_path: Path, cluster: Cluster) -> Iterator[Lab]:
+    yield Lab(tmp_path, cluster)
+    cluster.clear()
 
 
 def run(manager: Manager, when: Callable[[], bool], then: Callable[[], Any]) -> ExperimentStatus:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -178,33 +178,14 @@ def node(real_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture
-def cluster(real_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """Give a test the cluster, and leave its node to the next."""
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", real_cluster.token_path)
-    return real_cluster
-
-
-@pytest.fixture
 def far(cluster: Cluster, node: Path) -> Path:
     """Return the folder of the node, which must be empty."""
     assert files(node) == set()
     return node
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench("ray", tmp_path / "exp")
-
-
-@asynccontextmanager
-async def far_session(bench: Bench, cluster: Cluster, **run: Any) -> AsyncIterator[Session]:
-    setup = bench.setup(Request(custom={"far": 1}), **run)
-    session = Session(RayTrialExecutor(cluster.address), setup)
-    try:
-        await session.open()
-        yield session
-    finally:
-        await session.executor.close()
+def far_session(bench: Bench, cluster: Cluster, **run: Any) -> AbstractAsyncContextManager[Session]:
+    return bench.session(Request(custom={"far": 1}), RayTrialExecutor(cluster.address), **run)
 
 
 def files(folder: Path) -> set[str]:
@@ -222,14 +203,14 @@ echo '{{"final": 2}}' >> $PITCHPIPE_REPORTS
 
 @pytest.mark.ray
 async def test_files_of_a_command_come_here_with_its_checkpoint_and_its_end(
-    cluster: Cluster, bench: Bench, far: Path, tmp_path: Path
+    cluster: Cluster, own_bench: Bench, far: Path, tmp_path: Path
 ) -> None:
     command = COMMAND.format(go=tmp_path / "go")
     run = {"kind": "command", "command": command, "code_directory": str(tmp_path)}
-    async with far_session(bench, cluster, **run) as session:
+    async with far_session(own_bench, cluster, **run) as session:
         order = session.start()
         await session.until(lambda: bool(session.of(order, CheckpointSaved)))
-        here = bench.folder / "trials" / "1"
+        here = own_bench.folder / "trials" / "1"
         assert (here / "checkpoints" / "1-1" / "data").read_text() == "state\n"
         assert not (here / "stdout").exists()
         assert await session.executor.read_file(order, "stdout", 3, 100) == b"far\n"
@@ -244,9 +225,9 @@ async def test_files_of_a_command_come_here_with_its_checkpoint_and_its_end(
 
 @pytest.mark.ray
 async def test_function_is_brought_and_continues_from_a_checkpoint_that_is_brought(
-    cluster: Cluster, bench: Bench, far: Path, tmp_path: Path
+    cluster: Cluster, own_bench: Bench, far: Path, tmp_path: Path
 ) -> None:
-    async with far_session(bench, cluster) as session:
+    async with far_session(own_bench, cluster) as session:
         order = session.start(count_to=6, until=str(tmp_path / "go"), final="done")
         await session.until(lambda: len(session.of(order, Reported)) >= 3)
         session.executor.pause_trial(order.trial_id, 1)
@@ -265,9 +246,9 @@ async def test_function_is_brought_and_continues_from_a_checkpoint_that_is_broug
 
 @pytest.mark.ray
 async def test_reports_of_a_lost_agent_are_fetched_from_its_node(
-    cluster: Cluster, bench: Bench, far: Path, tmp_path: Path
+    cluster: Cluster, own_bench: Bench, far: Path, tmp_path: Path
 ) -> None:
-    async with far_session(bench, cluster) as session:
+    async with far_session(own_bench, cluster) as session:
         session.acknowledging = False  # most of what it reports is never asked for
         order = session.start(reports=[0.1, 0.2], wait_for=str(tmp_path / "never"))
         await session.until(lambda: bool(session.of(order, AttemptStarted)))
@@ -279,7 +260,7 @@ async def test_reports_of_a_lost_agent_are_fetched_from_its_node(
         await asyncio.to_thread(eventually, lambda: len(spool.read_text().splitlines()) > heard + 5)
         os.kill(session.of(order, AttemptStarted)[0].pid, signal.SIGKILL)
         assert (await session.end_of(order)).lost
-        written = len((bench.folder / "agents" / "0-0.jsonl").read_text().splitlines())
+        written = len((own_bench.folder / "agents" / "0-0.jsonl").read_text().splitlines())
         assert written > heard
         assert {report.sequence for report in session.of(order, Reported)} == set(range(written))
         assert len(session.of(order, AttemptEnded)) == 1

@@ -274,27 +274,16 @@ def far(real_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     real_cluster.clear()
 
 
-@pytest.fixture
-def cluster(real_cluster: Cluster, far: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """Give a test the cluster, and leave its node to the next."""
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", real_cluster.token_path)
-    return real_cluster
-
-
 @asynccontextmanager
 async def gang_session(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Session]:
     bench = Bench("ray", tmp_path / "exp")
     (tmp_path / "trial.py").write_text(MEETING)
     run = {"kind": "command", "command": "python trial.py", "code_directory": str(tmp_path)}
-    setup = bench.setup(Request(cpus=2, nodes=2), **run, processes=2, nodes=2)
-    session = Session(RayTrialExecutor(cluster.address), setup)
-    try:
-        await session.open()
+    executor = RayTrialExecutor(cluster.address)
+    async with bench.session(Request(cpus=2, nodes=2), executor, **run, processes=2, nodes=2) as session:
         # The node of an earlier test counts as alive for half a second after its power was cut.
         await asyncio.to_thread(eventually, lambda: sum(map(is_far, ray.nodes())) == 1)
         yield session
-    finally:
-        await session.executor.close()
 
 
 def groups() -> list[str]:

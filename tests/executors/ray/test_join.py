@@ -16,7 +16,6 @@ from pitchpipe.executors.base import RunSetup
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
-from pitchpipe.executors.ray.address import find_cluster
 from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.ray.reasons import ray_error
 from pitchpipe.runner.ledger import Request
@@ -64,17 +63,6 @@ async def test_cluster_that_auto_means_is_joined_and_left_without_a_trace(
     with pytest.raises(ray_error(), match="not been started"):
         ray.put(1)
     assert not ray.is_initialized()
-
-
-async def test_private_ray_is_not_what_auto_means(
-    cluster: SupervisorState, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    try:
-        found = await find_cluster("auto")
-    except ExecutorError as error:
-        found = str(error)
-    assert cluster.address not in found
 
 
 async def test_runtime_env_reaches_function_trials(cluster: SupervisorState, tmp_path: Path) -> None:

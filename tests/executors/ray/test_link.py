@@ -19,7 +19,7 @@ from pitchpipe.executors.ray.near import NearLink
 from pitchpipe.trial_agent import Ended, Event, Hello, Kill, Request, Start
 
 from ..bench import Bench, Session, check_frozen, check_late, check_thawed, run_to_silence
-from ..ray_support import eventually, forbid_sockets, lives
+from ..ray_support import connections, eventually, forbid_sockets, lives
 
 START = Start(trial="T1", attempt=1, sequence_id=0, parameters="{}")
 KILL = Kill("T1", 1)
@@ -120,7 +120,7 @@ async def test_agent_that_is_silent_for_too_long_is_suspected_then_killed(hasty_
 
 
 @pytest.mark.ray
-@by("socket", "calls")
+@by("calls")
 async def test_suspected_agent_that_gives_a_sign_of_life_continues(hasty_bench: Bench, tmp_path: Path):
     await check_thawed(hasty_bench, tmp_path / "go")
 
@@ -157,6 +157,7 @@ async def test_closed_link_makes_no_call_even_if_its_agent_does_not_end(
         order, pid = await run_to_silence(session, tmp_path / "never")
         assert isinstance(session.executor, RayTrialExecutor)
         link = session.executor._links[order.agent]
+        assert connections(pid, Path("/")) == 0
         await link.close(0.0)
         assert isinstance(link, RayLink)
         assert (link.is_connected, link._heartbeat._timer) == (False, None)

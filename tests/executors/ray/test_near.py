@@ -18,7 +18,7 @@ from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.trial_agent import Event, Hello, Kill, Ping, Start
 
 from ..bench import Bench, Session
-from ..ray_support import connections, forbid_sockets
+from ..ray_support import connections
 
 START = Start(trial="T1", attempt=1, sequence_id=0, parameters="{}")
 
@@ -84,32 +84,6 @@ def link_of(session: Session, agent: str) -> RayLink:
 
 
 @pytest.mark.ray
-async def test_agent_on_the_managers_node_has_a_socket_of_which_nothing_is_left(bench: Bench) -> None:
-    sockets = agent_sockets(bench.folder)
-    async with bench.session() as session:
-        order = session.start(reports=[1], final=2)
-        await session.end_of(order)
-        (started,) = session.of(order, AttemptStarted)
-        assert connections(started.pid, sockets) == 2  # it listens, and has accepted the manager
-        assert sockets.stat().st_mode & 0o777 == 0o700
-        assert list(sockets.iterdir()) == []
-    assert not sockets.exists()
-
-
-@pytest.mark.ray
-async def test_agent_that_can_make_no_socket_is_called(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    forbid_sockets(monkeypatch, tmp_path)
-    async with bench.session() as session:
-        order = session.start(reports=[1], final=2)
-        await session.end_of(order)
-        assert session.outcome(order) == [("intermediate", 0, 1), ("final", 0, 2), "ended"]
-        (started,) = session.of(order, AttemptStarted)
-        assert connections(started.pid, Path("/")) == 0
-
-
-@pytest.mark.ray
 async def test_agent_whose_socket_cannot_be_reached_is_called(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,18 +101,21 @@ async def test_agent_whose_socket_cannot_be_reached_is_called(
 
 
 @pytest.mark.ray
-async def test_socket_that_breaks_is_replaced_by_calls_and_nothing_is_lost(
+async def test_socket_is_private_and_replaced_by_calls_when_it_breaks_and_nothing_is_lost(
     bench: Bench, tmp_path: Path
 ) -> None:
-    go = tmp_path / "go"
+    go, sockets = tmp_path / "go", agent_sockets(bench.folder)
     async with bench.session() as session:
         order = session.start(reports=[0.5], wait_for=str(go), final=2)
         await session.until(lambda: len(session.of(order, Reported)) >= 3)
         (started,) = session.of(order, AttemptStarted)
+        assert connections(started.pid, sockets) == 2  # it listens, and has accepted the manager
+        assert sockets.stat().st_mode & 0o777 == 0o700
+        assert list(sockets.iterdir()) == []
         link_of(session, order.agent)._near._transport.abort()
         before = len(session.of(order, Reported))
         await session.until(lambda: len(session.of(order, Reported)) >= before + 3)
-        assert connections(started.pid, agent_sockets(bench.folder)) == 1  # it listens still
+        assert connections(started.pid, sockets) == 1  # it listens still
         go.touch()
         await session.end_of(order)
         sequences = [event.sequence for event in session.of(order, Reported)[:-1]]
@@ -148,6 +125,7 @@ async def test_socket_that_breaks_is_replaced_by_calls_and_nothing_is_lost(
         assert session.outcome(after) == [("final", 0, 3), "ended"]
         assert [event.pid for event in session.of(after, AttemptStarted)] == [started.pid]
         assert len(session.of(order, AttemptEnded)) == 1
+    assert not sockets.exists()
 
 
 @pytest.mark.ray

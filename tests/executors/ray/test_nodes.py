@@ -6,8 +6,7 @@ import asyncio
 import shlex
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,27 +42,9 @@ def left(real_cluster: Cluster) -> Iterator[None]:
 
 
 @pytest.fixture
-def cluster(real_cluster: Cluster, left: None, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """Give a test the cluster, and leave its node to the next."""
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", real_cluster.token_path)
-    return real_cluster
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench("ray", tmp_path / "exp")
-
-
-@asynccontextmanager
-async def joined(
-    bench: Bench, cluster: Cluster, request: Request, options: dict[str, Any], **run: Any
-) -> AsyncIterator[Session]:
-    session = Session(RayTrialExecutor(cluster.address, **options), bench.setup(request, **run))
-    try:
-        session.totals = await session.open()  # type: ignore[attr-defined]
-        yield session
-    finally:
-        await session.executor.close()
+def cluster(cluster: Cluster, left: None) -> Cluster:
+    """Return the cluster with its two nodes."""
+    return cluster
 
 
 def where(session: Session, order: AttemptOrder) -> str:
@@ -76,11 +57,12 @@ NODE = """echo "{\\"intermediate\\": \\"${NODE:-head}\\"}" >> $PITCHPIPE_REPORTS
 
 
 async def test_trials_are_spread_by_resources_and_a_node_added_later_is_used(
-    cluster: Cluster, bench: Bench, tmp_path: Path
+    cluster: Cluster, own_bench: Bench, tmp_path: Path
 ) -> None:
     command = NODE + WAITING.format(go=tmp_path / "go")
-    async with joined(bench, cluster, Request(cpus=1), {}, kind="command", command=command) as session:
-        ledger = Ledger(session.totals)  # type: ignore[attr-defined]
+    executor = RayTrialExecutor(cluster.address)
+    async with own_bench.session(Request(cpus=1), executor, kind="command", command=command) as session:
+        ledger = Ledger(session.totals)
         assert ledger.totals.amounts["CPU"] == 3.0
         orders = [session.start(slot) for slot in range(3)]
         await session.until(lambda: all(session.of(order, Reported) for order in orders))
@@ -89,7 +71,7 @@ async def test_trials_are_spread_by_resources_and_a_node_added_later_is_used(
             (started,) = session.of(order, AttemptStarted)
             agent = psutil.Process(started.pid).parent()
             assert agent is not None
-            has_socket = connections(agent.pid, agent_sockets(bench.folder)) == 2
+            has_socket = connections(agent.pid, agent_sockets(own_bench.folder)) == 2
             assert has_socket == (where(session, order) == "head")
         await asyncio.to_thread(cluster.add, "right", CPU=1, environment={"NODE": "right"})
         await session.until(lambda: any(isinstance(event, TotalsChanged) for event in session.events))
@@ -105,12 +87,13 @@ async def test_trials_are_spread_by_resources_and_a_node_added_later_is_used(
 
 
 async def test_trials_that_share_a_gpu_see_the_same_one(
-    cluster: Cluster, bench: Bench, tmp_path: Path
+    cluster: Cluster, own_bench: Bench, tmp_path: Path
 ) -> None:
     devices = """echo "{\\"intermediate\\": \\"$CUDA_VISIBLE_DEVICES\\"}" >> $PITCHPIPE_REPORTS"""
     command = devices + WAITING.format(go=tmp_path / "go")
     request = Request(gpus=0.5, custom={"left": 1})
-    async with joined(bench, cluster, request, {}, kind="command", command=command) as session:
+    executor = RayTrialExecutor(cluster.address)
+    async with own_bench.session(request, executor, kind="command", command=command) as session:
         both = [session.start(slot) for slot in range(2)]  # at the same time: neither ends before "go"
         await session.until(lambda: all(session.of(order, Reported) for order in both))
         assert [where(session, order) for order in both] == ["0", "0"]
@@ -120,7 +103,7 @@ async def test_trials_that_share_a_gpu_see_the_same_one(
 
 
 async def test_code_of_commands_is_shipped_in_the_working_directory(
-    cluster: Cluster, bench: Bench, tmp_path: Path
+    cluster: Cluster, own_bench: Bench, tmp_path: Path
 ) -> None:
     code = tmp_path / "code"
     code.mkdir()
@@ -131,8 +114,8 @@ async def test_code_of_commands_is_shipped_in_the_working_directory(
         "command": f"{shlex.quote(sys.executable)} train.py",
         "code_directory": str(code),
     }
-    options = {"runtime_env": {"working_dir": str(code)}}
-    async with joined(bench, cluster, Request(custom={"left": 1}), options, **run) as session:
+    executor = RayTrialExecutor(cluster.address, runtime_env={"working_dir": str(code)})
+    async with own_bench.session(Request(custom={"left": 1}), executor, **run) as session:
         shutil.rmtree(code)  # as if the node had never had it
         order = session.start()
         await session.end_of(order)
@@ -149,13 +132,13 @@ def use_model(parameters: dict[str, Any]) -> int:
 use_model.__module__ = "__main__"  # pickled by value
 
 
-async def test_modules_of_functions_are_shipped(cluster: Cluster, bench: Bench, tmp_path: Path) -> None:
+async def test_modules_of_functions_are_shipped(cluster: Cluster, own_bench: Bench, tmp_path: Path) -> None:
     module = tmp_path / "modules" / "shipped_model"
     module.mkdir(parents=True)
     (module / "__init__.py").write_text("SIZE = 23")
-    (bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(use_model))
-    options = {"runtime_env": {"py_modules": [str(module)]}}
-    async with joined(bench, cluster, Request(custom={"left": 1}), options) as session:
+    (own_bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(use_model))
+    executor = RayTrialExecutor(cluster.address, runtime_env={"py_modules": [str(module)]})
+    async with own_bench.session(Request(custom={"left": 1}), executor) as session:
         shutil.rmtree(module.parent)
         order = session.start()
         await session.end_of(order)

@@ -47,20 +47,6 @@ def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]
             process.kill()
 
 
-def test_run_beside_a_folder_of_the_packages_name_is_quiet_and_prints_one_object(
-    shared_ray: Path, tmp_path: Path
-):
-    """Ray would put the working directory first on the module search path of its workers."""
-    (tmp_path / "pitchpipe").mkdir()
-    (tmp_path / "pitchpipe" / "__init__.py").touch()
-    write_config(tmp_path, REPORT)
-    done = subprocess.run(
-        [*RUN, "--json", "--quiet"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["status"] == "DONE"
-
-
 def test_stopped_run_says_what_it_does_and_nothing_else(shared_ray: Path, tmp_path: Path):
     write_config(tmp_path, "touch started; sleep 600", kill_grace="1s")
     with started([*RUN, "--json"], tmp_path) as run:
@@ -73,9 +59,13 @@ def test_stopped_run_says_what_it_does_and_nothing_else(shared_ray: Path, tmp_pa
     assert len([line for line in lines if line.startswith("stopping: ")]) == 1
 
 
-def test_no_more_trials_run_at_once_than_fit_and_see_the_devices_that_ray_gave_them(
+def test_no_more_trials_run_at_once_than_fit_and_the_run_is_quiet_and_prints_one_object(
     shared_ray: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    """Trials see the devices that Ray gave them, and no modules of the user in place of installed ones."""
+    # Ray would put the working directory first on the module search path of its workers.
+    (tmp_path / "pitchpipe").mkdir()
+    (tmp_path / "pitchpipe" / "__init__.py").touch()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     # The first trial waits for a second; each stays for a while, so that a third would be seen beside two.
     command = "echo $CUDA_VISIBLE_DEVICES > seen.$PITCHPIPE_TRIAL_ID; echo 1 >> changes; "
@@ -88,6 +78,7 @@ def test_no_more_trials_run_at_once_than_fit_and_see_the_devices_that_ray_gave_t
         [*RUN, "--json", "--quiet"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["status"] == "DONE"
     seen = [path.read_text().strip() for path in (tmp_path / "code").glob("seen.*")]
     assert len(seen) == 6
     assert set(seen) <= {"0", "1"}
