@@ -73,6 +73,13 @@ class Executor(AgentTrialExecutor):
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
         return Link() if self.agents_live or spawn else None
 
+    def lose_agent(self, spool: str) -> None:
+        """Lose the agent of ORDER, which has left this spool."""
+        folder = self.setup.folder / "trials" / "0"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "reports-1-5f.jsonl").write_text(spool)
+        self.on_lost("0-0", "its agent is gone")
+
     @property
     def causes(self) -> Sequence[str]:
         return [event.cause for event in self.found]
@@ -96,23 +103,13 @@ def test_event_that_is_delivered_again_has_the_same_cause_in_any_batch(executor:
     assert executor.causes == ["agent 0-0 #7", "agent 0-0 #7", "agent 0-0 #8"]
 
 
-def test_event_from_the_spool_of_a_lost_agent_names_the_spool_and_the_end_names_the_loss(
-    executor: Executor, tmp_path: Path
-):
-    folder = tmp_path / "trials" / "0"
-    folder.mkdir(parents=True)
-    (folder / "reports-1-5f.jsonl").write_text('{"final": 1, "time": 100}\n')
-    executor.on_lost("0-0", "its agent is gone")
+def test_event_from_the_spool_of_a_lost_agent_names_the_spool_and_the_end_names_the_loss(executor: Executor):
+    executor.lose_agent('{"final": 1, "time": 100}\n')
     assert executor.causes == ["spool reports-1-5f.jsonl #1", "agent 0-0 lost"]
 
 
-def test_damaged_end_in_the_spool_of_a_lost_agent_is_a_bad_report_and_a_loss(
-    executor: Executor, tmp_path: Path
-):
-    folder = tmp_path / "trials" / "0"
-    folder.mkdir(parents=True)
-    (folder / "reports-1-5f.jsonl").write_text('{"final": 1, "time": 100}\n{"ended": {"exit_code": "x"}}\n')
-    executor.on_lost("0-0", "its agent is gone")
+def test_damaged_end_in_the_spool_of_a_lost_agent_is_a_bad_report_and_a_loss(executor: Executor):
+    executor.lose_agent('{"final": 1, "time": 100}\n{"ended": {"exit_code": "x"}}\n')
     report, damage, end = executor.found
     assert isinstance(report, Reported)
     assert isinstance(damage, BadReport)
@@ -121,13 +118,8 @@ def test_damaged_end_in_the_spool_of_a_lost_agent_is_a_bad_report_and_a_loss(
     assert end.lost
 
 
-def test_checkpoint_in_the_spool_of_a_lost_agent_has_the_value_of_the_main_objective(
-    executor: Executor, tmp_path: Path
-):
-    folder = tmp_path / "trials" / "0"
-    folder.mkdir(parents=True)
-    (folder / "reports-1-5f.jsonl").write_text('{"intermediate": {"f1": 0.5}}\n{"checkpoint": "1-1"}\n')
-    executor.on_lost("0-0", "its agent is gone")
+def test_checkpoint_in_the_spool_of_a_lost_agent_has_the_value_of_the_main_objective(executor: Executor):
+    executor.lose_agent('{"intermediate": {"f1": 0.5}}\n{"checkpoint": "1-1"}\n')
     (saved,) = [event for event in executor.found if isinstance(event, CheckpointSaved)]
     assert saved.value == 0.5
 
@@ -137,21 +129,14 @@ def test_checkpoint_whose_name_alone_survived_a_power_cut_does_not_count(
     durable: bool, executor: Executor, tmp_path: Path
 ) -> None:
     executor._setup = replace(executor.setup, run=replace(executor.setup.run, synced=durable))
-    folder = tmp_path / "trials" / "0"
-    (folder / "checkpoints" / "1-1").mkdir(parents=True)
-    (folder / "reports-1-5f.jsonl").write_text('{"intermediate": 0.5}\n{"checkpoint": "1-1"}\n')
-    executor.on_lost("0-0", "its agent is gone")
+    (tmp_path / "trials" / "0" / "checkpoints" / "1-1").mkdir(parents=True)
+    executor.lose_agent('{"intermediate": 0.5}\n{"checkpoint": "1-1"}\n')
     kinds = [Reported, *([] if durable else [CheckpointSaved]), AttemptEnded]
     assert [type(event) for event in executor.found] == kinds
 
 
-def test_hole_in_the_spool_of_a_lost_agent_is_the_loss_of_the_attempt(
-    executor: Executor, tmp_path: Path
-) -> None:
-    folder = tmp_path / "trials" / "0"
-    folder.mkdir(parents=True)
-    (folder / "reports-1-5f.jsonl").write_bytes(b'{"intermediate": 0.5}\n{"inter' + bytes(4096))
-    executor.on_lost("0-0", "its agent is gone")
+def test_hole_in_the_spool_of_a_lost_agent_is_the_loss_of_the_attempt(executor: Executor) -> None:
+    executor.lose_agent('{"intermediate": 0.5}\n{"inter' + 4096 * "\0")
     report, end = executor.found
     assert isinstance(report, Reported)
     assert isinstance(end, AttemptEnded)

@@ -24,6 +24,7 @@ from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.verdicts import is_checkpoint_gone
 from pitchpipe.store.runtime_folder import RUNTIME_DIRECTORY_ENVIRONMENT
 
+from ..forked_agents import fork_agents
 from .bench import PATIENCE, Bench, Session
 from .ray_support import eventually, forbid_sockets, lives
 
@@ -44,8 +45,8 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     if request.param == "ray, called":
         forbid_sockets(monkeypatch, tmp_path)
     kind = request.param.partition(",")[0]
-    if kind == "ray":
-        request.getfixturevalue("shared_ray")
+    for fixture in {"ray": ["shared_ray"], "local": ["forked_agents"]}.get(kind, []):
+        request.getfixturevalue(fixture)
     return Bench(kind, tmp_path / "exp")
 
 
@@ -57,6 +58,7 @@ class Place(NamedTuple):
 
     def enter(self, patch: pytest.MonkeyPatch) -> None:
         patch.setenv(RUNTIME_DIRECTORY_ENVIRONMENT, str(self.directory))
+        fork_agents(patch)
         if not self.has_sockets:
             forbid_sockets(patch, self.directory)
 
@@ -70,7 +72,10 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="module")
 def shared(
-    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    runner: asyncio.Runner,
+    nursery: None,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Session, Place]]:
     """Make a session for all tests that need no more than one: agents on Ray take a second to start."""
     kind = request.param.partition(",")[0]
@@ -505,7 +510,7 @@ async def test_close_leaves_nothing_running(bench: Bench, tmp_path: Path) -> Non
     assert [pid for pid in (started.pid, int(child.read_text())) if lives(pid)] == []
 
 
-@on("bench", "local", "ray")
+@on("bench", "local")
 async def test_request_that_can_never_be_met_is_refused_in_words(bench: Bench) -> None:
     with pytest.raises(ExecutorError, match="10000 CPU"):
         async with bench.session(Request(cpus=10_000)):

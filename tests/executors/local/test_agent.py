@@ -28,6 +28,11 @@ from ..ray_support import lives
 
 
 @pytest.fixture
+def bench(forked_agents: None, tmp_path: Path) -> Bench:
+    return Bench("local", tmp_path / "exp")
+
+
+@pytest.fixture
 def hasty_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Suspects an agent of this machine after 0.3 s and gives it up after 1.5 s."""
     monkeypatch.setattr("pitchpipe.executors.socket_link.SUSPECT_AFTER", 0.3)
@@ -149,11 +154,11 @@ def lose_what_is_sent(link: LocalAgentLink) -> None:
 
 @pytest.mark.parametrize("break_it", [abort, reset, lose_what_is_sent])
 async def test_connection_that_breaks_is_made_again_and_nothing_is_lost_or_done_twice(
-    break_it: Callable[[LocalAgentLink], None], tmp_path: Path
+    bench: Bench, break_it: Callable[[LocalAgentLink], None], tmp_path: Path
 ) -> None:
     """Break the connection to an agent while its trial reports; the agent and the trial live."""
     run = {"kind": "command", "command": COUNTING.replace("GO", str(tmp_path / "go"))}
-    async with Bench("local", tmp_path / "exp").session(**run) as session:
+    async with bench.session(**run) as session:
         order = session.start()
         await session.until(lambda: len(session.of(order, Reported)) >= 2)
         break_it(link_of(session, order))
@@ -172,7 +177,7 @@ async def test_connection_that_breaks_is_made_again_and_nothing_is_lost_or_done_
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOBUFS, errno.EAGAIN, errno.ECONNRESET])
 async def test_agent_that_cannot_be_reached_just_now_is_tried_again(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusals = [OSError(number, os.strerror(number))] * 2
     loop = asyncio.get_running_loop()
@@ -184,7 +189,7 @@ async def test_agent_that_cannot_be_reached_just_now_is_tried_again(
         return await connect(*arguments, **options)
 
     monkeypatch.setattr(loop, "create_unix_connection", refuse)
-    async with Bench("local", tmp_path / "exp").session() as session:
+    async with bench.session() as session:
         order = session.start(final=1)
         await session.end_of(order)
         assert session.outcome(order) == [("final", 0, 1), "ended"]
@@ -192,9 +197,9 @@ async def test_agent_that_cannot_be_reached_just_now_is_tried_again(
 
 
 async def test_request_that_was_lost_with_the_connection_is_sent_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with Bench("local", tmp_path / "exp").session() as session:
+    async with bench.session() as session:
         first = session.start(final=1)
         await session.end_of(first)
         transport = link_of(session, first)._transport
@@ -208,11 +213,11 @@ async def test_request_that_was_lost_with_the_connection_is_sent_again(
 
 
 async def test_trial_of_an_agent_that_cannot_be_reached_again_is_lost_and_not_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The agent must not record that its trial was killed: the machine's trouble is not the user's error."""
     run = {"kind": "command", "command": "sleep 600"}
-    async with Bench("local", tmp_path / "exp").session(**run) as session:
+    async with bench.session(**run) as session:
         order = session.start()
         await session.until(lambda: bool(session.of(order, AttemptStarted)))
         link = link_of(session, order)
@@ -228,14 +233,14 @@ async def test_trial_of_an_agent_that_cannot_be_reached_again_is_lost_and_not_ki
 
 @pytest.mark.parametrize("kind", ["function", "command"])
 async def test_agent_that_dies_while_no_thread_can_be_started_ends_its_trial(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Full(ThreadPoolExecutor):
         def submit(self, *arguments: Any, **options: Any) -> Any:
             raise RuntimeError("can't start new thread")
 
     run = {"kind": "command", "command": "sleep 600"} if kind == "command" else {}
-    async with Bench("local", tmp_path / "exp").session(**run) as session:
+    async with bench.session(**run) as session:
         order = session.start(wait_for=str(tmp_path / "never"))
         await session.until(lambda: bool(session.of(order, AttemptStarted)))
         loop = asyncio.get_running_loop()
@@ -247,12 +252,12 @@ async def test_agent_that_dies_while_no_thread_can_be_started_ends_its_trial(
 
 
 async def test_trial_ends_even_if_nothing_can_be_learned_about_its_lost_agent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(link: LocalAgentLink, reason: str) -> str:
         raise MemoryError(reason)
 
-    async with Bench("local", tmp_path / "exp").session() as session:
+    async with bench.session() as session:
         order = session.start(wait_for=str(tmp_path / "never"))
         await session.until(lambda: bool(session.of(order, AttemptStarted)))
         monkeypatch.setattr(LocalAgentLink, "why_lost", fail)

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import socket
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -26,6 +25,9 @@ from pitchpipe.runner.ledger import Request
 
 from ..bench import Bench, Session
 from ..ray_support import lives
+
+pytestmark = pytest.mark.usefixtures("forked_agents")
+POPEN = "pitchpipe.executors.local.executor.subprocess.Popen"
 
 
 def visible_devices(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -111,19 +113,17 @@ async def test_only_function_trials_queue_in_agents(run: dict[str, Any], most: i
 async def test_agent_that_cannot_be_started_is_lost_and_the_next_attempt_may_find_the_machine_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    popen = subprocess.Popen
-
     def refuse(*_: Any, **__: Any) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setenv(DEVICES_ENVIRONMENT, "0")
     async with experiment(tmp_path / "one") as session:
-        monkeypatch.setattr(subprocess, "Popen", refuse)
-        order = session.start()
-        ended = await session.end_of(order)
+        with monkeypatch.context() as patch:
+            patch.setattr(POPEN, refuse)
+            order = session.start()
+            ended = await session.end_of(order)
         assert ended.lost
         assert "its agent cannot be started: [Errno 11]" in (ended.error or "")
-        monkeypatch.setattr(subprocess, "Popen", popen)
         again = session.start()
         await session.end_of(again)
         assert session.outcome(again)[-1] == "ended"

@@ -17,6 +17,8 @@ from pitchpipe.runner.ledger import Request
 
 from .test_executor import experiment, start
 
+pytestmark = pytest.mark.usefixtures("forked_agents")
+
 VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"),
     *("GPU_DEVICE_ORDINAL", "CUDA_DEVICE_ORDER", DEVICES_ENVIRONMENT),
@@ -90,6 +92,7 @@ def test_gpu_indices_are_those_of_nvidia_smi_and_hidden_gpus_are_not_used(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-00000002-aaaa")
     assert local_totals(Request(gpus=1)).devices == (3, 2)
     assert local_totals(Request(gpus=1), gpu_indices=(2,)).devices == (2,)
+    assert local_totals(Request()).devices == ()
     assert names_of_gpus([0, 2]) == ["GPU-00000002-aaaa"]
     with pytest.raises(ExecutorError, match=r"there is none \(CUDA_VISIBLE_DEVICES=3,GPU-00000002-aaaa\)"):
         sufficient_totals(Request(gpus=1), gpu_indices=(0,))
