@@ -374,15 +374,11 @@ def test_trials_of_ones_own_run_before_and_while_it_runs(tmp_path: Path) -> None
     assert own == [9.0, 16.0]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "why"), [({"x": 70}, r"^not in the search space: x: "), ({"y": 1}, "; y: ")]
-)
-def test_trial_outside_the_search_space_is_refused(
-    parameters: dict[str, int], why: str, tmp_path: Path
-) -> None:
+def test_trial_outside_the_search_space_is_refused(tmp_path: Path) -> None:
     search = experiment(square, tmp_path, max_trial_number=1)
-    with pytest.raises(ValueError, match=why):
-        search.add_trial(parameters)
+    for parameters, why in (({"x": 70}, r"^not in the search space: x: "), ({"y": 1}, "; y: ")):
+        with pytest.raises(ValueError, match=why):
+            search.add_trial(parameters)
     search.run()
     with pytest.raises(ValueError, match="does not run any more"):
         search.add_trial({"x": 3})
@@ -789,40 +785,36 @@ def test_front_of_several_objectives_has_its_volume(grid: ExperimentResult) -> N
 
 
 class Forks(Callback):
-    """Forks a child when the first trial is complete, and keeps its exit code."""
+    """Forks a child at the end of each trial, which leaves in the next way, and keeps its exit code."""
 
-    code: int | None = None
-
-    def __init__(self, leave: Callable[[], object]) -> None:
-        self.leave, self.is_forked = leave, False
+    def __init__(self, *ways: Callable[[], object]) -> None:
+        self.ways, self.codes = list(ways), list[int]()
 
     def on_trial_complete(self, trial: Any) -> None:
-        if self.is_forked:
-            return
-        self.is_forked = True
+        leave = self.ways.pop(0)
         child = os.fork()
         if child == 0:
-            self.leave()
+            leave()
             return
-        _, status = os.waitpid(child, 0)
-        self.code = os.waitstatus_to_exitcode(status)
+        self.codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
-@pytest.mark.parametrize(
-    ("leave", "code"),
-    [(lambda: None, 0), (lambda: 1 // 0, 1), (lambda: sys.exit(3), 3)],
-    ids=["return", "raise", "exit"],
-)
-def test_forked_child_that_leaves_a_callback_ends_there(
-    leave: Callable[[], object], code: int, tmp_path: Path
-) -> None:
-    test, forks = os.getpid(), Forks(leave)
+def test_forked_child_that_leaves_a_callback_or_a_stopper_ends_there(tmp_path: Path) -> None:
+    test, forks, codes = os.getpid(), Forks(lambda: None, lambda: 1 // 0, lambda: sys.exit(3)), list[int]()
+
+    def stop(trial_id: str, result: dict[str, Any]) -> bool:
+        child = os.fork()
+        if child:
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return False
+
     try:
-        result = experiment(square, tmp_path, callbacks=[forks]).run(progress=False)
+        result = experiment(square, tmp_path, callbacks=[forks], stop=stop).run(progress=False)
     finally:
         if os.getpid() != test:
             os._exit(77)  # it continued: without this, the rest of the suite would run twice
-    assert (forks.code, result.status, result.counts) == (code, "DONE", {"SUCCEEDED": 3})
+    assert (forks.codes, codes) == ([0, 1, 3], [0] * 3)
+    assert (result.status, result.counts) == ("DONE", {"SUCCEEDED": 3})
 
 
 class Signals(Callback):
@@ -888,20 +880,3 @@ def test_callback_uses_a_pool_of_processes(tmp_path: Path) -> None:
         [sys.executable, "-P", "-c", POOLS, tmp_path], capture_output=True, text=True, timeout=90
     )
     assert done.stdout == "[1, 2, 1, 2, 1, 2] DONE []\n", done.stderr
-
-
-def test_forked_child_that_leaves_a_stopper_ends_there(tmp_path: Path) -> None:
-    test, codes = os.getpid(), []
-
-    def stop(trial_id: str, result: dict[str, Any]) -> bool:
-        child = os.fork()
-        if child:
-            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-        return False
-
-    try:
-        result = experiment(square, tmp_path, stop=stop).run(progress=False)
-    finally:
-        if os.getpid() != test:
-            os._exit(77)  # it continued: without this, the rest of the suite would run twice
-    assert (codes, result.status, result.counts) == ([0] * 3, "DONE", {"SUCCEEDED": 3})
