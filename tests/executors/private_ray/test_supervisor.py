@@ -31,7 +31,7 @@ class Traces:
 
     def left(self) -> list[str]:
         directory = SupervisorFiles.current().directory
-        files = [path.name for path in directory.iterdir() if path.name not in ("ray-keeper.lock", "cwd")]
+        files = [path.name for path in directory.iterdir() if path.name != "ray-keeper.lock"]
         pids = [str(process.pid) for process in self.processes if lives(process.pid)]
         return files + pids + ([str(self.temp_dir)] if self.temp_dir.exists() else [])
 
