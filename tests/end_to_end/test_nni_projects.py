@@ -22,19 +22,6 @@ def test_tuner_of_ones_own_gets_any_result(lab: Lab) -> None:
     assert [trial["parameters"]["x"] for trial in lab.trials()] == [1, 11, 102]
 
 
-def test_script_that_looks_for_nnis_platform_gets_its_parameters(lab: Lab) -> None:
-    script = """
-import os
-x = -1
-if "NNI_PLATFORM" in os.environ:
-    import nni
-    x = nni.get_next_parameter()["x"]
-    nni.report_final_result(x)
-"""
-    lab.run_json(lab.write(script, max_trial_number=2))
-    assert [trial["final"] for trial in lab.trials()] == [trial["parameters"]["x"] for trial in lab.trials()]
-
-
 def test_intermediate_results_that_are_not_numbers_are_kept_and_break_nothing(lab: Lab) -> None:
     script = """
 import nni

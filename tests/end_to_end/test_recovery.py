@@ -225,26 +225,9 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert kept == [(0.5, "FAILED", "killed by SIGKILL", "KILLED")] * 2
 
 
-def start_endless(lab: Lab) -> ForkedVerb:
-    """Start an experiment whose two trials report once, and wait."""
+def test_experiment_whose_folder_is_deleted_ends_and_says_so(lab: Lab) -> None:
     running = lab.start_run(lab.write(SCRIPT.replace("0.05", "300")))
     lab.until(lambda: len(lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")) == 2, running)
-    return running
-
-
-def test_stop_of_a_dead_managers_experiment_ends_its_trials(lab: Lab) -> None:
-    running = start_endless(lab)
-    pids = [pid for (pid,) in lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")]
-    kill(running)
-    assert all(psutil.pid_exists(pid) for pid in pids)
-    done = lab.run("stop", "exp")
-    assert done.code == 0, done.err
-    lab.until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
-    assert "STOPPED" in lab.run("status", "exp").out
-
-
-def test_experiment_whose_folder_is_deleted_ends_and_says_so(lab: Lab) -> None:
-    running = start_endless(lab)
     processes = lab.family()
     shutil.rmtree(lab.directory / "exp")
     _, errors = running.communicate(timeout=30)

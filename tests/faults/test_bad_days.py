@@ -21,17 +21,16 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.config import ExperimentConfig
-from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.manager.control.connection import ControlError, ask_manager
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.store.folder import ExperimentFolder
-from pitchpipe.store.store import Store, StoreError
+from pitchpipe.store.store import StoreError
 
 from ..dispatcher_threads import dispatchers_on_threads
 from ..end_to_end.running import PATIENCE, Lab, Started, lab
+from ..manager.experiments import config, created, let_go, resumed, run, story, trials_of
 
 __all__ = ["lab"]
 
@@ -181,35 +180,8 @@ def test_no_experiment_begins_on_a_full_disk(free: int, lab: Lab, small_disk: Pa
     assert list(lab.directory.iterdir()) == []
 
 
-SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}}
-
-
-def bowl(parameters: Any) -> SimulatedRun:
-    goal = (parameters["x"] - 1.0) ** 2
-    return SimulatedRun(goal, [goal + 10.0 / (step + 1) for step in range(10)])
-
-
 def simulated(directory: Path, clock: VirtualClock) -> Manager:
-    data = {"search_space": SPACE, "seed": 7, "max_trial_number": 12, "trial_concurrency": 3}
-    config = ExperimentConfig.from_dict(data, needs_command=False)
-    executor = SimulatedTrialExecutor(bowl, clock)
-    return create_experiment(config, directory=directory, experiment_id="exp", executor=executor, clock=clock)
-
-
-def run(manager: Manager) -> ExperimentStatus:
-    try:
-        return asyncio.run(manager.run())
-    finally:
-        manager.store.close()
-        manager.folder.disown()
-
-
-def story(directory: Path) -> list[Any]:
-    store = Store.view(directory / "exp" / "experiment.db")
-    trials = [(t.sequence_id, t.record, t.final, t.status, t.start_time, t.end_time) for t in store.trials()]
-    metrics = list(store.metrics())
-    store.close()
-    return [trials, metrics]
+    return created(directory, config(max_trial_number=12, trial_concurrency=3), clock=clock)
 
 
 @pytest.fixture(scope="module")
@@ -282,8 +254,7 @@ def test_experiment_without_room_waits_and_continues_as_if_nothing_had_happened(
         return await running
 
     assert asyncio.run(make_room_now_and_then()) is ExperimentStatus.DONE
-    manager.store.close()
-    manager.folder.disown()
+    let_go(manager)
     assert waits  # how often depends on the time between two looks
     assert story(tmp_path) == story(whole)
 
@@ -312,11 +283,8 @@ def test_experiment_without_room_that_is_stopped_continues_as_if_nothing_had_hap
 
     with pytest.raises(StoreError, match=r"experiment\.db"):
         asyncio.run(stop_while_it_waits())
-    manager.store.close()
-    manager.folder.disown()
-    folder = ExperimentFolder.find(tmp_path, "exp")
-    again = resume_experiment(folder, executor=SimulatedTrialExecutor(bowl, clock), clock=clock)
-    assert run(again) is ExperimentStatus.DONE
+    let_go(manager)
+    assert run(resumed(tmp_path, clock=clock)) is ExperimentStatus.DONE
     assert story(tmp_path) == story(whole)
 
 
@@ -484,20 +452,13 @@ slow.__module__ = "__main__"
 @pytest.mark.parametrize("jump", [-7200.0, 7200.0])
 def test_clock_of_an_agent_that_is_hours_away_ends_no_trial(jump: float, tmp_path: Path) -> None:
     """The manager's clock is the machine's, hours away from that of its agents, as after a jump."""
-    data = {"search_space": SPACE, "seed": 7, "max_trial_number": 2, "trial_concurrency": 2}
-    data |= {
-        "max_trial_duration": "1h",
-        "max_experiment_duration": "2h",
-        "training_service": {"platform": "local"},
-    }
-    config = ExperimentConfig.from_dict(data, needs_command=False)
+    limits = {"max_trial_duration": "1h", "max_experiment_duration": "2h", "max_trial_number": 2}
+    given = config(**limits, trial_concurrency=2, training_service={"platform": "local"})
     manager = create_experiment(
-        config, directory=tmp_path, experiment_id="exp", function=slow, clock=lambda: time.time() + jump
+        given, directory=tmp_path, experiment_id="exp", function=slow, clock=lambda: time.time() + jump
     )
     assert run(manager) is ExperimentStatus.DONE
-    store = Store.view(tmp_path / "exp" / "experiment.db")
-    trials = list(store.trials())
-    store.close()
+    trials = trials_of(tmp_path)
     assert [trial.status for trial in trials] == ["SUCCEEDED"] * 2
     for trial in trials:
         assert trial.start_time is not None

@@ -46,16 +46,6 @@ from .experiments import (
 # --------------------------------------------------------------------------- whole experiments
 
 
-def test_experiment_runs_to_its_end_and_knows_the_best(tmp_path: Path) -> None:
-    manager = simulated(tmp_path, trial_concurrency=3)
-    assert run(manager) is ExperimentStatus.DONE
-    trials = trials_of(tmp_path)
-    assert [trial.status for trial in trials] == [TrialStatus.SUCCEEDED] * 10
-    finals = [json.loads(trial.final or "") for trial in trials]
-    assert manager.runner is not None
-    assert manager.runner.best.front[0].values == (min(finals),)
-
-
 def test_cancelled_run_ends_in_order_and_continues_later(tmp_path: Path) -> None:
     async def cancelled(manager: Manager) -> None:
         running = asyncio.ensure_future(manager.run())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,9 @@ TRIALS = (
 )
 
 
-def nni_folder(path: Path, params: dict[str, Any]) -> Path:
+def nni_folder(
+    path: Path, params: Mapping[str, Any], trials: Sequence[tuple[str, str, Any]] = TRIALS
+) -> Path:
     """Make what NNI leaves behind, in the columns of its 2.x databases."""
     (path / "db").mkdir(parents=True)
     db = sqlite3.connect(path / "db" / "nni.sqlite")
@@ -56,7 +59,7 @@ def nni_folder(path: Path, params: dict[str, Any]) -> Path:
     for revision, text in enumerate(("{}", json.dumps(params))):
         profile = (text, "nUx2cFby", 60, START, START + 60_000, revision)
         db.execute("INSERT INTO ExperimentProfile VALUES (?, ?, ?, ?, ?, ?)", profile)
-    for number, (name, last, final) in enumerate(TRIALS):
+    for number, (name, last, final) in enumerate(trials):
         record = json.dumps({"parameter_id": number, "parameters": {"lr": number / 10}})
         moves = [(10, "WAITING", record), (20, "RUNNING", None), (920, last, None)]
         for after, event, data in moves if last != "RUNNING" else moves[:2]:

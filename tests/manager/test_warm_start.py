@@ -26,6 +26,7 @@ from ..hostile_texts import TEXTS, hostile_experiment
 from ..stored import MadeExperiment, a_config, a_trial
 from . import experiments
 from .experiments import CopyingStore, created, let_go, run, story
+from .test_nni_import import V3, nni_folder
 
 SPACE: dict[str, Any] = {
     "lr": {"_type": "uniform", "_value": [0, 1]},
@@ -270,50 +271,19 @@ def test_experiment_whose_source_cannot_be_read_is_not_made(tmp_path: Path) -> N
     assert not (tmp_path / "runs").exists()
 
 
-def nni_experiment(folder: Path, mode: str | None, *trials: tuple[str, float, Any]) -> str:
-    """Make the folder of an experiment of NNI with trials of a last event, an lr and a final result."""
-    (folder / "db").mkdir(parents=True)
-    params = {"tuner": {"name": "TPE", "classArgs": {} if mode is None else {"optimize_mode": mode}}}
-    with sqlite3.connect(folder / "db" / "nni.sqlite") as db:
-        db.execute("CREATE TABLE TrialJobEvent (timestamp, trialJobId, event, data)")
-        db.execute("CREATE TABLE MetricData (timestamp, trialJobId, parameterId, type, sequence, data)")
-        db.execute("CREATE TABLE ExperimentProfile (params, id, revision)")
-        db.execute(
-            "INSERT INTO ExperimentProfile VALUES ('{}', 'old', 1), (?, 'old', 2)", [json.dumps(params)]
-        )
-        for number, (event, lr, final) in enumerate(trials):
-            parameters = {"lr": lr, "units": 8, "layer": {"_name": "none"}}
-            record = json.dumps({"parameter_id": number, "parameters": parameters, "parameter_index": 0})
-            rows = [("WAITING", record), ("RUNNING", None), (event, None)]
-            db.executemany(
-                "INSERT INTO TrialJobEvent VALUES (0, ?, ?, ?)", [(f"t{number}", *row) for row in rows]
-            )
-            data = json.dumps(json.dumps(final))
-            db.execute("INSERT INTO MetricData VALUES (0, ?, ?, 'FINAL', 0, ?)", [f"t{number}", number, data])
-        db.execute("INSERT INTO MetricData VALUES (0, 't0', 0, 'PERIODICAL', 0, '\"9\"')")
-    db.close()
-    return str(folder)
-
-
 def test_experiment_of_nni_has_its_succeeded_trials_in_its_own_direction(tmp_path: Path) -> None:
-    trials = [
-        ("SUCCEEDED", 0.1, 0.5),
-        ("SUCCEEDED", 0.2, {"default": 0.9, "loss": 3}),
-        ("FAILED", 0.3, 7.0),
-        ("SUCCEEDED", 0.4, "a text"),
-        ("SUCCEEDED", 0.5, float("nan")),
-    ]
-    old = nni_experiment(tmp_path / "old", "maximize", *trials)
+    finals = (0.5, {"default": 0.9, "loss": 3}, 7.0, "a text", float("nan"))
+    statuses = ("SUCCEEDED", "SUCCEEDED", "FAILED", "SUCCEEDED", "SUCCEEDED")
+    trials = [(f"t{n}", *one) for n, one in enumerate(zip(statuses, finals, strict=True))]
+    old = str(nni_folder(tmp_path / "old", V3, trials))
     found, unmeasured = read_earlier(old, Objective(), tmp_path)
     assert unmeasured == 1
-    assert [(result.parameters["lr"], result.loss) for result in found] == [(0.1, -0.5), (0.2, -0.9)]
-    unnamed = nni_experiment(tmp_path / "unnamed", None, *trials)
-    assert [result.loss for result in read_earlier(unnamed, Objective(), tmp_path)[0]] == [0.5, 0.9]
-    started = warm_start_of(config(warm_start=[old]), tmp_path)
-    assert [point["lr"] for point in started.points] == [0.2, 0.1]
-    assert started.notes[:-1] == [
-        f"warm start from {old}: 2 of 2 results fit this search space; 1 without a result"
-    ]
+    assert [(result.parameters["lr"], result.loss) for result in found] == [(0.0, -0.5), (0.1, -0.9)]
+    unnamed = nni_folder(tmp_path / "unnamed", {"tuner": {"name": "TPE"}}, trials)
+    assert [result.loss for result in read_earlier(str(unnamed), Objective(), tmp_path)[0]] == [0.5, 0.9]
+    started = read(tmp_path, old, defaults=row_point(0.5))
+    assert [point["lr"] for point in started.points] == [0.1, 0.0]
+    assert "2 of 2 results fit this search space; 1 without a result" in started.notes[0]
 
 
 def test_experiment_of_nni_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
