@@ -1,16 +1,16 @@
 """The budget table: its probes run, and peers are found in the folder that `make peers` fills."""
 
-import importlib
 import json
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from .benchmark_modules import benchmark_modules
 
 # `functions`, `start` and `profile-ray` start a Ray; the others run below.
 NOT_HERE = {"functions", "start", "profile-ray", "imports", "tpe"}
@@ -54,21 +54,12 @@ def test_peers_that_are_not_there_are_skipped(folder: Path) -> None:
     assert rows[0]["ours"] is not None  # a difference of two times: below 0 on a busy machine
 
 
-@pytest.fixture
-def module(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
-    """Return a function that imports a module of the benchmarks, which are not a package of ours."""
-    monkeypatch.syspath_prepend(str(tree / "benchmarks"))
-    known = set(sys.modules)
-    yield importlib.import_module
-    for name in sys.modules.keys() - known:
-        del sys.modules[name]
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_every_probe_of_ours_runs_with_its_options(module: Callable[[str], Any]) -> None:
-    bench = module("measuring").Bench(None, repetitions=1, quick=True)
-    for group in module("groups").GROUPS:
+def test_every_probe_of_ours_runs_with_its_options(tree: Path) -> None:
+    with benchmark_modules(tree / "benchmarks") as module:
+        bench, groups = module("measuring").Bench(None, repetitions=1, quick=True), module("groups").GROUPS
+    for group in groups:
         if group.name in NOT_HERE:
             continue
         ours = [probe for probe in group.probes if probe.is_ours]

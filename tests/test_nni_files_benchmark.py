@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 
 from pitchpipe.cli.app import run
 
+from .benchmark_modules import benchmark_modules
 from .dispatcher_threads import dispatchers_on_threads
 
 CONFIG = """\
@@ -64,12 +64,10 @@ def sources(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tables(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Return a function that imports a module of the tables, which are not a package of ours."""
-    monkeypatch.syspath_prepend(str(tree / "benchmarks"))
-    yield lambda name: importlib.import_module(f"nni_tables.{name}")
-    for name in [name for name in sys.modules if name.startswith("nni_tables")]:
-        del sys.modules[name]
+def tables(tree: Path) -> Iterator[Any]:
+    """Return a function that imports a module of the tables."""
+    with benchmark_modules(tree / "benchmarks") as module:
+        yield lambda name: module(f"nni_tables.{name}")
 
 
 @pytest.fixture

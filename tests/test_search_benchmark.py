@@ -1,14 +1,13 @@
 """The benchmark of search quality: what it counts, and that it runs."""
 
-import importlib
 import itertools
 import json
 import math
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,30 +17,14 @@ from hypothesis import strategies as st
 
 from pitchpipe.search_space import SearchSpace
 
+from .benchmark_modules import benchmark_modules
+
 
 @pytest.fixture
-def module(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that imports a module of the benchmark, which is not a package of ours."""
-    monkeypatch.syspath_prepend(str(tree / "benchmarks" / "search_quality"))
-    names = (
-        "tasks",
-        "synthetic",
-        "scoring",
-        "searching",
-        "optimisers",
-        "learning_curves",
-        "hypervolume",
-        "fronts",
-    )
-    for name in names:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-
-    def load(name: str) -> ModuleType:
-        return importlib.import_module(name)
-
-    yield load
-    for name in names:
-        sys.modules.pop(name, None)
+def module(tree: Path) -> Iterator[Any]:
+    """Return a function that imports a module of the benchmark."""
+    with benchmark_modules(tree / "benchmarks" / "search_quality") as module:
+        yield module
 
 
 def test_every_synthetic_task_takes_every_point_and_none_is_below_its_best(module: Any) -> None:
@@ -193,22 +176,22 @@ def test_benchmark_runs_and_does_not_repeat_itself(tree: Path, tmp_path: Path) -
     assert "seeds" not in second.stderr
 
 
-def test_tasks_of_another_kind_are_refused(tree: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(tree / "benchmarks" / "search_quality" / "run.py"), "--objectives"]
-    command += ["--optimisers", "TPE", "--quick", "--budget", "3", "--results", str(tmp_path / "found")]
-    refused = subprocess.run([*command, "--tasks", "m1", "s1"], capture_output=True, text=True, timeout=100)
-    assert (refused.returncode, (tmp_path / "found").exists()) == (2, False)
-    assert "--tasks s1: known here are m1, m2, m3, m4, m5, m6, m7" in refused.stderr
-    found = subprocess.run(
-        [*command, "--tasks", "m1"], capture_output=True, text=True, check=True, timeout=100
-    )
-    assert found.stdout.startswith("3 trials on 1 tasks;")
-
-
-def test_epochs_are_counted_over_all_workers_and_stopped_trials_train_no_further(
-    module: Any, monkeypatch: pytest.MonkeyPatch
+def test_tasks_of_another_kind_are_refused(
+    module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sys.modules, "fidelity", raising=False)
+    words = ["run.py", "--objectives", "--optimisers", "TPE", "--quick", "--budget", "3"]
+    words += ["--results", str(tmp_path / "found"), "--tasks"]
+    monkeypatch.setattr(sys, "argv", [*words, "m1", "s1"])
+    with pytest.raises(SystemExit) as refused:
+        module("run").main()
+    assert (refused.value.code, (tmp_path / "found").exists()) == (2, False)
+    assert "--tasks s1: known here are m1, m2, m3, m4, m5, m6, m7" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", [*words, "m1"])
+    module("run").main()
+    assert capsys.readouterr().out.startswith("3 trials on 1 tasks;")
+
+
+def test_epochs_are_counted_over_all_workers_and_stopped_trials_train_no_further(module: Any) -> None:
     fidelity, tasks = module("fidelity"), module("tasks")
     trained: list[int] = []
 
@@ -238,10 +221,7 @@ def test_epochs_are_counted_over_all_workers_and_stopped_trials_train_no_further
         assert value == (None if key % 2 else 1.0 / (key + 1) / 5)
 
 
-def test_several_objectives_are_judged_by_the_hypervolume_of_full_trials(
-    module: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(sys.modules, "fidelity", raising=False)
+def test_several_objectives_are_judged_by_the_hypervolume_of_full_trials(module: Any) -> None:
     fidelity, tasks = module("fidelity"), module("tasks")
 
     def curve(parameters: dict[str, Any]) -> Any:

@@ -1,11 +1,11 @@
 """Other people's tables: what a search is worth there, and that the command resumes; the tables need the network."""
 
-import importlib
 import json
 import random
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,37 +13,29 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-MODULES = (
-    "adapters",
-    "definitions",
-    "environments",
-    "optimisers",
-    "reference",
-    "run",
-    "runs",
-    "scores",
-    "versions",
-    "volumes",
-    "worker",
-)
+from .benchmark_modules import benchmark_modules
+
 TWO = {"ideal": [0.0, 0.0], "worst": [1.0, 1.0], "volume": 0.5}
 
 
 @pytest.fixture
-def module(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that imports a module of the tables, which are not a package of ours."""
-    monkeypatch.syspath_prepend(str(tree / "benchmarks" / "tables"))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module
-    for name in MODULES:
-        sys.modules.pop(name, None)
+def module(tree: Path) -> Iterator[Any]:
+    """Return a function that imports a module of the tables."""
+    with benchmark_modules(tree / "benchmarks" / "tables") as module:
+        yield module
 
 
-def run(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(tree / "benchmarks" / "tables" / "run.py"), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+@pytest.fixture
+def run(
+    module: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a function that runs the command in this process; its searches have processes of their own."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["run.py", *words])
+        return subprocess.CompletedProcess(words, module("run").main(), *capfd.readouterr())
+
+    return run
 
 
 def row(task: str, optimiser: str, values: list[list[float]], **facts: Any) -> dict[str, Any]:
@@ -195,10 +187,10 @@ def test_search_ends_where_the_search_space_does(module: Any, name: str) -> None
     assert definitions.TABLES["bayesmark"].evaluations(ended) == 20
 
 
-def test_command_resumes_and_loses_only_what_was_cut_off(tree: Path, tmp_path: Path) -> None:
+def test_command_resumes_and_loses_only_what_was_cut_off(run: Callable[..., Any], tmp_path: Path) -> None:
     words = ["formulas", "--quick", "--tasks", "convex", "--seeds", "2", "--budget", "8", "--processes", "2"]
     words += ["--optimisers", "TPE", "Random", "--results", str(tmp_path)]
-    first = run(tree, *words)
+    first = run(*words)
     assert first.returncode == 0, first.stderr
     assert "1 of 1 tasks, 2 of 2 searches of each optimiser" in first.stdout
     assert "| TPE | 2 |" in first.stdout
@@ -207,9 +199,9 @@ def test_command_resumes_and_loses_only_what_was_cut_off(tree: Path, tmp_path: P
     assert len(lines) == 4
     path.write_text("".join([*lines[:-1], lines[0]]) + lines[-1][:40])  # one twice, one cut off
     before = path.read_text()
-    assert "| TPE | " in run(tree, *words, "--print-only").stdout
+    assert "| TPE | " in run(*words, "--print-only").stdout
     assert path.read_text() == before
-    second = run(tree, *words)
+    second = run(*words)
     lost = json.loads(lines[-1])
     assert [line for line in second.stderr.splitlines() if " on " in line] == [
         f"{lost['optimiser']} on {lost['task']}"
@@ -223,13 +215,13 @@ def test_command_resumes_and_loses_only_what_was_cut_off(tree: Path, tmp_path: P
 
 
 def test_searches_are_moved_into_the_repository_and_count_until_the_optimiser_changes(
-    tree: Path, tmp_path: Path
+    run: Callable[..., Any], tmp_path: Path
 ) -> None:
     new, kept = tmp_path / "new" / "formulas.jsonl", tmp_path / "kept" / "formulas.jsonl"
     words = ["formulas", "--quick", "--budget", "8", "--optimisers", "TPE", "Random"]
     words += ["--results", str(new.parent), "--kept", str(kept.parent)]
-    first = run(tree, *words)
-    moved = run(tree, *words, "--print-only", "--keep")
+    first = run(*words)
+    moved = run(*words, "--print-only", "--keep")
     assert moved.stdout == first.stdout, moved.stderr
     assert moved.stderr == f"{kept}: 2 searches\n"
     assert not new.exists()
@@ -238,20 +230,20 @@ def test_searches_are_moved_into_the_repository_and_count_until_the_optimiser_ch
         ("convex", "Random", 0),
         ("convex", "TPE", 0),
     ]
-    again = run(tree, *words)
+    again = run(*words)
     assert (again.stdout, again.stderr) == (first.stdout, "")
     lines[1]["version"] = "tuners of last year"
     kept.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    outdated = run(tree, *words, "--print-only")
+    outdated = run(*words, "--print-only")
     assert outdated.stderr == "left out, because another version ran them: 1 of TPE\n"
     assert "| TPE |" not in outdated.stdout
-    renewed = run(tree, *words)
+    renewed = run(*words)
     assert renewed.stderr == "TPE on convex\n"
-    run(tree, *words, "--print-only", "--keep")
+    run(*words, "--print-only", "--keep")
     assert "last year" not in kept.read_text()
 
 
-def test_peer_runs_in_its_own_environment(tree: Path, tmp_path: Path) -> None:
+def test_peer_runs_in_its_own_environment(tree: Path, run: Callable[..., Any], tmp_path: Path) -> None:
     python = tmp_path / "peers" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(
@@ -261,13 +253,13 @@ def test_peer_runs_in_its_own_environment(tree: Path, tmp_path: Path) -> None:
     wanted = (tree / "benchmarks" / "tables" / "requirements" / "peers.txt").read_text()
     (tmp_path / "peers" / "requirements.txt").write_text(wanted)
     words = ["--environments", str(tmp_path), "--results", str(tmp_path), "--optimisers", "optuna-tpe"]
-    done = run(tree, "formulas", "--quick", "--budget", "5", *words)
+    done = run("formulas", "--quick", "--budget", "5", *words)
     assert "| optuna-tpe | 1 |" in done.stdout, done.stderr
     assert (tmp_path / "started").read_text() == "peer\n"
 
 
-def test_unknown_task_is_an_error_that_lists_the_tasks(tree: Path, tmp_path: Path) -> None:
-    done = run(tree, "formulas", "--tasks", "flat*", "--results", str(tmp_path))
+def test_unknown_task_is_an_error_that_lists_the_tasks(run: Callable[..., Any], tmp_path: Path) -> None:
+    done = run("formulas", "--tasks", "flat*", "--results", str(tmp_path))
     assert done.returncode == 1
     assert done.stderr == (
         "python -m benchmarks.tables: no task matches 'flat*'; these are the tasks: concave convex\n"
