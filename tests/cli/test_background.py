@@ -103,8 +103,9 @@ def test_what_a_killed_manager_left_running_is_named_and_ended(
 ) -> None:
     details = create(call, long)
     until(lambda: all_reported(call))
-    psutil.Process(details["pid"]).kill()
-    psutil.Process(details["pid"]).wait(10)
+    manager = psutil.Process(details["pid"])
+    manager.kill()
+    manager.wait(10)
     assert "its manager is gone: pitchpipe resume e" in call("status", "e").out
     refused = call("trial", "kill", "e", "0")
     assert (refused.code, "is not running" in refused.err) == (1, True)
