@@ -26,6 +26,10 @@ QUICK_RAY = Path(__file__).with_name("quick_ray.py")
 RUN = subprocess.run
 # The GPUs are only counted by Ray: there need not be any.
 RESOURCES = {"CPU": 2.0, "GPU": 2.0, "widget": 2.0}
+# Ray puts the path into a line of shell as it is (its runtime_env/context.py).
+needs_runtime_env = pytest.mark.skipif(
+    " " in sys.executable, reason="with a runtime_env, Ray starts no Python whose path has a space"
+)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from pitchpipe.executors.ray.reasons import ray_error
 from pitchpipe.runner.ledger import Request
 
 from ..bench import Bench, Session
+from ..ray_support import needs_runtime_env
 
 pytestmark = pytest.mark.ray
 
@@ -65,6 +66,7 @@ async def test_cluster_that_auto_means_is_joined_and_left_without_a_trace(
     assert not ray.is_initialized()
 
 
+@needs_runtime_env
 async def test_runtime_env_reaches_function_trials(cluster: SupervisorState, tmp_path: Path) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
     exec(GREETER, names)

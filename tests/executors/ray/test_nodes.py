@@ -22,7 +22,7 @@ from pitchpipe.runner.ledger import Ledger, Request
 
 from ..bench import Bench, Session
 from ..cluster_support import Cluster
-from ..ray_support import connections
+from ..ray_support import connections, needs_runtime_env
 
 pytestmark = pytest.mark.ray
 
@@ -102,6 +102,7 @@ async def test_trials_that_share_a_gpu_see_the_same_one(
             await session.end_of(order)
 
 
+@needs_runtime_env
 async def test_code_of_commands_is_shipped_in_the_working_directory(
     cluster: Cluster, own_bench: Bench, tmp_path: Path
 ) -> None:
@@ -132,6 +133,7 @@ def use_model(parameters: dict[str, Any]) -> int:
 use_model.__module__ = "__main__"  # pickled by value
 
 
+@needs_runtime_env
 async def test_modules_of_functions_are_shipped(cluster: Cluster, own_bench: Bench, tmp_path: Path) -> None:
     module = tmp_path / "modules" / "shipped_model"
     module.mkdir(parents=True)
