@@ -3,18 +3,16 @@
 import json
 import os
 import shutil
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from pitchpipe import Search, uniform
 from pitchpipe.runner.trial import FailureKind
 
-from .results import NESTED, write_output
+from .results import NESTED, run_by_us, write_output
 
 
 def test_list_shows_a_copy_by_the_name_of_its_folder(
@@ -51,9 +49,7 @@ def test_status_as_json_is_the_object_of_run(
 def test_status_of_an_experiment_with_a_manager_is_running(
     stored: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
-    folder = stored(status="RUNNING").write("alive", [])
-    me = {"pid": os.getpid(), "host": socket.gethostname(), "create_time": psutil.Process().create_time()}
-    (folder.path / "manager.json").write_text(json.dumps(me))
+    run_by_us(stored(status="RUNNING").write("alive", []))
     assert call("status", "alive").out.splitlines()[0] == "experiment alive: RUNNING"
     found = json.loads(call("status", "alive", "--json").out)
     assert (found["running"], found["pid"]) == (True, os.getpid())
@@ -62,9 +58,7 @@ def test_status_of_an_experiment_with_a_manager_is_running(
 def test_status_of_a_stopped_experiment_whose_manager_still_ends_does_not_say_how_to_continue(
     stored: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
-    folder = stored(status="STOPPED").write("e", [])
-    me = {"pid": os.getpid(), "host": socket.gethostname(), "create_time": psutil.Process().create_time()}
-    (folder.path / "manager.json").write_text(json.dumps(me))
+    run_by_us(stored(status="STOPPED").write("e", []))
     assert "to continue" not in call("status", "e").out
 
 
