@@ -311,65 +311,58 @@ def test_how_to_page_works_line_by_line(
         assert pitchpipe_run(tmp_path, *shlex.split(command)).strip(), command
 
 
-def test_trials_in_python_and_in_shell_run(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> None:
-    shell, script = blocks("docs/trial.md", "sh")[0], blocks("docs/trial.md", "python")[0]
-    for name, program, source in (("python", shlex.quote(sys.executable), script), ("sh", "sh", shell)):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "trial").write_text(source)
+@pytest.fixture
+def tuned(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> Callable[..., dict[str, Any]]:
+    """Return a function that runs an experiment with a script of docs/trial.md, and returns its summary."""
+
+    def tuned(language: str, which: int, words: str = "", trials: int = 2, **fields: Any) -> dict[str, Any]:
+        (tmp_path / "trial").write_text(blocks("docs/trial.md", language)[which])
         config = {
-            "trial_command": f"{program} trial",
-            "max_trial_number": 2,
+            "trial_command": f"{language} trial{words}",
+            "max_trial_number": trials,
             "search_space": {"lr": {"_type": "uniform", "_value": [0, 1]}},
             "tuner": {"name": "Random"},
             "training_service": {"platform": "local"},
+            **fields,
         }
-        (folder / "experiment.yml").write_text(json.dumps(config))
-        summary = json.loads(pitchpipe_run(folder, "run", "experiment.yml", "--json"))
-        assert summary["counts"] == {"SUCCEEDED": 2}
-        trials = json.loads(pitchpipe_run(folder, "export", summary["id"]))["trials"]
-        for trial in trials:
-            expected = trial["parameters"]["lr"] * (5 if name == "python" else 1)
-            assert trial["final"]["default"] == pytest.approx(expected)
-            assert len(trial["intermediate"]) == (5 if name == "python" else 1)
+        (tmp_path / "experiment.yml").write_text(json.dumps(config))
+        summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
+        assert summary["counts"] == {"SUCCEEDED": trials}
+        return summary
+
+    return tuned
+
+
+@pytest.mark.parametrize(("language", "steps"), [("python", 5), ("sh", 1)])
+def test_trials_in_python_and_in_shell_run(
+    tmp_path: Path,
+    pitchpipe_run: Callable[..., str],
+    tuned: Callable[..., dict[str, Any]],
+    language: str,
+    steps: int,
+) -> None:
+    summary = tuned(language, 0)
+    for trial in json.loads(pitchpipe_run(tmp_path, "export", summary["id"]))["trials"]:
+        assert trial["final"]["default"] == pytest.approx(trial["parameters"]["lr"] * steps)
+        assert len(trial["intermediate"]) == steps
 
 
 @pytest.mark.parametrize("words", ["", " {args}"])
-def test_script_with_a_parser_runs(tmp_path: Path, pitchpipe_run: Callable[..., str], words: str) -> None:
-    (tmp_path / "trial").write_text(blocks("docs/trial.md", "python")[1])
+def test_script_with_a_parser_runs(tuned: Callable[..., dict[str, Any]], words: str) -> None:
     model = {"_type": "choice", "_value": [{"_name": "knn", "k": {"_type": "randint", "_value": [6, 9]}}]}
-    config = {
-        "trial_command": f"{shlex.quote(sys.executable)} trial{words}",
-        "max_trial_number": 2,
-        "search_space": {"lr": {"_type": "uniform", "_value": [1, 2]}, "model": model},
-        "tuner": {"name": "Random"},
-        "training_service": {"platform": "local"},
-    }
-    (tmp_path / "experiment.yml").write_text(json.dumps(config))
-    summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
-    assert summary["counts"] == {"SUCCEEDED": 2}
-    best = summary["best"]["parameters"]
-    assert summary["best"]["value"] == pytest.approx(best["lr"] * best["model"]["k"])
+    space = {"lr": {"_type": "uniform", "_value": [1, 2]}, "model": model}
+    best = tuned("python", 1, words, search_space=space)["best"]
+    parameters = best["parameters"]
+    assert best["value"] == pytest.approx(parameters["lr"] * parameters["model"]["k"])
 
 
-@pytest.mark.parametrize("language", ["python", "sh"])
+@pytest.mark.parametrize(("language", "which", "steps"), [("python", 3, 5), ("sh", 1, 3)])
 def test_scripts_with_checkpoints_run_and_save(
-    tmp_path: Path, pitchpipe_run: Callable[..., str], language: str
+    tmp_path: Path, tuned: Callable[..., dict[str, Any]], language: str, which: int, steps: int
 ) -> None:
-    (tmp_path / "trial").write_text(blocks("docs/trial.md", language)[{"python": 3, "sh": 1}[language]])
-    config = {
-        "trial_command": f"{shlex.quote(sys.executable) if language == 'python' else 'sh'} trial",
-        "max_trial_number": 1,
-        "search_space": {"lr": {"_type": "uniform", "_value": [0, 1]}},
-        "tuner": {"name": "Random"},
-        "training_service": {"platform": "local"},
-        "checkpoint": {"keep": 9},
-    }
-    (tmp_path / "experiment.yml").write_text(json.dumps(config))
-    summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
-    assert summary["counts"] == {"SUCCEEDED": 1}
+    tuned(language, which, trials=1, checkpoint={"keep": 9})
     saved = sorted(path.name for path in tmp_path.rglob("trials/0/checkpoints/*"))
-    assert saved == [f"1-{number + 1}" for number in range(5 if language == "python" else 3)]
+    assert saved == [f"1-{number + 1}" for number in range(steps)]
 
 
 @pytest.mark.parametrize("which", [2, 4])

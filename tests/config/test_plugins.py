@@ -6,6 +6,7 @@ import os
 import select
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig, check_plugins, load_config
 from pitchpipe.config.plugins import Checker, PluginCheck, check_parameters
+
+from ..dispatcher_threads import CheckerHere
 
 TEXT = """\
 search_space:
@@ -221,10 +224,18 @@ class Strict(Open):
 """
 
 
-def loaded(folder: Path, more: str) -> ExperimentConfig:
-    (folder / "mine.py").write_text(CLASSES)
-    (folder / "e.yml").write_text("search_space: {}\ntrial_command: x\n" + more)
-    return load_config(folder / "e.yml")
+@pytest.fixture
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ExperimentConfig]:
+    """Return a function that loads a config; what checks it is in this process, and imports the classes there."""
+    (tmp_path / "directed.py").write_text(CLASSES)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "directed", raising=False)
+
+    def loaded(more: str) -> ExperimentConfig:
+        (tmp_path / "e.yml").write_text("search_space: {}\ntrial_command: x\n" + more)
+        return load_config(tmp_path / "e.yml", checker=CheckerHere())
+
+    return loaded
 
 
 @pytest.mark.parametrize(
@@ -232,17 +243,17 @@ def loaded(folder: Path, more: str) -> ExperimentConfig:
     [
         ("", "minimize", "tuner Auto"),
         ("tuner: GP", "maximize", "tuner GP"),
-        ("tuner: {class_name: mine.Typed, code_directory: .}", "maximize", "tuner mine.Typed"),
-        ("tuner: {class_name: mine.Open, code_directory: .}", "minimize", "no algorithm"),
+        ("tuner: {class_name: directed.Typed, code_directory: .}", "maximize", "tuner directed.Typed"),
+        ("tuner: {class_name: directed.Open, code_directory: .}", "minimize", "no algorithm"),
         ("tuner: Random", "minimize", "no algorithm"),
         ("tuner: Random\nassessor: Medianstop", "maximize", "assessor Medianstop"),
         ("assessor: Medianstop", "minimize", "assessor Medianstop"),
     ],
 )
 def test_config_without_a_direction_has_the_default_of_its_algorithms(
-    tmp_path: Path, algorithms: str, direction: str, decides: str
+    loaded: Callable[[str], ExperimentConfig], algorithms: str, direction: str, decides: str
 ) -> None:
-    config = loaded(tmp_path, algorithms)
+    config = loaded(algorithms)
     assert [(one.name, one.direction) for one in config.objectives] == [("default", direction)]
     assert decides in config.direction_note
 
@@ -254,13 +265,17 @@ def test_config_without_a_direction_has_the_default_of_its_algorithms(
         "tuner: {name: GP, class_args: {optimize_mode: minimize}}",
     ],
 )
-def test_direction_that_a_config_names_is_not_a_default(tmp_path: Path, given: str) -> None:
-    config = loaded(tmp_path, given)
+def test_direction_that_a_config_names_is_not_a_default(
+    loaded: Callable[[str], ExperimentConfig], given: str
+) -> None:
+    config = loaded(given)
     assert (config.objectives[0].direction, config.direction_note) == ("minimize", "")
 
 
-def test_class_that_needs_a_direction_is_refused_where_none_is_named(tmp_path: Path) -> None:
-    strict = "tuner: {class_name: mine.Strict, code_directory: .}\n"
+def test_class_that_needs_a_direction_is_refused_where_none_is_named(
+    loaded: Callable[[str], ExperimentConfig],
+) -> None:
+    strict = "tuner: {class_name: directed.Strict, code_directory: .}\n"
     with pytest.raises(ConfigError, match="argument 'optimize_mode' is missing"):
-        loaded(tmp_path, strict)
-    assert loaded(tmp_path, strict + "objectives: [{direction: maximize}]\n")
+        loaded(strict)
+    assert loaded(strict + "objectives: [{direction: maximize}]\n")
