@@ -71,9 +71,9 @@ def test_gp_beats_random_search(utility: str, task: str, trials: int) -> None:
     assert advantage(make, TASKS[task], trials, seeds=5)[1] < 0
 
 
-@pytest.mark.parametrize(("task", "trials"), [("bowl", 20), ("branches", 30)])
-def test_metis_beats_random_search(task: str, trials: int) -> None:
-    assert advantage(lambda seed: MetisTuner("minimize", seed=seed), TASKS[task], trials, seeds=5)[1] < 0
+def test_metis_beats_random_search() -> None:
+    make = lambda seed: MetisTuner("minimize", seed=seed)  # noqa: E731
+    assert advantage(make, TASKS["bowl"], trials=20, seeds=5)[1] < 0
 
 
 def test_gp_keeps_its_quality_with_eight_workers() -> None:

@@ -41,7 +41,7 @@ def started(sampler: str = "RandomSampler", **arguments: Any) -> OptunaTuner:
 
 def test_it_beats_random_search() -> None:
     make = lambda seed: OptunaTuner(sampler_args={"multivariate": True}, seed=seed)  # noqa: E731
-    assert advantage(make, TASKS["bowl"], trials=50, seeds=6)[1] < 0
+    assert advantage(make, TASKS["bowl"], trials=30, seeds=6)[1] < 0
 
 
 def test_the_study_has_every_result_once() -> None:

@@ -1,4 +1,4 @@
-"""Tuners by name, and what is wrong with their arguments."""
+"""Tuners and assessors by name, and what is wrong with their arguments."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ from typing import Any
 
 import pytest
 
-import pitchpipe.tuners as tuners
+from pitchpipe import assessors, tuners
+from pitchpipe.assessors import registry as assessor_registry
 from pitchpipe.tuners import registry
+
+EACH = pytest.mark.parametrize(
+    ("package", "table", "kind"),
+    [
+        (tuners, registry.REGISTRY, tuners.Tuner),
+        (assessors, assessor_registry.REGISTRY, assessors.Assessor),
+    ],
+    ids=["tuners", "assessors"],
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +37,17 @@ from pitchpipe.tuners import registry
 )
 def test_names_in_any_spelling(name: str, cls: str) -> None:
     assert type(tuners.create(name)).__name__ == cls
+
+
+def test_assessors_have_names_and_arguments_too() -> None:
+    made = assessors.create("MEDIANSTOP", optimize_mode="minimize")
+    assert isinstance(made, assessors.MedianstopAssessor)
+    with pytest.raises(
+        assessors.UnknownAlgorithm, match=r"did you mean Medianstop\? \(known: ASHA, .*Medianstop"
+    ):
+        assessors.create("median_stop")
+    with pytest.raises(TypeError, match="unknown argument 'optimise_mode'; did you mean 'optimize_mode'"):
+        assessors.create("Medianstop", optimise_mode="maximize")
 
 
 def test_arguments_arrive() -> None:
@@ -73,11 +94,14 @@ def test_check_accepts_any_name_where_the_constructor_does() -> None:
     assert tuners.check(Open, {"x": 1}) == []
 
 
-def test_entry_points_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint("Mine", "pitchpipe.tuners.random:RandomTuner", registry.REGISTRY.group)
-    monkeypatch.setattr(registry.REGISTRY, "entry_points", lambda: {"Mine": entry})
-    assert tuners.find("mine") is tuners.RandomTuner
-    assert "Mine" in tuners.names()
+@EACH
+def test_entry_points_are_found(
+    monkeypatch: pytest.MonkeyPatch, package: Any, table: Any, kind: type
+) -> None:
+    entry = EntryPoint("Mine", "pitchpipe.tuners.random:RandomTuner", table.group)
+    monkeypatch.setattr(table, "entry_points", lambda: {"Mine": entry})
+    assert package.find("mine") is tuners.RandomTuner
+    assert package.names() == sorted([*table.built_in, "Mine"], key=str.lower)
 
 
 def test_built_in_names_are_known_without_a_look_through_the_installed_packages(
@@ -91,8 +115,9 @@ def test_built_in_names_are_known_without_a_look_through_the_installed_packages(
     assert looks == ["a look"]
 
 
-def test_every_name_of_the_table_loads() -> None:
-    assert all(issubclass(tuners.find(name), tuners.Tuner) for name in registry.REGISTRY.built_in)
+@EACH
+def test_every_name_of_the_table_loads(package: Any, table: Any, kind: type) -> None:
+    assert all(issubclass(package.find(name), kind) for name in table.built_in)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -100,11 +125,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         getattr(tuners, "Nothing")  # noqa: B009 - a type checker would see it
 
 
-def test_the_package_imports_no_numpy() -> None:
-    code = "import sys, pitchpipe.tuners; sys.exit('numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
-
-
-def test_tpe_is_constructed_without_scipy() -> None:
-    code = "import sys, pitchpipe.tuners as t; t.create('TPE'); sys.exit('scipy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
+def test_packages_import_no_numpy_and_tpe_is_constructed_without_scipy() -> None:
+    code = (
+        "import sys, pitchpipe.assessors, pitchpipe.tuners as tuners; assert 'numpy' not in sys.modules; "
+        "tuners.create('TPE'); assert 'scipy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
