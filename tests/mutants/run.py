@@ -119,9 +119,11 @@ class Bench:
             finally:
                 ProcessTree(process.pid, f"{name}={value}".encode()).kill(time.monotonic())
                 process.wait()
+        text = (self._folder / "output").read_text(errors="replace")
+        if "while loading conftest" in text:
+            return "tests/conftest.py"
         if code in (0, 4, 5):  # 4: there is no such test any more; 5: all of them are deselected
             return ""
-        text = (self._folder / "output").read_text(errors="replace")
         found = _FOUND.search(text)
         return found[1] if found else f"exit code {code}: {text.strip()[-200:].splitlines()[-1:]}"
 

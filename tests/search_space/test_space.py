@@ -10,7 +10,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.search_space import Parameter, SearchSpace
@@ -130,13 +130,10 @@ def flatten(point: dict[str, Any], parameters: tuple[Parameter, ...], parent: An
                 yield from flatten(value, parameters, (index, option))
 
 
-@given(spaces, seeds)
-@example(NESTED, 1)
-def test_a_sample_is_a_point_of_the_space(specification: dict[str, Any], seed: int) -> None:
-    space = SearchSpace.parse(specification)
-    point = space.sample(np.random.default_rng(seed))
-    assert space.validate(point) == []
-    assert list(point) == list(specification)
+def types(value: Any) -> set[type]:
+    """Return the types of a value and of all within it."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {type(value)}.union(*map(types, children))
 
 
 @given(spaces, seeds)
@@ -144,9 +141,15 @@ def test_a_sample_is_a_point_of_the_space(specification: dict[str, Any], seed: i
 @example({"x": {"_type": "quniform", "_value": [2, 10, 5]}}, 3)
 @example({"x": {"_type": "quniform", "_value": [0.15, 0.45, 0.1]}}, 3)
 @example({"x": {"_type": "qloguniform", "_value": [0.001, 1, 0.1]}}, 3)
-def test_a_vector_leads_back_to_its_point(specification: dict[str, Any], seed: int) -> None:
+def test_a_sample_is_a_point_of_plain_json_and_its_vector_leads_back_to_it(
+    specification: dict[str, Any], seed: int
+) -> None:
     space = SearchSpace.parse(specification)
     point = space.sample(np.random.default_rng(seed))
+    assert space.validate(point) == []
+    assert list(point) == list(specification)
+    assert types(point) <= {dict, list, str, int, float, bool, type(None)}
+
     vector = space.encode(point)
     active = {parameter.key for parameter, unit in zip(space.parameters, vector, strict=True) if unit == unit}
     assert vector.shape == (len(space.parameters),)
@@ -157,37 +160,22 @@ def test_a_vector_leads_back_to_its_point(specification: dict[str, Any], seed: i
 
 
 @given(spaces, seeds)
-def test_a_sample_is_plain_json(specification: dict[str, Any], seed: int) -> None:
-    point = SearchSpace.parse(specification).sample(np.random.default_rng(seed))
-
-    def types(value: Any) -> set[type]:
-        children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        return {type(value)}.union(*map(types, children))
-
-    assert types(point) <= {dict, list, str, int, float, bool, type(None)}
-
-
-@given(spaces, seeds)
-def test_any_point_of_the_cube_decodes_to_a_point_of_the_space(
+def test_parents_come_first_and_any_point_of_the_cube_decodes_to_a_point_of_the_space(
     specification: dict[str, Any], seed: int
 ) -> None:
     space = SearchSpace.parse(specification)
     vector = np.random.default_rng(seed).choice([-0.5, 0.0, 0.3, 1.0, 1.5], len(space.parameters))
     assert space.validate(space.decode(vector)) == []
-
-
-@given(spaces)
-def test_parents_come_before_their_children(specification: dict[str, Any]) -> None:
-    parameters = SearchSpace.parse(specification).parameters
-    for index, parameter in enumerate(parameters):
+    for index, parameter in enumerate(space.parameters):
         if parameter.parent is None:
             assert parameter.key == (parameter.name,)
         else:
             above, option = parameter.parent
             assert above < index
-            assert parameter.key == (*parameters[above].key, option, parameter.name)
+            assert parameter.key == (*space.parameters[above].key, option, parameter.name)
 
 
+@settings(max_examples=40)
 @given(spaces, seeds)
 @example({"x": {"_type": "choice", "_value": [math.nan]}}, 0)
 def test_a_pickled_space_samples_the_same(specification: dict[str, Any], seed: int) -> None:
