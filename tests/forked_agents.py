@@ -90,6 +90,7 @@ class _Nursery:
 
     def close(self) -> None:
         if self._socket is not None and self._process is not None:
+            self._socket.shutdown(socket.SHUT_RDWR)  # for those who joined, too
             self._socket.close()
             self._process.wait()
             self._socket = None

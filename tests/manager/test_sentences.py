@@ -19,6 +19,7 @@ from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.manager.control.extension import LIMITS, Extension, ExtensionError, extend_experiment
 from pitchpipe.manager.control.operations import changed_config, checked_import
 from pitchpipe.manager.earlier_results import read_earlier
+from pitchpipe.manager.hooks import stoppers
 from pitchpipe.manager.warm_start import warm_start_of
 from pitchpipe.protocol import Objective
 from pitchpipe.store.folder import ExperimentFolder
@@ -109,12 +110,20 @@ def of_nni(line: str) -> list[str]:
     return said + reason.split("; ")[1:]
 
 
+def of_stopper(line: str) -> list[str]:
+    """Return why a stopper cannot be made."""
+    with pytest.raises(stoppers.StopperError) as refused:
+        eval(line, {**vars(stoppers)})
+    return [str(refused.value)]
+
+
 SECTIONS = {
     "commands that no trial could run as they are meant": of_command,
     "changes": of_change,
     "imports": of_import,
     "earlier searches": of_earlier,
     "experiments of NNI": of_nni,
+    "stoppers": of_stopper,
 }
 
 

@@ -189,27 +189,6 @@ def test_combined_has_the_shortest_time() -> None:
     assert CombinedStopper(Stopper()).time_left() is None
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: MaximumIterationStopper(0),
-        lambda: TimeoutStopper(0),
-        lambda: TimeoutStopper(math.nan),
-        lambda: ExperimentPlateauStopper(mode="maximise"),  # type: ignore[arg-type]
-        lambda: ExperimentPlateauStopper(top=1),
-        lambda: ExperimentPlateauStopper(patience=-1),
-        lambda: TrialPlateauStopper(metric_threshold=0.5),
-        lambda: TrialPlateauStopper(num_results=0),
-        lambda: FunctionStopper(MaximumIterationStopper),  # type: ignore[arg-type]
-        lambda: as_stopper(5),
-        lambda: as_stopper("10"),
-    ],
-)
-def test_nonsense_is_refused(make: Any) -> None:
-    with pytest.raises(StopperError):
-        make()
-
-
 def test_whatever_users_give_becomes_a_stopper() -> None:
     maximum = MaximumIterationStopper(3)
     assert as_stopper(None) is None
