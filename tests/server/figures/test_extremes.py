@@ -11,7 +11,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
 )
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @example(5e-324, 1e308, "minimize")
 @given(FLOATS, FLOATS, st.sampled_from(["minimize", "maximize"]))
 def test_figures_of_any_two_floats_are_drawn(one: float, other: float, direction: str) -> None:
