@@ -148,7 +148,7 @@ def test_rerun_with_pdb_stops_where_it_raises(folder: Path, tmp_path: Path) -> N
     assert "(Pdb) 1.0" in done.stdout
 
 
-def test_rerun_of_a_function_calls_it_here(tmp_path: Path) -> None:
+def test_rerun_of_a_function_calls_it_here(tmp_path: Path, by_hand: Callable[..., str]) -> None:
     script = tmp_path / "functions.py"
     script.write_text(
         "from pitchpipe import Experiment, report_intermediate_result\n"
@@ -160,7 +160,7 @@ def test_rerun_of_a_function_calls_it_here(tmp_path: Path) -> None:
         "           tuner={'name': 'GridSearch'}, training_service={'platform': 'local'},\n"
         f"           directory={str(tmp_path)!r}, experiment_id='calls').run()\n"
     )
-    subprocess.run([sys.executable, "-P", str(script)], capture_output=True, timeout=60, check=False)
+    by_hand(script)
 
     done = in_a_process(tmp_path / "calls", "--pdb", "p parameters\nq\n")
 

@@ -15,6 +15,7 @@ from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.tune import TuneServerError
 from pitchpipe.server.variants import variants
 
+from ..dispatcher_threads import dispatchers_on_threads
 from ..stored import MadeExperiment, a_trial, results
 from .asking import Asking
 
@@ -30,7 +31,10 @@ def when(found: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.slow
-def test_client_sees_and_steers_a_running_experiment(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("forked_agents")
+def test_client_sees_and_steers_a_running_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dispatchers_on_threads(monkeypatch)
+
     def report_without_end(parameters: dict[str, Any]) -> None:
         import time
 
