@@ -110,25 +110,6 @@ async def test_only_function_trials_queue_in_agents(run: dict[str, Any], most: i
     await executor.close()
 
 
-async def test_agent_that_cannot_be_started_is_lost_and_the_next_attempt_may_find_the_machine_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-
-    monkeypatch.setenv(DEVICES_ENVIRONMENT, "0")
-    async with experiment(tmp_path / "one") as session:
-        with monkeypatch.context() as patch:
-            patch.setattr(POPEN, refuse)
-            order = session.start()
-            ended = await session.end_of(order)
-        assert ended.lost
-        assert "its agent cannot be started: [Errno 11]" in (ended.error or "")
-        again = session.start()
-        await session.end_of(again)
-        assert session.outcome(again)[-1] == "ended"
-
-
 # --------------------------------------------------------------------------- no free descriptor in the manager
 
 GPUS = "pitchpipe.executors.local.gpu_claims"
@@ -146,21 +127,31 @@ def shortage(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-def forbid_probes(shortage: pytest.MonkeyPatch) -> None:
-    """Make it impossible to find out whether an agent listens on a socket."""
-    shortage.setattr(f"{GPUS}.socket", SimpleNamespace(AF_UNIX=socket.AF_UNIX, socket=without_descriptors))
+def refuse_processes(*_: Any, **__: Any) -> None:
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
-async def test_agent_that_cannot_be_looked_for_is_as_one_that_cannot_be_started(
-    tmp_path: Path, shortage: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+# Without these sockets nobody finds out whether an agent listens on one.
+NO_SOCKETS = f"{GPUS}.socket", SimpleNamespace(AF_UNIX=socket.AF_UNIX, socket=without_descriptors)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "number"), [((POPEN, refuse_processes), errno.EAGAIN), (NO_SOCKETS, errno.EMFILE)]
+)
+async def test_agent_that_cannot_be_started_is_lost_and_the_next_attempt_may_find_the_machine_well(
+    lacking: tuple[str, Any],
+    number: int,
+    tmp_path: Path,
+    shortage: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with experiment(tmp_path / "one") as session:
-        forbid_probes(shortage)
+        shortage.setattr(*lacking)
         order = session.start()
         ended = await session.end_of(order)
         assert ended.lost
-        assert "its agent cannot be started: [Errno 24]" in (ended.error or "")
-        assert "agent 0-0 cannot be started: [Errno 24]" in caplog.text
+        assert f"its agent cannot be started: [Errno {number}]" in (ended.error or "")
+        assert f"agent 0-0 cannot be started: [Errno {number}]" in caplog.text
         shortage.undo()
         again = session.start()
         await session.end_of(again)
@@ -178,7 +169,7 @@ async def test_live_agent_that_cannot_be_looked_for_is_taken_up_by_the_next_mana
     (link,) = old.executor._links.values()  # type: ignore[attr-defined]
     link.drop()  # as if the manager had been killed
     async with bench.session() as new:
-        forbid_probes(shortage)
+        shortage.setattr(*NO_SOCKETS)
         await new.executor.attach([order])
         shortage.undo()
         (tmp_path / "go").touch()

@@ -189,6 +189,7 @@ def test_experiment_waits_for_a_cluster_that_is_gone_and_continues_in_the_next(
         cluster.ask("head", resources=HEAD)
         # Not before all are lost: the trial on the other node still runs, and its result would count.
         eventually(lambda: lab.retried() == {"INFRA": 3})
+        cluster.kill("left")  # its raylet would keep asking the new head, at the cost of more than a CPU
         (lab.folder / "go").touch()
 
     manager = lab.create(concurrency=3)

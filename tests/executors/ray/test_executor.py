@@ -1,10 +1,8 @@
-"""What only Ray can do to an executor: managers and agents that are killed, resources, environments."""
+"""What only Ray can do to an executor: supervisors and agents that are killed, resources, environments."""
 
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,81 +13,16 @@ import psutil
 import pytest
 
 from pitchpipe.executors.errors import ExecutorError
-from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 from pitchpipe.executors.ray.nodes import is_internal
-from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.runner.ledger import Request
 
 from ..bench import Bench, Session
-from ..ray_support import connections, eventually, lives
+from ..ray_support import eventually, lives
 
 pytestmark = pytest.mark.ray
-
-MANAGER = """
-import asyncio, sys, time
-from pathlib import Path
-from pitchpipe.runner.events import AttemptStarted
-from pitchpipe.runner.effects import AttemptOrder
-from pitchpipe.executors.base import RunSetup
-from pitchpipe.executors.ray.executor import RayTrialExecutor
-from pitchpipe.trial_agent import RunSpec
-
-async def manage(folder, go):
-    def deliver(events):
-        for event in events:
-            if isinstance(event, AttemptStarted):
-                print(event.pid, flush=True)
-    command = f"while [ ! -e {go} ]; do sleep 0.05; done; echo '{{\\"final\\": 7}}' >> $PITCHPIPE_REPORTS"
-    run = RunSpec(
-        kind="command",
-        experiment="exp",
-        folder=str(folder),
-        command=command,
-        code_directory=str(folder),
-        orphan_timeout=60.0,
-    )
-    executor = RayTrialExecutor(idle_timeout=0.0)
-    setup = RunSetup(
-        experiment_id="exp", folder=folder, token="secret", run=run, concurrency=1, clock=time.time
-    )
-    await executor.open(setup, deliver)
-    executor.start_trial(AttemptOrder(trial_id="T0001", attempt=1, sequence_id=1, record="{}", slot=0, agent="0-0"))
-    await asyncio.Event().wait()
-
-asyncio.run(manage(Path(sys.argv[1]), sys.argv[2]))
-"""
-
-
-async def test_killed_manager_leaves_its_trial_to_the_next(bench: Bench, tmp_path: Path) -> None:
-    go = tmp_path / "go"
-    manager = subprocess.Popen(
-        [sys.executable, "-P", "-c", MANAGER, str(bench.folder), str(go)], stdout=subprocess.PIPE
-    )
-    with manager:
-        assert manager.stdout is not None
-        try:
-            trial = psutil.Process(int(manager.stdout.readline()))
-        finally:
-            manager.kill()
-    status = await asyncio.to_thread(ray_status)
-    assert status is not None
-    assert status["agents"] == ["exp/0-0"]
-    order = AttemptOrder(trial_id="T0001", attempt=1, sequence_id=1, record="{}", slot=0, agent="0-0")
-    async with bench.session(kind="command", command="false") as session:
-        await session.executor.attach([order])
-        await session.until(lambda: bool(session.of(order, AttemptStarted)))
-        assert [event.pid for event in session.of(order, AttemptStarted)] == [trial.pid]
-        assert trial.is_running()
-        agent = trial.parent()
-        assert agent is not None
-        assert connections(agent.pid, agent_sockets(bench.folder)) == 2  # one listens
-        go.touch()
-        await session.end_of(order)
-        assert session.outcome(order) == [("final", 0, 7), "ended"]
-    assert (await asyncio.to_thread(ray_status) or {})["agents"] == []
 
 
 async def test_killed_supervisor_takes_its_ray_along_and_the_executor_continues_with_another(
