@@ -20,6 +20,7 @@ import signal
 import socket
 import sys
 from importlib import import_module
+from subprocess import list2cmdline
 from typing import Any
 
 NURSERY_VARIABLE = "PPTEST_RAY_NURSERY"
@@ -49,11 +50,11 @@ def quicken() -> None:
     """Let the nodes that Ray starts in this process start their own processes quickly."""
     services: Any = import_module("ray._private.services")
     start, folder = services.start_ray_process, os.path.dirname(os.path.dirname(services.__file__))
-    stand_in = f"-I -S {os.path.abspath(__file__)} stand-in"
+    stand_in = list2cmdline(["-I", "-S", os.path.abspath(__file__), "stand-in"])
 
     def start_quickly(command: list[str], *arguments: Any, **options: Any) -> Any:
         for name in _REPLACED:
-            path = os.path.join(folder, name)
+            path = list2cmdline([os.path.join(folder, name)])
             command = [word.replace(path, f"{stand_in} {path}") for word in command]
         return start(command, *arguments, **options)
 

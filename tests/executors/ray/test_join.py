@@ -7,7 +7,6 @@ import asyncio
 import os
 from pathlib import Path
 
-import cloudpickle
 import psutil
 import pytest
 import ray
@@ -21,15 +20,8 @@ from pitchpipe.executors.ray.reasons import ray_error
 from pitchpipe.runner.ledger import Request
 
 from ..bench import Bench, Session
-from ..ray_support import needs_runtime_env
 
 pytestmark = pytest.mark.ray
-
-GREETER = """
-def greet(parameters):
-    import os
-    return {"default": len(os.environ["GREETING"])}
-"""
 
 
 @pytest.fixture
@@ -40,10 +32,10 @@ def cluster(shared_ray: Path, monkeypatch: pytest.MonkeyPatch) -> SupervisorStat
     return state
 
 
-def session(tmp_path: Path, address: str, **options: object) -> Session:
+def session(tmp_path: Path, address: str) -> Session:
     bench = Bench("ray", tmp_path / "exp")
     setup: RunSetup = bench.setup(Request())
-    return Session(RayTrialExecutor(address, **options), setup)
+    return Session(RayTrialExecutor(address), setup)
 
 
 async def test_cluster_that_auto_means_is_joined_and_left_without_a_trace(
@@ -64,19 +56,6 @@ async def test_cluster_that_auto_means_is_joined_and_left_without_a_trace(
     with pytest.raises(ray_error(), match="not been started"):
         ray.put(1)
     assert not ray.is_initialized()
-
-
-@needs_runtime_env
-async def test_runtime_env_reaches_function_trials(cluster: SupervisorState, tmp_path: Path) -> None:
-    names: dict[str, object] = {"__name__": "__main__"}
-    exec(GREETER, names)
-    joined = session(tmp_path, cluster.address, runtime_env={"env_vars": {"GREETING": "hello"}})
-    (joined.setup.folder / "trial.pkl").write_bytes(cloudpickle.dumps(names["greet"]))
-    await joined.open()
-    order = joined.start()
-    await joined.end_of(order)
-    await joined.executor.close()
-    assert joined.outcome(order) == [("final", 0, {"default": 5}), "ended"]
 
 
 def test_wrong_token_is_an_error_in_words_and_nothing_is_printed(

@@ -124,24 +124,29 @@ async def test_code_of_commands_is_shipped_in_the_working_directory(
 
 
 def use_model(parameters: dict[str, Any]) -> int:
-    """Use one of the user's modules, as a trial."""
+    """Use one of the user's modules and variables, as a trial."""
+    import os
+
     import shipped_model  # type: ignore[import-not-found]
 
-    return shipped_model.SIZE
+    return shipped_model.SIZE + int(os.environ["MORE"])
 
 
 use_model.__module__ = "__main__"  # pickled by value
 
 
 @needs_runtime_env
-async def test_modules_of_functions_are_shipped(cluster: Cluster, own_bench: Bench, tmp_path: Path) -> None:
+async def test_modules_and_variables_of_functions_are_shipped(
+    cluster: Cluster, own_bench: Bench, tmp_path: Path
+) -> None:
     module = tmp_path / "modules" / "shipped_model"
     module.mkdir(parents=True)
     (module / "__init__.py").write_text("SIZE = 23")
     (own_bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(use_model))
-    executor = RayTrialExecutor(cluster.address, runtime_env={"py_modules": [str(module)]})
+    runtime_env = {"py_modules": [str(module)], "env_vars": {"MORE": "100"}}
+    executor = RayTrialExecutor(cluster.address, runtime_env=runtime_env)
     async with own_bench.session(Request(custom={"left": 1}), executor) as session:
         shutil.rmtree(module.parent)
         order = session.start()
         await session.end_of(order)
-        assert session.outcome(order) == [("final", 0, 23), "ended"]
+        assert session.outcome(order) == [("final", 0, 123), "ended"]
