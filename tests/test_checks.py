@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDERS = ["pitchpipe", "protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent"]
-FOLDERS += ["nni_compat", "runner", "dispatcher", "store", "executors", "manager", "server"]
-FOLDERS += ["integrations", "cli"]
+from .conftest import FOLDERS
 
 pytestmark = [
     pytest.mark.slow,

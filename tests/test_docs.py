@@ -79,26 +79,16 @@ def test_every_page_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_to_files(page: str) -> None:
+def test_links_files_and_names_are_there(page: str) -> None:
     folder = (ROOT / page).parent
     assert [target for target in LINK.findall(text(page)) if not (folder / target).exists()] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_files_and_names_are_those_of_the_code(page: str) -> None:
     unknown = []
     for file, name in NAMED.findall(text(page)):
-        places = [ROOT / file, (ROOT / page).parent / file]
-        found = next((place for place in places if place.exists()), None)
+        found = next((place for place in (ROOT / file, folder / file) if place.exists()), None)
         if found is None or (name and name not in definitions(found)):
             unknown.append(f"{file}: {name}")
-    assert [
-        name for name in unknown if not name.startswith("plugins/my_plugins.py")
-    ] == []  # an example's own
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_dotted_names_are_those_of_the_package(page: str) -> None:
+    # The plug-ins are an example's own.
+    assert [name for name in unknown if not name.startswith("plugins/my_plugins.py")] == []
     named = re.findall(r"`(pitchpipe(?:\.\w+)+)", text(page))
     assert [why for name in named if (why := problem(name))] == []
 
