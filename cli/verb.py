@@ -215,7 +215,7 @@ class _Duration(click.ParamType):
         try:
             seconds = parse_duration(float(value) if value.replace(".", "", 1).isdigit() else value)
         except UnitError as error:
-            self.fail(f"{error}; write {error.hint}" if error.hint else str(error), param, ctx)
+            self.fail(error.with_hint(), param, ctx)
         if seconds <= 0:
             self.fail("must be more than 0 seconds", param, ctx)
         return seconds

@@ -42,6 +42,10 @@ class UnitError(ValueError):
         super().__init__(message)
         self.hint = hint
 
+    def with_hint(self) -> str:
+        """Return the message and, in brackets, the hint."""
+        return f"{self} ({self.hint})" if self.hint else str(self)
+
 
 def parse_duration(value: Any) -> float:
     """Return the seconds of a duration: a number of seconds, or text with the unit s, m, h or d.

@@ -49,7 +49,7 @@ def _of_duration(name: str, value: Any) -> Iterator[str]:
     try:
         seconds = parse_duration(value)
     except UnitError as error:
-        yield f"{name}: {error}; write {error.hint.removeprefix('write ')}"
+        yield f"{name}: {error.with_hint()}"
         return
     if not 0 < seconds < _LONGEST:
         yield f"{name} must be more than 0 s and less than {_LONGEST:g} s, not {value!r:.40}"
