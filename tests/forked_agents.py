@@ -106,8 +106,11 @@ class Popen:
     modules: Sequence[str] = (
         "cloudpickle",
         "pitchpipe",
-        *(f"pitchpipe.trial_agent.{name}" for name in ("class_trial", "command_trial", "function_trial")),
-        *(f"pitchpipe.trial_agent.{name}" for name in ("hosting", "__main__")),
+        "pitchpipe.trial_agent.class_trial",
+        "pitchpipe.trial_agent.command_trial",
+        "pitchpipe.trial_agent.function_trial",
+        "pitchpipe.trial_agent.hosting",
+        "pitchpipe.trial_agent.__main__",
     )
 
     def __init__(

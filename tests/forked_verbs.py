@@ -22,11 +22,14 @@ class ForkedVerb(Popen):
     """A verb in a process of its own, as `subprocess.Popen` returns it."""
 
     modules = (
-        *(
-            f"pitchpipe.cli.{name}"
-            for name in ("background", "making", "running", "verbs.resume", "verbs.run")
-        ),
-        *(f"pitchpipe.{name}" for name in ("config.validation", "executors.local", "manager.experiments")),
+        "pitchpipe.cli.background",
+        "pitchpipe.cli.making",
+        "pitchpipe.cli.running",
+        "pitchpipe.cli.verbs.resume",
+        "pitchpipe.cli.verbs.run",
+        "pitchpipe.config.validation",
+        "pitchpipe.executors.local",
+        "pitchpipe.manager.experiments",
         "pitchpipe.tuners.random",
         __name__,
     )

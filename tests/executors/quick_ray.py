@@ -26,22 +26,23 @@ from typing import Any
 NURSERY_VARIABLE = "PPTEST_RAY_NURSERY"
 _LIMIT = 1 << 18  # bytes of a request
 _PRELOADED = (
-    *(
-        "asyncio",
-        "concurrent.futures.process",
-        "http.client",
-        "logging.handlers",
-        "multiprocessing.pool",
-        "pdb",
-    ),
-    *(
-        "cloudpickle",
-        "filelock",
-        "google.protobuf.internal.builder",
-        "google.protobuf.json_format",
-        "jsonschema",
-    ),
-    *("msgpack", "requests", "tqdm.auto", "uvloop", "yaml", "pitchpipe.executors.ray.agent"),
+    "asyncio",
+    "cloudpickle",
+    "concurrent.futures.process",
+    "filelock",
+    "google.protobuf.internal.builder",
+    "google.protobuf.json_format",
+    "http.client",
+    "jsonschema",
+    "logging.handlers",
+    "msgpack",
+    "multiprocessing.pool",
+    "pdb",
+    "requests",
+    "tqdm.auto",
+    "uvloop",
+    "yaml",
+    "pitchpipe.executors.ray.agent",
 )
 _REPLACED = "_private/workers/setup_worker.py", "dashboard/agent.py", "_private/runtime_env/agent/main.py"
 
@@ -91,9 +92,8 @@ def stand_in(program: str, words: list[str]) -> None:
     elif any(word.startswith("--serialized-runtime-env-context") for word in words):
         os.execv(sys.executable, [sys.executable, program, *words])
     else:
-        words = [
-            word for word in words if word != "--language=PYTHON"
-        ]  # for the program that this one replaces
+        # The program that this one replaces takes it.
+        words = [word for word in words if word != "--language=PYTHON"]
         blocked = [int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, [])]
         request = {"words": words, "cwd": os.getcwd(), "environment": dict(os.environ), "blocked": blocked}
         with nursery() as line:
