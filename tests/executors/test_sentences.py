@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 from pitchpipe.cli.app import run
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.ray.address import find_cluster
-from pitchpipe.executors.ray.reasons import ray_error, reason_of, task_error
+from pitchpipe.executors.ray.reasons import reason_of
 
 from ..sentences import SentencesFile, answered
 
@@ -81,13 +81,3 @@ def test_sentences(snapshot: SnapshotAssertion) -> None:
     Path("e.yml").write_text(CONFIG)
     Path("local.yml").write_text(CONFIG.replace(", address: auto", ""))
     assert answered(Path(__file__).parent, SECTIONS) == snapshot(extension_class=SentencesFile)
-
-
-def test_error_of_the_agents_code_is_one_of_rays() -> None:
-    assert issubclass(task_error(), ray_error())
-    assert not issubclass(ConnectionError, ray_error())
-
-
-def test_auto_is_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", "host-without-port")
-    assert "'host-without-port'" in of_address("auto")[0]

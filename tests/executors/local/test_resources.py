@@ -1,0 +1,26 @@
+"""The resources of this machine; which GPUs it has is in test_gpus.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitchpipe.executors.local.gpus import Gpu
+from pitchpipe.executors.local.resources import local_totals
+from pitchpipe.runner.ledger import Request
+
+GPUS = [Gpu(0, "", 0), Gpu(1, "", 1, is_active=True), Gpu(3, "", 3)]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "options", "devices"),
+    [
+        (1, {}, (0, 3)),
+        (1, {"use_active_gpus": True}, (0, 1, 3)),
+        (1, {"use_active_gpus": True, "gpu_indices": (1, 2)}, (1,)),
+        (0, {}, ()),
+    ],
+)
+def test_devices_are_the_idle_gpus_that_the_config_lists(
+    gpus: int, options: dict[str, object], devices: tuple[int, ...]
+) -> None:
+    assert local_totals(Request(gpus=gpus), gpus=GPUS, **options).devices == devices  # type: ignore[arg-type]
