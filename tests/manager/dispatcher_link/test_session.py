@@ -7,6 +7,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ while data := os.read(3, 65536):
 """
 
 FORGETFUL = ["ID", {"protocol": 1, "periodical_queues": [], "learns": False}]
+DIED = "the dispatcher process ended with exit code "
 READY = ["ID", {"protocol": 1, "periodical_queues": ["assessor"]}]
 
 
@@ -134,6 +136,15 @@ class Table:
     async def answered(self) -> None:
         await self.until(lambda: self.session.has_answered_all)
 
+    async def failed(self) -> None:
+        await self.until(lambda: "DispatcherFailed" in self.kinds())
+
+    async def begin(self, *commands: SendCommand, **script: Any) -> list[Record]:
+        """Initialize a new peer, and send more commands; returns what the store would keep of them."""
+        self.says(**{"IN": [READY], **script})
+        await self.session.start(nothing)
+        return self.send(IN, *commands)
+
     def send(self, *commands: SendCommand) -> list[Record]:
         """Send commands; returns what the store would keep of them."""
         numbered = self.session.number(commands)
@@ -143,6 +154,9 @@ class Table:
     def heard(self) -> list[str]:
         """Return what peers noted: their extra arguments when they started, then their commands."""
         return (self.folder / "peer.log").read_text().splitlines()
+
+    def codes(self) -> list[str]:
+        return [line[:4] for line in self.heard()]
 
     def kinds(self) -> list[str]:
         return [type(event).__name__ for event in self.events]
@@ -173,12 +187,10 @@ def nothing(saved: SavedState | None) -> Conversation:
 
 
 async def test_commands_are_numbered_in_order_and_replies_recorded(table: Table) -> None:
-    table.says(IN=[READY], GE=[parameters(0)], EN=[kill("AbCdE")])
-    await table.session.start(nothing)
-    assert table.session.is_new
-    assert table.send(IN, GE, EN) == [(1, "IN", "{}"), (2, "GE", "1"), (3, "EN", "{}")]
+    sent = await table.begin(GE, EN, GE=[parameters(0)], EN=[kill("AbCdE")])
+    assert sent == [(1, "IN", "{}"), (2, "GE", "1"), (3, "EN", "{}")]
     await table.answered()
-    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 GE", "3 EN"]
+    assert table.codes() == ["", "1 IN", "2 GE", "3 EN"]
     assert [(n, code) for n, code, _ in table.session.take_replies()] == [(1, "TR"), (2, "KI")]
     assert table.session.take_replies() == []
     assert table.kinds() == ["DispatcherReady", "ParametersArrived", "KillVerdict"]
@@ -189,22 +201,20 @@ async def test_commands_are_numbered_in_order_and_replies_recorded(table: Table)
 async def test_pause_and_resume_are_events(table: Table) -> None:
     pause = ["PA", {"trial_job_id": "AbCdE", "reason": "rung 0", "by": "tuner"}]
     asked = {"trial_job_id": "AbCdE", "parameters": {"x": 1}, "checkpoint_of": "FgHiJ", "budget": 9}
-    table.says(IN=[READY, pause, ["RE", asked], ["RE", {**asked, "pauses_at_budget": True}]])
-    await table.session.start(nothing)
-    table.send(IN)
+    await table.begin(IN=[READY, pause, ["RE", asked], ["RE", {**asked, "pauses_at_budget": True}]])
     await table.answered()
+    resumed = happened.ResumeRequested(5.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9)
     assert table.events[1:] == [
         happened.PauseVerdict(5.0, "AbCdE", "rung 0"),
-        happened.ResumeRequested(5.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9),
-        happened.ResumeRequested(
-            5.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9, pauses_at_budget=True
-        ),
+        resumed,
+        replace(resumed, pauses_at_budget=True),
     ]
 
 
 async def test_nothing_is_answered_before_the_dispatcher_is_ready(table: Table) -> None:
     table.says(IN=[], GE=[READY])
     await table.session.start(nothing)
+    assert table.session.is_new
     assert not table.session.has_answered_all
     table.send(IN)
     await table.until(lambda: table.batches > 0)
@@ -250,21 +260,16 @@ async def test_verdicts_of_the_tuner_are_compared_with_the_tuner_s(table: Table)
 
 
 async def test_restart_tells_a_fresh_peer_what_is_committed_by_then(table: Table) -> None:
-    committed: list[Record] = []
-    table.says(
-        IN=[READY],
-        GE=[["ER", {"plugin": "tuner", "type": "E", "message": "m", "command": 2}], ["exit", 1]],
-    )
-    await table.session.start(nothing)
-    committed += table.send(IN, GE)
-    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    error = ["ER", {"plugin": "tuner", "type": "E", "message": "m", "command": 2}]
+    committed = await table.begin(GE, GE=[error, ["exit", 1]])
+    await table.failed()
     assert table.events[-1].message == "the tuner raised E: m"
     table.says(IN=[READY], GE=[parameters(0)])
     restarting = asyncio.ensure_future(table.session.restart(lambda saved: Conversation(committed)))
     committed += table.send(GE)  # without a dispatcher
     await restarting
     await table.answered()
-    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 GE", "", "1 IN", "2 GE", "3 GE"]
+    assert table.codes() == ["", "1 IN", "2 GE", "", "1 IN", "2 GE", "3 GE"]
     assert table.kinds().count("DispatcherFailed") == 1  # its end, too, was that of a peer that is replaced
     assert table.kinds().count("ParametersArrived") == 2
 
@@ -272,10 +277,8 @@ async def test_restart_tells_a_fresh_peer_what_is_committed_by_then(table: Table
 async def test_replies_that_are_not_committed_yet_are_not_delivered_again_after_a_restart(
     table: Table,
 ) -> None:
-    table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), ["exit", 1]])
-    await table.session.start(nothing)
-    committed = table.send(IN, GE)
-    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    committed = await table.begin(GE, GE=[parameters(0), kill("AbCdE"), ["exit", 1]])
+    await table.failed()
     table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), parameters(1)])
     await table.session.restart(lambda saved: Conversation(committed))
     await table.answered()
@@ -287,10 +290,8 @@ async def test_replies_that_are_not_committed_yet_are_not_delivered_again_after_
 
 
 async def test_peer_that_talks_rubbish_is_ended_when_it_is_replaced(table: Table) -> None:
-    table.says(IN=[READY], GE=[["rubbish", "this is no frame at all"], ["stop", 0]])
-    await table.session.start(nothing)
-    committed = table.send(IN, GE)
-    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    committed = await table.begin(GE, GE=[["rubbish", "this is no frame at all"], ["stop", 0]])
+    await table.failed()
     pid = table.session.pid
     assert pid is not None
     assert psutil.pid_exists(pid)
@@ -302,33 +303,24 @@ async def test_peer_that_talks_rubbish_is_ended_when_it_is_replaced(table: Table
 
 
 async def test_end_of_the_process_is_a_failure_at_the_first_command_undone(table: Table) -> None:
-    table.says(IN=[READY], GE=[["exit", 4]])
-    await table.session.start(nothing)
-    table.send(IN, GE)
-    await table.until(lambda: "DispatcherFailed" in table.kinds())
-    assert (table.events[-1].message, table.events[-1].command) == (
-        "the dispatcher process ended with exit code 4",
-        2,
-    )
-    assert table.events[-1].died
+    await table.begin(GE, GE=[["exit", 4]])
+    await table.failed()
+    failure = table.events[-1]
+    assert (failure.message, failure.command, failure.died) == (f"{DIED}4", 2, True)
 
 
 async def test_queue_that_has_nothing_to_do_is_not_behind(table: Table) -> None:
-    table.says(IN=[READY], AD=[["exit", 4]], queues={"IN": ["default"], "GE": ["default"]})
-    await table.session.start(nothing)
-    table.send(IN, GE, GE)
+    await table.begin(GE, GE, AD=[["exit", 4]], queues={"IN": ["default"], "GE": ["default"]})
     await table.answered()
     table.send(SendCommand(CommandType.AddCustomizedTrialJob, "[]"))
-    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    await table.failed()
     assert table.events[-1].command == 4
 
 
 async def test_checkpoint_counts_from_its_marks_on(table: Table) -> None:
     mark = ["CK", {"queue": "default", "n": 2}]
     rest = [["CK", {"queue": "assessor", "n": 2}], ["CK", {"path": "two.pkl", "n": 2}]]
-    table.says(IN=[READY], GE=[parameters(0), mark, parameters(1), kill("AbCdE"), *rest])
-    await table.session.start(nothing)
-    table.send(IN, GE)
+    await table.begin(GE, GE=[parameters(0), mark, parameters(1), kill("AbCdE"), *rest])
     await table.answered()
     assert table.session.take_checkpoints() == [SavedState(2, "two.pkl", 1, 3)]
     assert table.session.take_checkpoints() == []
@@ -336,9 +328,7 @@ async def test_checkpoint_counts_from_its_marks_on(table: Table) -> None:
 
 async def test_checkpoint_without_the_mark_of_a_queue_does_not_count(table: Table) -> None:
     marks = [["CK", {"queue": "default", "n": 1}], ["CK", {"queue": "assessor", "n": 2}]]
-    table.says(IN=[READY], GE=[*marks, ["CK", {"path": "two.pkl", "n": 2}]])
-    await table.session.start(nothing)
-    table.send(IN, GE)
+    await table.begin(GE, GE=[*marks, ["CK", {"path": "two.pkl", "n": 2}]])
     await table.answered()
     assert table.session.take_checkpoints() == []
 
@@ -355,9 +345,6 @@ async def test_restored_peer_gets_what_came_after_and_gives_again_only_that(tabl
     assert table.session.take_replies() == [(4, "TR", json.dumps(parameters(2)[1]))]
     assert table.diverged == []
     assert table.send(GE)[0][0] == 4
-
-
-DIED = "the dispatcher process ended with exit code "
 
 
 @pytest.mark.parametrize(
@@ -392,25 +379,21 @@ async def test_checkpoint_is_in_doubt_when_a_plug_in_fails_after_it_was_restored
     marks = [["CK", {"queue": queue, "n": 3}] for queue in ("default", "assessor")]
     table.says(start=[READY, *marks, ["CK", {"path": "three.pkl", "n": 3}], ERROR] if is_loaded else [ERROR])
     await table.session.start(nothing, saved)
-    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    await table.failed()
     assert table.doubted == ([saved] if is_loaded else [])  # else a plug-in could not be loaded
     assert table.session.take_checkpoints() == []
     assert table.unusable == []
 
 
 async def test_last_replies_can_be_kept_back(table: Table) -> None:
-    table.says(IN=[READY], GE=[parameters(0), parameters(1), parameters(2)])
-    await table.session.start(nothing)
-    table.send(IN, GE)
+    await table.begin(GE, GE=[parameters(0), parameters(1), parameters(2)])
     await table.answered()
     assert [n for n, _, _ in table.session.take_replies(keep=2)] == [1]
     assert [n for n, _, _ in table.session.take_replies()] == [2, 3]
 
 
 async def test_session_is_full_until_its_peer_reads(table: Table) -> None:
-    table.says(IN=[READY], GE=[["stop", 0]])
-    await table.session.start(nothing)
-    table.send(IN, GE)
+    await table.begin(GE, GE=[["stop", 0]])
     assert not table.session.is_full
     table.send(SendCommand(CommandType.ImportData, "1" * 2_000_000))
     assert table.session.is_full
@@ -421,10 +404,8 @@ async def test_session_is_full_until_its_peer_reads(table: Table) -> None:
 
 @pytest.mark.parametrize("table", [0.5], indirect=True)  # seconds of silence
 async def test_silent_peer_is_given_up(table: Table) -> None:
-    table.says(IN=[READY], deaf=True)
-    await table.session.start(nothing)
-    table.send(IN)
-    await table.until(lambda: "DispatcherFailed" in table.kinds())
+    await table.begin(deaf=True)
+    await table.failed()
     assert table.events[-1].message == "the dispatcher gave no sign of life for 0.5 s"
     assert not table.session.has_answered_all
 
@@ -450,9 +431,7 @@ async def test_reply_to_a_ping_is_a_sign_of_life_and_commands_keep_their_numbers
 
     monkeypatch.setattr("pitchpipe.manager.dispatcher_link.session.Heartbeat", Heart)
 
-    table.says(IN=[READY], GE=[parameters(0)])
-    await table.session.start(nothing)
-    table.send(IN)
+    await table.begin(GE=[parameters(0)])
     await table.answered()
     (heart,) = hearts
     heard = heart.signs
@@ -463,31 +442,29 @@ async def test_reply_to_a_ping_is_a_sign_of_life_and_commands_keep_their_numbers
     await table.answered()
 
 
-@pytest.mark.parametrize("named", ["default", "assessor"])
-async def test_results_go_to_the_queues_that_the_dispatcher_names(named: str, table: Table) -> None:
-    ready = ["ID", {"protocol": 1, "periodical_queues": [named]}]
-    table.says(IN=[ready], queues={"ME": [named]})
+@pytest.mark.parametrize(
+    ("named", "command", "answering"),
+    [
+        pytest.param(["default"], PERIODICAL, "default", id="result to a tuner"),
+        pytest.param(["assessor"], PERIODICAL, "assessor", id="result to an assessor"),
+        pytest.param(["default"], EN, "default", id="nothing awaited from a missing assessor"),
+        pytest.param([], EN, "default", id="nor where none wants results"),
+    ],
+)
+async def test_answers_are_awaited_from_the_queues_that_the_dispatcher_names(
+    named: list[str], command: SendCommand, answering: str, table: Table
+) -> None:
+    ready = ["ID", {"protocol": 1, "periodical_queues": named}]
+    table.says(IN=[ready], queues={command.command.value.decode(): [answering]})
     await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
     await table.answered()
-    table.send(PERIODICAL)
-    assert not table.session.has_answered_all
-    await table.answered()
-
-
-@pytest.mark.parametrize("named", [["default"], []])
-async def test_nothing_is_awaited_from_a_missing_assessor(named: list[str], table: Table) -> None:
-    table.says(IN=[["ID", {"protocol": 1, "periodical_queues": named}]], queues={"EN": ["default"]})
-    await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
-    await table.answered()
-    table.send(SendCommand(CommandType.TrialEnd, "{}"))
+    table.send(command)
     assert not table.session.has_answered_all
     await table.answered()
 
 
 async def test_what_a_tuner_only_notes_leaves_with_the_next_request(table: Table) -> None:
-    table.says(IN=[FORGETFUL], GE=[parameters(0)])
-    await table.session.start(nothing)
-    table.send(IN)
+    await table.begin(IN=[FORGETFUL], GE=[parameters(0)])
     await table.until(lambda: table.kinds() == ["DispatcherReady"])
     await table.answered()
     written = []
@@ -500,36 +477,23 @@ async def test_what_a_tuner_only_notes_leaves_with_the_next_request(table: Table
     assert [data.count(b"EN") for data in written] == [2]
     write(written[0])
     await table.answered()
-    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN", "3 EN", "4 GE"]
+    assert table.codes() == ["", "1 IN", "2 EN", "3 EN", "4 GE"]
 
 
-async def test_what_a_tuner_only_notes_leaves_soon(table: Table) -> None:
-    table.says(IN=[FORGETFUL])
-    await table.session.start(nothing)
-    table.send(IN)
+@pytest.mark.parametrize("is_over", [False, True], ids=["soon", "at the end of the session"])
+async def test_what_a_tuner_only_notes_leaves(is_over: bool, table: Table) -> None:
+    await table.begin(IN=[FORGETFUL])
     await table.answered()
     table.send(EN)
-    await table.answered()
-    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN"]
-
-
-async def test_end_of_the_session_sends_what_waits(table: Table) -> None:
-    table.says(IN=[FORGETFUL])
-    await table.session.start(nothing)
-    table.send(IN)
-    await table.answered()
-    table.send(EN)
-    await table.session.terminate(PATIENCE_S)
-    assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 EN"]
+    await (table.session.terminate(PATIENCE_S) if is_over else table.answered())
+    assert table.codes() == ["", "1 IN", "2 EN"]
 
 
 async def test_peer_that_is_replaced_gets_nothing_that_its_record_holds(table: Table) -> None:
-    table.says(IN=[FORGETFUL])
-    await table.session.start(nothing)
-    record = table.send(IN)
+    record = await table.begin(IN=[FORGETFUL])
     await table.answered()
     record += table.send(EN)
     await table.session.restart(lambda saved: Conversation(record))
     await table.until(lambda: len(table.events) == 2)
     await table.answered()
-    assert [line[:4] for line in table.heard()] == ["", "1 IN", "", "1 IN", "2 EN"]
+    assert table.codes() == ["", "1 IN", "", "1 IN", "2 EN"]
