@@ -48,6 +48,13 @@ echo "{\\"final\\": $x}" >> "$PITCHPIPE_REPORTS"
 """
 
 
+# What fixtures return: a function that runs a command line, starts one, stores an experiment, names processes.
+Call = Callable[..., "Called"]
+Start = Callable[..., "Started"]
+Storing = Callable[..., "Stored"]
+Left = Callable[[], list[str]]
+
+
 @dataclass
 class Stored:
     """One experiment to be stored."""
@@ -95,12 +102,6 @@ def make_trial(number: int, status: str, parameters: Any = None, final: Any = No
         "values": values,
     }
     return a_trial(number, status, **{**given, **more})
-
-
-@pytest.fixture
-def trial_of() -> Callable[..., Trial]:
-    """Return a function that makes a trial: number, status, parameters, final result, other fields."""
-    return make_trial
 
 
 @pytest.fixture
@@ -229,14 +230,8 @@ def until(condition: Callable[[], Any], timeout: float = 60.0) -> Any:
     return found
 
 
-@pytest.fixture(name="until")
-def until_fixture() -> Callable[..., Any]:
-    """Return `until`."""
-    return until
-
-
 @pytest.fixture
-def three(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> list[Any]:
+def three(stored: Storing) -> list[Any]:
     """Three trials: one that is best, one that failed, one without any end."""
     failed = {
         "error": "Traceback\n  File ...\nValueError: too big",
@@ -247,9 +242,9 @@ def three(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> list[Any]
         "attempt": 2,
     }
     trials = [
-        trial_of(0, "SUCCEEDED", NESTED, 0.75),
-        trial_of(1, "FAILED", NESTED, **failed),
-        trial_of(2, "SUCCEEDED", NESTED, 0.5),
+        make_trial(0, "SUCCEEDED", NESTED, 0.75),
+        make_trial(1, "FAILED", NESTED, **failed),
+        make_trial(2, "SUCCEEDED", NESTED, 0.5),
     ]
     metrics = [
         MetricRow(trial=trials[0], attempt=1, kind="PERIODICAL", sequence=n, value=text, time=0.0)
@@ -261,8 +256,10 @@ def three(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> list[Any]
 
 
 @pytest.fixture
-def front(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
+def front(stored: Storing) -> None:
     """Three trials on a front, one that violates a limit."""
     values = [(4.0, 0.9, 5.0), (0.0, 1.0, 21.0), (2.0, 0.8, 20.0), (1.0, 0.1, 1.0)]
     finals = [dict(zip(("loss", "f1", "ms"), each, strict=True)) for each in values]
-    stored(objectives=FRONT).write("front", [trial_of(n, "SUCCEEDED", None, f) for n, f in enumerate(finals)])
+    stored(objectives=FRONT).write(
+        "front", [make_trial(n, "SUCCEEDED", None, f) for n, f in enumerate(finals)]
+    )

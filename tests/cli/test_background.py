@@ -16,6 +16,8 @@ from pitchpipe import NoMoreTrialError, Search, uniform
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.store.folder import ExperimentFolder
 
+from .conftest import Call, Left, Start, Storing, make_trial, until
+
 # What starts an experiment in the background does not wait for it.
 pytestmark = pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 
@@ -33,26 +35,22 @@ def long(config: Path) -> Path:
     return config
 
 
-def create(call: Callable[..., Any], config: Path) -> dict[str, Any]:
+def create(call: Call, config: Path) -> dict[str, Any]:
     called = call("create", config, "--json", "--experiment-id", "e")
     assert called.code == 0, called.err
     return json.loads(called.out)
 
 
-def exported(call: Callable[..., Any]) -> dict[str, Any]:
+def exported(call: Call) -> dict[str, Any]:
     return json.loads(call("export", "e").out)
 
 
-def all_reported(call: Callable[..., Any]) -> bool:
+def all_reported(call: Call) -> bool:
     return [trial["intermediate"] for trial in exported(call)["trials"]] == [[1], [1]]
 
 
 def test_create_returns_when_trials_can_run_and_what_it_started_is_steered(
-    long: Path,
-    directory: Path,
-    left: Callable[[], list[str]],
-    call: Callable[..., Any],
-    until: Callable[..., Any],
+    long: Path, directory: Path, left: Left, call: Call
 ) -> None:
     details = create(call, long)
     assert (details["id"], details["folder"]) == ("e", str(directory / "e"))
@@ -83,9 +81,7 @@ def test_create_returns_when_trials_can_run_and_what_it_started_is_steered(
     assert left() == []
 
 
-def test_create_of_what_can_never_run_says_why(
-    long: Path, directory: Path, left: Callable[[], list[str]], call: Callable[..., Any]
-) -> None:
+def test_create_of_what_can_never_run_says_why(long: Path, directory: Path, left: Left, call: Call) -> None:
     long.write_text(long.read_text() + "trial_resources: {unicorn: 1}\n")
     called = call("create", long, "--experiment-id", "e")
     assert (called.code, called.out) == (1, "")
@@ -95,11 +91,7 @@ def test_create_of_what_can_never_run_says_why(
 
 
 def test_what_a_killed_manager_left_running_is_named_and_ended(
-    long: Path,
-    directory: Path,
-    left: Callable[[], list[str]],
-    call: Callable[..., Any],
-    until: Callable[..., Any],
+    long: Path, directory: Path, left: Left, call: Call
 ) -> None:
     details = create(call, long)
     until(lambda: all_reported(call))
@@ -119,11 +111,7 @@ def test_what_a_killed_manager_left_running_is_named_and_ended(
 
 
 def test_a_stopped_experiment_continues_to_its_end(
-    long: Path,
-    directory: Path,
-    left: Callable[[], list[str]],
-    call: Callable[..., Any],
-    until: Callable[..., Any],
+    long: Path, directory: Path, left: Left, call: Call
 ) -> None:
     created = call("create", long, "--experiment-id", "e").out
     assert created.startswith(f"experiment e runs in {directory / 'e'} (process ")
@@ -149,7 +137,7 @@ def test_a_stopped_experiment_continues_to_its_end(
 
 @pytest.mark.parametrize("more", [[], ["--max-trial-number", 5], ["--extend", "--trial-concurrency", 2]])
 def test_resume_of_a_search_is_refused_and_changes_nothing(
-    more: list[object], directory: Path, call: Callable[..., Any]
+    more: list[object], directory: Path, call: Call
 ) -> None:
     with Search({"x": uniform(0, 1)}, folder=directory / "own", tuner="Random", n_trials=1) as search:
         search.tell(search.ask(), 1)
@@ -166,22 +154,20 @@ def test_resume_of_a_search_is_refused_and_changes_nothing(
 
 
 @pytest.fixture
-def done(
-    config: Path, stored: Callable[..., Any], trial_of: Callable[..., Any]
-) -> Callable[..., ExperimentFolder]:
+def done(config: Path, stored: Storing) -> Callable[..., ExperimentFolder]:
     """Return a function that stores experiment `e`: done, with 4 trials, in 12.5 s."""
 
     def done(reason: str = "", **fields: Any) -> ExperimentFolder:
         given = {**yaml.safe_load(config.read_text()), "trial_code_directory": str(config.parent), **fields}
         more = ExperimentConfig.from_dict(given).canonical()
-        trials = [trial_of(number, "SUCCEEDED", None, 0.5) for number in range(4)]
+        trials = [make_trial(number, "SUCCEEDED", None, 0.5) for number in range(4)]
         return stored(more=more, reason=reason).write("e", trials)
 
     return done
 
 
 def test_resume_needs_the_script_as_run_does(
-    config: Path, done: Callable[..., ExperimentFolder], call: Callable[..., Any]
+    config: Path, done: Callable[..., ExperimentFolder], call: Call
 ) -> None:
     done()
     (config.parent / "trial.sh").unlink()
@@ -222,11 +208,7 @@ def test_resume_needs_the_script_as_run_does(
     ],
 )
 def test_resume_of_what_is_done_says_what_would_extend_it(
-    done: Callable[..., ExperimentFolder],
-    call: Callable[..., Any],
-    fields: dict[str, Any],
-    words: str,
-    sentence: str,
+    done: Callable[..., ExperimentFolder], call: Call, fields: dict[str, Any], words: str, sentence: str
 ) -> None:
     done(**fields)
     refused = call("resume", "e", *words.split())
@@ -235,7 +217,7 @@ def test_resume_of_what_is_done_says_what_would_extend_it(
 
 
 def test_experiment_whose_time_is_over_is_extended_as_advised(
-    done: Callable[..., ExperimentFolder], call: Callable[..., Any]
+    done: Callable[..., ExperimentFolder], call: Call
 ) -> None:
     done(max_experiment_duration="10s", max_trial_number=100_000)
     added = call("trial", "add", "e", "--anyway", "--parameters", "{}")
@@ -243,7 +225,7 @@ def test_experiment_whose_time_is_over_is_extended_as_advised(
     assert call("update", "e", "--max-experiment-duration", "0.1s").code != 0
 
 
-def test_experiment_that_is_done_is_extended(config: Path, directory: Path, call: Callable[..., Any]) -> None:
+def test_experiment_that_is_done_is_extended(config: Path, directory: Path, call: Call) -> None:
     assert call("run", config, "--experiment-id", "e", "--quiet").code == 0
     line = "to continue: pitchpipe resume e"
     assert line in call("update", "e", "--max-trial-number", "5").out.splitlines()
@@ -254,7 +236,7 @@ def test_experiment_that_is_done_is_extended(config: Path, directory: Path, call
 
 
 def test_experiment_is_fetched_from_its_storage(
-    config: Path, directory: Path, tmp_path: Path, call: Callable[..., Any]
+    config: Path, directory: Path, tmp_path: Path, call: Call
 ) -> None:
     shared = tmp_path / "shared"
     config.write_text(f"{config.read_text()}storage_path: {shared}\n")
@@ -272,9 +254,7 @@ def test_experiment_is_fetched_from_its_storage(
     assert json.loads(resumed.out)["counts"] == {"SUCCEEDED": 6}
 
 
-def test_a_signal_to_create_stops_what_it_started(
-    config: Path, directory: Path, start: Callable[..., Any], until: Callable[..., Any]
-) -> None:
+def test_a_signal_to_create_stops_what_it_started(config: Path, directory: Path, start: Start) -> None:
     slow = "import time\nfrom pathlib import Path\nif Path('experiments/e').exists():\n    time.sleep(3600)\n"
     slow = slow.replace("experiments/e", str(directory / "e"))
     (config.parent / "slow_tuner.py").write_text(

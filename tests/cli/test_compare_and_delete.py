@@ -4,28 +4,28 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pitchpipe.store.folder import ExperimentFolder
 
+from .conftest import Call, Storing, make_trial
+
 
 @pytest.fixture
-def two(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
+def two(stored: Storing) -> None:
     """`one` (maximize; 0.5, 0.9, a failure, 0.7) and `two` (maximize; 0.8), with another tuner."""
     finals = [0.5, 0.9, None, 0.7]
     stored(more={"tuner": {"name": "TPE"}, "trialConcurrency": 2, "seed": 1}).write(
         "one",
-        [trial_of(n, "FAILED" if v is None else "SUCCEEDED", final=v) for n, v in enumerate(finals)],
+        [make_trial(n, "FAILED" if v is None else "SUCCEEDED", final=v) for n, v in enumerate(finals)],
     )
-    stored(more={"tuner": {"name": "Random"}}).write("two", [trial_of(0, "SUCCEEDED", final=0.8)])
+    stored(more={"tuner": {"name": "Random"}}).write("two", [make_trial(0, "SUCCEEDED", final=0.8)])
 
 
 @pytest.mark.usefixtures("two")
-def test_compare_tells_the_best_after_the_same_number_and_what_differs(call: Callable[..., Any]) -> None:
+def test_compare_tells_the_best_after_the_same_number_and_what_differs(call: Call) -> None:
     comparison = json.loads(call("compare", "one", "two", "--json").out)
     assert comparison["best_after"] == {"1": [0.5, 0.8], "2": [0.9, None]}
     assert comparison["differences"] == {"tuner.name": ["TPE", "Random"], "trial_concurrency": [2, None]}
@@ -35,10 +35,8 @@ def test_compare_tells_the_best_after_the_same_number_and_what_differs(call: Cal
     ]
 
 
-def test_compare_minimizes_where_the_objective_does(
-    call: Callable[..., Any], stored: Callable[..., Any], trial_of: Callable[..., Any]
-) -> None:
-    trials = [trial_of(n, "SUCCEEDED", final=v) for n, v in enumerate([0.5, 0.9, 0.3])]
+def test_compare_minimizes_where_the_objective_does(call: Call, stored: Storing) -> None:
+    trials = [make_trial(n, "SUCCEEDED", final=v) for n, v in enumerate([0.5, 0.9, 0.3])]
     for name in ("a", "b"):
         stored(objectives=[{"name": "default", "direction": "minimize"}]).write(name, trials)
     comparison = json.loads(call("compare", "a", "b", "--json").out)
@@ -47,16 +45,14 @@ def test_compare_minimizes_where_the_objective_does(
 
 
 @pytest.mark.usefixtures("two")
-def test_delete_removes_the_folders_and_nothing_else(call: Callable[..., Any], directory: Path) -> None:
+def test_delete_removes_the_folders_and_nothing_else(call: Call, directory: Path) -> None:
     called = call("delete", "one", "--yes")
     assert (called.code, called.out) == (0, "experiment one is deleted\n")
     assert sorted(os.listdir(directory)) == ["two"]
 
 
 @pytest.mark.usefixtures("two")
-def test_delete_without_a_terminal_and_without_yes_deletes_nothing(
-    call: Callable[..., Any], directory: Path
-) -> None:
+def test_delete_without_a_terminal_and_without_yes_deletes_nothing(call: Call, directory: Path) -> None:
     called = call("delete", "one")
     assert called.code == 2
     assert "add --yes" in called.err
@@ -64,9 +60,7 @@ def test_delete_without_a_terminal_and_without_yes_deletes_nothing(
 
 
 @pytest.mark.usefixtures("two")
-def test_delete_refuses_one_that_runs_and_spares_the_others(
-    call: Callable[..., Any], directory: Path
-) -> None:
+def test_delete_refuses_one_that_runs_and_spares_the_others(call: Call, directory: Path) -> None:
     folder = ExperimentFolder(directory / "two")
     folder.own()
     try:
@@ -78,9 +72,7 @@ def test_delete_refuses_one_that_runs_and_spares_the_others(
     assert sorted(os.listdir(directory)) == ["one", "two"]
 
 
-def test_delete_refuses_one_whose_manager_is_gone(
-    call: Callable[..., Any], stored: Callable[..., Any], directory: Path
-) -> None:
+def test_delete_refuses_one_whose_manager_is_gone(call: Call, stored: Storing, directory: Path) -> None:
     stored(status="RUNNING").write("left", [])
     called = call("delete", "left", "--yes")
     assert called.code == 1
@@ -107,7 +99,7 @@ def test_completion_of_a_shell_knows_verbs_and_experiments(directory: Path) -> N
     assert completed("pitchpipe compare one ", 3) == ["one", "two"]
 
 
-def test_completion_prints_a_script_that_bash_takes(call: Callable[..., Any]) -> None:
+def test_completion_prints_a_script_that_bash_takes(call: Call) -> None:
     script = call("completion", "bash").out
     assert "_PITCHPIPE_COMPLETE=bash_complete" in script
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)

@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.store import Store, Tick
 
 from ..store.kill_points import leave_journal
+from .conftest import Call, Storing, make_trial
 
 # What is done to the database, and a part of the reason that is given.
 IN_LIST = {
@@ -53,12 +53,10 @@ IN_DOCTOR = {
 
 
 @pytest.fixture
-def damage(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], directory: Path
-) -> Callable[[str], None]:
+def damage(stored: Storing, directory: Path) -> Callable[[str], None]:
     """Return a function that damages the database of experiment `bad`; `good` is in the same directory."""
     for name in ("good", "bad"):
-        trials = [trial_of(number, "SUCCEEDED", None, 0.5 + number) for number in range(2)]
+        trials = [make_trial(number, "SUCCEEDED", None, 0.5 + number) for number in range(2)]
         stored().write(
             name,
             trials,
@@ -76,7 +74,7 @@ def damage(
 
 @pytest.mark.parametrize(("statement", "reason"), IN_LIST.values(), ids=IN_LIST)
 def test_list_shows_what_is_damaged_and_the_others(
-    statement: str, reason: str, damage: Callable[[str], None], call: Callable[..., Any]
+    statement: str, reason: str, damage: Callable[[str], None], call: Call
 ) -> None:
     damage(statement)
     called = call("list")
@@ -92,7 +90,7 @@ def test_list_shows_what_is_damaged_and_the_others(
     ("statement", "reason"), [*IN_LIST.values(), *IN_DOCTOR.values()], ids=[*IN_LIST, *IN_DOCTOR]
 )
 def test_doctor_names_what_is_damaged_and_verbs_do_or_are_not_concerned(
-    statement: str, reason: str, damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
+    statement: str, reason: str, damage: Callable[[str], None], directory: Path, call: Call
 ) -> None:
     damage(statement)
     (finding,) = (found for found in findings(directory) if found.subject == "experiments")
@@ -125,7 +123,7 @@ def test_doctor_names_what_is_damaged_and_verbs_do_or_are_not_concerned(
     ids=" ".join,
 )
 def test_verbs_read_what_a_killed_process_left_half_written(
-    words: tuple[str, ...], damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
+    words: tuple[str, ...], damage: Callable[[str], None], directory: Path, call: Call
 ) -> None:
     """As versions left it that opened and closed a database through a journal."""
     whole = shutil.copytree(directory / "bad", directory.with_name("whole"))
@@ -178,7 +176,7 @@ def model_is_read(path: Path) -> None:
 
 @pytest.mark.slow
 def test_changed_bytes_are_a_typed_error_at_most_and_do_not_hide_the_others(
-    damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
+    damage: Callable[[str], None], directory: Path, call: Call
 ) -> None:
     chance = random.Random(0)
     path = directory / "bad" / "experiment.db"
@@ -207,7 +205,7 @@ def test_changed_bytes_are_a_typed_error_at_most_and_do_not_hide_the_others(
 
 
 def test_database_that_stop_cannot_read_can_be_deleted(
-    damage: Callable[[str], None], directory: Path, call: Callable[..., Any]
+    damage: Callable[[str], None], directory: Path, call: Call
 ) -> None:
     local = """json_set(config, '$.trainingService', json('{"platform": "local"}'))"""
     damage(f"UPDATE experiment SET status = 'RUNNING', config = {local}")
@@ -217,9 +215,7 @@ def test_database_that_stop_cannot_read_can_be_deleted(
     assert (call("delete", "bad", "--yes").code, (directory / "bad").exists()) == (0, False)
 
 
-def test_all_are_stopped_but_what_cannot_be_read(
-    damage: Callable[[str], None], call: Callable[..., Any]
-) -> None:
+def test_all_are_stopped_but_what_cannot_be_read(damage: Callable[[str], None], call: Call) -> None:
     damage("UPDATE experiment SET status = 'GONE'")
     called = call("stop", "--all")
     assert called.code == 0
@@ -228,7 +224,7 @@ def test_all_are_stopped_but_what_cannot_be_read(
 
 
 def test_experiment_that_never_began_is_deleted_and_started_again_under_its_id(
-    directory: Path, config: Path, call: Callable[..., Any]
+    directory: Path, config: Path, call: Call
 ) -> None:
     (directory / "exp").mkdir(parents=True)
     (directory / "exp" / "experiment.db").touch()

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from pitchpipe.cli.diagnosis import Finding, findings
 from pitchpipe.cli.trying import Tried, forecast_lines, tried_lines
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.private_ray import totals
+
+from .conftest import Call, Storing, make_trial
 
 
 def config_with(**fields: Any) -> ExperimentConfig:
@@ -42,7 +43,7 @@ def found(directory: Path) -> dict[str, Finding]:
     return {finding.subject: finding for finding in findings(directory)}
 
 
-def test_doctor_finds_nothing_wrong_and_runs_a_trial(call: Callable[..., Any], directory: Path) -> None:
+def test_doctor_finds_nothing_wrong_and_runs_a_trial(call: Call, directory: Path) -> None:
     called = call("doctor", "--json")
     findings = {finding["subject"]: finding for finding in json.loads(called.out)}
     assert called.code == 0
@@ -53,7 +54,7 @@ def test_doctor_finds_nothing_wrong_and_runs_a_trial(call: Callable[..., Any], d
 
 
 def test_doctor_tells_experiments_that_lost_their_manager_or_cannot_be_read(
-    stored: Callable[..., Any], directory: Path
+    stored: Storing, directory: Path
 ) -> None:
     stored(status="RUNNING").write("left", [])
     stored().write("torn", [])
@@ -112,7 +113,7 @@ def test_forecast_heeds_max_experiment_duration() -> None:
 
 
 def test_try_runs_one_trial_and_keeps_nothing(
-    call: Callable[..., Any], config: Path, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, config: Path, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -126,7 +127,7 @@ def test_try_runs_one_trial_and_keeps_nothing(
     assert list(scratch.iterdir()) == []
 
 
-def test_try_runs_as_many_trials_at_a_time_as_the_experiment(call: Callable[..., Any], config: Path) -> None:
+def test_try_runs_as_many_trials_at_a_time_as_the_experiment(call: Call, config: Path) -> None:
     script = """\
 cd "$PITCHPIPE_OUTPUT_DIR/.." && touch "ran-$PITCHPIPE_SEQUENCE_ID"
 until [ -e ran-0 ] && [ -e ran-1 ]; do sleep 0.01; done
@@ -137,7 +138,7 @@ echo "{\\"final\\": 1}" >> "$PITCHPIPE_REPORTS"
     assert "succeeded in" in called.out, called.out
 
 
-def test_try_of_a_trial_that_fails_shows_why(call: Callable[..., Any], config: Path) -> None:
+def test_try_of_a_trial_that_fails_shows_why(call: Call, config: Path) -> None:
     (config.parent / "trial.sh").write_text("echo no such data >&2; exit 3")
     called = call("validate", config, "--try")
     assert called.code == 1
@@ -145,7 +146,7 @@ def test_try_of_a_trial_that_fails_shows_why(call: Callable[..., Any], config: P
     assert "  no such data\n" in called.out
 
 
-def test_try_stops_a_trial_after_its_seconds(call: Callable[..., Any], config: Path) -> None:
+def test_try_stops_a_trial_after_its_seconds(call: Call, config: Path) -> None:
     (config.parent / "trial.sh").write_text("exec sleep 60")
     called = call("validate", config, "--try", "--seconds", "0.3")
     assert called.code == 0
@@ -155,7 +156,7 @@ def test_try_stops_a_trial_after_its_seconds(call: Callable[..., Any], config: P
 
 @pytest.mark.parametrize("verb", ["validate", "run"])
 def test_impossible_constraint_is_named_with_its_place(
-    call: Callable[..., Any], config: Path, directory: Path, verb: str
+    call: Call, config: Path, directory: Path, verb: str
 ) -> None:
     lines = config.read_text().splitlines()
     config.write_text("\n".join([*lines, 'constraints: ["x >= 0", "x > 20"]', ""]))
@@ -171,7 +172,7 @@ def test_try_in_which_no_trial_ran_does_not_speak_of_a_trial() -> None:
 
 
 def test_everything_that_this_machine_lacks_is_named_with_its_place(
-    call: Callable[..., Any], config: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITCHPIPE_GPUS", "")
     text = config.read_text().replace("sh trial.sh", "sh gone.sh")
@@ -191,11 +192,7 @@ def test_everything_that_this_machine_lacks_is_named_with_its_place(
 
 @pytest.mark.parametrize("verb", ["validate", "run"])
 def test_what_a_private_ray_cannot_have_is_named_and_starts_nothing(
-    call: Callable[..., Any],
-    config: Path,
-    directory: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    verb: str,
+    call: Call, config: Path, directory: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     monkeypatch.setattr(totals, "_gpus", lambda: 1.0)
     text = config.read_text().replace("platform: local", "platform: ray").replace("sh trial.sh", "sh gone.sh")
@@ -210,7 +207,7 @@ def test_what_a_private_ray_cannot_have_is_named_and_starts_nothing(
 
 
 def test_fewer_trials_at_a_time_than_wanted_are_forecast(
-    call: Callable[..., Any], config: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     config.write_text(config.read_text() + "resources: {processes: 2}\n")
@@ -225,9 +222,7 @@ def test_fewer_trials_at_a_time_than_wanted_are_forecast(
 @pytest.mark.usefixtures("directory", "left")
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 @pytest.mark.parametrize("verb", ["validate", "run", "create"])
-def test_warm_start_of_which_nothing_fits_is_a_warning(
-    call: Callable[..., Any], config: Path, verb: str
-) -> None:
+def test_warm_start_of_which_nothing_fits_is_a_warning(call: Call, config: Path, verb: str) -> None:
     (config.parent / "earlier.csv").write_text("y,value\n1,2\n")
     config.write_text(f"warmStart: [earlier.csv]\n{config.read_text()}")
     called = call(verb, config)
@@ -236,9 +231,7 @@ def test_warm_start_of_which_nothing_fits_is_a_warning(
 
 
 @pytest.mark.parametrize("verb", ["validate", "run"])
-def test_warm_start_that_cannot_be_read_is_named_with_its_place(
-    call: Callable[..., Any], config: Path, verb: str
-) -> None:
+def test_warm_start_that_cannot_be_read_is_named_with_its_place(call: Call, config: Path, verb: str) -> None:
     (config.parent / "earlier.csv").write_text("x,loss\n1,2\n")
     config.write_text(f"warmStart: [earlier.csv]\n{config.read_text()}")
     called = call(verb, config)
@@ -249,10 +242,8 @@ def test_warm_start_that_cannot_be_read_is_named_with_its_place(
     )
 
 
-def test_try_needs_no_earlier_search_in_its_own_folder(
-    call: Callable[..., Any], config: Path, stored: Callable[..., Any], trial_of: Callable[..., Any]
-) -> None:
-    stored().write("old", [trial_of(0, "SUCCEEDED", {"x": 0.5}, final=0.1)])
+def test_try_needs_no_earlier_search_in_its_own_folder(call: Call, config: Path, stored: Storing) -> None:
+    stored().write("old", [make_trial(0, "SUCCEEDED", {"x": 0.5}, final=0.1)])
     config.write_text(f"warmStart: [old]\n{config.read_text()}")
     called = call("validate", config, "--try")
     assert (called.code, called.out.count("warm start from old: 1 of 1 results fit")) == (0, 1), called.err
@@ -267,7 +258,7 @@ def test_try_needs_no_earlier_search_in_its_own_folder(
     ],
 )
 def test_warm_start_that_cannot_be_read_is_named_beside_other_problems(
-    call: Callable[..., Any], config: Path, directory: Path, verb: str, mistake: str, place: str
+    call: Call, config: Path, directory: Path, verb: str, mistake: str, place: str
 ) -> None:
     (config.parent / "earlier.csv").write_text("x,loss\n1,2\n")
     config.write_text(f"warmStart: [earlier.csv, unknown]\n{config.read_text()}{mistake}\n")
@@ -279,28 +270,22 @@ def test_warm_start_that_cannot_be_read_is_named_beside_other_problems(
 
 
 def test_warm_start_is_sought_where_the_new_experiment_will_be(
-    call: Callable[..., Any],
-    config: Path,
-    tmp_path: Path,
-    stored: Callable[..., Any],
-    trial_of: Callable[..., Any],
+    call: Call, config: Path, tmp_path: Path, stored: Storing
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
-    stored(directory=elsewhere).write("old", [trial_of(0, "SUCCEEDED", {"x": 0.5}, final=0.1)])
+    stored(directory=elsewhere).write("old", [make_trial(0, "SUCCEEDED", {"x": 0.5}, final=0.1)])
     config.write_text(f"warmStart: [old]\n{config.read_text()}max_trial_numbr: 3\n")
     assert "warmStart" not in call("run", config, "--dir", elsewhere).err
     assert "warmStart[0]: old cannot be used" in call("run", config).err
 
 
-def test_config_for_a_cluster_is_not_checked_against_this_machine(
-    call: Callable[..., Any], config: Path
-) -> None:
+def test_config_for_a_cluster_is_not_checked_against_this_machine(call: Call, config: Path) -> None:
     text = config.read_text().replace("platform: local", "platform: ray, address: 127.0.0.1:1")
     config.write_text(f"{text}trial_gpu_number: 1\ntrial_cpu_number: 10000\n")
     assert call("validate", config).code == 0
 
 
-def test_try_of_a_bad_config_starts_nothing(call: Callable[..., Any], config: Path) -> None:
+def test_try_of_a_bad_config_starts_nothing(call: Call, config: Path) -> None:
     config.write_text(config.read_text() + "max_trial_numbr: 3\n")
     called = call("validate", config, "--try")
     assert called.code == 2

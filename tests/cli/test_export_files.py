@@ -4,16 +4,16 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pitchpipe.runner.changes import MetricRow
 
+from .conftest import Call, Storing, make_trial
 from .results import NESTED
 
 
-def test_json_export_has_numbers_and_no_nan(three: list[Any], call: Callable[..., Any]) -> None:
+def test_json_export_has_numbers_and_no_nan(three: list[Any], call: Call) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
 
@@ -37,9 +37,7 @@ def test_json_export_has_numbers_and_no_nan(three: list[Any], call: Callable[...
     assert [trial["sequence_id"] for trial in exported["trials"]] == [0, 1, 2]
 
 
-def test_help_and_page_list_the_fields_of_the_export(
-    three: list[Any], call: Callable[..., Any], tree: Path
-) -> None:
+def test_help_and_page_list_the_fields_of_the_export(three: list[Any], call: Call, tree: Path) -> None:
     page = (tree / "docs" / "cli.md").read_text().split("\n## export\n")[1].split("\n## ")[0]
     shown = call("export", "--help").out
     fields = [*json.loads(call("export").out)["trials"][0]]
@@ -51,10 +49,8 @@ def test_help_and_page_list_the_fields_of_the_export(
         assert re.findall(rf"\b({'|'.join(fields)})\b", re.split(r"[.;]\s", text)[0]) == columns
 
 
-def test_export_counts_a_later_attempt_instead_of_what_it_repeats(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
-    trial = trial_of(0, "SUCCEEDED", None, 1.0)
+def test_export_counts_a_later_attempt_instead_of_what_it_repeats(stored: Storing, call: Call) -> None:
+    trial = make_trial(0, "SUCCEEDED", None, 1.0)
     rows = [(1, 0, "10"), (1, 1, "11"), (1, 2, "12"), (2, 1, "21")]
     metrics = [
         MetricRow(trial=trial, attempt=a, kind="PERIODICAL", sequence=n, value=value, time=0.0)
@@ -64,12 +60,10 @@ def test_export_counts_a_later_attempt_instead_of_what_it_repeats(
     assert json.loads(call("export").out)["trials"][0]["intermediate"] == [10, 21]
 
 
-def test_csv_export_flattens_parameters_and_results(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
+def test_csv_export_flattens_parameters_and_results(stored: Storing, call: Call) -> None:
     trials = [
-        trial_of(0, "SUCCEEDED", {**NESTED, "status": "a, b"}, {"default": 0.5, "size": 3}, values=(0.5,)),
-        trial_of(1, "FAILED", {"lr": 1}, reason='he said "no"'),
+        make_trial(0, "SUCCEEDED", {**NESTED, "status": "a, b"}, {"default": 0.5, "size": 3}, values=(0.5,)),
+        make_trial(1, "FAILED", {"lr": 1}, reason='he said "no"'),
     ]
     stored().write("e", trials)
     one, other = csv.DictReader(io.StringIO(call("export", "--format", "csv").out))
@@ -80,9 +74,7 @@ def test_csv_export_flattens_parameters_and_results(
     assert other["reason"] == 'he said "no"'
 
 
-def test_export_to_a_file_leaves_nothing_else(
-    three: list[Any], tmp_path: Path, call: Callable[..., Any]
-) -> None:
+def test_export_to_a_file_leaves_nothing_else(three: list[Any], tmp_path: Path, call: Call) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     called = call("export", "first", "--format", "csv", "-o", folder / "trials.csv")
@@ -91,9 +83,7 @@ def test_export_to_a_file_leaves_nothing_else(
     assert len((folder / "trials.csv").read_text().splitlines()) == 4
 
 
-def test_a_file_that_is_named_csv_gets_csv(
-    three: list[Any], call: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_file_that_is_named_csv_gets_csv(three: list[Any], call: Call, tmp_path: Path) -> None:
     assert call("export", "-o", tmp_path / "t.csv").code == 0
     assert (tmp_path / "t.csv").read_text().startswith("sequence_id,id,status,")
     assert call("export", "-o", tmp_path / "u.csv", "--format", "json").code == 0

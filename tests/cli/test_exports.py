@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.reading.trial_rows import read_exports
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.schema import MIGRATIONS
+
+from .conftest import Call
 
 
 def make_class() -> type:
@@ -40,7 +41,7 @@ def make_class() -> type:
 
 
 @pytest.mark.slow
-def test_export_of_a_trial_is_kept_and_shown(tmp_path: Path, call: Callable[..., Any]) -> None:
+def test_export_of_a_trial_is_kept_and_shown(tmp_path: Path, call: Call) -> None:
     data = {
         "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
         "max_trial_number": 1,

@@ -1,31 +1,27 @@
 """Which experiment a verb means."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from .conftest import Call, Storing
 from .results import run_by_us
 
 
 @pytest.fixture
-def two(stored: Callable[..., Any]) -> list[Any]:
+def two(stored: Storing) -> list[Any]:
     """Two experiments; the second is the newer one."""
     return [stored(created=1.0).write("abc", []), stored(created=2.0).write("abd", [])]
 
 
 @pytest.mark.parametrize("words", [["abc"], ["--experiment-id", "abc"], ["abc", "--experiment-id", "abc"]])
-def test_an_experiment_is_named_by_word_or_option(
-    words: list[str], two: list[Any], call: Callable[..., Any]
-) -> None:
+def test_an_experiment_is_named_by_word_or_option(words: list[str], two: list[Any], call: Call) -> None:
     called = call("status", *words)
     assert called.out.startswith("experiment abc: ")
     assert called.err == ""
 
 
-def test_the_beginning_of_one_id_is_enough(
-    stored: Callable[..., Any], two: list[Any], call: Callable[..., Any]
-) -> None:
+def test_the_beginning_of_one_id_is_enough(stored: Storing, two: list[Any], call: Call) -> None:
     stored().write("xyz", [])
     assert call("status", "x").out.startswith("experiment xyz: ")
     ambiguous = call("status", "ab")
@@ -33,7 +29,7 @@ def test_the_beginning_of_one_id_is_enough(
 
 
 def test_an_experiment_is_named_by_its_folder(
-    two: list[Any], call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    two: list[Any], call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert call("status", two[0].path).out.startswith("experiment abc: ")
     monkeypatch.chdir(two[0].path.parent.parent)
@@ -45,20 +41,20 @@ def test_an_experiment_is_named_by_its_folder(
     assert (wrong.code, "is not the folder of an experiment" in wrong.err) == (2, True)
 
 
-def test_without_a_name_the_newest_is_meant(two: list[Any], call: Callable[..., Any]) -> None:
+def test_without_a_name_the_newest_is_meant(two: list[Any], call: Call) -> None:
     called = call("status")
     assert called.out.startswith("experiment abd: ")
     assert "abd (the newest" in called.err
 
 
-def test_without_a_name_the_only_running_one_is_meant(two: list[Any], call: Callable[..., Any]) -> None:
+def test_without_a_name_the_only_running_one_is_meant(two: list[Any], call: Call) -> None:
     run_by_us(two[0])
     called = call("status")
     assert called.out.startswith("experiment abc: ")
     assert "abc (which is running" in called.err
 
 
-def test_without_a_name_several_running_ones_are_listed(two: list[Any], call: Callable[..., Any]) -> None:
+def test_without_a_name_several_running_ones_are_listed(two: list[Any], call: Call) -> None:
     for folder in two:
         run_by_us(folder)
     called = call("status")

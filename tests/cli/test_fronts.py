@@ -1,17 +1,16 @@
 """The best of several objectives, and of those with limits, in the verbs that read."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ..stored import MadeExperiment, a_config, a_trial
+from .conftest import Call, Storing, make_trial
 from .results import FRONT
 
 
-def test_status_shows_what_is_closest_to_the_defaults(directory: Path, call: Callable[..., Any]) -> None:
+def test_status_shows_what_is_closest_to_the_defaults(directory: Path, call: Call) -> None:
     defaults = {"lr": 0.5, "units": 16}
     experiment = MadeExperiment(directory / "near", a_config(defaults=defaults, keep_close=True), "DONE")
     experiment.commit(
@@ -27,21 +26,17 @@ def test_status_shows_what_is_closest_to_the_defaults(directory: Path, call: Cal
     assert [change["parameter"] for change in found["best_changes"]] == ["lr", "units"]
 
 
-def test_best_of_several_objectives_is_a_list(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
+def test_best_of_several_objectives_is_a_list(stored: Storing, call: Call) -> None:
     objectives = [{"name": "default", "direction": "maximize"}, {"name": "size", "direction": "minimize"}]
     finals = [{"default": 0.9, "size": 10.0}, {"default": 0.8, "size": 5.0}, {"default": 0.7, "size": 7.0}]
     stored(objectives=objectives).write(
-        "two", [trial_of(n, "SUCCEEDED", None, final) for n, final in enumerate(finals)]
+        "two", [make_trial(n, "SUCCEEDED", None, final) for n, final in enumerate(finals)]
     )
     best = json.loads(call("status", "two", "--json").out)["best"]
     assert [(one["sequence_id"], one["value"]) for one in best] == [(0, finals[0]), (1, finals[1])]
 
 
-def test_status_has_the_front_its_volume_its_knee_and_the_limits(
-    front: None, call: Callable[..., Any]
-) -> None:
+def test_status_has_the_front_its_volume_its_knee_and_the_limits(front: None, call: Call) -> None:
     found = json.loads(call("status", "front", "--json").out)
     assert found["front"] == {
         "trials": [0, 2, 3],
@@ -61,7 +56,7 @@ def test_status_has_the_front_its_volume_its_knee_and_the_limits(
     assert json.loads(call("list", "--json").out)[0]["best"] == {"loss": 2.0, "f1": 0.8}
 
 
-def test_best_by_has_the_gain_of_the_whole_front(directory: Path, call: Callable[..., Any]) -> None:
+def test_best_by_has_the_gain_of_the_whole_front(directory: Path, call: Call) -> None:
     made = MadeExperiment(
         directory / "gains", a_config(objectives=FRONT[:2], defaults={"lr": 0, "units": 16}), "DONE"
     )
@@ -74,27 +69,23 @@ def test_best_by_has_the_gain_of_the_whole_front(directory: Path, call: Callable
         assert gain in call("status", "gains", *words).out.splitlines()
 
 
-def test_trial_closest_to_the_limits_is_not_called_best(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
+def test_trial_closest_to_the_limits_is_not_called_best(stored: Storing, call: Call) -> None:
     finals = [{"loss": 0.1, "ms": 30.0}, {"loss": 0.2, "ms": 25.0}]
     stored(objectives=[FRONT[0], FRONT[2]]).write(
-        "far", [trial_of(n, "SUCCEEDED", None, final) for n, final in enumerate(finals)]
+        "far", [make_trial(n, "SUCCEEDED", None, final) for n, final in enumerate(finals)]
     )
     found = json.loads(call("status", "far", "--json").out)
     assert (found["best"], found["front"]["closest"]) == (None, 1)
     assert json.loads(call("list", "--json").out)[0]["closest"] == 1
 
 
-def test_best_trials_keep_the_limits(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
+def test_best_trials_keep_the_limits(stored: Storing, call: Call) -> None:
     pairs = [(0.3, 20.0), (0.9, 30.0), (0.5, 3.0), (0.8, 21.0)]
     trials = [
-        trial_of(n, "SUCCEEDED", None, dict(zip(("default", "ms"), pair, strict=True)))
+        make_trial(n, "SUCCEEDED", None, dict(zip(("default", "ms"), pair, strict=True)))
         for n, pair in enumerate(pairs)
     ]
-    trials.append(trial_of(4, "FAILED", None))
+    trials.append(make_trial(4, "FAILED", None))
     limited = [{"name": "default", "direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}]
     stored(objectives=limited).write("e", trials)
     best = json.loads(call("status", "e", "--json").out)["best"]

@@ -2,14 +2,15 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 
 from pitchpipe.cli.app import LazyGroup, pitchpipe
+
+from .conftest import Call
 
 HEAVY = ["asyncio", "numpy", "orjson", "psutil", "pydantic", "ray", "rich", "ruamel.yaml", "scipy", "sqlite3"]
 
@@ -30,7 +31,7 @@ VERBS = dict(verbs_of(pitchpipe))  # type: ignore[arg-type]
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
 def test_help_of_a_verb_has_its_examples_and_so_has_the_page(
-    words: tuple[str, ...], call: Callable[..., Any], tree: Path
+    words: tuple[str, ...], call: Call, tree: Path
 ) -> None:
     page = (tree / "docs" / "cli.md").read_text()
     called = call(*words, "--help")
@@ -52,9 +53,7 @@ def test_the_page_has_no_verb_that_is_none(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("trial",), ("ray",)], ids=["pitchpipe", "trial", "ray"])
-def test_help_of_a_group_names_its_verbs_and_has_an_example(
-    words: tuple[str, ...], call: Callable[..., Any]
-) -> None:
+def test_help_of_a_group_names_its_verbs_and_has_an_example(words: tuple[str, ...], call: Call) -> None:
     called = call(*words, "--help")
     assert called.code == 0
     for verb in [known[-1] for known in VERBS if known[:-1] == words]:
@@ -79,7 +78,7 @@ def test_every_verb_of_an_experiment_takes_its_id_and_directory() -> None:
         assert words in without or {"--experiment-id", "--dir"} <= options, words
 
 
-def test_version_is_that_of_the_package(call: Callable[..., Any]) -> None:
+def test_version_is_that_of_the_package(call: Call) -> None:
     from importlib.metadata import version
 
     assert call("--version").out == f"pitchpipe {version('pitchpipe')}\n"
@@ -96,7 +95,7 @@ def test_help_and_version_import_nothing_heavy(words: list[str]) -> None:
     assert result.stdout.splitlines()[-1] == "loaded:"
 
 
-def test_no_verb_shows_the_help_as_wrong_usage(call: Callable[..., Any]) -> None:
+def test_no_verb_shows_the_help_as_wrong_usage(call: Call) -> None:
     called = call()
     assert called.code == 2
     assert "Verbs:" in called.err
@@ -112,14 +111,12 @@ def test_no_verb_shows_the_help_as_wrong_usage(call: Callable[..., Any]) -> None
         ("list --jsn", "--json"),
     ],
 )
-def test_wrong_option_is_answered_with_the_one_that_is_meant(
-    call: Callable[..., Any], words: str, meant: str
-) -> None:
+def test_wrong_option_is_answered_with_the_one_that_is_meant(call: Call, words: str, meant: str) -> None:
     called = call(*words.split())
     assert called.code == 2
     assert f"Did you mean '{meant}'?" in called.err
 
 
-def test_option_that_is_like_nothing_gets_no_suggestion(call: Callable[..., Any]) -> None:
+def test_option_that_is_like_nothing_gets_no_suggestion(call: Call) -> None:
     for words in ("run a.yml --zzzzzz", "stop --trial-concurrency 2"):
         assert "mean" not in call(*words.split()).err

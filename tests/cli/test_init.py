@@ -4,7 +4,6 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from pitchpipe.cli.script_facts import guessed_spec, read_script
 from pitchpipe.config import ExperimentConfig, load_config
 
+from .conftest import Call
 from .init_scripts import SCRIPT
 
 
@@ -69,7 +69,7 @@ def test_a_name_that_says_so_limits_the_range_to_one(name: str, default: Any, sp
     assert guessed_spec(default, name=name) == spec
 
 
-def test_fraction_of_one_can_be_tried_right_after_init(call: Callable[..., Any], script: Path) -> None:
+def test_fraction_of_one_can_be_tried_right_after_init(call: Call, script: Path) -> None:
     script.write_text(
         "import argparse, pitchpipe\n"
         "p = argparse.ArgumentParser()\n"
@@ -93,7 +93,7 @@ def test_callback_reports_by_itself(library: str, arguments: str, missing: bool)
     assert (facts.reports_intermediate, facts.reports_final) == (True, not missing)
 
 
-def test_init_by_options_alone(call: Callable[..., Any], tmp_path: Path) -> None:
+def test_init_by_options_alone(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "shell.yml"
     words = ["--command", "sh run.sh", "--param", "x=quniform:0:1:0.25", "--param", "k=choice:a,2,true"]
     called = call("init", *words, "--tuner", "random", "--assessor", "Medianstop", "-o", path)
@@ -109,7 +109,7 @@ def test_init_by_options_alone(call: Callable[..., Any], tmp_path: Path) -> None
     assert "assuming that lower results are better" in called.out
 
 
-def test_init_writes_the_command_relative_to_the_file(call: Callable[..., Any], script: Path) -> None:
+def test_init_writes_the_command_relative_to_the_file(call: Call, script: Path) -> None:
     Path("configs").mkdir()
     assert call("init", script, "--yes", "-o", "configs/e.yml").code == 0
     assert written("configs/e.yml").trial_command == "python ../train.py"
@@ -144,7 +144,7 @@ def test_init_asks_on_a_terminal(script: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 def test_false_that_the_command_cannot_pass_is_not_tuned_and_warned_of(
-    call: Callable[..., Any], script: Path, encoding: str
+    call: Call, script: Path, encoding: str
 ) -> None:
     options = [
         "'--bn', action=argparse.BooleanOptionalAction, default=True",

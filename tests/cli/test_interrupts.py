@@ -7,11 +7,12 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pitchpipe.cli.interrupts import Interrupts
+
+from .conftest import Call, Start, until
 
 STUBBORN = """\
 trap '' TERM INT
@@ -69,11 +70,7 @@ def slow_in(config: Path) -> Callable[[str], Path]:
 
 
 def test_a_signal_while_trials_run_stops_them_and_keeps_what_they_reported(
-    stubborn: Path,
-    directory: Path,
-    start: Callable[..., Any],
-    call: Callable[..., Any],
-    until: Callable[..., Any],
+    stubborn: Path, directory: Path, start: Start, call: Call
 ) -> None:
     started = start("run", stubborn, "--json", "--experiment-id", "e")
     until((stubborn.parent / "running").exists)
@@ -96,9 +93,7 @@ def test_a_signal_while_trials_run_stops_them_and_keeps_what_they_reported(
     assert exported["trials"][0]["intermediate"] == [1]
 
 
-def test_a_second_signal_kills_at_once(
-    stubborn: Path, directory: Path, start: Callable[..., Any], until: Callable[..., Any]
-) -> None:
+def test_a_second_signal_kills_at_once(stubborn: Path, directory: Path, start: Start) -> None:
     stubborn.write_text(stubborn.read_text().replace("kill_grace: 1s", "kill_grace: 1h"))
     started = start("run", stubborn, "--experiment-id", "e")
     until((stubborn.parent / "running").exists)
@@ -116,11 +111,7 @@ def test_a_second_signal_kills_at_once(
 
 
 def test_a_signal_during_the_check_of_the_tuner_leaves_nothing(
-    config: Path,
-    directory: Path,
-    slow_in: Callable[..., Path],
-    start: Callable[..., Any],
-    until: Callable[..., Any],
+    config: Path, directory: Path, slow_in: Callable[..., Path], start: Start
 ) -> None:
     reached = slow_in("__init__")
     started = start("run", config)
@@ -135,12 +126,7 @@ def test_a_signal_during_the_check_of_the_tuner_leaves_nothing(
 
 
 def test_a_signal_while_the_tuner_is_busy_ends_all_the_same(
-    config: Path,
-    directory: Path,
-    slow_in: Callable[..., Path],
-    start: Callable[..., Any],
-    call: Callable[..., Any],
-    until: Callable[..., Any],
+    config: Path, directory: Path, slow_in: Callable[..., Path], start: Start, call: Call
 ) -> None:
     reached = slow_in("generate_parameters")
     started = start("run", config, "--experiment-id", "e")
@@ -156,7 +142,7 @@ def test_a_signal_while_the_tuner_is_busy_ends_all_the_same(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_signal_at_a_random_moment_leaves_no_process_and_a_viewable_experiment(
-    seed: int, config: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+    seed: int, config: Path, directory: Path, start: Start, call: Call
 ) -> None:
     config.write_text(config.read_text().replace("max_trial_number: 4", "max_trial_number: 1000000"))
     started = start("run", config, "--json", "--experiment-id", "e")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from . import test_help
+from .conftest import Call, Storing, make_trial
 
 VERBS = {" ".join(words): command for words, command in test_help.VERBS.items()}
 # They print text or bytes for people, until they are left; `export` writes JSON without it.
@@ -38,16 +38,14 @@ def test_manual_says_what_every_verb_prints() -> None:
     assert set(documented()) == {*VERBS} - WITHOUT
 
 
-def test_manual_names_the_fields_of_the_list(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
+def test_manual_names_the_fields_of_the_list(stored: Storing, call: Call) -> None:
     objectives = [{"name": "a", "direction": "maximize"}, {"name": "ms", "direction": "minimize"}]
-    stored(objectives=objectives).write("e", [trial_of(0, "SUCCEEDED", None, {"a": 1.0, "ms": 2.0})])
+    stored(objectives=objectives).write("e", [make_trial(0, "SUCCEEDED", None, {"a": 1.0, "ms": 2.0})])
     (shown,) = json.loads(call("list", "--json").out)
     assert {name for name in shown if f"`{name}`" not in documented()["list"]} == set()
 
 
-def test_cluster_verbs_name_the_hosts_alike(call: Callable[..., Any]) -> None:
+def test_cluster_verbs_name_the_hosts_alike(call: Call) -> None:
     found = [json.loads(call("cluster", verb, "--json").out) for verb in ("status", "down")]
     assert [(one["address"], one["hosts"]) for one in found] == [(None, []), (None, [])]
 
@@ -65,8 +63,8 @@ def test_cluster_verbs_name_the_hosts_alike(call: Callable[..., Any]) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_object_says_what_was_done(
-    stored: Callable[..., Any],
-    call: Callable[..., Any],
+    stored: Storing,
+    call: Call,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     words: list[str],
@@ -86,7 +84,7 @@ def test_object_says_what_was_done(
 
 
 def test_init_and_validate_say_what_they_found(
-    call: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("fit.py").write_text(

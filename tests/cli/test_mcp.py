@@ -7,7 +7,6 @@ import builtins
 import io
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 from pitchpipe.cli.app import run
 
 from ..lazy import Lazy
+from .conftest import Call
 
 mcp_client, mcp_tools = Lazy("mcp.client.client"), Lazy("pitchpipe.cli.mcp_tools")
 
@@ -196,7 +196,7 @@ def test_command_serves_its_tools_on_stdio(directory: Path) -> None:
     assert experiments == []
 
 
-def test_missing_package_is_one_sentence(call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_one_sentence(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [
         name for name in sys.modules if name == "mcp" or name.startswith(("mcp.", "pitchpipe.cli.mcp_tools"))
     ]:

@@ -15,6 +15,8 @@ from pitchpipe.cli.nnictl import REPLACED, WITHOUT_EQUIVALENT
 from pitchpipe.cli.nnictl_script import help_lines, main, of_nnictl
 from pitchpipe.runner.changes import MetricRow
 
+from .conftest import Call, Storing, make_trial
+
 # All verbs of nnictl 3.0 with which nothing else can be meant.
 VERBS = (
     *("experiment", "config", "log", "webui", "algo", "platform", "ss_gen", "hello", "package", "view"),
@@ -41,7 +43,7 @@ def test_the_page_has_every_line(tree: Path) -> None:
         assert f"`nnictl {' '.join(words)}" in page
 
 
-def test_a_line_of_nnictl_runs(call: Callable[..., Any], stored: Callable[..., Any]) -> None:
+def test_a_line_of_nnictl_runs(call: Call, stored: Storing) -> None:
     stored().write("abc", [])
     assert call("experiment", "list", "--all", "--json").out == call("list", "--json").out
     assert call("experiment", "list").out.startswith("there are no running experiments in ")
@@ -50,11 +52,11 @@ def test_a_line_of_nnictl_runs(call: Callable[..., Any], stored: Callable[..., A
 
 
 @pytest.fixture
-def two(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Any:
+def two(stored: Storing) -> Any:
     """Two trials: one succeeded with a dict after an intermediate result, the other failed."""
     trials = [
-        trial_of(0, "SUCCEEDED", {"lr": 0.1}, final={"default": 0.5, "loss": 2.0}),
-        trial_of(1, "FAILED"),
+        make_trial(0, "SUCCEEDED", {"lr": 0.1}, final={"default": 0.5, "loss": 2.0}),
+        make_trial(1, "FAILED"),
     ]
     rows = [
         MetricRow(trials[0], 1, "PERIODICAL", 0, "0.25", 1.0),

@@ -1,12 +1,13 @@
 """`pitchpipe export --format optuna`: a study that Optuna reads."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pitchpipe.runner.changes import MetricRow
+
+from .conftest import Call, Storing, make_trial
 
 SPACE = {
     "lr": {"_type": "loguniform", "_value": [1e-4, 1]},
@@ -26,14 +27,14 @@ CONV = {"lr": 0.1, "units": 8, "batch": 64, "noise": -1.5, "layer": {"_name": "C
 
 
 @pytest.fixture
-def folder(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Any:
+def folder(stored: Storing) -> Any:
     """Five trials: one succeeded, one stopped early after two results, a failed, a running and a strange one."""
     trials = [
-        trial_of(0, "SUCCEEDED", CONV, final=0.9),
-        trial_of(1, "EARLY_STOPPED", EMPTY, reason="below the median"),
-        trial_of(2, "FAILED", EMPTY),
-        trial_of(3, "RUNNING", EMPTY, end_time=None),
-        trial_of(4, "SUCCEEDED", {"lr": 77.0, "units": 5}, final=0.1),
+        make_trial(0, "SUCCEEDED", CONV, final=0.9),
+        make_trial(1, "EARLY_STOPPED", EMPTY, reason="below the median"),
+        make_trial(2, "FAILED", EMPTY),
+        make_trial(3, "RUNNING", EMPTY, end_time=None),
+        make_trial(4, "SUCCEEDED", {"lr": 77.0, "units": 5}, final=0.1),
     ]
     rows = [
         MetricRow(trial=trials[1], attempt=1, kind="PERIODICAL", sequence=0, value="0.25", time=1.0),
@@ -46,9 +47,7 @@ def folder(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Any:
 
 
 @pytest.mark.usefixtures("folder")
-def test_export_as_a_study_keeps_states_parameters_and_curves(
-    call: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_export_as_a_study_keeps_states_parameters_and_curves(call: Call, tmp_path: Path) -> None:
     import optuna
 
     called = call("export", "study", "--format", "optuna", "-o", tmp_path / "study.db")
@@ -82,9 +81,7 @@ def test_export_as_a_study_keeps_states_parameters_and_curves(
 
 
 @pytest.mark.usefixtures("folder")
-def test_export_as_a_study_overwrites_nothing_and_needs_a_file(
-    call: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_export_as_a_study_overwrites_nothing_and_needs_a_file(call: Call, tmp_path: Path) -> None:
     (tmp_path / "there.db").write_text("mine")
     called = call("export", "study", "--format", "optuna", "-o", tmp_path / "there.db")
     assert (called.code, (tmp_path / "there.db").read_text()) == (2, "mine")
@@ -93,7 +90,7 @@ def test_export_as_a_study_overwrites_nothing_and_needs_a_file(
 
 
 def test_export_of_a_search_space_that_only_its_tuner_reads_is_refused(
-    stored: Callable[..., Any], call: Callable[..., Any], tmp_path: Path
+    stored: Storing, call: Call, tmp_path: Path
 ) -> None:
     tuner = {"className": "mine.Tuner", "codeDirectory": "."}
     stored(more={"searchSpace": {"x": [1, 100]}, "tuner": tuner}).write("free", [])
@@ -102,13 +99,11 @@ def test_export_of_a_search_space_that_only_its_tuner_reads_is_refused(
     assert "--format optuna needs a search space in the usual form: x: " in called.err
 
 
-def test_curve_of_a_study_is_the_main_objective(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_curve_of_a_study_is_the_main_objective(stored: Storing, call: Call, tmp_path: Path) -> None:
     import optuna
 
     objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
-    trial = trial_of(0, "SUCCEEDED", EMPTY, final={"loss": 0.5, "ms": 3.0})
+    trial = make_trial(0, "SUCCEEDED", EMPTY, final={"loss": 0.5, "ms": 3.0})
     row = MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=0, value='{"loss": 0.75}', time=1.0)
     stored(objectives=objectives, more={"searchSpace": SPACE}).write("named", [trial], [row])
     assert call("export", "named", "--format", "optuna", "-o", tmp_path / "study.db").code == 0
@@ -117,16 +112,16 @@ def test_curve_of_a_study_is_the_main_objective(
 
 
 def test_limits_are_constraints_of_a_study_and_limited_metrics_its_user_attributes(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any], tmp_path: Path
+    stored: Storing, call: Call, tmp_path: Path
 ) -> None:
     import optuna
 
     objectives = [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": ">= 1, <= 3"}]
     trials = [
-        trial_of(0, "SUCCEEDED", EMPTY, final={"f1": 0.9, "ms": 8.0}),
-        trial_of(1, "SUCCEEDED", EMPTY, final={"f1": 0.5, "ms": 2.5}),
-        trial_of(2, "SUCCEEDED", EMPTY, final={"f1": 0.8, "ms": 0.5}),
-        trial_of(3, "EARLY_STOPPED", EMPTY),
+        make_trial(0, "SUCCEEDED", EMPTY, final={"f1": 0.9, "ms": 8.0}),
+        make_trial(1, "SUCCEEDED", EMPTY, final={"f1": 0.5, "ms": 2.5}),
+        make_trial(2, "SUCCEEDED", EMPTY, final={"f1": 0.8, "ms": 0.5}),
+        make_trial(3, "EARLY_STOPPED", EMPTY),
     ]
     stored(objectives=objectives, more={"searchSpace": SPACE}).write("limited", trials)
     assert call("export", "limited", "--format", "optuna", "-o", tmp_path / "study.db").code == 0

@@ -2,7 +2,6 @@
 
 import io
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +18,7 @@ from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.store.reading.failures import FailedTrial
 
+from .conftest import make_trial
 from .screens import HALF, drawn
 
 
@@ -177,9 +177,9 @@ def test_a_terminal_that_is_gone_does_not_disturb() -> None:
 
 
 @pytest.fixture
-def manager(trial_of: Callable[..., Any]) -> Any:
+def manager() -> Any:
     """Return the progress that a meter reads from a manager with one best trial."""
-    best = trial_of(3, "SUCCEEDED", {"x": 1}, 0.5)
+    best = make_trial(3, "SUCCEEDED", {"x": 1}, 0.5)
     runner = SimpleNamespace(
         families=SimpleNamespace(of=lambda trial: None, repeats=SimpleNamespace(count=1)),
         status=TrialStatus.RUNNING, reason="", counts={TrialStatus.RUNNING: 1, TrialStatus.FAILED: 0},

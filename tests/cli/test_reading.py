@@ -1,16 +1,17 @@
 """What holds for all verbs that read."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from .conftest import Call, Start, Storing, make_trial
+
 HALF = "\ud800"  # half a character: JSON can hold it, UTF-8 cannot
 
 
-def test_reading_changes_nothing(three: list[Any], directory: Path, call: Callable[..., Any]) -> None:
+def test_reading_changes_nothing(three: list[Any], directory: Path, call: Call) -> None:
     database = directory / "first" / "experiment.db"
     before = database.read_bytes()
     for words in [("list",), ("status", "first"), ("trials", "first"), ("export", "first")]:
@@ -31,13 +32,10 @@ def test_reading_changes_nothing(three: list[Any], directory: Path, call: Callab
     ids=" ".join,
 )
 def test_half_a_character_is_shown_by_its_escape(
-    words: tuple[str, ...],
-    stored: Callable[..., Any],
-    trial_of: Callable[..., Any],
-    start: Callable[..., Any],
+    words: tuple[str, ...], stored: Storing, start: Start
 ) -> None:
     final = {"default": 0.5, "note": HALF}
-    trial = trial_of(0, "SUCCEEDED", {"x": HALF}, final, values=(0.5,))
+    trial = make_trial(0, "SUCCEEDED", {"x": HALF}, final, values=(0.5,))
     stored().write("exp", [trial])
     called = start(*words).finish()
     assert (called.code, called.err) == (0, "")
@@ -46,13 +44,9 @@ def test_half_a_character_is_shown_by_its_escape(
 
 @pytest.mark.parametrize("ending", ["json", "csv"])
 def test_half_a_character_is_exported_into_a_file(
-    ending: str,
-    tmp_path: Path,
-    stored: Callable[..., Any],
-    trial_of: Callable[..., Any],
-    call: Callable[..., Any],
+    ending: str, tmp_path: Path, stored: Storing, call: Call
 ) -> None:
-    stored().write("exp", [trial_of(0, "SUCCEEDED", {"x": HALF}, 0.5)])
+    stored().write("exp", [make_trial(0, "SUCCEEDED", {"x": HALF}, 0.5)])
     file = tmp_path / f"trials.{ending}"
     assert call("export", "exp", "-o", file).code == 0
     if ending == "json":

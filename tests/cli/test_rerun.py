@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,6 +17,8 @@ from pitchpipe.cli.app import run
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.rerunning import changed_parameters
 from pitchpipe.config import ExperimentConfig
+
+from .conftest import Call, Storing, make_trial
 
 SCRIPT = """\
 import os, sys
@@ -41,7 +42,7 @@ class Again:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Path:
+def folder(tmp_path: Path, stored: Storing) -> Path:
     """Return the folder of an experiment with one trial, whose result is 0.25."""
     (tmp_path / "trial.py").write_text(SCRIPT)
     config = ExperimentConfig.from_dict(
@@ -53,7 +54,7 @@ def folder(tmp_path: Path, stored: Callable[..., Any], trial_of: Callable[..., A
             "training_service": {"platform": "local"},
         }
     )
-    trials = [trial_of(0, "SUCCEEDED", {"x": 0.25}, 0.25)]
+    trials = [make_trial(0, "SUCCEEDED", {"x": 0.25}, 0.25)]
     return stored(more=config.canonical()).write("once", trials).path
 
 
@@ -131,7 +132,7 @@ def test_rerun_with_json_prints_only_the_object_on_stdout(
     assert f"mode fast in {tmp_path}" in done.stderr
 
 
-def test_rerun_of_a_trial_of_a_search_is_refused(directory: Path, call: Callable[..., Any]) -> None:
+def test_rerun_of_a_trial_of_a_search_is_refused(directory: Path, call: Call) -> None:
     with Search({"x": uniform(0, 1)}, folder=directory / "own", tuner="Random") as search:
         search.tell(search.ask(), 1)
     refused = call("trial", "rerun", "own", "0")
@@ -174,11 +175,11 @@ def test_rerun_of_a_function_calls_it_here(tmp_path: Path, by_hand: Callable[...
     assert "1 intermediate result: 1.5" in done.stderr
 
 
-def test_rerun_with_pdb_of_a_shell_command_is_refused(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], again: Callable[..., Again]
-) -> None:
+def test_rerun_with_pdb_of_a_shell_command_is_refused(stored: Storing, again: Callable[..., Again]) -> None:
     config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "sh trial.sh"})
-    done = again(stored(more=config.canonical()).write("shell", [trial_of(0, "SUCCEEDED", {})]).path, "--pdb")
+    done = again(
+        stored(more=config.canonical()).write("shell", [make_trial(0, "SUCCEEDED", {})]).path, "--pdb"
+    )
     assert done.returncode == 2
     assert "--pdb needs a command of the form `python SCRIPT ...`, not: sh trial.sh" in done.stderr
 

@@ -5,16 +5,16 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
+from .conftest import Call, Start, Storing
+
 
 def test_run_to_the_end_tells_the_best_and_where_everything_is_without_rich(
-    start: Callable[..., Any], config: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, config: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     fails = 'case $PITCHPIPE_SEQUENCE_ID in [12]) echo "ValueError: too big" >&2; exit 1;; esac\n'
@@ -44,9 +44,7 @@ def test_run_to_the_end_tells_the_best_and_where_everything_is_without_rich(
 
 
 @pytest.mark.dispatcher_process
-def test_dispatcher_of_a_quiet_run_has_stood_by(
-    config: Path, directory: Path, call: Callable[..., Any]
-) -> None:
+def test_dispatcher_of_a_quiet_run_has_stood_by(config: Path, directory: Path, call: Call) -> None:
     tuner = "import sys\nfrom pitchpipe.tuners import RandomTuner\nprint(sys.argv[1:])\nclass Mine(RandomTuner): ..."
     (config.parent / "mine.py").write_text(tuner)
     config.write_text(
@@ -60,14 +58,14 @@ def test_dispatcher_of_a_quiet_run_has_stood_by(
 
 @pytest.mark.dispatcher_process
 def test_dispatcher_that_stands_by_ends_if_there_is_no_experiment_for_it(
-    call: Callable[..., Any], config: Path, directory: Path
+    call: Call, config: Path, directory: Path
 ) -> None:
     (directory / "mine").mkdir(parents=True)
     assert call("run", config, "--experiment-id", "mine").code == 2
     assert not [child for child in psutil.Process().children() if "--standby" in child.cmdline()]
 
 
-def test_direction_that_is_a_default_is_said(call: Callable[..., Any], config: Path, directory: Path) -> None:
+def test_direction_that_is_a_default_is_said(call: Call, config: Path, directory: Path) -> None:
     config.write_text(config.read_text().replace("Random", "Evolution"))
     note = "maximizing default: no direction is given, and maximize is the default of the tuner Evolution"
     called = call("run", config, "--experiment-id", "mine")
@@ -78,9 +76,7 @@ def test_direction_that_is_a_default_is_said(call: Callable[..., Any], config: P
     assert json.loads(call("status", "mine", "--json").out)["best"]["value"] == max(values)
 
 
-def test_json_is_one_object_and_goes_alone_to_a_terminal(
-    call: Callable[..., Any], config: Path, tmp_path: Path
-) -> None:
+def test_json_is_one_object_and_goes_alone_to_a_terminal(call: Call, config: Path, tmp_path: Path) -> None:
     trial = config.parent / "trial.sh"
     trial.write_text(
         "sleep 0.5; " + trial.read_text()
@@ -109,7 +105,7 @@ def test_json_is_one_object_and_goes_alone_to_a_terminal(
 
 
 def test_all_problems_of_a_config_come_at_once_and_nothing_is_left(
-    call: Callable[..., Any], config: Path, directory: Path
+    call: Call, config: Path, directory: Path
 ) -> None:
     text = config.read_text().replace("max_trial_number: 4", "max_trial_numbr: 4").replace("[0, 1]", "[1, 0]")
     config.write_text(
@@ -138,15 +134,13 @@ def test_all_problems_of_a_config_come_at_once_and_nothing_is_left(
         ([], "Missing argument 'CONFIG'"),
     ],
 )
-def test_wrong_usage_is_a_sentence(words: list[str], sentence: str, call: Callable[..., Any]) -> None:
+def test_wrong_usage_is_a_sentence(words: list[str], sentence: str, call: Call) -> None:
     called = call("run", *words)
     assert (called.code, called.out) == (2, "")
     assert sentence in called.err
 
 
-def test_a_folder_that_is_taken_is_a_sentence(
-    stored: Callable[..., Any], call: Callable[..., Any], config: Path
-) -> None:
+def test_a_folder_that_is_taken_is_a_sentence(stored: Storing, call: Call, config: Path) -> None:
     folder = stored().write("mine", [])
     called = call("run", config, "--experiment-id", "mine")
     assert (called.code, called.out) == (2, "")
@@ -161,18 +155,14 @@ def test_a_folder_that_is_taken_is_a_sentence(
 
 
 @pytest.mark.parametrize("experiment_id", ["../out", "a b", "x" * 33, "-x"])
-def test_an_id_that_is_none_is_refused(
-    experiment_id: str, call: Callable[..., Any], config: Path, directory: Path
-) -> None:
+def test_an_id_that_is_none_is_refused(experiment_id: str, call: Call, config: Path, directory: Path) -> None:
     called = call("run", config, f"--experiment-id={experiment_id}")
     assert called.code == 2
     assert "is not an experiment id" in called.err
     assert not directory.exists()
 
 
-def test_a_directory_that_cannot_be_made_is_a_sentence(
-    call: Callable[..., Any], config: Path, tmp_path: Path
-) -> None:
+def test_a_directory_that_cannot_be_made_is_a_sentence(call: Call, config: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     called = call("run", config, "--dir", tmp_path / "file" / "runs")
     assert called.code == 2
@@ -181,9 +171,7 @@ def test_a_directory_that_cannot_be_made_is_a_sentence(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_that_cannot_be_written_is_a_sentence(
-    call: Callable[..., Any], config: Path, tmp_path: Path
-) -> None:
+def test_a_directory_that_cannot_be_written_is_a_sentence(call: Call, config: Path, tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o500)
     called = call("run", config, "--dir", tmp_path / "locked")
     assert called.code == 2
@@ -191,7 +179,7 @@ def test_a_directory_that_cannot_be_written_is_a_sentence(
 
 
 def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
-    call: Callable[..., Any], config: Path, directory: Path
+    call: Call, config: Path, directory: Path
 ) -> None:
     config.write_text(
         config.read_text().replace("sh trial.sh", "sh fail.sh").replace("number: 4", "number: 20")
@@ -210,7 +198,7 @@ def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
 
 
 def test_an_experiment_in_which_no_trial_succeeds_is_not_a_success(
-    call: Callable[..., Any], config: Path, directory: Path
+    call: Call, config: Path, directory: Path
 ) -> None:
     (config.parent / "trial.sh").write_text('echo "{\\"final\\": \\"no number\\"}" >> "$PITCHPIPE_REPORTS"')
     called = call("run", config, "--set", "max_trial_number=1")
@@ -220,7 +208,7 @@ def test_an_experiment_in_which_no_trial_succeeds_is_not_a_success(
 
 
 def test_a_search_whose_trials_are_all_stopped_early_is_not_a_success(
-    call: Callable[..., Any], config: Path, directory: Path
+    call: Call, config: Path, directory: Path
 ) -> None:
     (config.parent / "trial.sh").write_text(
         'echo "{\\"intermediate\\": 5}" >> "$PITCHPIPE_REPORTS"; sleep 60'

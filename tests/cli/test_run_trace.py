@@ -2,14 +2,15 @@
 
 import json
 import re
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from .conftest import Call, Start
+
 
 def test_spans_lie_in_each_other_and_trials_of_a_slot_one_after_the_other(
-    call: Callable[..., Any], config: Path, tmp_path: Path
+    call: Call, config: Path, tmp_path: Path
 ) -> None:
     called = call("run", config, "--quiet", "--trace", tmp_path / "trace.json")
     assert called.code == 0, called.err
@@ -32,7 +33,7 @@ def test_spans_lie_in_each_other_and_trials_of_a_slot_one_after_the_other(
             assert _end(before) <= after["ts"], (before, after)
 
 
-def test_full_disk_ends_the_trace_and_not_the_experiment(start: Callable[..., Any], config: Path) -> None:
+def test_full_disk_ends_the_trace_and_not_the_experiment(start: Start, config: Path) -> None:
     called = start("run", config, "--trace", "/dev/full").finish()
     assert called.code == 0
     assert "DONE" in called.out
@@ -40,7 +41,7 @@ def test_full_disk_ends_the_trace_and_not_the_experiment(start: Callable[..., An
 
 
 def test_trace_that_cannot_be_written_is_refused_before_anything_is_made(
-    call: Callable[..., Any], config: Path, directory: Path, tmp_path: Path
+    call: Call, config: Path, directory: Path, tmp_path: Path
 ) -> None:
     called = call("run", config, "--trace", tmp_path / "nowhere" / "trace.json")
     assert called.code == 2

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +11,23 @@ import pytest
 from pitchpipe import Search, uniform
 from pitchpipe.runner.trial import FailureKind
 
+from .conftest import Call, Storing, make_trial
 from .results import NESTED, run_by_us, write_output
 
 
-def test_list_shows_a_copy_by_the_name_of_its_folder(
-    directory: Path, three: list[Any], call: Callable[..., Any]
-) -> None:
+def test_list_shows_a_copy_by_the_name_of_its_folder(directory: Path, three: list[Any], call: Call) -> None:
     shutil.copytree(directory / "first", directory / "copied")
     assert {found["id"] for found in json.loads(call("list", "--json").out)} == {"first", "copied"}
     assert call("status", "copied").code == 0
 
 
-def test_list_as_json_has_numbers(three: list[Any], call: Callable[..., Any]) -> None:
+def test_list_as_json_has_numbers(three: list[Any], call: Call) -> None:
     (found,) = json.loads(call("list", "--json").out)
     assert (found["id"], found["best"], found["counts"]) == ("first", 0.75, {"SUCCEEDED": 2, "FAILED": 1})
     assert found["running"] is False
 
 
-def test_status_as_json_is_the_object_of_run(
-    three: list[Any], directory: Path, call: Callable[..., Any]
-) -> None:
+def test_status_as_json_is_the_object_of_run(three: list[Any], directory: Path, call: Call) -> None:
     assert json.loads(call("status", "first", "--json").out) == {
         "id": "first",
         "status": "DONE",
@@ -46,9 +42,7 @@ def test_status_as_json_is_the_object_of_run(
     }
 
 
-def test_status_of_an_experiment_with_a_manager_is_running(
-    stored: Callable[..., Any], call: Callable[..., Any]
-) -> None:
+def test_status_of_an_experiment_with_a_manager_is_running(stored: Storing, call: Call) -> None:
     run_by_us(stored(status="RUNNING").write("alive", []))
     assert call("status", "alive").out.splitlines()[0] == "experiment alive: RUNNING"
     found = json.loads(call("status", "alive", "--json").out)
@@ -56,7 +50,7 @@ def test_status_of_an_experiment_with_a_manager_is_running(
 
 
 def test_status_of_a_stopped_experiment_whose_manager_still_ends_does_not_say_how_to_continue(
-    stored: Callable[..., Any], call: Callable[..., Any]
+    stored: Storing, call: Call
 ) -> None:
     run_by_us(stored(status="STOPPED").write("e", []))
     assert "to continue" not in call("status", "e").out
@@ -74,20 +68,15 @@ def test_status_of_a_stopped_experiment_whose_manager_still_ends_does_not_say_ho
     ],
 )
 def test_a_failure_is_followed_by_the_command_that_explains_it(
-    printed: str | None,
-    failed: dict[str, Any],
-    verb: str,
-    stored: Callable[..., Any],
-    trial_of: Callable[..., Any],
-    call: Callable[..., Any],
+    printed: str | None, failed: dict[str, Any], verb: str, stored: Storing, call: Call
 ) -> None:
-    files = stored().write("e1", [trial_of(3, "FAILED", **failed)]).trial(3)
+    files = stored().write("e1", [make_trial(3, "FAILED", **failed)]).trial(3)
     if printed is not None:
         write_output(files, printed)
     assert f"(pitchpipe trial {verb} e1 3)" in call("status", "e1").out
 
 
-def test_trials_of_a_search_have_no_process_to_speak_of(directory: Path, call: Callable[..., Any]) -> None:
+def test_trials_of_a_search_have_no_process_to_speak_of(directory: Path, call: Call) -> None:
     with Search({"x": uniform(0, 1)}, folder=directory / "own", tuner="Random") as search:
         search.fail(search.ask(), "diverged")
         search.fail(search.ask(), "")

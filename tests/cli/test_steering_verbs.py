@@ -2,11 +2,12 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from .conftest import Call, Start, Storing, until
 
 CONFIG = """\
 search_space:
@@ -26,7 +27,7 @@ echo '{"final": 1}' >> "$PITCHPIPE_REPORTS"
 
 
 @pytest.fixture
-def held(tmp_path: Path, start: Callable[..., Any], directory: Path, until: Callable[..., Any]) -> Any:
+def held(tmp_path: Path, start: Start, directory: Path) -> Any:
     """Yield a running experiment `held` whose trials end at `release()`; `rows(query)` reads its store."""
     (tmp_path / "trial.sh").write_text(SCRIPT)
     (tmp_path / "experiment.yml").write_text(CONFIG)
@@ -49,7 +50,7 @@ def held(tmp_path: Path, start: Callable[..., Any], directory: Path, until: Call
 
 
 def test_bad_changes_change_nothing_and_an_update_holds_for_the_trials_that_come(
-    held: Any, call: Callable[..., Any], tmp_path: Path, until: Callable[..., Any]
+    held: Any, call: Call, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.yml").write_text("x: {_type: unifrm, _value: [7, 8]}\n")
     refused = call("update", "held", "--search-space", tmp_path / "bad.yml")
@@ -94,7 +95,7 @@ def test_bad_changes_change_nothing_and_an_update_holds_for_the_trials_that_come
 
 
 def test_trials_and_results_of_ones_own_reach_a_running_experiment(
-    held: Any, call: Callable[..., Any], tmp_path: Path
+    held: Any, call: Call, tmp_path: Path
 ) -> None:
     trials = [
         {"status": "SUCCEEDED", "parameters": {"x": 0.5}, "final": 2.0},
@@ -128,7 +129,7 @@ def test_trials_and_results_of_ones_own_reach_a_running_experiment(
 
 
 def test_what_only_a_running_experiment_takes_is_refused_by_name(
-    call: Callable[..., Any], stored: Callable[..., Any], tmp_path: Path
+    call: Call, stored: Storing, tmp_path: Path
 ) -> None:
     stored().write("over", [])
     (tmp_path / "results.json").write_text("[]")
@@ -158,7 +159,7 @@ def test_what_only_a_running_experiment_takes_is_refused_by_name(
     ],
 )
 def test_file_that_holds_no_results_is_refused_with_the_place(
-    call: Callable[..., Any], stored: Callable[..., Any], tmp_path: Path, content: str, what: str
+    call: Call, stored: Storing, tmp_path: Path, content: str, what: str
 ) -> None:
     stored().write("over", [])
     path = tmp_path / "results.json"

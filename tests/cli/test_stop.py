@@ -1,12 +1,11 @@
 """`pitchpipe stop` says what became of the experiment, also when it could not be ended."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.manager.manager import Manager
+
+from .conftest import Call, Storing
 
 ABANDONED = {
     "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
@@ -24,7 +23,7 @@ def fail_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_experiment_whose_manager_fails_is_not_said_to_be_stopped(
-    stored: Callable[..., Any], call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    stored: Storing, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored(status="RUNNING", more=ABANDONED).write("e1", [])
     fail_with(RuntimeError("no such move"), monkeypatch)
@@ -39,7 +38,7 @@ def test_experiment_whose_manager_fails_is_not_said_to_be_stopped(
 
 
 def test_experiment_whose_trials_are_unreachable_is_stopped(
-    stored: Callable[..., Any], call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    stored: Storing, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored(status="RUNNING", more=ABANDONED).write("e1", [])
     fail_with(ExecutorError("the cluster is gone"), monkeypatch)

@@ -3,9 +3,10 @@
 import os
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
+
+from .conftest import Call, Storing, make_trial
 
 MANY = {f"parameter_{number}": number for number in range(20)}
 
@@ -29,15 +30,10 @@ class _Terminal:
 
 @pytest.mark.parametrize(("width", "has_parameters"), [(80, False), (130, True)])
 def test_a_narrow_table_of_trials_keeps_status_result_and_reason(
-    width: int,
-    has_parameters: bool,
-    terminal: Callable[[int], None],
-    stored: Callable[..., Any],
-    trial_of: Callable[..., Any],
-    call: Callable[..., Any],
+    width: int, has_parameters: bool, terminal: Callable[[int], None], stored: Storing, call: Call
 ) -> None:
-    failed = trial_of(1, "FAILED", MANY, reason="ValueError: the learning rate is far too big for this")
-    stored().write("e1", [trial_of(0, "SUCCEEDED", MANY, 0.25), failed])
+    failed = make_trial(1, "FAILED", MANY, reason="ValueError: the learning rate is far too big for this")
+    stored().write("e1", [make_trial(0, "SUCCEEDED", MANY, 0.25), failed])
     terminal(width)
     lines = call("trials", "e1").out.splitlines()
     assert max(map(len, lines)) <= width
@@ -47,12 +43,9 @@ def test_a_narrow_table_of_trials_keeps_status_result_and_reason(
 
 
 def test_parameters_get_all_the_room_when_nothing_failed(
-    terminal: Callable[[int], None],
-    stored: Callable[..., Any],
-    trial_of: Callable[..., Any],
-    call: Callable[..., Any],
+    terminal: Callable[[int], None], stored: Storing, call: Call
 ) -> None:
-    stored().write("e1", [trial_of(0, "SUCCEEDED", MANY, 0.25)])
+    stored().write("e1", [make_trial(0, "SUCCEEDED", MANY, 0.25)])
     terminal(80)
     line = call("trials", "e1").out.splitlines()[1]
     assert "parameter_0=0 parameter_1=1" in line

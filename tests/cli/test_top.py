@@ -6,9 +6,7 @@ import pty
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -19,6 +17,8 @@ from pitchpipe.runner.trial import FailureKind
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 
+from .conftest import Storing, make_trial
+
 
 def shown(folder: ExperimentFolder, width: int = 100, height: int = 30) -> list[str]:
     console = Console(width=width, height=height, record=True, file=io.StringIO())
@@ -28,14 +28,14 @@ def shown(folder: ExperimentFolder, width: int = 100, height: int = 30) -> list[
 
 
 @pytest.fixture
-def folder(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> ExperimentFolder:
+def folder(stored: Storing) -> ExperimentFolder:
     """Two trials have succeeded, two failed alike, one runs and has reported 0.625."""
     trials = [
-        trial_of(0, "SUCCEEDED", final=0.5),
-        trial_of(1, "SUCCEEDED", final=0.75),
-        trial_of(2, "FAILED", reason="exit code 3"),
-        trial_of(3, "FAILED", reason="exit code 3"),
-        trial_of(4, "RUNNING", end_time=None, next_sequence=1),
+        make_trial(0, "SUCCEEDED", final=0.5),
+        make_trial(1, "SUCCEEDED", final=0.75),
+        make_trial(2, "FAILED", reason="exit code 3"),
+        make_trial(3, "FAILED", reason="exit code 3"),
+        make_trial(4, "RUNNING", end_time=None, next_sequence=1),
     ]
     row = MetricRow(trial=trials[4], attempt=1, kind="PERIODICAL", sequence=0, value="0.625", time=1005.0)
     return stored(status="RUNNING", name="digits").write("watched", trials, [row])
@@ -53,21 +53,17 @@ def test_screen_has_the_best_the_running_the_ended_and_the_failures(folder: Expe
     assert "2 failed: exit code 3" in lines
 
 
-def test_screen_names_the_region_where_most_trials_fail(
-    stored: Callable[..., Any], trial_of: Callable[..., Any]
-) -> None:
-    good = [trial_of(n, "SUCCEEDED", final=0.5) for n in range(8)]
-    failed = [trial_of(n, "FAILED", kind=FailureKind.OOM) for n in range(8, 14)]
+def test_screen_names_the_region_where_most_trials_fail(stored: Storing) -> None:
+    good = [make_trial(n, "SUCCEEDED", final=0.5) for n in range(8)]
+    failed = [make_trial(n, "FAILED", kind=FailureKind.OOM) for n in range(8, 14)]
     lines = shown(stored(status="RUNNING").write("oom", [*good, *failed], []))
     assert any(line.startswith("most trials with x above 0.7 fail (out of memory)") for line in lines)
 
 
 @pytest.mark.parametrize("height", [4, 8, 12, 24])
-def test_screen_is_no_higher_than_the_terminal(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], height: int
-) -> None:
-    trials = [trial_of(n, "SUCCEEDED", final=float(n)) for n in range(60)]
-    trials += [trial_of(n, "RUNNING", end_time=None) for n in range(60, 90)]
+def test_screen_is_no_higher_than_the_terminal(stored: Storing, height: int) -> None:
+    trials = [make_trial(n, "SUCCEEDED", final=float(n)) for n in range(60)]
+    trials += [make_trial(n, "RUNNING", end_time=None) for n in range(60, 90)]
     folder = stored().write("many", trials)
     assert len(shown(folder, height=height)) <= height
 

@@ -1,18 +1,17 @@
 """`pitchpipe trial`: one trial, its failure, and what it printed."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind
 
+from .conftest import Call, Storing, make_trial
 
-def test_trial_log_names_the_ranks_that_there_are(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
-    folder = stored().write("e", [trial_of(0, "SUCCEEDED", final=0.5)])
+
+def test_trial_log_names_the_ranks_that_there_are(stored: Storing, call: Call) -> None:
+    folder = stored().write("e", [make_trial(0, "SUCCEEDED", final=0.5)])
     folder.trial(0).mkdir(parents=True)
     for name in ("stdout", "stderr", "stdout-rank1", "reports-1-ab.jsonl"):
         (folder.trial(0) / name).touch()
@@ -23,31 +22,27 @@ def test_trial_log_names_the_ranks_that_there_are(
     )
 
 
-def test_trial_show_as_json_is_as_in_the_export(three: list[Any], call: Callable[..., Any]) -> None:
+def test_trial_show_as_json_is_as_in_the_export(three: list[Any], call: Call) -> None:
     shown = json.loads(call("trial", "show", "0", "--json").out)
     assert shown == json.loads(call("export").out)["trials"][0]
 
 
-def test_trial_show_has_the_earlier_attempts(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
+def test_trial_show_has_the_earlier_attempts(stored: Storing, call: Call) -> None:
     again = {"outcome": "retried", "reason": "its agent is gone", "kind": FailureKind.INFRA}
     lost = AttemptRow(sequence_id=0, attempt=1, agent="0-0", start_time=1.0, end_time=2.0, **again)
-    stored().write("first", [trial_of(0, "FAILED", attempt=2)], attempts=[lost])
+    stored().write("first", [make_trial(0, "FAILED", attempt=2)], attempts=[lost])
     (earlier,) = json.loads(call("trial", "show", "first", "0", "--json").out)["earlier_attempts"]
     assert {name: earlier[name] for name in again} == again
 
 
-def test_why_with_json_is_a_text_in_the_object_of_the_trial(
-    three: list[Any], call: Callable[..., Any]
-) -> None:
+def test_why_with_json_is_a_text_in_the_object_of_the_trial(three: list[Any], call: Call) -> None:
     shown = json.loads(call("trial", "show", "first", 1, "--why", "--json").out)
     assert shown.pop("why") + "\n" == call("trial", "show", "first", 1, "--why").out
     assert shown == json.loads(call("trial", "show", "first", 1, "--json").out)
 
 
 def test_trial_log_copies_stdout_to_stdout_and_stderr_to_stderr(
-    three: list[Any], directory: Path, call: Callable[..., Any]
+    three: list[Any], directory: Path, call: Call
 ) -> None:
     folder = directory / "first" / "trials" / "2"
     folder.mkdir(parents=True)
@@ -61,7 +56,7 @@ def test_trial_log_copies_stdout_to_stdout_and_stderr_to_stderr(
 
 
 def test_trial_log_of_a_trial_that_printed_nothing_says_so(
-    three: list[Any], directory: Path, call: Callable[..., Any]
+    three: list[Any], directory: Path, call: Call
 ) -> None:
     folder = directory / "first" / "trials" / "2"
     folder.mkdir(parents=True)
@@ -77,11 +72,9 @@ def test_trial_log_of_a_trial_that_printed_nothing_says_so(
     assert call("trial", "log", "first", "2").err == ""
 
 
-def test_trial_show_tells_results_as_json_with_rounded_numbers(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
+def test_trial_show_tells_results_as_json_with_rounded_numbers(stored: Storing, call: Call) -> None:
     final = {"default": 2 / 3, "note": "it's ok"}
-    trial = trial_of(0, "SUCCEEDED", None, final, values=(2 / 3,), agent="1-0", exit_code=0)
+    trial = make_trial(0, "SUCCEEDED", None, final, values=(2 / 3,), agent="1-0", exit_code=0)
     metrics = [
         MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=n, value=f"0.{n}12345678", time=0.0)
         for n in range(12)

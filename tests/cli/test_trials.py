@@ -1,18 +1,16 @@
 """`pitchpipe trials`: what it selects, and in which order."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from .conftest import Call, Storing, make_trial
 
-def test_trials_are_sorted_filtered_and_limited(
-    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
-) -> None:
+
+def test_trials_are_sorted_filtered_and_limited(stored: Storing, call: Call) -> None:
     values = [0.3, 0.9, 0.1, 0.5]
-    trials = [trial_of(n, "SUCCEEDED", None, value) for n, value in enumerate(values)]
-    trials.append(trial_of(4, "FAILED", None, reason="no good", end_time=2000.0))
+    trials = [make_trial(n, "SUCCEEDED", None, value) for n, value in enumerate(values)]
+    trials.append(make_trial(4, "FAILED", None, reason="no good", end_time=2000.0))
     stored().write("e", trials)
 
     def numbers(*words: str) -> list[str]:
@@ -36,5 +34,5 @@ def test_trials_are_sorted_filtered_and_limited(
 
 
 @pytest.mark.usefixtures("three")
-def test_filter_without_a_hit_is_an_empty_list(call: Callable[..., Any]) -> None:
+def test_filter_without_a_hit_is_an_empty_list(call: Call) -> None:
     assert json.loads(call("trials", "first", "--where", "value > 1e9", "--json").out) == []

@@ -6,13 +6,14 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import psutil
 import pytest
 
 from pitchpipe.store.folder import ManagerInfo
+
+from .conftest import Call, Storing
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_a_process_that_lives_is_waited_for(child: "subprocess.Popen[bytes]") ->
 
 
 def test_status_and_stop_take_a_zombie_for_a_manager_that_is_gone(
-    child: "subprocess.Popen[bytes]", stored: Callable[..., Any], call: Callable[..., Any]
+    child: "subprocess.Popen[bytes]", stored: Storing, call: Call
 ) -> None:
     folder = stored(status="RUNNING").write("e1", [])
     info = make_zombie(child)
