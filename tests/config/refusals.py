@@ -1,4 +1,4 @@
-"""The smallest config, and the problems of one that is refused."""
+"""The smallest configs, and the problems of one that is refused."""
 
 from __future__ import annotations
 
@@ -21,6 +21,19 @@ SMALLEST: dict[str, Any] = {
     "search_space": {"lr": {"_type": "loguniform", "_value": [1e-5, 0.1]}},
     "trial_command": "python train.py",
 }
+
+
+V1: dict[str, Any] = {
+    "trainingServicePlatform": "local",
+    "trialConcurrency": 1,
+    "trial": {"command": "python train.py", "codeDir": ".", "gpuNum": 0},
+    "searchSpace": {},
+}
+
+
+def made(**fields: Any) -> ExperimentConfig:
+    """Return the smallest config with these fields."""
+    return ExperimentConfig.from_dict({**SMALLEST, **fields})
 
 
 def problems_of(data: Any, **options: Any) -> list[str]:

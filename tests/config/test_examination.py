@@ -11,9 +11,11 @@ import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
 from pitchpipe.config.examination import Examination
+from pitchpipe.config.models import ConfigFields
 from pitchpipe.config.plugins import Checker
+from pitchpipe.config.validation import validate_fields
 
-SMALLEST: dict[str, Any] = {"search_space": {}, "trial_command": "x"}
+from .refusals import SMALLEST
 
 
 def examine(data: Any, base: str | None = ".", **options: Any) -> Examination[ExperimentConfig]:
@@ -47,6 +49,13 @@ def test_stored_data_needs_none_of_its_files(tmp_path: Path) -> None:
     gone = {**SMALLEST, "trial_code_directory": str(tmp_path / "gone")}
     assert examine(gone, None).result().trial_code_directory == tmp_path / "gone"
     assert "no such directory" in problems_of(examine(gone))[0]
+
+
+def test_malformed_fields_get_their_defaults_and_the_others_stay() -> None:
+    fields = {**SMALLEST, "seed": "x", "trial_concurrency": 4}
+    config, findings = validate_fields(ConfigFields, fields, {})
+    assert (config.seed, config.trial_concurrency) == (None, 4)
+    assert [finding.path for finding in findings] == [("seed",)]
 
 
 def test_plug_ins_are_asked_for_their_directions() -> None:

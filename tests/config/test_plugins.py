@@ -16,6 +16,7 @@ from pitchpipe.config import ConfigError, ExperimentConfig, check_plugins, load_
 from pitchpipe.config.plugins import Checker, PluginCheck, check_parameters
 
 from ..dispatcher_threads import CheckerHere
+from .refusals import made
 
 TEXT = """\
 search_space:
@@ -57,66 +58,62 @@ def problems_of(folder: Path, command: list[str], text: str = TEXT) -> list[str]
     return [str(problem).removeprefix(f"{folder}/") for problem in caught.value.problems]
 
 
-def test_problem_of_a_plug_in_is_shown_where_it_was_written(tmp_path: Path) -> None:
-    answer = '[{"path": ["tuner", "classArgs", "gamma"], "message": "no such argument", "hint": "tpe_args"}]'
-    assert problems_of(tmp_path, stub(answer)) == [
-        "e.yml:7:12: tuner.classArgs.gamma: no such argument (tpe_args)"
-    ]
+def told(*path: str) -> str:
+    """Return an answer with one problem."""
+    return f'[{{"path": {list(path)}, "message": "told", "hint": "why"}}]'
 
 
-def test_problem_of_an_algorithm_that_was_not_written_is_at_the_top(tmp_path: Path) -> None:
-    answer = '[{"path": ["tuner", "name"], "message": "unknown"}]'
-    text = "search_space: {}\ntrial_command: x\n"
-    assert problems_of(tmp_path, stub(answer), text) == ["e.yml:1:1: tuner.name: unknown"]
+SPACE_FILE = "search_space_file: space.json\ntrial_command: x\n"
+LIMITS = "objectives: [{name: a, constraint: <= 2}]\n"
+MODE = "    optimize_mode: minimise\n"
 
 
-def test_problem_in_the_search_space_is_shown_in_its_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "answer", "starts"),
+    [
+        (TEXT, told("tuner", "classArgs", "gamma"), ["e.yml:7:12: tuner.classArgs.gamma: told (why)"]),
+        # not written: the place is the top
+        ("search_space: {}\ntrial_command: x\n", told("tuner", "name"), ["e.yml:1:1: tuner.name: told"]),
+        (
+            SPACE_FILE,
+            told("searchSpace", "lr", "_type"),
+            ["space.json:2:12: search_space.lr._type: told"],
+        ),
+        # asked even when other fields are wrong, and without those
+        (
+            TEXT.replace("[0, 1]", "[0]") + "seed: x\n",
+            told("tuner", "name") + ' if "searchSpace" not in config else []',
+            ["e.yml:2:32: ", "e.yml:5:9: tuner.name: told", "e.yml:8:7: seed"],
+        ),
+        (
+            TEXT + LIMITS,
+            told("tuner", "name") + ' if "objectives" not in config else 1 / 0',
+            ["e.yml:5:9: tuner.name: told", "e.yml:8:13: objectives"],
+        ),
+        # not asked when their section is malformed
+        (TEXT + "  nam: x\n", told("tuner"), ["e.yml:8:3: tuner.nam: unknown field"]),
+        # a problem that is known already is not told again
+        (
+            TEXT + MODE,
+            told("tuner", "classArgs", "optimize_mode") + "+" + told("tuner", "classArgs", "gamma"),
+            ["e.yml:7:12: tuner.classArgs.gamma: told", "e.yml:8:20: tuner.classArgs.optimize_mode: must be"],
+        ),
+    ],
+)
+def test_problems_of_plug_ins_are_shown_where_they_were_written(
+    tmp_path: Path, text: str, answer: str, starts: list[str]
+) -> None:
     (tmp_path / "space.json").write_text('{"lr":\n {"_type": "uniform", "_value": [0, 1]}}')
-    answer = '[{"path": ["searchSpace", "lr", "_type"], "message": "not for this tuner"}]'
-    text = "search_space_file: space.json\ntrial_command: x\n"
-    assert problems_of(tmp_path, stub(answer), text) == [
-        "space.json:2:12: search_space.lr._type: not for this tuner"
-    ]
-
-
-def test_plug_ins_are_asked_even_when_other_fields_are_wrong(tmp_path: Path) -> None:
-    answer = '[{"path": ["tuner", "name"], "message": "unknown"}] if "searchSpace" not in config else []'
-    problems = problems_of(tmp_path, stub(answer), TEXT.replace("[0, 1]", "[0]") + "seed: x\n")
-    assert [problem.split(": ")[0] for problem in problems] == ["e.yml:2:32", "e.yml:5:9", "e.yml:8:7"]
-
-
-def test_plug_ins_are_asked_without_objectives_that_are_wrong(tmp_path: Path) -> None:
-    command = stub(
-        '[{"path": ["tuner", "name"], "message": "unknown"}] if "objectives" not in config else 1 / 0'
-    )
-    problems = problems_of(tmp_path, command, TEXT + "objectives: [{name: a, constraint: <= 2}]\n")
-    assert [problem.split(": ")[0] for problem in problems] == ["e.yml:5:9", "e.yml:8:13"]
-    assert "nothing is optimised" in problems[1]
-
-
-def test_plug_ins_are_not_asked_when_their_section_is_malformed(tmp_path: Path) -> None:
-    problems = problems_of(tmp_path, stub('[{"path": ["tuner"], "message": "asked"}]'), TEXT + "  nam: x\n")
-    assert problems == ["e.yml:8:3: tuner.nam: unknown field (did you mean name?)"]
-
-
-def test_the_same_problem_is_not_reported_twice(tmp_path: Path) -> None:
-    answer = (
-        '[{"path": ["tuner", "classArgs", "optimize_mode"], "message": "again"}, '
-        '{"path": ["tuner", "classArgs", "gamma"], "message": "asked"}]'
-    )
-    problems = problems_of(tmp_path, stub(answer), TEXT + "    optimize_mode: minimise\n")
-    assert [problem.split(": ")[0] for problem in problems] == ["e.yml:7:12", "e.yml:8:20"]
-    assert "must be minimize or maximize" in problems[1]
+    problems = problems_of(tmp_path, stub(answer), text)
+    assert [problem[: len(start)] for problem, start in zip(problems, starts, strict=True)] == starts
 
 
 SAID = "seed: 7\nconstraints: [lr < 0.5]\nobjectives: [{direction: minimize}]\n"
 
 
 def test_plug_ins_get_the_canonical_config(tmp_path: Path) -> None:
-    answer = (
-        '[{"path": ["tuner"], "message": repr([config["tuner"], config["searchSpace"], '
-        'config["constraints"], config["objectives"], config["seed"]])}]'
-    )
+    names = ["tuner", "searchSpace", "constraints", "objectives", "seed"]
+    answer = f'[{{"path": ["tuner"], "message": repr([config[name] for name in {names}])}}]'
     (problem,) = problems_of(tmp_path, stub(answer), TEXT + SAID)
     assert problem.endswith(
         "[{'name': 'TPE', 'classArgs': {'gamma': 2}}, {'lr': {'_type': 'uniform', '_value': [0, 1]}}, "
@@ -131,22 +128,15 @@ def test_config_passes_when_nothing_is_wrong(tmp_path: Path) -> None:
 
 def test_check_of_a_config_from_python_has_paths_alone() -> None:
     tuner = {"name": "TPE", "class_args": {"myArg": 1}}
-    config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "x", "tuner": tuner})
-    (problem,) = check_plugins(config)
+    (problem,) = check_plugins(made(tuner=tuner))
     assert str(problem).startswith("tuner.class_args.myArg: ")
 
 
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        (
-            "import sys; print('x'); sys.exit('no module named x')",
-            "ended with exit code 1: no module named x",
-        ),
-        (
-            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-            "ended with signal 9: it printed nothing",
-        ),
+        ("import sys; print('x'); sys.exit('no module x')", "ended with exit code 1: no module x"),
+        ("import os; os.kill(os.getpid(), 9)", "ended with signal 9: it printed nothing"),
         ("import os; os.write(2, b'\\xff'); print({'problems': 3})", "ended with exit code 0: "),
     ],
 )
@@ -259,16 +249,12 @@ def test_config_without_a_direction_has_the_default_of_its_algorithms(
 
 
 @pytest.mark.parametrize(
-    "given",
-    [
-        "tuner: GP\nobjectives: [{direction: minimize}]",
-        "tuner: {name: GP, class_args: {optimize_mode: minimize}}",
-    ],
+    "named", ["{name: GP, class_args: {optimize_mode: minimize}}", "GP\nobjectives: [{direction: minimize}]"]
 )
 def test_direction_that_a_config_names_is_not_a_default(
-    loaded: Callable[[str], ExperimentConfig], given: str
+    loaded: Callable[[str], ExperimentConfig], named: str
 ) -> None:
-    config = loaded(given)
+    config = loaded(f"tuner: {named}")
     assert (config.objectives[0].direction, config.direction_note) == ("minimize", "")
 
 

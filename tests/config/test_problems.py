@@ -8,34 +8,24 @@ import pytest
 
 from pitchpipe.config.problems import ConfigError, ConfigProblem, did_you_mean, dotted, nearest, shown
 
+NOWHERE: dict[str, Any] = {"file": None, "line": None, "column": None, "path": ()}
+
 
 @pytest.mark.parametrize(
-    ("file", "line", "column", "location"),
-    [("a.yml", 12, 3, "a.yml:12:3"), ("a.yml", None, None, "a.yml"), (None, None, None, "")],
+    ("known", "text"),
+    [
+        ({}, "is wrong"),
+        ({"file": "a.yml"}, "a.yml: is wrong"),
+        ({"file": "a.yml", "line": 12, "column": 3, "path": ("a", "b")}, "a.yml:12:3: a.b: is wrong"),
+        ({"path": ("a",), "hint": "did you mean b?"}, "a: is wrong (did you mean b?)"),
+    ],
 )
-def test_location_has_the_parts_that_are_known(
-    file: str | None, line: int | None, column: int | None, location: str
-) -> None:
-    assert (
-        ConfigProblem(file=file, line=line, column=column, path=(), message="is wrong").location == location
-    )
-
-
-def test_problem_without_place_path_and_hint_is_its_message() -> None:
-    assert str(ConfigProblem(file=None, line=None, column=None, path=(), message="is empty")) == "is empty"
-
-
-def test_problem_has_place_path_message_and_hint() -> None:
-    problem = ConfigProblem(
-        file="a.yml", line=1, column=2, path=("tuner", "name"), message="is unknown", hint="did you mean TPE?"
-    )
-    assert str(problem) == "a.yml:1:2: tuner.name: is unknown (did you mean TPE?)"
+def test_problem_has_the_parts_that_are_known(known: dict[str, Any], text: str) -> None:
+    assert str(ConfigProblem(**{**NOWHERE, **known}, message="is wrong")) == text
 
 
 def test_error_has_one_line_for_each_problem() -> None:
-    problems = [
-        ConfigProblem(file=None, line=None, column=None, path=(name,), message="is wrong") for name in "ab"
-    ]
+    problems = [ConfigProblem(**{**NOWHERE, "path": (name,)}, message="is wrong") for name in "ab"]
     error = ConfigError(problems)
     assert (str(error), error.problems) == ("a: is wrong\nb: is wrong", problems)
     assert isinstance(error, ValueError)

@@ -8,15 +8,9 @@ from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.settings import request_of, run_of
 from pitchpipe.store import ExperimentFolder
 
-from .refusals import problems_of
+from .refusals import made, problems_of
 
 CLUSTER = {"platform": "ray", "address": "10.0.0.1:6379"}
-
-
-def made(needs_command: bool = True, **fields: Any) -> ExperimentConfig:
-    command = {"trial_command": "true"} if needs_command else {}
-    data = {"search_space": {"x": {"_type": "uniform", "_value": [0, 1]}}, **command, **fields}
-    return ExperimentConfig.from_dict(data, needs_command=needs_command)
 
 
 def test_trial_takes_what_its_processes_need(tmp_path: Any) -> None:

@@ -14,14 +14,8 @@ from pitchpipe.config.plugins import PluginCheck
 from pitchpipe.config.source import parse_source
 
 from ..sentences import SentencesFile, answered
-from .refusals import OVERRIDDEN, SMALLEST, problems_of
+from .refusals import OVERRIDDEN, SMALLEST, V1, problems_of
 
-V1 = {
-    "trainingServicePlatform": "local",
-    "trialConcurrency": 1,
-    "trial": {"command": "python train.py", "codeDir": ".", "gpuNum": 0},
-    "searchSpace": {},
-}
 HYBRID_V1 = {
     **V1,
     "trainingServicePlatform": "hybrid",
