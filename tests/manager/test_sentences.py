@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,22 @@ def of_stopper(line: str) -> list[str]:
     return [str(refused.value)]
 
 
+def of_results(line: str) -> list[str]:
+    """Return which result of a trial makes a stopper end the trial or the experiment, and why."""
+    made, _, given = line.partition(" gets ")
+    stopper = eval(made, {**vars(stoppers)})
+    results = [(trial, value) for trial, *values in map(str.split, given.split(", ")) for value in values]
+    iterations = Counter[str]()
+    for number, (trial, value) in enumerate(results, start=1):
+        iterations[trial] += 1
+        result = {"default": eval(value, {"nan": math.nan}), "training_iteration": iterations[trial]}
+        if stopper(trial, result):
+            return [f"result {number} ends trial {trial}: {stopper.reason()}"]
+        if stopper.stop_all():
+            return [f"result {number} ends the experiment: {stopper.reason()}"]
+    return []
+
+
 SECTIONS = {
     "commands that no trial could run as they are meant": of_command,
     "changes": of_change,
@@ -124,6 +142,7 @@ SECTIONS = {
     "earlier searches": of_earlier,
     "experiments of NNI": of_nni,
     "stoppers": of_stopper,
+    "results that stoppers get": of_results,
 }
 
 
