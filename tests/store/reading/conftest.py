@@ -1,14 +1,20 @@
-"""An experiment, empty or with five trials, and a view of it."""
+"""An experiment, empty or with five trials or others, and a view of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pitchpipe.runner.changes import MetricRow
+from pitchpipe.runner.trial import Trial
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...stored import MadeExperiment, a_trial, results
+from ...stored import MadeExperiment, a_config, a_trial, results
 
 
 @pytest.fixture
@@ -16,6 +22,21 @@ def view(made: MadeExperiment) -> Iterator[ExperimentView]:
     """Yield a view of the experiment."""
     with ExperimentView(made.folder) as opened:
         yield opened
+
+
+@pytest.fixture
+def view_of(tmp_path: Path) -> Iterator[Callable[..., ExperimentView]]:
+    """Yield a function that makes an experiment of some trials, with fields of its config, and returns a view of it."""
+    numbers = itertools.count()
+    with ExitStack() as views:
+
+        def made(*trials: Trial, metrics: Sequence[MetricRow] = (), **fields: Any) -> ExperimentView:
+            experiment = MadeExperiment(tmp_path / f"made{next(numbers):04}", a_config(**fields))
+            experiment.commit(*trials, metrics=metrics)
+            experiment.store.close()
+            return views.enter_context(ExperimentView(experiment.folder))
+
+        yield made
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from pitchpipe.search_space import SearchSpace
 from pitchpipe.store.reading import ExperimentView
 from pitchpipe.store.reading.closeness import Closeness, changes_text, closeness_lines
 
-from ...stored import MadeExperiment, a_config, a_trial
+from ...stored import a_trial
 
 UNIT = {"_type": "uniform", "_value": [0, 1]}
 SPACE: dict[str, Any] = {"x": UNIT, "y": UNIT, "lr": {"_type": "loguniform", "_value": [1e-4, 1]}}
@@ -176,17 +175,14 @@ def test_trials_of_an_earlier_search_space_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("keep_close", [True, False])
-def test_read_from_a_store(tmp_path: Path, keep_close: bool) -> None:
+def test_read_from_a_store(view_of: Callable[..., ExperimentView], keep_close: bool) -> None:
     start = {"lr": 0.5, "units": 16}
-    config = a_config(defaults=start, keep_close=keep_close)
-    made = MadeExperiment(tmp_path / "made", config)
-    made.commit(
+    trials = [
         a_trial(0, value=1.0, parameters=start, source="defaults"),
         a_trial(1, value=0.01, parameters={"lr": 0.6, "units": 16}),
         a_trial(2, value=0.0, parameters={"lr": 0.1, "units": 32}),
-    )
-    with ExperimentView(made.folder) as view:
-        found = view.closest_to_defaults()
+    ]
+    found = view_of(*trials, defaults=start, keep_close=keep_close).closest_to_defaults()
     if not keep_close:
         assert found is None
         return
@@ -195,15 +191,10 @@ def test_read_from_a_store(tmp_path: Path, keep_close: bool) -> None:
     assert found["changes"] == [{"parameter": "lr", "default": 0.5, "value": 0.6}]
 
 
-def test_constants_need_not_be_among_the_defaults(tmp_path: Path) -> None:
-    start = {"lr": 0.5}
-    space = {"lr": UNIT, "epochs": 5}
-    made = MadeExperiment(tmp_path / "made", a_config(search_space=space, defaults=start, keep_close=True))
-    made.commit(
-        a_trial(0, value=1.0, parameters={**start, "epochs": 5}, source="defaults"),
-        a_trial(1, value=0.0, parameters={"lr": 0.6, "epochs": 5}),
-    )
-    with ExperimentView(made.folder) as view:
-        found = view.closest_to_defaults()
+def test_constants_need_not_be_among_the_defaults(view_of: Callable[..., ExperimentView]) -> None:
+    defaults = a_trial(0, value=1.0, parameters={"lr": 0.5, "epochs": 5}, source="defaults")
+    better = a_trial(1, value=0.0, parameters={"lr": 0.6, "epochs": 5})
+    config = {"search_space": {"lr": UNIT, "epochs": 5}, "defaults": {"lr": 0.5}, "keep_close": True}
+    found = view_of(defaults, better, **config).closest_to_defaults()
     assert found is not None
     assert changes_text(found["changes"]) == "lr 0.5 -> 0.6"

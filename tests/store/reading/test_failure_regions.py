@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from pitchpipe.runner.trial import FailureKind
 from pitchpipe.store.reading import ExperimentView
 from pitchpipe.store.reading.failure_regions import failure_regions
 
-from ...stored import MadeExperiment, a_config, a_trial
+from ...stored import a_trial
 
 Trials = list[tuple[str | None, dict[str, Any]]]
 
@@ -42,9 +42,8 @@ def test_each_kind_has_its_region() -> None:
 
 
 def test_option_of_a_choice() -> None:
-    assert failure_regions(trials(lambda point: point["net"] == "b", kind="NAN")) == [
-        "most trials with net b fail (NaN)"
-    ]
+    found = failure_regions(trials(lambda point: point["net"] == "b", kind="NAN"))
+    assert found == ["most trials with net b fail (NaN)"]
 
 
 @pytest.mark.parametrize("kind", ["INFRA", "IMPORT"])
@@ -69,10 +68,8 @@ def test_few_failures_have_none() -> None:
 
 
 @pytest.mark.parametrize(("tuner", "end"), [("Auto", "; the search avoids them"), ("Random", "")])
-def test_read_from_a_store(tmp_path: Path, tuner: str, end: str) -> None:
-    made = MadeExperiment(tmp_path / "made", a_config(tuner={"name": tuner}))
-    made.commit(
-        *(a_trial(n, "FAILED", kind=FailureKind.OOM) if n > 7 else a_trial(n, value=0.5) for n in range(14))
-    )
-    with ExperimentView(made.folder) as view:
-        assert view.failure_regions() == [f"most trials with lr above 0.7 fail (out of memory){end}"]
+def test_read_from_a_store(view_of: Callable[..., ExperimentView], tuner: str, end: str) -> None:
+    good = [a_trial(number, value=0.5) for number in range(8)]
+    bad = [a_trial(number, "FAILED", kind=FailureKind.OOM) for number in range(8, 14)]
+    view = view_of(*good, *bad, tuner={"name": tuner})
+    assert view.failure_regions() == [f"most trials with lr above 0.7 fail (out of memory){end}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -24,14 +24,11 @@ def test_trial_files_are_those_that_the_trial_printed(filled: MadeExperiment, vi
         view.trial_log(1, "secret")
 
 
-def test_nested_choice_is_asked_for_by_its_name(tmp_path: Path) -> None:
-    made = MadeExperiment(tmp_path / "made0001")
+def test_nested_choice_is_asked_for_by_its_name(view_of: Callable[..., ExperimentView]) -> None:
     models = [{"_name": "forest", "trees": 9}, {"_name": "linear"}, {"_name": "forest", "trees": 1}]
-    made.commit(*(a_trial(n, value=0.1, parameters={"model": model}) for n, model in enumerate(models)))
-    made.store.close()
-    with ExperimentView(made.folder) as view:
-        for field in ("parameters.model", "parameters.model._name"):
-            found = view.trials(TrialQuery(conditions=[Condition(field, "=", "forest")]))
-            assert [trial["sequence_id"] for trial in found.trials] == [0, 2]
-        ordered = view.trials(TrialQuery(sort="parameters.model", descending=True))
-        assert [trial["sequence_id"] for trial in ordered.trials] == [1, 0, 2]
+    view = view_of(*(a_trial(n, value=0.1, parameters={"model": model}) for n, model in enumerate(models)))
+    for field in ("parameters.model", "parameters.model._name"):
+        found = view.trials(TrialQuery(conditions=[Condition(field, "=", "forest")]))
+        assert [trial["sequence_id"] for trial in found.trials] == [0, 2]
+    ordered = view.trials(TrialQuery(sort="parameters.model", descending=True))
+    assert [trial["sequence_id"] for trial in ordered.trials] == [1, 0, 2]
