@@ -1,44 +1,32 @@
 """Scripts that show what a process has inherited: each must not see whether it was started cold or warm."""
 
 SCRIPTS: dict[str, str] = {
-    "argparse": """
-        import argparse
-        import sys
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--lr", type=float)
-        parser.add_argument("rest", nargs="*")
-        print(parser.parse_args(), parser.prog, sys.argv, sys.orig_argv[1:], type(sys.argv))
-    """,
     "wrong arguments": """
         import argparse
         argparse.ArgumentParser().parse_args()
     """,
     "names": """
+        import argparse
+        import json
         import sys
         print(__name__, __file__, __spec__, __package__, __cached__, __doc__, __builtins__, __loader__.path)
         print(sorted(vars(sys.modules["__main__"])), "sitecustomize" in sys.modules)
         print(sys.path, sys.flags, sys.executable)
-    """,
-    "modules": """
-        import json
-        import sys
         print(sorted(sys.modules.keys() - {*sys.builtin_module_names, "__future__"}))
         print([getattr(each, "__name__", type(each)) for each in (*sys.meta_path, *sys.path_hooks)])
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--lr", type=float)
+        parser.add_argument("rest", nargs="*")
+        print(parser.parse_args(), parser.prog, sys.argv, sys.orig_argv[1:], type(sys.argv))
     """,
-    "fork": """
-        import multiprocessing
-        def double(x):
-            return 2 * x
-        if __name__ == "__main__":
-            with multiprocessing.get_context("fork").Pool(2) as pool:
-                print(pool.map(double, range(5)), multiprocessing.current_process(), multiprocessing.parent_process())
-    """,
-    "spawn": """
+    "children": """
         import multiprocessing
         print("in", __name__)
         def double(x):
             return 2 * x
         if __name__ == "__main__":
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                print(pool.map(double, range(5)), multiprocessing.current_process(), multiprocessing.parent_process())
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 print(pool.map(double, range(3)))
     """,
@@ -48,14 +36,10 @@ SCRIPTS: dict[str, str] = {
         from concurrent.futures import ThreadPoolExecutor
         with ThreadPoolExecutor(3) as pool:
             print(list(pool.map(len, ["a", "bb", "ccc"])))
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
         late = threading.Thread(target=lambda: print("late", threading.main_thread().is_alive()))
         print(threading.current_thread().name, threading.get_native_id() == os.getpid(), threading.active_count())
         late.start()
-    """,
-    "daemon thread": """
-        import threading
-        threading.Thread(target=threading.Event().wait, daemon=True).start()
-        print(threading.active_count())
     """,
     "atexit": """
         import atexit
@@ -68,9 +52,10 @@ SCRIPTS: dict[str, str] = {
         atexit.register(print, "first")
         atexit.register(print, "second", flush=True)
     """,
-    "logging": """
+    "logging and warnings": """
         import logging
         import sys
+        import warnings
         logging.getLogger("a").warning("unconfigured")
         logging.basicConfig(level="INFO", format="%(levelname)s %(name)s %(module)s %(processName)s %(message)s")
         logging.getLogger("a.b").info("to stderr")
@@ -78,6 +63,13 @@ SCRIPTS: dict[str, str] = {
         logging.getLogger().addHandler(handler)
         logging.getLogger("c").error("to both")
         print(logging.root.handlers[0].stream is sys.stderr, logging.Logger.manager.loggerDict.keys())
+        def f():
+            warnings.warn("once")
+        f(); f()
+        warnings.warn("old", DeprecationWarning)
+        print([each[:3] for each in warnings.filters])
+        warnings.simplefilter("error")
+        f()
     """,
     "exit code": "import sys\nsys.exit(7)",
     "exit sentence": "import sys\nsys.exit('no data')",
@@ -111,25 +103,23 @@ SCRIPTS: dict[str, str] = {
         os.kill(os.getpid(), signal.SIGUSR1)
         os.kill(os.getpid(), signal.SIGALRM)
     """,
-    "stdin": """
-        import sys
-        print(repr(sys.stdin.read()), sys.stdin, sys.stdout, sys.stderr, sys.stdout.line_buffering)
-        print(input())
-    """,
-    "pickle": """
+    "modules beside and pickle": """
         import dataclasses
+        import json
         import pickle
+        import random
+        import tempfile
+        from helper import VALUE
+        import package.inner
+        print(VALUE, package.inner.NAME, json.dumps(package.inner.HERE))
         @dataclasses.dataclass
         class Point:
             x: int
         def f(x): ...
         print(pickle.loads(pickle.dumps(Point(3))), pickle.dumps(f), Point.__module__)
-    """,
-    "modules beside": """
-        import json
-        from helper import VALUE
-        import package.inner
-        print(VALUE, package.inner.NAME, json.dumps(package.inner.HERE))
+        random.seed(4)
+        print(random.random(), random.Random(3).random())
+        print(tempfile.gettempdir())
     """,
     "another program": """
         import os
@@ -153,36 +143,27 @@ SCRIPTS: dict[str, str] = {
     "what is open": """
         import os
         import resource
+        import sys
         print(sorted(int(each) for each in os.listdir("/proc/self/fd")), os.umask(0o77), os.getcwd(), os.nice(0))
         print(os.getpgid(0) == os.getsid(0) == os.getpid(), os.sched_getaffinity(0))
         print([resource.getrlimit(getattr(resource, each)) for each in dir(resource) if "RLIMIT" in each])
         open("private", "w").close()
         print(oct(os.stat("private").st_mode))
+        print(repr(sys.stdin.read()), sys.stdin, sys.stdout, sys.stderr, sys.stdout.line_buffering)
+        print(input())
     """,
-    "warnings": """
-        import warnings
-        def f():
-            warnings.warn("once")
-        f(); f()
-        warnings.warn("old", DeprecationWarning)
-        print([each[:3] for each in warnings.filters])
-        warnings.simplefilter("error")
-        f()
-    """,
-    "buffered": """
+    "buffered in another directory": """
+        import os
         import sys
+        os.mkdir("deeper")
+        os.chdir("deeper")
+        open("made", "w").write("here")
+        print(__file__)
         sys.stdout.write("no newline")
         sys.stderr.write("neither")
         file = open("unclosed", "w")
         file.write("flushed at the end")
         sys.modules["json"] = file
-    """,
-    "directory": """
-        import os
-        os.mkdir("deeper")
-        os.chdir("deeper")
-        open("made", "w").write("here")
-        print(__file__)
     """,
     "environment": """
         import json
@@ -200,23 +181,14 @@ SCRIPTS: dict[str, str] = {
         import helper
         print(helper.BEFORE)
     """,
-    "random": """
-        import random
-        random.seed(4)
-        print(random.random(), random.Random(3).random())
-        import tempfile
-        print(tempfile.gettempdir())
-    """,
-    "numpy": """
+    "numpy and joblib": """
+        import os
         import numpy as np
         import numpy.random
+        from joblib import Parallel, delayed
         np.random.seed(0)
         print(np.random.rand(2), np.random.default_rng(1).normal(), np.dot(np.ones((300, 300)), np.ones(300)).sum())
         np.save("array.npy", np.arange(3))
-    """,
-    "joblib": """
-        import os
-        from joblib import Parallel, delayed
         print(Parallel(n_jobs=2, prefer="threads")(delayed(abs)(x) for x in range(-3, 3)))
         print(sorted(name for name in os.environ if name.startswith(("KMP", "JOBLIB", "OMP"))))
     """,

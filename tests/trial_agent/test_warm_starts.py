@@ -53,14 +53,15 @@ class Lab:
             "LANG": "C.UTF-8",
             "HOME": str(self.folder),
             **self.environment,
+            "PYTHONUNBUFFERED": "1",
+            "PITCHPIPE_REPORTS": f"{output}/reports",
         }
-        reports = f"PITCHPIPE_REPORTS={output}/reports"
         with open(output / "stdout", "wb") as stdout, open(output / "stderr", "wb") as stderr:
             launch = Launch(
                 arguments=[sys.executable, *(words or ("trial.py", "--lr", "0.5", "a b"))],
                 directory=str(self.folder / "code"),
-                environment={**variables, "PYTHONUNBUFFERED": "1", **dict([reports.split("=", 1)])},
-                mark=reports.encode(),
+                environment=variables,
+                mark=f"PITCHPIPE_REPORTS={output}/reports".encode(),
                 stdout=stdout.fileno(),
                 stderr=stderr.fileno(),
             )
@@ -149,29 +150,24 @@ def test_trials_of_one_zygote_draw_different_numbers(lab: Lab) -> None:
     assert len(set(" ".join(drawn).split())) == 6
 
 
-def test_hash_seed_of_the_user_is_kept(lab: Lab) -> None:
-    lab.write("print(hash('a'))")
-    lab.environment = {"PYTHONHASHSEED": "1"}
-    cold = lab.outcome(lab.start("cold"))
-    assert lab.outcome(lab.warm()) == cold
-
-
-@pytest.mark.parametrize("options", [["-u"], ["-O"], ["-W", "error"], ["-P"], ["-X", "dev"]])
-def test_options_of_python_are_kept(lab: Lab, options: list[str]) -> None:
-    lab.write(
-        "import sys, warnings, json\nprint(sys.flags, sys.warnoptions, sys._xoptions, sys.path)\nassert 0"
-    )
-    cold = lab.outcome(lab.start("cold", *options, "trial.py"))
-    assert lab.outcome(lab.warm(*options, "trial.py")) == cold
-
-
-def test_module_is_run_as_by_python_m(lab: Lab) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-u", "-O", "-W", "error", "-X", "dev", "trial.py"],
+        ["-P", "trial.py"],
+        ["-m", "package", "-m"],
+    ],
+)
+def test_options_and_hash_seed_of_the_user_are_kept(lab: Lab, words: list[str]) -> None:
     for path, text in BESIDE.items():
         lab.write(text, path)
-    text = "import json, sys\nfrom . import inner\nprint(__name__, __spec__.name, __file__, sys.argv, sys.path)\n1/0"
-    lab.write(text, "package/__main__.py")
-    cold = lab.outcome(lab.start("cold", "-m", "package", "-m"))
-    assert lab.outcome(lab.warm("-m", "package", "-m")) == cold
+    text = "import sys, warnings\nprint(sys.flags, sys.warnoptions, sys._xoptions, sys.path, hash('a'))\n"
+    lab.environment = {"PYTHONHASHSEED": "1"}
+    lab.write(f"import json\n{text}1/0")
+    package = f"from . import inner\n{text}print(__name__, __spec__.name, __file__, sys.argv)\n1/0"
+    lab.write(package, "package/__main__.py")
+    cold = lab.outcome(lab.start("cold", *words))
+    assert lab.outcome(lab.warm(*words)) == cold
 
 
 def test_script_is_stopped_by_a_signal(lab: Lab) -> None:
@@ -181,16 +177,18 @@ def test_script_is_stopped_by_a_signal(lab: Lab) -> None:
     assert lab.outcome(started)["code"] == -signal.SIGTERM
 
 
-@pytest.mark.parametrize("what", ["the script", "an own module", "a library"])
-def test_change_means_another_zygote(lab: Lab, what: str) -> None:
-    names = {"the script": "trial.py", "an own module": "helper.py", "a library": LIBRARY}
+LIBRARY = "site-packages/library.py"
+
+
+@pytest.mark.parametrize("changed", ["trial.py", "helper.py", LIBRARY])
+def test_change_means_another_zygote(lab: Lab, changed: str) -> None:
     lab.environment = {"PYTHONPATH": str(lab.folder / "code" / "site-packages")}
     lab.write("VALUE = 1\n", "helper.py")
     lab.write("VALUE = 1\n", LIBRARY)
     lab.write("import helper\nimport library\nVALUE = 1\nprint(VALUE, helper.VALUE, library.VALUE)")
     assert lab.outcome(lab.warm())["stdout"] == "1 1 1\n"
     first = lab.zygote()
-    path = lab.folder / "code" / names[what]
+    path = lab.folder / "code" / changed
     path.write_text(path.read_text().replace("VALUE = 1", "VALUE = 22"))
     assert lab.outcome(lab.warm())["stdout"].count("22") == 1
     assert lab.zygote() != first
@@ -210,7 +208,6 @@ def test_other_environment_means_another_zygote(lab: Lab) -> None:
         assert lab.outcome(lab.warm())["stdout"] == f"{number}\n"
 
 
-LIBRARY = "site-packages/library.py"
 LIBRARIES = {
     "starts a thread": "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()",
     "prints something": "print('welcome')",
