@@ -5,14 +5,16 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import psutil
 
-from pitchpipe.trial_agent import Event, MessageDecoder, encode_message
+from pitchpipe.trial_agent import Agent, Event, MessageDecoder, encode_message
 from pitchpipe.trial_agent import read_spool as read_events
 from pitchpipe.trial_agent.events import encode_event
 from pitchpipe.trial_agent.watchdog import each_process, environment_of
@@ -129,8 +131,6 @@ class LocalAgent:
 
     def function(self, function: Callable[[dict[str, Any]], Any], **run: Any) -> Client:
         """Connect and configure the agent for trials of a pickled function."""
-        import cloudpickle
-
         (self.folder / "trial.pkl").write_bytes(cloudpickle.dumps(function))
         return self.configured({"kind": "function", "path": "trial.pkl", **run})
 
@@ -158,6 +158,68 @@ class LocalAgent:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+class Actor:
+    """An agent in this process, whose trials run in a thread."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.folder = folder
+        environment = {"PATH": "/bin", "RAY_JOB_ID": "1"}
+        self.agent = Agent("agent-1", folder / "agents", environment=environment, **options)
+        self.thread = threading.Thread(target=self.agent.run, daemon=True)
+        self.cursor = 0
+
+    def __enter__(self) -> "Actor":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.agent.shutdown()
+        self.thread.join(PATIENCE)
+        self.agent.close()
+
+    def configure(self, **run: Any) -> None:
+        message = {"op": "configure", "experiment": "exp", "folder": str(self.folder), "run": run}
+        assert self.agent.handle(message) is None
+
+    def configure_function(self, function: Callable[[dict[str, Any]], Any], **run: Any) -> None:
+        (self.folder / "trial.pkl").write_bytes(cloudpickle.dumps(function))
+        self.configure(kind="function", path=str(self.folder / "trial.pkl"), **run)
+
+    def run(self, **more: Any) -> list[dict[str, Any]]:
+        self.agent.handle(start(**more))
+        return self.until_ended(more.get("trial", "AbCdE"), more.get("attempt", 1))
+
+    def until(self, done: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+        """Return the events up to the batch with one that is `done`."""
+        found: list[dict[str, Any]] = []
+        while not any(map(done, found)):
+            reply = self.agent.next_events(self.cursor, PATIENCE)
+            assert reply["events"]
+            found += reply["events"]
+            self.cursor = reply["cursor"]
+        return found
+
+    def until_ended(self, trial: str = "AbCdE", attempt: int = 1) -> list[dict[str, Any]]:
+        return self.until(lambda e: (e["e"], e["trial"], e["attempt"]) == ("ended", trial, attempt))
+
+
+# A trial that reports and saves, as a command and as a function.
+REPORTS_AND_SAVES = """
+mkdir $PITCHPIPE_CHECKPOINTS/1-1 && echo weights > $PITCHPIPE_CHECKPOINTS/1-1/weights
+echo '{"intermediate": 0.5}' >> $PITCHPIPE_REPORTS
+echo '{"checkpoint": "1-1"}' >> $PITCHPIPE_REPORTS
+echo '{"final": 0.9}' >> $PITCHPIPE_REPORTS
+"""
+
+
+def reports_and_saves(_parameters: dict[str, Any]) -> float:
+    import pitchpipe
+
+    pitchpipe.report_intermediate_result(0.5)
+    pitchpipe.save_checkpoint({"epoch": 1})
+    return 0.9
 
 
 def messages(events: Sequence[Event]) -> list[dict[str, Any]]:

@@ -30,12 +30,14 @@ def agent(tmp_path: Path, socket_folder: str) -> Iterator[LocalAgent]:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Make a file system of 4 MiB and 400 inodes, where that is possible."""
+def agent_on_small_disk(tmp_path: Path, socket_folder: str) -> Iterator[LocalAgent]:
+    """Make a file system of 4 MiB and 400 inodes, where that is possible, and an agent whose folder it is."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=4m,nr_inodes=400", "tmpfs", place]
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("no file system can be mounted here")
-    yield place
+    agent = LocalAgent(place, socket_folder)
+    yield agent
+    agent.stop()
     subprocess.run(["umount", "-l", place], check=True)

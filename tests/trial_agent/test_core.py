@@ -7,59 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.trial_agent import Agent, Guard, command_trial, core, environ, following
+from pitchpipe.trial_agent import Guard, command_trial, core, environ, following
 from pitchpipe.trial_agent.core import SEEN_LIMIT
 from pitchpipe.trial_agent.events import Event
 from pitchpipe.trial_agent.outbox import Outbox
 
-from .client import start, wait_until
-
-
-class Actor:
-    """An agent whose trials run in a thread."""
-
-    def __init__(self, folder: Path, **options: Any) -> None:
-        self.folder = folder
-        environment = {"PATH": "/bin", "RAY_JOB_ID": "1"}
-        self.agent = Agent("agent-1", folder / "agents", environment=environment, **options)
-        self.thread = threading.Thread(target=self.agent.run, daemon=True)
-        self.cursor = 0
-
-    def __enter__(self) -> "Actor":
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.agent.shutdown()
-        self.thread.join(30)
-        self.agent.close()
-
-    def configure(self, **run: Any) -> None:
-        message = {"op": "configure", "experiment": "exp", "folder": str(self.folder), "run": run}
-        assert self.agent.handle(message) is None
-
-    def configure_function(self, function: Callable[[dict[str, Any]], Any]) -> None:
-        (self.folder / "trial.pkl").write_bytes(cloudpickle.dumps(function))
-        self.configure(kind="function", path=str(self.folder / "trial.pkl"))
-
-    def run(self, **more: Any) -> list[dict[str, Any]]:
-        self.agent.handle(start(**more))
-        return self.until_ended(more.get("trial", "AbCdE"), more.get("attempt", 1))
-
-    def until_ended(self, trial: str = "AbCdE", attempt: int = 1) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        while not any(
-            (event["e"], event["trial"], event["attempt"]) == ("ended", trial, attempt) for event in found
-        ):
-            reply = self.agent.next_events(self.cursor, 30.0)
-            assert reply["events"]
-            found += reply["events"]
-            self.cursor = reply["cursor"]
-        return found
+from .client import Actor, start, wait_until
 
 
 @pytest.fixture
@@ -271,30 +227,19 @@ def run_flooding_command(actor: Actor, monkeypatch: pytest.MonkeyPatch, then: st
     return outbox
 
 
+@pytest.mark.parametrize("then", ["true", "while [ ! -e go ]; do sleep 0.02; done"])
 def test_reports_of_a_command_stay_in_its_spool_until_there_is_room(
-    small: Actor, monkeypatch: pytest.MonkeyPatch
+    small: Actor, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
-    outbox = run_flooding_command(small, monkeypatch)
+    outbox = run_flooding_command(small, monkeypatch, then)
     wait_until(lambda: outbox.is_full, "a full outbox")
-    assert intermediate(small.until_ended()) == list(range(30000))
-    assert outbox.most < 3000  # one read of 64 KiB may add these
-
-
-def test_reports_of_a_command_that_still_runs_stay_in_its_spool_until_there_is_room(
-    small: Actor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outbox = run_flooding_command(small, monkeypatch, "while [ ! -e go ]; do sleep 0.02; done")
-    wait_until(lambda: outbox.is_full, "a full outbox")
-    found: list[int] = []
-    while len(found) < 30000:
-        reply = small.agent.next_events(small.cursor, 30.0)
-        assert reply["events"]
-        found += intermediate(reply["events"])
-        small.cursor = reply["cursor"]
+    events = small.until(lambda event: event.get("sequence") == 29999)
     (small.folder / "go").touch()
-    assert small.until_ended()[-1]["exit_code"] == 0
-    assert found == list(range(30000))
-    assert outbox.most < 3000
+    if events[-1]["e"] != "ended":
+        events += small.until_ended()
+    assert events[-1]["exit_code"] == 0
+    assert intermediate(events) == list(range(30000))
+    assert outbox.most < 3000  # one read of 64 KiB may add these
 
 
 def test_agent_that_leaves_records_the_end_of_a_command_without_a_manager(

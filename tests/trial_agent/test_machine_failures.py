@@ -6,7 +6,6 @@ import builtins
 import errno
 import os
 import resource
-import shlex
 import subprocess
 import sys
 import threading
@@ -14,25 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import pytest
 
 import pitchpipe
 from pitchpipe.runner import AttemptEnded, FailureKind
 from pitchpipe.runner.verdicts import failure_kind
-from pitchpipe.trial_agent import Agent, core
+from pitchpipe.trial_agent import core
 from pitchpipe.trial_agent.command_trial import spawn
 from pitchpipe.trial_agent.errors import MachineError
 from pitchpipe.trial_agent.warm import Launch
 
-from .client import PATIENCE, LocalAgent, start, wait_until
+from .client import PATIENCE, REPORTS_AND_SAVES, Actor, LocalAgent, reports_and_saves, start, wait_until
+from .test_command_trials import script
 
-SCRIPT = """
-mkdir $PITCHPIPE_CHECKPOINTS/1-1 && echo weights > $PITCHPIPE_CHECKPOINTS/1-1/weights
-echo '{"intermediate": 0.5}' >> $PITCHPIPE_REPORTS
-echo '{"checkpoint": "1-1"}' >> $PITCHPIPE_REPORTS
-echo '{"final": 0.9}' >> $PITCHPIPE_REPORTS
-"""
 REFUSABLE = {
     os: "open makedirs mkdir read write fsync rename replace listdir stat fstat lseek pipe unlink rmdir",
     builtins: "open",
@@ -77,44 +70,23 @@ def bench(tmp_path: Path, system: System) -> Callable[..., list[dict[str, Any]]]
     """Return what runs a trial in an agent, in whose thread one call is refused, and then another one."""
     runs = 0
 
-    def run(refused: int, why: int = errno.EIO, **run: Any) -> list[dict[str, Any]]:
+    def run(kind: str, refused: int, why: int = errno.EIO, **run: Any) -> list[dict[str, Any]]:
         nonlocal runs
         runs += 1
         folder = tmp_path / str(runs)
         folder.mkdir()
-        agent = Agent("agent-1", folder / "agents")
-        agent.handle({"op": "configure", "experiment": "exp", "folder": str(folder), "run": run})
-        thread = threading.Thread(target=agent.run, daemon=True)
-        thread.start()
-        system.thread, system.calls, system.refused, system.why = thread.ident, [], refused, why
-        agent.handle(start())
-        events = until_ended(agent, 0)
-        system.thread = None
-        agent.handle(start(trial="after", sequence_id=1))
-        assert until_ended(agent, len(events))[-1]["exit_code"] == 0
-        agent.shutdown()
-        thread.join(30)
-        agent.close()
+        with Actor(folder) as actor:
+            if kind == "command":
+                actor.configure(kind=kind, command=REPORTS_AND_SAVES, **run)
+            else:
+                actor.configure_function(reports_and_saves if kind == "function" else Steps, **run)
+            system.thread, system.calls, system.refused, system.why = actor.thread.ident, [], refused, why
+            events = actor.run()
+            system.thread = None
+            assert actor.run(trial="after", sequence_id=1)[-1]["exit_code"] == 0
         return events
 
     return run
-
-
-def until_ended(agent: Agent, cursor: int) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = []
-    while not events or events[-1]["e"] != "ended":
-        reply = agent.next_events(cursor, 30.0)
-        cursor = reply["cursor"]
-        events += reply["events"]
-    return events
-
-
-def reports_and_saves(_parameters: dict[str, Any]) -> float:
-    import pitchpipe
-
-    pitchpipe.report_intermediate_result(0.5)
-    pitchpipe.save_checkpoint({"epoch": 1})
-    return 0.9
 
 
 class Steps(pitchpipe.Trainable):
@@ -130,14 +102,6 @@ class Steps(pitchpipe.Trainable):
 
     def load_checkpoint(self, checkpoint: Any) -> None:
         raise AssertionError("nothing to restore")
-
-
-def run_of(kind: str, folder: Path) -> dict[str, Any]:
-    if kind == "command":
-        return {"kind": "command", "command": SCRIPT}
-    path = folder / "trial.pkl"
-    path.write_bytes(cloudpickle.dumps(reports_and_saves if kind == "function" else Steps))
-    return {"kind": "function", "path": str(path)}
 
 
 def fault(events: list[dict[str, Any]]) -> str:
@@ -159,13 +123,12 @@ def fault(events: list[dict[str, Any]]) -> str:
     [("command", True, errno.EIO), ("function", False, errno.EMFILE), ("class", True, errno.EIO)],
 )
 def test_no_call_that_the_system_refuses_to_the_agent_is_the_fault_of_the_trial(
-    kind: str, synced: bool, why: int, bench: Callable[..., Any], system: System, tmp_path: Path
+    kind: str, synced: bool, why: int, bench: Callable[..., Any], system: System
 ) -> None:
-    run = {**run_of(kind, tmp_path), "synced": synced}
-    assert fault(bench(0, **run)) == ""
+    assert fault(bench(kind, 0, synced=synced)) == ""
     count, refused = len(system.calls), []
     for number in range(1, count + 3):
-        events = bench(number, why, **run)
+        events = bench(kind, number, why, synced=synced)
         if len(system.calls) < number:
             continue  # reads may be more or fewer
         refused.append(system.calls[number - 1])
@@ -209,20 +172,17 @@ def test_kill_and_shutdown_do_not_wait_until_the_machine_may_be_well_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(core, "TRY_AGAIN", 3600.0)
-    agent = Agent("agent-1", tmp_path / "agents")
-    run = {"kind": "command", "command": "true"}
-    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
     (tmp_path / "trials").touch()  # no folder can be made there
-    thread = threading.Thread(target=agent.run, daemon=True)
-    thread.start()
-    for number, ask in enumerate(({"op": "kill", "trial": "t0", "attempt": 1}, {"op": "shutdown"})):
-        agent.handle(start(trial=f"t{number}"))
-        wait_until(lambda: agent._current is not None or not agent._waiting, "the start")
-        agent.handle(ask)
-        wait_until(lambda: agent._current is None and not agent._waiting, "the end")
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-    agent.close()
+    with Actor(tmp_path) as actor:
+        actor.configure(kind="command", command="true")
+        agent = actor.agent
+        for number, ask in enumerate(({"op": "kill", "trial": "t0", "attempt": 1}, {"op": "shutdown"})):
+            agent.handle(start(trial=f"t{number}"))
+            wait_until(lambda: agent._current is not None or not agent._waiting, "the start")
+            agent.handle(ask)
+            wait_until(lambda: agent._current is None and not agent._waiting, "the end")
+        actor.thread.join(PATIENCE)
+        assert not actor.thread.is_alive()
 
 
 def test_error_of_the_system_is_the_trials_unless_it_was_in_a_report(
@@ -254,37 +214,6 @@ def test_error_of_the_system_is_the_trials_unless_it_was_in_a_report(
         assert fault(events) == ("machine" if reports else "trial")
 
 
-UNREPORTED = """
-import errno, os
-from pitchpipe.trial_agent import line_file
-
-def refuse(*_):
-    raise OSError({why}, os.strerror({why}))
-
-{where} = refuse
-import pitchpipe
-pitchpipe.{call}
-"""
-
-
-@pytest.mark.parametrize(
-    ("where", "call", "who"),
-    [
-        ("line_file.os.write", "report_final_result(1)", "machine"),
-        ("os.fstat", "report_final_result(1)", "machine"),
-        ("os.rename", "save_checkpoint({})", "machine"),
-        ("os.makedirs", "save_checkpoint({})", "machine"),
-        ("os.listdir", "report_final_result(os.listdir())", "trial"),
-    ],
-)
-def test_report_that_a_script_cannot_write_is_the_fault_of_the_machine(
-    where: str, call: str, who: str, agent: LocalAgent, tmp_path: Path
-) -> None:
-    script = UNREPORTED.format(where=where, call=call, why=errno.EIO)
-    (tmp_path / "script.py").write_text(script)
-    assert fault(agent.command(f"{shlex.quote(sys.executable)} -P script.py").run()) == who
-
-
 HALF = """
 echo '{"intermediate": 1}' >> $PITCHPIPE_REPORTS
 dd if=/dev/zero of=$PITCHPIPE_OUTPUT_DIR/ballast bs=4096 2> /dev/null
@@ -294,18 +223,15 @@ true
 
 
 def test_result_that_a_script_cannot_write_is_the_fault_of_a_full_disk(
-    small_disk: Path, socket_folder: str
+    agent_on_small_disk: LocalAgent,
 ) -> None:
-    agent = LocalAgent(small_disk, socket_folder)
-    try:
-        events = agent.command(HALF).run()
-    finally:
-        agent.stop()
+    events = agent_on_small_disk.command(HALF).run()
     assert [event["e"] for event in events if event["e"] != "problem"] == ["started", "report", "ended"]
     assert fault(events) == "machine"
 
 
-SILENT = """
+# A script whose calls of the system are refused while it makes one of the SDK: `then` is what it does about it.
+REFUSED = """
 import errno, os, sys
 from pitchpipe.trial_agent import line_file
 
@@ -319,14 +245,13 @@ write = line_file.os.write
 try:
     pitchpipe.{call}
 except OSError:
-    pass
+    {then_at_once}
 line_file.os.write = write
 {then}
 """
-
-
 REPORTS = ("line_file.os.write", "report_final_result(1)")
 SAVES = ("os.makedirs", "save_checkpoint({})")
+RAISES = "raise"
 ENDS = "sys.exit(1)"  # its last words did not fit either
 FAILS = "raise RuntimeError('training failed')"
 CONTINUES = "pitchpipe.report_intermediate_result(0.6); sys.exit(1)"  # it got over that
@@ -335,33 +260,31 @@ CONTINUES = "pitchpipe.report_intermediate_result(0.6); sys.exit(1)"  # it got o
 @pytest.mark.parametrize(
     ("what", "why", "then", "who"),
     [
+        (REPORTS, errno.EIO, RAISES, "machine"),
+        (("os.fstat", "report_final_result(1)"), errno.EIO, RAISES, "machine"),
+        (("os.rename", "save_checkpoint({})"), errno.EIO, RAISES, "machine"),
+        (SAVES, errno.EIO, RAISES, "machine"),
+        (("os.listdir", "report_final_result(os.listdir())"), errno.EIO, RAISES, "trial"),
         (REPORTS, errno.ENOSPC, ENDS, "machine"),
         (REPORTS, errno.EDQUOT, FAILS, "machine"),
         (REPORTS, errno.EIO, CONTINUES, "trial"),
+        (REPORTS, errno.ENOSPC, "", "machine"),  # and did not forget its final result
         (SAVES, errno.EMFILE, ENDS, "machine"),
         (SAVES, errno.ENOSPC, FAILS, "machine"),
         (SAVES, errno.ENOSPC, CONTINUES, "trial"),
     ],
 )
-def test_refusal_is_known_though_the_script_says_nothing_and_there_is_room_again(
-    what: tuple[str, str], why: int, then: str, who: str, agent: LocalAgent, tmp_path: Path
+def test_report_that_a_script_cannot_write_is_the_fault_of_the_machine_whatever_the_script_says(
+    what: tuple[str, str], why: int, then: str, who: str, agent: LocalAgent
 ) -> None:
     where, call = what
-    (tmp_path / "script.py").write_text(SILENT.format(where=where, call=call, why=why, then=then))
-    events = agent.command(f"{shlex.quote(sys.executable)} -P script.py").run()
+    at_once, later = (then, "") if then == RAISES else ("pass", then)
+    text = REFUSED.format(where=where, call=call, why=why, then_at_once=at_once, then=later)
+    events = agent.command(script(agent, text)).run()
     assert fault(events) == who
-    assert (os.strerror(why) in (events[-1]["error"] or "")) is (who == "machine")
-
-
-def test_final_result_that_the_machine_refused_is_not_one_that_the_script_forgot(
-    agent: LocalAgent, tmp_path: Path
-) -> None:
-    script = SILENT.format(
-        where="line_file.os.write", call="report_final_result(1)", why=errno.ENOSPC, then=""
-    )
-    (tmp_path / "script.py").write_text(script)
-    ended = agent.command(f"{shlex.quote(sys.executable)} -P script.py").run()[-1]
-    assert (ended["exit_code"], fault([ended])) == (0, "machine")
+    if then != RAISES:
+        assert (os.strerror(why) in (events[-1]["error"] or "")) is (who == "machine")
+    assert events[-1]["exit_code"] == (1 if then else 0)
 
 
 CHAINED = """
@@ -383,17 +306,15 @@ except OSError{name}:
     [(False, errno.ENOSPC, "machine"), (True, errno.EDQUOT, "machine"), (False, errno.ENOENT, "trial")],
 )
 def test_library_that_raises_another_error_for_a_full_disk_hides_nothing(
-    kind: str, is_named: bool, why: int, who: str, agent: LocalAgent, tmp_path: Path
+    kind: str, is_named: bool, why: int, who: str, agent: LocalAgent
 ) -> None:
     name, cause = (" as error", " from error") if is_named else ("", "")
-    script = CHAINED.format(name=name, cause=cause, why=why)
+    text = CHAINED.format(name=name, cause=cause, why=why)
     if kind == "command":
-        (tmp_path / "script.py").write_text(script)
-        client = agent.command(f"{shlex.quote(sys.executable)} -P script.py")
+        client = agent.command(script(agent, text))
     else:
-        client = agent.function(lambda _parameters: exec(script, {}))
-    client.tell(start())
-    ended = client.until_ended()[-1]
+        client = agent.function(lambda _parameters: exec(text, {}))
+    ended = client.run()[-1]
     assert ended["error"].endswith("RuntimeError: unexpected pos 64 vs 0")
     assert fault([ended]) == who
 
@@ -422,13 +343,9 @@ NODES = "[open(f'{ballast}-{number}', 'w').close() for number in range(200_000)]
     ],
 )
 def test_failure_on_a_disk_without_blocks_or_inodes_is_the_fault_of_the_machine(
-    fill: str, what: str, small_disk: Path, socket_folder: str
+    fill: str, what: str, agent_on_small_disk: LocalAgent
 ) -> None:
-    (small_disk / "script.py").write_text(FULL.format(fill=fill, what=what))
-    agent = LocalAgent(small_disk, socket_folder)
-    try:
-        events = agent.command(f"{shlex.quote(sys.executable)} -P script.py").run()
-    finally:
-        agent.stop()
+    command = script(agent_on_small_disk, FULL.format(fill=fill, what=what))
+    events = agent_on_small_disk.command(command).run()
     assert events[-1]["exit_code"] == 1
     assert fault(events) == "machine"

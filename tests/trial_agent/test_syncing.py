@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import pytest
 
-from pitchpipe.trial_agent import Agent, sync_tree
+from pitchpipe.trial_agent import sync_tree
 from pitchpipe.trial_agent.events import Event
 
-from .client import start
-
-SCRIPT = """
-mkdir $PITCHPIPE_CHECKPOINTS/1-1 && echo weights > $PITCHPIPE_CHECKPOINTS/1-1/weights
-echo '{"intermediate": 0.5}' >> $PITCHPIPE_REPORTS
-echo '{"checkpoint": "1-1"}' >> $PITCHPIPE_REPORTS
-"""
+from .client import REPORTS_AND_SAVES, Actor, reports_and_saves
 
 
 class Disk:
@@ -46,81 +38,46 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     return disk
 
 
-def run_trial(disk: Disk, monkeypatch: pytest.MonkeyPatch, **run: Any) -> None:
+def run_trial(disk: Disk, monkeypatch: pytest.MonkeyPatch, kind: str, **run: Any) -> None:
     """Run a trial in an agent; the disk's log also has its events."""
-    agent = Agent("agent-1", disk.root / "agents")
-    add = agent.outbox.add
+    with Actor(disk.root) as actor:
+        add = actor.agent.outbox.add
 
-    def noting(events: Iterable[Event], **how: Any) -> int:
-        events = list(events)
-        disk.log += [event.e for event in events]
-        return add(events, **how)
+        def noting(events: Iterable[Event], **how: Any) -> int:
+            events = list(events)
+            disk.log += [event.e for event in events]
+            return add(events, **how)
 
-    monkeypatch.setattr(agent.outbox, "add", noting)
-    message = {"op": "configure", "experiment": "exp", "folder": str(disk.root), "run": run}
-    assert agent.handle(message) is None
-    thread = threading.Thread(target=agent.run, daemon=True)
-    thread.start()
-    agent.handle(start())
-    cursor, found = 0, [""]
-    while found[-1] != "ended":
-        reply = agent.next_events(cursor, 30.0)
-        cursor, found = reply["cursor"], [event["e"] for event in reply["events"]]
-    agent.shutdown()
-    thread.join(30)
-    agent.close()
+        monkeypatch.setattr(actor.agent.outbox, "add", noting)
+        if kind == "command":
+            actor.configure(kind=kind, command=REPORTS_AND_SAVES, **run)
+        else:
+            actor.configure_function(reports_and_saves, **run)
+        actor.run()
 
 
-def reports_and_saves(_parameters: dict[str, Any]) -> float:
-    import pitchpipe
-
-    pitchpipe.report_intermediate_result(0.5)
-    pitchpipe.save_checkpoint({"epoch": 1})
-    return 0.5
-
-
-def function_of(disk: Disk) -> dict[str, Any]:
-    (disk.root / "trial.pkl").write_bytes(cloudpickle.dumps(reports_and_saves))
-    return {"kind": "function", "path": str(disk.root / "trial.pkl")}
-
-
-def test_reports_of_a_function_are_on_the_disk_before_the_manager_learns_of_them(
+def test_reports_and_checkpoint_of_a_function_are_on_the_disk_before_others_see_them(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_trial(disk, monkeypatch, **function_of(disk), synced=True)
-    assert disk.before("started") == ["agents/agent-1.jsonl", "agents", "."]
-    spool = "agents/agent-1.jsonl"
+    run_trial(disk, monkeypatch, "function", synced=True)
+    spool, folder = "agents/agent-1.jsonl", "trials/0/checkpoints/1-1"
+    assert disk.before("started") == [spool, "agents", "."]
     assert disk.before("report").count(spool) == 2
     assert disk.before("ended")[-1] == spool
-
-
-def test_checkpoint_of_a_function_is_on_the_disk_before_its_name_is_in_the_spool(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_trial(disk, monkeypatch, **function_of(disk), synced=True)
     saved = disk.log[disk.log.index("report") + 1 : disk.log.index("checkpoint")]
-    folder = "trials/0/checkpoints/1-1"
     above = ["trials/0/checkpoints", "trials/0", "trials", "."]
-    assert saved[:6] == [f"{folder}/data.json", folder, *above]
-    assert saved[6] == "agents/agent-1.jsonl"
+    assert saved[:7] == [f"{folder}/data.json", folder, *above, spool]
     assert f"{folder}/checkpoint.json" in saved[7:]
 
 
-def test_reports_of_a_command_are_on_the_disk_before_the_manager_learns_of_them(
+def test_reports_and_checkpoint_of_a_command_are_on_the_disk_before_the_manager_learns_of_them(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_trial(disk, monkeypatch, kind="command", command=SCRIPT, synced=True)
-    spool = "trials/0/reports-1.jsonl"
+    run_trial(disk, monkeypatch, "command", synced=True)
+    spool, folder = "trials/0/reports-1.jsonl", "trials/0/checkpoints/1-1"
     assert disk.before("started") == [spool, "trials/0", "trials", "."]
     assert disk.before("report").count(spool) == 2
     assert disk.before("ended")[-1] == spool
-
-
-def test_checkpoint_of_a_command_is_on_the_disk_before_the_manager_learns_of_it(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_trial(disk, monkeypatch, kind="command", command=SCRIPT, synced=True)
-    folder = "trials/0/checkpoints/1-1"
     before = disk.before("checkpoint")
     assert {f"{folder}/weights", f"{folder}/checkpoint.json"} <= set(before)
     last = max(index for index, path in enumerate(before) if path == folder)
@@ -140,8 +97,7 @@ def test_file_that_shows_a_checkpoint_to_be_whole_comes_after_all_others(
         replaced(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    run = {"kind": "command", "command": SCRIPT} if kind == "command" else function_of(disk)
-    run_trial(disk, monkeypatch, **run, synced=True)
+    run_trial(disk, monkeypatch, kind, synced=True)
     shown = disk.log.index(f"now {folder}/checkpoint.json")
     assert {data, folder} <= set(disk.log[:shown])
     assert f"{folder}/checkpoint.json" in disk.log[shown : disk.log.index("checkpoint")]
@@ -156,7 +112,7 @@ def test_reports_that_cannot_be_forced_to_the_disk_are_a_problem(
             raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", fails)
-    run_trial(disk, monkeypatch, kind="command", command=SCRIPT, synced=True)
+    run_trial(disk, monkeypatch, "command", synced=True)
     assert disk.log.index("problem") > disk.log.index("report")
 
 
@@ -164,8 +120,7 @@ def test_reports_that_cannot_be_forced_to_the_disk_are_a_problem(
 def test_nothing_is_forced_to_the_disk_by_default(
     kind: str, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = {"kind": "command", "command": SCRIPT} if kind == "command" else function_of(disk)
-    run_trial(disk, monkeypatch, **run)
+    run_trial(disk, monkeypatch, kind)
     assert {"started", "report", "checkpoint", "ended"} >= set(disk.log)
 
 
