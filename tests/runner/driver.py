@@ -15,7 +15,7 @@ from pitchpipe.runner.trial_runner import TrialRunner
 
 from .invariants import broken_invariants
 
-__all__ = ["EVENT_KINDS", "Driver", "lost_and_retried", "of_type", "paused_trial", "sent"]
+__all__ = ["EVENT_KINDS", "Driver", "lost_and_retried", "of_type", "paused_trial", "running_trial", "sent"]
 
 EVENT_KINDS = {vars(happened)[name] for name in happened.__all__}
 EVENT_KINDS -= {happened.Event, happened.TrialEvent, happened.AttemptEvent}
@@ -44,6 +44,13 @@ class Driver:
         record = json.dumps({"parameter_id": self.parameter_id, "parameters": parameters})
         self.parameter_id += 1
         return self.handle(happened.ParametersArrived(self.now, self.parameter_id - 1, record))
+
+    def proposed(self, count: int = 1) -> list[Trial]:
+        """Start the experiment with so many proposals; return all trials."""
+        self.ready()
+        for _ in range(count):
+            self.propose(x=1)
+        return self.runner.get_trials()
 
     def start(self, trial: Trial) -> list[Any]:
         return self.handle(happened.AttemptStarted(self.now, trial.trial_id, trial.attempt, 4711))
@@ -102,21 +109,24 @@ def of_type(effects: list[Any], kind: Any) -> list[Any]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
 
-def lost_and_retried(
-    driver: Driver, *reports: float, checkpoint: int | None = None
-) -> tuple[Trial, StartTrial]:
-    """Return a trial whose agent was lost after some reports, and the start of its second attempt."""
-    trial = driver.running_trial()
+def running_trial(*resources: Any, **limits: Any) -> tuple[Driver, Trial]:
+    driver = Driver(*resources, **limits)
+    return driver, driver.running_trial()
+
+
+def lost_and_retried(*reports: float, checkpoint: int | None = None) -> tuple[Driver, Trial, StartTrial]:
+    """Return a driver, a trial whose agent was lost after some reports, and the start of its second attempt."""
+    driver, trial = running_trial(trial_concurrency=1)
     for number, value in enumerate(reports):
         if number == checkpoint:
             driver.save(trial)
         driver.report(trial, value)
     (start,) = of_type(driver.end(trial, exit_code=None, lost=True, error="its agent is gone"), StartTrial)
-    return trial, start
+    return driver, trial, start
 
 
-def paused_trial(driver: Driver, checkpoint: bool = True) -> Trial:
-    trial = driver.running_trial()
+def paused_trial(checkpoint: bool = True, **limits: Any) -> tuple[Driver, Trial]:
+    driver, trial = running_trial(trial_concurrency=1, **limits)
     driver.report(trial, 0.5)
     driver.report(trial, 0.4)
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung 2"))
@@ -124,4 +134,4 @@ def paused_trial(driver: Driver, checkpoint: bool = True) -> Trial:
         driver.save(trial)
     driver.end(trial, paused=True)
     assert trial.status is TrialStatus.PAUSED
-    return trial
+    return driver, trial

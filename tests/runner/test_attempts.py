@@ -13,17 +13,18 @@ from pitchpipe.runner.effects import CopyCheckpoint, StartTrial
 from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import Trial, TrialStatus
 
-from .driver import Driver, lost_and_retried, of_type, paused_trial, sent
+from .driver import Driver, lost_and_retried, of_type, paused_trial, running_trial, sent
 
 
-def rung_trial(driver: Driver, budget: int = 2) -> Trial:
-    """Return a running trial that the tuner pauses at a budget."""
+def rung_trial(budget: int = 2, max_trial_number: int = 1) -> tuple[Driver, Trial]:
+    """Return a driver and its running trial, which the tuner pauses at a budget."""
+    driver = Driver(trial_concurrency=1, max_trial_number=max_trial_number)
     driver.ready()
     record = {"parameter_id": 0, "parameters": {"x": 1}, "budget": budget, "pauses_at_budget": True}
     driver.handle(happened.ParametersArrived(driver.now, 0, json.dumps(record)))
     (trial,) = driver.runner.get_trials()
     driver.start(trial)
-    return trial
+    return driver, trial
 
 
 def spend(driver: Driver, trial: Trial, budget: int = 2) -> None:
@@ -44,8 +45,7 @@ def resume(driver: Driver, trial: Trial, **how: Any) -> list[Any]:
 
 def retried_once(**limits: Any) -> tuple[Driver, Trial]:
     """Return a trial that saved a checkpoint after one result, failed, and runs again from there."""
-    driver = Driver(trial_concurrency=1, retries=Retries(in_all=5), **limits)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1, retries=Retries(in_all=5), **limits)
     driver.report(trial, 0.3)
     driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, name="1-1", sequence=1))
     (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
@@ -55,8 +55,7 @@ def retried_once(**limits: Any) -> tuple[Driver, Trial]:
 
 
 def test_lost_trial_continues_from_its_last_checkpoint() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial, start = lost_and_retried(driver, 0.1, 0.2, 0.3, checkpoint=2)
+    driver, trial, start = lost_and_retried(0.1, 0.2, 0.3, checkpoint=2)
     order = start.order
     assert (order.first_sequence, order.checkpoint) == (2, "trials/0/checkpoints/1-2")
     assert driver.runner.take_changes().superseded == [(0, 1, 2)]
@@ -64,8 +63,7 @@ def test_lost_trial_continues_from_its_last_checkpoint() -> None:
 
 
 def test_trial_whose_checkpoint_is_lost_with_its_node_begins_again() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial, _ = lost_and_retried(driver, 0.1, 0.2, 0.3, checkpoint=2)
+    driver, trial, _ = lost_and_retried(0.1, 0.2, 0.3, checkpoint=2)
     gone = "FileNotFoundError: its checkpoint is gone: /exp/trials/0/checkpoints/1-2"
     (start,) = of_type(driver.end(trial, exit_code=1, error=gone), StartTrial)
     assert (start.order.checkpoint, start.order.first_sequence) == (None, 0)
@@ -76,8 +74,7 @@ def test_trial_whose_checkpoint_is_lost_with_its_node_begins_again() -> None:
 
 
 def test_resumed_trial_continues_from_its_checkpoint_with_the_next_number() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = paused_trial(driver)
+    driver, trial = paused_trial()
     asked = happened.ResumeRequested(driver.now, trial.trial_id, parameters={"x": 7}, budget=9.0)
     (start,) = of_type(driver.handle(asked), StartTrial)
     order = start.order
@@ -88,8 +85,7 @@ def test_resumed_trial_continues_from_its_checkpoint_with_the_next_number() -> N
 
 
 def test_resume_may_bring_the_checkpoint_of_another_trial() -> None:
-    driver = Driver(trial_concurrency=1)
-    donor = paused_trial(driver)
+    driver, donor = paused_trial()
     driver.propose(x=2)
     trial = driver.runner.get_trials()[1]
     driver.start(trial)
@@ -108,8 +104,7 @@ def test_resume_may_bring_the_checkpoint_of_another_trial() -> None:
 
 
 def test_new_trial_may_start_from_the_checkpoint_of_another_and_be_given_a_budget() -> None:
-    driver = Driver(trial_concurrency=1)
-    donor = paused_trial(driver)
+    driver, donor = paused_trial()
     record = {"parameters": {"x": 2}, "budget": 3, "checkpoint_of": donor.trial_id}
     effects = driver.handle(happened.ParametersArrived(driver.now, 1, json.dumps(record)))
     copy, start = of_type(effects, (CopyCheckpoint, StartTrial))
@@ -119,8 +114,7 @@ def test_new_trial_may_start_from_the_checkpoint_of_another_and_be_given_a_budge
 
 
 def test_attempt_that_pauses_itself_at_its_budget_is_paused_before_the_tuner_says_so() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = rung_trial(driver)
+    driver, trial = rung_trial()
     spend(driver, trial)
     driver.end(trial, exit_code=None, paused=True)
     assert (trial.status, trial.reason) == (TrialStatus.PAUSED, "has spent its budget of 2")
@@ -131,8 +125,7 @@ def test_attempt_that_pauses_itself_at_its_budget_is_paused_before_the_tuner_say
 
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_final_result_at_such_a_budget_pauses_the_trial(is_paused: bool) -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = rung_trial(driver)
+    driver, trial = rung_trial()
     spend(driver, trial)
     if is_paused:
         driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung 0"))
@@ -149,8 +142,7 @@ def test_final_result_at_such_a_budget_pauses_the_trial(is_paused: bool) -> None
 
 
 def test_trial_is_paused_at_each_budget_for_which_the_tuner_says_so() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = rung_trial(driver)
+    driver, trial = rung_trial()
     spend(driver, trial)
     driver.succeed(trial)
     resume(driver, trial, budget=4.0, pauses_at_budget=True)
@@ -161,8 +153,7 @@ def test_trial_is_paused_at_each_budget_for_which_the_tuner_says_so() -> None:
 
 
 def test_lone_final_result_is_the_one_at_which_the_tuner_pauses_the_trial() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = rung_trial(driver, budget=3)
+    driver, trial = rung_trial(budget=3)
     driver.succeed(trial, 0.7)
     assert trial.status is TrialStatus.PAUSED
     assert received(driver, "PERIODICAL") == [(2, 0.7)]
@@ -170,34 +161,31 @@ def test_lone_final_result_is_the_one_at_which_the_tuner_pauses_the_trial() -> N
 
 @pytest.mark.parametrize(("results", "final"), [(1, 0.5), (2, {"default": 0.5, "done": True})])
 def test_trial_that_is_done_has_succeeded(results: int, final: Any) -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = rung_trial(driver)
+    driver, trial = rung_trial()
     spend(driver, trial, results)
     driver.succeed(trial, final)
     assert (trial.status, trial.values) == (TrialStatus.SUCCEEDED, (0.5,))
 
 
-def test_trial_whose_agent_is_lost_after_that_result_is_paused() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = rung_trial(driver)
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        ({"exit_code": None, "lost": True}, TrialStatus.PAUSED),
+        ({"exit_code": 1, "error": "OSError: broken"}, TrialStatus.FAILED),
+    ],
+)
+def test_trial_whose_agent_is_lost_after_that_result_is_paused_and_one_that_fails_has_failed(
+    how: dict[str, Any], status: TrialStatus
+) -> None:
+    driver, trial = rung_trial()
     spend(driver, trial)
     driver.report(trial, 0.5, "final")
-    driver.end(trial, exit_code=None, lost=True)
-    assert trial.status is TrialStatus.PAUSED
-
-
-def test_trial_that_fails_after_that_result_has_failed() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = rung_trial(driver)
-    spend(driver, trial)
-    driver.report(trial, 0.5, "final")
-    driver.end(trial, exit_code=1, error="OSError: broken")
-    assert trial.status is TrialStatus.FAILED
+    driver.end(trial, **how)
+    assert trial.status is status
 
 
 def test_tuner_can_stop_a_trial_that_spends_its_budget() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = rung_trial(driver)
+    driver, trial = rung_trial()
     spend(driver, trial)
     driver.report(trial, 0.5, "final")
     driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "not among the best"))
@@ -206,8 +194,7 @@ def test_tuner_can_stop_a_trial_that_spends_its_budget() -> None:
 
 
 def test_trial_that_the_user_retried_ends_at_its_budget() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=2)
-    trial = rung_trial(driver)
+    driver, trial = rung_trial(max_trial_number=2)
     driver.end(trial, exit_code=1, error="ValueError")
     assert trial.status is TrialStatus.FAILED
     driver.handle(happened.RetryFailedRequested(driver.now))
@@ -218,8 +205,7 @@ def test_trial_that_the_user_retried_ends_at_its_budget() -> None:
 
 
 def test_trial_completed_by_a_stopper_ends_with_its_result() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = rung_trial(driver)
+    driver, trial = rung_trial()
     spend(driver, trial)
     driver.handle(happened.CompleteRequested(driver.now, trial.trial_id, "0.5", "good enough"))
     driver.end(trial, signal=15)
@@ -267,8 +253,7 @@ def test_checkpoint_is_not_blamed_for_a_trial_that_ran_too_long() -> None:
 
 
 def test_older_checkpoint_that_is_reported_again_replaces_none() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     for sequence in (1, 2, 1):
         driver.report(trial, 0.3)
         key = driver.now, trial.trial_id, 1

@@ -13,7 +13,7 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
-from .driver import Driver, of_type, paused_trial, sent
+from .driver import Driver, of_type, paused_trial, running_trial, sent
 
 
 def test_ready_dispatcher_is_asked_for_as_many_trials_as_may_run() -> None:
@@ -35,8 +35,7 @@ def test_trials_asked_for_count_against_max_trial_number() -> None:
 
 
 def test_end_of_a_trial_is_sent_to_the_dispatcher_and_another_one_requested() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.report(trial, 0.25, "final")
     effects = driver.end(trial)
     (end,) = sent(effects, CommandType.TrialEnd)
@@ -47,8 +46,7 @@ def test_end_of_a_trial_is_sent_to_the_dispatcher_and_another_one_requested() ->
 
 
 def test_failure_after_the_final_result_is_not_run_again() -> None:
-    driver = Driver(trial_concurrency=1, retries=Retries(5))
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1, retries=Retries(5))
     driver.report(trial, 0.5, "final")
     driver.end(trial, exit_code=1)
     assert trial.status is TrialStatus.FAILED
@@ -56,8 +54,7 @@ def test_failure_after_the_final_result_is_not_run_again() -> None:
 
 
 def test_experiment_that_is_stopped_before_its_dispatcher_is_back_stays_stopping() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.restart()
     driver.handle(happened.StopRequested(driver.now))
     assert driver.ready() == []
@@ -67,16 +64,16 @@ def test_experiment_that_is_stopped_before_its_dispatcher_is_back_stays_stopping
 
 
 def test_nothing_is_run_again_while_the_experiment_stops() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.StopRequested(driver.now, "interrupted"))
     assert of_type(driver.end(trial, lost=True), Finish)
     assert trial.status is TrialStatus.SYS_CANCELED
 
 
 def test_fail_fast_ends_the_experiment_with_the_first_failure_that_is_not_retried() -> None:
-    driver = Driver(trial_concurrency=2, fail_fast=True, retries=Retries(by_kind={FailureKind.INFRA: 1}))
-    trial = driver.running_trial()
+    driver, trial = running_trial(
+        trial_concurrency=2, fail_fast=True, retries=Retries(by_kind={FailureKind.INFRA: 1})
+    )
     driver.propose(x=2)
     other = driver.runner.get_trials()[1]
     driver.end(trial, lost=True)
@@ -89,18 +86,14 @@ def test_fail_fast_ends_the_experiment_with_the_first_failure_that_is_not_retrie
 
 
 def test_stop_ends_paused_trials_too() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = paused_trial(driver)
+    driver, trial = paused_trial()
     assert of_type(driver.handle(happened.StopRequested(driver.now, "interrupted")), Finish)
     assert trial.status is TrialStatus.SYS_CANCELED
 
 
 def test_experiment_is_done_when_its_last_trial_has_ended() -> None:
     driver = Driver(max_trial_number=2)
-    driver.ready()
-    driver.propose(x=1)
-    driver.propose(x=2)
-    first, second = driver.runner.get_trials()
+    first, second = driver.proposed(2)
     assert driver.runner.status is ExperimentStatus.NO_MORE_TRIAL
     driver.succeed(first, 0.7)
     assert of_type(driver.succeed(second, 0.3), Finish)
@@ -109,8 +102,7 @@ def test_experiment_is_done_when_its_last_trial_has_ended() -> None:
 
 
 def test_stop_ends_what_runs_and_keeps_the_results() -> None:
-    driver = Driver(trial_concurrency=2)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=2)
     driver.report(trial, 0.4)
     effects = driver.handle(happened.StopRequested(driver.now, "interrupted"))
     assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
@@ -205,3 +197,27 @@ def test_tuner_that_had_nothing_more_is_asked_for_what_can_run() -> None:
     last = driver.runner.get_trials()[-1]
     driver.start(last)
     assert sent(driver.succeed(last), CommandType.RequestTrialJobs) == [1]
+
+
+def test_no_replies_to_one_request_and_not_to_those_sent_after_it() -> None:
+    driver = Driver(trial_concurrency=2)
+    first, second = driver.proposed(2)
+    assert sent(driver.succeed(first), CommandType.RequestTrialJobs) == [1]
+    assert sent(driver.succeed(second), CommandType.RequestTrialJobs) == [1]
+    assert (
+        driver.handle(happened.NoMoreParameters(driver.now)) == []
+    )  # the tuner had not received the second result
+    assert driver.runner.requested == 1
+    driver.propose(x=3)  # now it has
+    assert driver.runner.status is ExperimentStatus.RUNNING
+    assert len(driver.runner.live) == 1
+
+
+def test_tuner_that_had_nothing_is_asked_again_about_what_ended_meanwhile() -> None:
+    driver = Driver(trial_concurrency=2, max_trial_number=3)
+    first, second = driver.proposed(2)
+    assert sent(driver.succeed(first), CommandType.RequestTrialJobs) == [1]
+    assert sent(driver.succeed(second), CommandType.RequestTrialJobs) == []  # the limit is asked for already
+    no = happened.NoMoreParameters(driver.now)
+    assert sent(driver.handle(no), CommandType.RequestTrialJobs) == [1]
+    assert of_type(driver.handle(no), Finish)

@@ -8,12 +8,11 @@ from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import RestoreDispatcher, StopTrial
 from pitchpipe.runner.experiment_status import ExperimentStatus
 
-from .driver import Driver, of_type
+from .driver import Driver, of_type, running_trial
 
 
 def test_failing_dispatcher_is_restored_once_and_then_ends_the_experiment() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     failure = happened.DispatcherFailed(
         driver.now,
         message="the tuner raised ValueError: no",
@@ -54,3 +53,8 @@ def test_dispatcher_that_dies_is_restored_while_it_makes_progress(commands: list
         assert "resume" in driver.runner.reason
     else:
         assert of_type(effects, RestoreDispatcher)
+
+
+@pytest.mark.parametrize(("where", "reason"), [("", "it raised"), ("t.py:3", "it raised (t.py:3)")])
+def test_reason_of_a_failed_dispatcher_has_the_place_if_it_is_known(where: str, reason: str) -> None:
+    assert happened.DispatcherFailed(1.0, message="it raised", where=where).reason == reason

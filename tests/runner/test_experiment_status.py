@@ -1,8 +1,12 @@
-"""The table of an experiment's moves."""
+"""The table of an experiment's moves, and its state, which follows it."""
 
 from __future__ import annotations
 
+import pytest
+
 from pitchpipe.runner.experiment_status import EXPERIMENT_MOVES, ExperimentStatus
+from pitchpipe.runner.limits import Limits
+from pitchpipe.runner.state import ExperimentState
 
 
 def test_every_status_has_a_row() -> None:
@@ -17,3 +21,10 @@ def test_final_statuses_can_only_be_resumed_and_a_view_cannot() -> None:
         ExperimentStatus.ERROR: {ExperimentStatus.RUNNING},
         ExperimentStatus.VIEWED: set(),
     }
+
+
+def test_illegal_move_raises_an_error_with_both_statuses() -> None:
+    state = ExperimentState("test", Limits())
+    with pytest.raises(RuntimeError, match="experiment test is INITIALIZED and cannot become STOPPED"):
+        state.move(ExperimentStatus.STOPPED)
+    assert state.status is ExperimentStatus.INITIALIZED

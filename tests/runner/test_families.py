@@ -17,7 +17,7 @@ from pitchpipe.runner.payloads import added_trial
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
 
-from .driver import Driver, sent
+from .driver import Driver, running_trial, sent
 
 SEEDS = (11, 12, 13, 14, 15)
 
@@ -288,8 +288,7 @@ def test_opposite_infinities_have_no_mean() -> None:
 
 
 def test_without_repeats_nothing_is_marked() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.succeed(trial)
     assert repeat_of(trial.record) is None
     assert "repeat" not in sent(driver.effects, CommandType.TrialEnd)[0]

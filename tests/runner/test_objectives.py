@@ -10,12 +10,11 @@ from pitchpipe.runner.limits import Limits
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
 
-from .driver import Driver
+from .driver import Driver, running_trial
 
 
 def test_trial_that_fails_after_its_final_result_is_not_the_best() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.report(trial, 0.1, "final")
     driver.end(trial, exit_code=1)
     assert trial.status is TrialStatus.FAILED

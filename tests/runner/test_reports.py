@@ -14,12 +14,11 @@ from pitchpipe.runner.effects import SendCommand, StartTrial, StopTrial
 from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
-from .driver import Driver, lost_and_retried, of_type, sent
+from .driver import Driver, lost_and_retried, of_type, running_trial, sent
 
 
 def test_final_result_is_sent_before_the_end_of_its_trial() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.succeed(trial)
     commands = [effect.command for effect in of_type(driver.effects, SendCommand)]
     assert commands.index(CommandType.ReportMetricData) < commands.index(CommandType.TrialEnd)
@@ -30,8 +29,7 @@ def test_final_result_is_sent_before_the_end_of_its_trial() -> None:
     [("abc", "'abc'"), ({"accuracy": 1}, "'default'"), (None, "None"), ([1], "[1]")],
 )
 def test_unusable_final_result_stops_its_trial(value: Any, reason: str) -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     effects = driver.report(trial, value, "final")
     assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
     assert sent(effects, CommandType.ReportMetricData) == []
@@ -75,27 +73,19 @@ def test_classes_of_the_user_get_any_result(kind: str, value: Any) -> None:
         assert not driver.runner.best.front
 
 
-def test_nan_fails_the_trial_of_any_tuner() -> None:
+@pytest.mark.parametrize("any_results", [(), ("FINAL", "PERIODICAL")])
+@pytest.mark.parametrize("value", [float("nan"), {"default": float("nan")}])
+def test_nan_as_a_final_result_fails_the_trial_of_any_tuner(value: Any, any_results: tuple[str, ...]) -> None:
     driver = Driver()
-    trial = driver.running_trial(any_results=("FINAL", "PERIODICAL"))
-    driver.report(trial, {"default": float("nan")}, "final")
-    driver.end(trial)
-    assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.NAN)
-
-
-def test_nan_as_a_final_result_fails_the_trial() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
-    effects = driver.report(trial, float("nan"), "final")
-    assert sent(effects, CommandType.ReportMetricData) == []
+    trial = driver.running_trial(any_results=any_results)
+    assert sent(driver.report(trial, value, "final"), CommandType.ReportMetricData) == []
     driver.end(trial)
     assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.NAN)
     assert "NaN" in trial.reason
 
 
 def test_second_final_result_is_kept_and_does_not_count() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.report(trial, 0.1, "final")
     effects = driver.report(trial, 0.2, "final")
     assert sent(effects, CommandType.ReportMetricData) == []
@@ -106,8 +96,7 @@ def test_second_final_result_is_kept_and_does_not_count() -> None:
 
 
 def test_reports_of_an_older_attempt_change_nothing() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     trial.attempt = 2
     driver.handle(happened.Reported(driver.now, trial.trial_id, 1, kind="final", sequence=0, value="0.5"))
     driver.handle(happened.AttemptEnded(driver.now, trial.trial_id, 1, exit_code=0))
@@ -115,8 +104,7 @@ def test_reports_of_an_older_attempt_change_nothing() -> None:
 
 
 def test_repeated_results_count_once() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.report(trial, 0.5, sequence=0)
     assert driver.report(trial, 0.5, sequence=0) == []
     driver.report(trial, 0.1, "final", sequence=0)
@@ -126,8 +114,7 @@ def test_repeated_results_count_once() -> None:
 
 
 def test_dispatcher_gets_each_result_once_however_often_it_is_reported() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial, _ = lost_and_retried(driver, 0.1, 0.2)
+    driver, trial, _ = lost_and_retried(0.1, 0.2)
     driver.start(trial)
     for value in (0.1, 0.25, 0.3):
         driver.report(trial, value)
@@ -138,8 +125,7 @@ def test_dispatcher_gets_each_result_once_however_often_it_is_reported() -> None
 
 
 def test_late_events_of_a_lost_attempt_change_nothing() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial, _ = lost_and_retried(driver, 0.1)
+    driver, trial, _ = lost_and_retried(0.1)
     driver.runner.take_changes()
     for late in (
         happened.AttemptStarted(driver.now, trial.trial_id, 1),
@@ -155,8 +141,7 @@ def test_late_events_of_a_lost_attempt_change_nothing() -> None:
 
 
 def test_unusable_final_result_does_not_hide_that_of_the_next_attempt() -> None:
-    driver = Driver(trial_concurrency=1, retries=Retries(1))
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1, retries=Retries(1))
     driver.report(trial, float("nan"), "final")
     driver.end(trial, exit_code=None, signal=15)
     driver.start(trial)
@@ -166,16 +151,14 @@ def test_unusable_final_result_does_not_hide_that_of_the_next_attempt() -> None:
 
 
 def test_report_that_the_machine_spoilt_is_no_fault_of_the_trial_which_runs_again() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.BadReport(driver.now, trial.trial_id, 1, "not on the disk: I/O error", infra=True))
     (start,) = of_type(driver.end(trial, exit_code=None, signal=15), StartTrial)
     assert (start.order.attempt, trial.failed) == (2, {"INFRA": 1})
 
 
 def test_result_that_is_there_is_not_lost_with_the_spool_that_the_machine_spoilt() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.report(trial, 0.5, "final")
     bad = happened.BadReport(driver.now, trial.trial_id, 1, "not on the disk: I/O error", infra=True)
     assert driver.handle(bad) == []
@@ -184,8 +167,7 @@ def test_result_that_is_there_is_not_lost_with_the_spool_that_the_machine_spoilt
 
 
 def test_result_that_is_reported_again_is_recorded_once() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.report(trial, 0.5)
     driver.runner.take_changes()
     assert driver.report(trial, 0.5, sequence=0) == []

@@ -18,7 +18,7 @@ from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.slots import Slots
 from pitchpipe.runner.trial import Trial, TrialStatus
 
-from .driver import Driver, of_type
+from .driver import Driver, of_type, running_trial
 from .invariants import broken_invariants
 
 
@@ -33,8 +33,7 @@ def test_proposed_parameters_start_a_trial_on_the_lowest_free_slot() -> None:
 
 
 def test_name_of_a_lost_agent_is_never_used_again() -> None:
-    driver = Driver(trial_concurrency=1, retries=Retries(0))
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1, retries=Retries(0))
     driver.end(trial, lost=True)
     (start,) = of_type(driver.propose(x=2), StartTrial)
     assert (trial.agent, start.order.agent) == ("0-0", "0-1")

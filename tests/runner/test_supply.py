@@ -12,12 +12,11 @@ from pitchpipe.runner.ledger import Ledger, Totals
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
 
-from .driver import Driver, of_type, paused_trial, sent
+from .driver import Driver, of_type, paused_trial, running_trial, sent
 
 
 def test_kill_verdict_ends_the_trial_early_with_the_reason() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     verdict = happened.KillVerdict(driver.now, trial.trial_id, "0.81 below the median 0.86")
     assert of_type(driver.handle(verdict), StopTrial) == [StopTrial(trial.trial_id, 1)]
     assert driver.handle(verdict) == []
@@ -28,8 +27,7 @@ def test_kill_verdict_ends_the_trial_early_with_the_reason() -> None:
 
 
 def test_final_result_is_worth_more_than_a_late_verdict() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.report(trial, 0.5, "final")
     assert driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "below the median")) == []
     driver.end(trial)
@@ -37,8 +35,7 @@ def test_final_result_is_worth_more_than_a_late_verdict() -> None:
 
 
 def test_resume_that_comes_before_the_pause_waits_for_it() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
     assert driver.handle(happened.ResumeRequested(driver.now, trial.trial_id, parameters={"x": 5})) == []
     (start,) = of_type(driver.end(trial, paused=True), StartTrial)
@@ -46,30 +43,26 @@ def test_resume_that_comes_before_the_pause_waits_for_it() -> None:
 
 
 def test_resume_of_a_running_trial_pauses_it_first() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     asked = happened.ResumeRequested(driver.now, trial.trial_id, parameters={"x": 5})
     assert of_type(driver.handle(asked), PauseTrial) == [PauseTrial(trial.trial_id, 1)]
     assert of_type(driver.end(trial, paused=True), StartTrial)
 
 
 def test_pausing_trial_can_be_killed_and_a_paused_one_ends_at_once() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
     killed = driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "worst of its rung"))
     assert of_type(killed, StopTrial) == [StopTrial(trial.trial_id, 1)]
     driver.end(trial, paused=True)
     assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "worst of its rung")
-    driver = Driver(trial_concurrency=1)
-    trial = paused_trial(driver)
+    driver, trial = paused_trial()
     effects = driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "worst of its rung"))
     assert (trial.status, len(sent(effects, CommandType.TrialEnd))) == (TrialStatus.EARLY_STOPPED, 1)
 
 
 def test_experiment_whose_trials_wait_for_a_resume_that_never_comes_is_done() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = paused_trial(driver)
+    driver, trial = paused_trial(max_trial_number=1)
     assert driver.runner.is_stalled
     # The tuner is asked once, and may resume one.
     assert sent(driver.handle(happened.DispatcherAnswered(driver.now)), CommandType.RequestTrialJobs) == [0]
@@ -105,8 +98,7 @@ def test_last_reason_for_no_more_trials_is_that_of_the_end() -> None:
 
 
 def test_decisions_about_a_trial_are_verdicts() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     pause = happened.PauseVerdict(driver.now, trial.trial_id, "its rung is full")
     assert driver.handle(pause) == [PauseTrial(trial.trial_id, 1)]
     stop = happened.KillVerdict(driver.now, trial.trial_id, "too bad")
@@ -127,8 +119,7 @@ def test_new_record_makes_one_request_of_all() -> None:
 
 
 def test_tuner_is_asked_for_a_resume_also_where_an_older_store_does_not_say_whether_it_was() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = paused_trial(driver)
+    driver, trial = paused_trial(max_trial_number=1)
     restored = TrialRunner("test", driver.runner.limits, Ledger(Totals()))
     restored.restore(driver.runner.get_trials(), {}, 0.0)
     driver.runner = restored

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
-from pitchpipe.runner.effects import Finish, SendCommand, StartTrial
+from pitchpipe.runner.effects import Finish, SendCommand, StartTrial, StopTrial
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.ledger import Ledger, Request, Totals
 from pitchpipe.runner.limits import Limits, Retries
@@ -20,7 +20,7 @@ from pitchpipe.runner.recording import recorded, replay
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
 
-from .driver import EVENT_KINDS, Driver, of_type
+from .driver import EVENT_KINDS, Driver, of_type, running_trial
 from .invariants import broken_invariants
 
 TOTALS = Totals(amounts={"CPU": 2.0}, orders_per_agent=2)
@@ -268,8 +268,7 @@ test_any_order_of_events = RunnerMachine.TestCase
 
 
 def test_trial_that_was_lost_with_the_manager_is_run_again_when_the_dispatcher_is_back() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.restart()
     assert of_type(driver.end(trial, exit_code=None, lost=True), StartTrial) == []
     assert trial.status is TrialStatus.WAITING
@@ -307,3 +306,16 @@ def test_restored_runner_continues_like_the_one_it_replaces(moves: list[str]) ->
 def test_every_kind_of_event_has_a_handler_but_the_one_that_ends_the_manager() -> None:
     runner = TrialRunner("exp", Limits(), Ledger(Totals()))
     assert set(runner.handlers) == EVENT_KINDS - {happened.ExecutorFailed}
+
+
+def test_effects_carry_the_cause_of_their_event() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=2)
+    asked = driver.handle(happened.DispatcherReady(1.0))
+    started = driver.handle(happened.ParametersArrived(2.0, 0, "{}", cause="reply 1"))
+    (trial,) = driver.runner.get_trials()
+    stopped = driver.handle(happened.TrialKillRequested(3.0, trial.trial_id, cause="user: kill"))
+    assert [(type(effect), effect.cause) for effect in [*asked, *started, *stopped]] == [
+        (SendCommand, ""),
+        (StartTrial, "reply 1"),
+        (StopTrial, "user: kill"),
+    ]

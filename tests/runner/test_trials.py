@@ -11,7 +11,7 @@ from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import Trial, TrialStatus
 
-from .driver import Driver, lost_and_retried, of_type, paused_trial, sent
+from .driver import Driver, lost_and_retried, of_type, paused_trial, running_trial, sent
 
 
 def test_trial_waits_while_the_ledger_has_nothing_to_give() -> None:
@@ -29,9 +29,7 @@ def test_trial_waits_while_the_ledger_has_nothing_to_give() -> None:
 
 def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
     driver = Driver(Request(gpus=1), Totals(devices=(0,)), trial_concurrency=1)
-    driver.ready()
-    driver.propose(x=1)
-    trial = driver.runner.get_trials()[0]
+    (trial,) = driver.proposed()
     driver.handle(
         happened.StartRefused(driver.now, trial.trial_id, trial.attempt, reason="taken", devices=(0,))
     )
@@ -42,8 +40,7 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
 
 
 def test_lost_trial_is_run_again_by_another_agent_from_the_beginning() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial, start = lost_and_retried(driver, 0.1, 0.2)
+    driver, trial, start = lost_and_retried(0.1, 0.2)
     order = start.order
     assert (order.attempt, order.agent, order.first_sequence, order.checkpoint) == (2, "0-1", 0, None)
     assert (trial.status, trial.start_time, trial.next_sequence) == (TrialStatus.WAITING, None, 0)
@@ -55,23 +52,20 @@ def test_lost_trial_is_run_again_by_another_agent_from_the_beginning() -> None:
 
 
 def test_dispatcher_learns_how_a_trial_failed() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     (end,) = sent(driver.end(trial, exit_code=1, error="CUDA out of memory"), CommandType.TrialEnd)
     assert end["failure_kind"] == "OOM"
 
 
 def test_retried_trial_starts_before_new_ones() -> None:
-    driver = Driver(Request(cpus=1.0), Totals(amounts={"CPU": 1.0}))
-    trial = driver.running_trial()
+    driver, trial = running_trial(Request(cpus=1.0), Totals(amounts={"CPU": 1.0}))
     driver.propose(x=2)
     (start,) = of_type(driver.end(trial, lost=True), StartTrial)
     assert start.order.trial_id == trial.trial_id
 
 
 def test_pause_is_sent_to_the_executor_once_and_frees_the_slot() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = paused_trial(driver)
+    driver, trial = paused_trial()
     assert of_type(driver.effects, PauseTrial) == [PauseTrial(trial.trial_id, 1)]
     assert (trial.is_assigned, trial.reason) == (False, "rung 2")
     assert driver.runner.requested == 1  # one more is asked for
@@ -81,16 +75,14 @@ def test_pause_is_sent_to_the_executor_once_and_frees_the_slot() -> None:
 
 
 def test_resumed_trial_without_a_checkpoint_begins_again() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = paused_trial(driver, checkpoint=False)
+    driver, trial = paused_trial(checkpoint=False)
     (start,) = of_type(driver.handle(happened.ResumeRequested(driver.now, trial.trial_id)), StartTrial)
     assert (start.order.first_sequence, start.order.checkpoint) == (0, None)
     assert driver.runner.take_changes().superseded == [(0, 1, 0)]
 
 
 def test_resume_takes_a_slot_before_new_trials_and_counts_as_none() -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=2)
-    trial = paused_trial(driver)
+    driver, trial = paused_trial(max_trial_number=2)
     driver.propose(x=2)
     other = driver.runner.get_trials()[1]
     assert of_type(driver.handle(happened.ResumeRequested(driver.now, trial.trial_id)), StartTrial) == []
@@ -103,8 +95,7 @@ def test_resume_takes_a_slot_before_new_trials_and_counts_as_none() -> None:
 
 
 def test_trial_lost_while_it_pauses_is_paused_at_its_last_checkpoint() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
     driver.end(trial, lost=True)
     assert (trial.status, trial.failed) == (TrialStatus.PAUSED, {})
@@ -113,10 +104,7 @@ def test_trial_lost_while_it_pauses_is_paused_at_its_last_checkpoint() -> None:
 def two_pausing() -> tuple[Driver, Trial, Trial]:
     """Return a driver, a trial that is being paused, and a paused one that shall continue from its checkpoint."""
     driver = Driver(max_trial_number=2, retries=Retries(0))
-    driver.ready()
-    driver.propose(x=1)
-    driver.propose(x=1)
-    donor, heir = driver.runner.get_trials()
+    donor, heir = driver.proposed(2)
     for trial in (donor, heir):
         driver.start(trial)
         driver.report(trial, 0.5)
@@ -164,9 +152,7 @@ def test_heir_of_a_stopping_experiment_ends_without_its_donor() -> None:
 
 def test_new_trial_waits_for_the_last_checkpoint_of_its_donor() -> None:
     driver = Driver(max_trial_number=2)
-    driver.ready()
-    driver.propose(x=1)
-    (donor,) = driver.runner.get_trials()
+    (donor,) = driver.proposed()
     driver.start(donor)
     driver.report(donor, 0.5)
     driver.handle(happened.PauseVerdict(driver.now, donor.trial_id, "end of the interval"))

@@ -15,7 +15,7 @@ from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.payloads import added_trial
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 
-from .driver import Driver, of_type, sent
+from .driver import Driver, of_type, running_trial, sent
 
 RECORD = json.dumps({"parameter_id": None, "parameter_source": "customized", "parameters": {"x": 9}})
 
@@ -50,8 +50,7 @@ def retried(driver: Driver, from_checkpoint: bool) -> Trial:
 
 
 def test_user_kills_a_running_and_a_waiting_trial() -> None:
-    driver = Driver(Request(cpus=1.0), Totals(amounts={"CPU": 1.0}), trial_concurrency=2)
-    trial = driver.running_trial()
+    driver, trial = running_trial(Request(cpus=1.0), Totals(amounts={"CPU": 1.0}), trial_concurrency=2)
     driver.propose(x=2)
     waiting = driver.runner.waiting[0]
     driver.handle(happened.TrialKillRequested(driver.now, waiting.trial_id))
@@ -130,8 +129,7 @@ def test_trial_over_the_maximum_runs_before_others_once_it_is_raised() -> None:
 
 
 def test_kill_request_ends_a_trial_and_changes_nothing_for_one_that_ended() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     effects = driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
     assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
     driver.end(trial, exit_code=None, signal=15)
@@ -140,8 +138,7 @@ def test_kill_request_ends_a_trial_and_changes_nothing_for_one_that_ended() -> N
 
 
 def test_trial_that_did_enough_succeeds_with_its_last_result() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.report(trial, 0.25)
     effects = complete(driver, trial.trial_id, "0.25")
     assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
@@ -154,8 +151,7 @@ def test_trial_that_did_enough_succeeds_with_its_last_result() -> None:
 
 
 def test_trial_that_is_being_killed_does_not_become_a_success() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
     assert complete(driver, trial.trial_id, "0.25") == []
     driver.end(trial, exit_code=None, signal=15)
@@ -163,16 +159,14 @@ def test_trial_that_is_being_killed_does_not_become_a_success() -> None:
 
 
 def test_trial_that_did_enough_and_ended_at_nan_has_failed() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     complete(driver, trial.trial_id, "NaN")
     driver.end(trial, exit_code=None, signal=15)
     assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.NAN)
 
 
 def test_stopper_ends_the_experiment_as_done() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.handle(happened.StopRequested(driver.now, "a plateau", "DONE"))
     effects = driver.end(trial, exit_code=None, signal=15)
     assert of_type(effects, Finish)
@@ -251,8 +245,7 @@ def test_trials_that_the_end_cancelled_run_again_in_their_order() -> None:
 def test_trial_runs_again_though_the_kill_of_the_manager_came_before_its_cancelled_end(
     how: dict[str, Any],
 ) -> None:
-    driver = Driver(trial_concurrency=1, max_trial_number=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1, max_trial_number=1)
     driver.save(trial)
     driver.handle(happened.StopRequested(driver.now))
     driver.restart()

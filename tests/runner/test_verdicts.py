@@ -12,7 +12,7 @@ from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 from pitchpipe.runner.verdicts import NO_RESULT
 
-from .driver import Driver, of_type
+from .driver import of_type, running_trial
 
 UNWRITTEN = "pitchpipe.trial_agent.errors.MachineError: [Errno 5] Input/output error: '/exp/reports-1.jsonl'"
 FULL = "OSError: [Errno 28] No space left on device: 'model.bin'"
@@ -28,6 +28,7 @@ OVER_LIMIT = "used 500 MiB, more than the limit of 400 MiB"
         ({"exit_code": 2, "error": "t\nno such file\n"}, FailureKind.USER_ERROR, "exit code 2: no such file"),
         ({"exit_code": 2, "error": "error: too big\n"}, FailureKind.USER_ERROR, "exit code 2: error: too big"),
         ({"exit_code": 1, "error": "Traceback (most recent call last)\na.R: x\n"}, FailureKind.USER_ERROR, "a.R: x"),
+        ({"exit_code": 1, "error": "a.NoSuchRow: x\n"}, FailureKind.USER_ERROR, "exit code 1: a.NoSuchRow: x"),
         ({"exit_code": 127, "error": "command not found: t"}, FailureKind.USER_ERROR, "command not found: t"),
         ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, FailureKind.USER_ERROR, "KeyError: 'l'"),
         ({"exit_code": 1, "error": f"Tr\n{FULL}{CAUSED}"}, FailureKind.INFRA, "RuntimeError: no"),
@@ -55,34 +56,13 @@ OVER_LIMIT = "used 500 MiB, more than the limit of 400 MiB"
 def test_attempt_without_a_result_fails_with_a_readable_reason(
     how: dict[str, Any], kind: FailureKind, reason: str
 ) -> None:
-    driver = Driver(retries=Retries(0))
-    trial = driver.running_trial()
+    driver, trial = running_trial(retries=Retries(0))
     driver.end(trial, **how)
     assert (trial.status, trial.kind, trial.reason) == (TrialStatus.FAILED, kind, reason)
 
 
-@pytest.mark.parametrize(
-    ("code", "error", "reason"),
-    [
-        (2, "usage: train\nno such file\n", "exit code 2: no such file"),
-        (2, "error: too big\n", "exit code 2: error: too big"),
-        (1, "Traceback (most recent call last)\na.NoSuchRow: x\n", "a.NoSuchRow: x"),
-        (1, "a.NoSuchRow: x\n", "exit code 1: a.NoSuchRow: x"),
-        (127, "command not found: trainn", "command not found: trainn"),
-    ],
-)
-def test_reason_has_the_exit_code_unless_the_last_line_says_enough(
-    code: int, error: str, reason: str
-) -> None:
-    driver = Driver(retries=Retries(0))
-    trial = driver.running_trial()
-    driver.end(trial, exit_code=code, error=error)
-    assert trial.reason == reason
-
-
 def test_trial_that_finishes_after_a_kill_verdict_has_succeeded() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "below the median"))
     driver.report(trial, 0.5, "final")
     driver.end(trial, exit_code=None, signal=15)
@@ -91,42 +71,30 @@ def test_trial_that_finishes_after_a_kill_verdict_has_succeeded() -> None:
     assert driver.runner.best.front == [trial]
 
 
-def test_agent_lost_after_the_final_result_leaves_a_success() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [({"lost": True}, "was lost"), ({"error": "the agent failed: no descriptors", "infra": True}, "failed")],
+)
+def test_agent_lost_after_the_final_result_leaves_a_success(how: dict[str, Any], what: str) -> None:
+    driver, trial = running_trial(trial_concurrency=1)
     driver.report(trial, 0.5, "final")
-    driver.end(trial, exit_code=None, lost=True)
-    assert (trial.status, trial.reason) == (
-        TrialStatus.SUCCEEDED,
-        "its agent was lost after it had reported its final result",
-    )
-
-
-def test_agent_that_fails_after_the_final_result_leaves_a_success() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
-    driver.report(trial, 0.5, "final")
-    driver.end(trial, exit_code=None, error="the agent failed: no descriptors", infra=True)
-    reason = "its agent failed after it had reported its final result"
+    driver.end(trial, exit_code=None, **how)
+    reason = f"its agent {what} after it had reported its final result"
     assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, reason)
 
 
 def test_final_result_that_comes_after_the_machine_refused_a_checkpoint_counts() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.BadReport(driver.now, trial.trial_id, trial.attempt, FULL, infra=True))
     driver.report(trial, 0.5, "final")
     driver.end(trial)
-    assert (trial.status, trial.reason) == (
-        TrialStatus.SUCCEEDED,
-        f"it had reported its final result ({FULL})",
-    )
+    assert trial.status is TrialStatus.SUCCEEDED
+    assert trial.reason == f"it had reported its final result ({FULL})"
     assert driver.runner.best.front == [trial]
 
 
 def test_checkpoint_that_the_machine_refused_is_retried_without_a_final_result() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.BadReport(driver.now, trial.trial_id, trial.attempt, FULL, infra=True))
     driver.end(trial, exit_code=None, signal=15, killed=True)
     assert (trial.status, trial.failed) == (TrialStatus.WAITING, {"INFRA": 1})
@@ -134,8 +102,7 @@ def test_checkpoint_that_the_machine_refused_is_retried_without_a_final_result()
 
 @pytest.mark.parametrize("error", [UNWRITTEN, f"cannot save the model\n{FULL}"])
 def test_script_that_the_machine_refuses_something_after_its_final_result_has_succeeded(error: str) -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.report(trial, 0.5, "final")
     driver.end(trial, exit_code=1, error=error)
     assert trial.status is TrialStatus.SUCCEEDED
@@ -143,16 +110,14 @@ def test_script_that_the_machine_refuses_something_after_its_final_result_has_su
 
 
 def test_agent_that_fails_while_its_trial_is_to_pause_leaves_it_paused() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
     driver.end(trial, exit_code=None, error="the agent failed: no descriptors", infra=True)
     assert trial.status is TrialStatus.PAUSED
 
 
 def test_trial_whose_agent_had_to_leave_is_run_again() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     (start,) = of_type(driver.end(trial, exit_code=None, signal=15, killed=True), StartTrial)
     assert start.order.attempt == 2
     assert trial.failed == {"INFRA": 1}
@@ -163,8 +128,7 @@ def test_trial_whose_agent_had_to_leave_is_run_again() -> None:
 
 
 def test_trial_that_ends_by_itself_before_the_pause_has_ended() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial()
+    driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
     driver.succeed(trial)
     assert trial.status is TrialStatus.SUCCEEDED
@@ -172,8 +136,7 @@ def test_trial_that_ends_by_itself_before_the_pause_has_ended() -> None:
 
 
 def test_trial_that_ends_well_while_the_experiment_stops_has_succeeded() -> None:
-    driver = Driver()
-    trial = driver.running_trial()
+    driver, trial = running_trial()
     driver.report(trial, 0.4, "final")
     driver.handle(happened.StopRequested(driver.now))
     driver.end(trial)
