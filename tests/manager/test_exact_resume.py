@@ -75,8 +75,11 @@ def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
     )
 
 
+Whole = tuple[dict[str, Any], CopyingStore]
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], CopyingStore]]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
     directory = tmp_path_factory.mktemp("exact")
     given = config(
         search_space={"x": {"_type": "randint", "_value": [0, 5]}},
@@ -92,31 +95,21 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, 
     shutil.rmtree(directory)
 
 
-def test_the_experiment_has_retries_pauses_and_exchanges(whole: tuple[dict[str, Any], CopyingStore]) -> None:
-    expected, _ = whole
+def test_the_experiment_has_retries_pauses_and_exchanges(whole: Whole) -> None:
+    expected, store = whole
     outcomes = [(row[2], row[7]) for row in expected["attempts"]]
     assert {("retried", "INFRA"), ("retried", "OOM"), ("paused", None)} <= set(outcomes)
     payloads = [json.loads(row[2]) for row in expected["commands"] if row[1] == "ME"]
     heard = [(m["trial_job_id"], m["type"], m["sequence"]) for m in payloads]
     assert len(heard) == len(set(heard))
-    assert any(row[-1] for row in expected["metrics"])  # superseded ones
+    assert any(row[-1] for row in expected["metrics"])  # superseded ones, left out where results are read
+    with closing(Store.view(store.path)) as view:
+        counted = [(row[0], row[1], row[2]) for row in view.metrics()]
+    assert len(counted) == len(set(counted)) < len(expected["metrics"])
 
 
 @pytest.mark.slow
-def test_killed_at_any_commit_the_experiment_comes_to_the_same_story(
-    whole: tuple[dict[str, Any], CopyingStore],
-) -> None:
+def test_killed_at_any_commit_the_experiment_comes_to_the_same_story(whole: Whole) -> None:
     expected, store = whole
     assert len(store.copies) > 40
     store.come_to(expected, behave, store.copies[::3])  # some before and some after a commit
-
-
-@pytest.mark.slow
-def test_superseded_results_are_left_out_where_results_are_read(
-    whole: tuple[dict[str, Any], CopyingStore],
-) -> None:
-    expected, store = whole
-    with closing(Store.view(store.path)) as view:
-        counted = [(row[0], row[1], row[2]) for row in view.metrics()]
-    assert len(counted) == len(set(counted))
-    assert len(counted) < len(expected["metrics"])

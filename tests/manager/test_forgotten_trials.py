@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.store import Store
 
-from .experiments import run
+from .experiments import config, run
 
 COMMAND = """
 echo '{"intermediate": '{x}'}' >> $PITCHPIPE_REPORTS
@@ -37,16 +36,9 @@ def proposed_in(manager: Manager) -> list[float]:
 
 @pytest.mark.usefixtures("forked_agents")
 def test_trials_after_an_older_copy_of_the_database_get_results_of_their_own(tmp_path: Path) -> None:
-    data = {
-        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
-        "tuner": {"name": "Random"},
-        "seed": 3,
-        "max_trial_number": 2,
-        "training_service": {"platform": "local"},
-        "trial_command": COMMAND,
-        "trial_code_directory": str(tmp_path),
-    }
-    manager = create_experiment(ExperimentConfig.from_dict(data), directory=tmp_path)
+    local = {"training_service": {"platform": "local"}, "trial_code_directory": str(tmp_path)}
+    given = config(seed=3, max_trial_number=2, trial_command=COMMAND, **local)
+    manager = create_experiment(given, directory=tmp_path)
     with closing(sqlite3.connect(manager.folder.database)) as db:
         db.execute("VACUUM INTO ?", (str(tmp_path / "copy.db"),))
     forgotten = proposed_in(manager)

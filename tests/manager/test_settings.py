@@ -14,25 +14,20 @@ from pitchpipe.manager.experiments import executor_for
 from pitchpipe.manager.settings import repeats_of, run_of
 from pitchpipe.store.folder import ExperimentFolder
 
-SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
+from .experiments import config
 
 
 @pytest.mark.parametrize("names", [("default", "size"), ("size", "default")])
 def test_checkpoints_are_ranked_by_the_direction_of_default(names: tuple[str, str], tmp_path: Path) -> None:
     directions = {"default": "maximize", "size": "minimize"}
     objectives = [{"name": name, "direction": directions[name]} for name in names]
-    config = ExperimentConfig.from_dict(
-        {"search_space": SPACE, "tuner": {"name": "Random"}, "max_trial_number": 1, "objectives": objectives},
-        needs_command=False,
-    )
-    keeping = run_of(config, ExperimentFolder(tmp_path)).keeping
+    keeping = run_of(config(objectives=objectives), ExperimentFolder(tmp_path)).keeping
     assert (keeping.metric, keeping.mode) == ("default", "maximize")
 
 
 def test_seeds_of_repeats_follow_from_the_seed_of_the_experiment() -> None:
     def repeats(**fields: Any) -> Any:
-        data = {"search_space": SPACE, "repeats": {"count": 3, "race": False}, **fields}
-        return repeats_of(ExperimentConfig.from_dict(data, needs_command=False))
+        return repeats_of(config(**{"repeats": {"count": 3, "race": False}, **fields}))
 
     first, same, other = repeats(seed=1), repeats(seed=1), repeats(seed=2)
     assert (first.count, first.race, len(set(first.seeds))) == (3, False, 3)
@@ -59,18 +54,16 @@ def test_threads_of_a_trial_follow_its_cpus(
     fields: dict[str, Any], threads: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1, 2, 3}, raising=False)
-    data = {"search_space": SPACE, "max_trial_number": 1, "trial_concurrency": 2, **fields}
-    config = ExperimentConfig.from_dict(data, needs_command=False)
-    assert run_of(config, ExperimentFolder(tmp_path)).threads == threads
+    given = config(**{"trial_concurrency": 2, **fields})
+    assert run_of(given, ExperimentFolder(tmp_path)).threads == threads
 
 
 @pytest.mark.parametrize(("platform", "kind"), [("local", LocalTrialExecutor), ("ray", RayTrialExecutor)])
 def test_platform_chooses_the_executor(platform: str, kind: type[Any]) -> None:
-    data = {"search_space": SPACE, "tuner": {"name": "Random"}, "training_service": {"platform": platform}}
-    assert type(executor_for(ExperimentConfig.from_dict(data, needs_command=False))) is kind
+    assert type(executor_for(config(training_service={"platform": platform}))) is kind
 
 
 def test_platform_without_an_executor_raises() -> None:
-    config = ExperimentConfig.model_construct(training_service="a new platform")  # type: ignore[arg-type]
+    unknown = ExperimentConfig.model_construct(training_service="a new platform")  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="a new platform"):
-        executor_for(config)
+        executor_for(unknown)

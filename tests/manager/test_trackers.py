@@ -48,9 +48,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     module = ModuleType(ADAPTER)
     monkeypatch.setattr(module, "MLflowCallback", MLflowCallback, raising=False)
     monkeypatch.setitem(sys.modules, ADAPTER, module)
-    monkeypatch.setattr(
-        "pitchpipe.manager.timers._STOP_MARGIN", 0.0
-    )  # no trial is left that could end in order
+    # No trial is left that could end in order.
+    monkeypatch.setattr("pitchpipe.manager.timers._STOP_MARGIN", 0.0)
     return trackers
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from pitchpipe.cli.verbs.resume import resume
 from pitchpipe.cli.verbs.update import update
-from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.control import extension
 from pitchpipe.manager.control.change_checks import problems_of
 from pitchpipe.manager.control.operations import changed_config
@@ -17,16 +16,14 @@ from pitchpipe.runner.events import Event
 from pitchpipe.server.api import models
 from pitchpipe.server.ui import limits as page
 
-SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
+from ..experiments import config
 
 
 def test_changes_that_make_sense_are_made() -> None:
-    config = ExperimentConfig.from_dict({"search_space": SPACE, "max_trial_number": 5}, needs_command=False)
     changes = {"max_trial_number": None, "max_experiment_duration": "2h", "trial_concurrency": 4}
-    changed = changed_config(config, changes)
-    assert (changed.max_trial_number, changed.max_experiment_duration, changed.trial_concurrency) == (
-        *(None, 7200.0, 4),
-    )
+    changed = changed_config(config(), changes)
+    limits = changed.max_trial_number, changed.max_experiment_duration, changed.trial_concurrency
+    assert limits == (None, 7200.0, 4)
 
 
 def test_change_without_a_check_raises() -> None:

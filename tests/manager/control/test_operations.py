@@ -84,6 +84,7 @@ def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
 
 
 Operations = Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
+Outcome = Callable[[Callable[[Any], Any]], Any]
 
 
 class Intervention:
@@ -111,8 +112,10 @@ class Intervention:
         except ControlError as error:
             self.error = error
         self.commit = getattr(self._manager.store, "commits", None)
-        assert self._manager.runner is not None
         assert broken_invariants(self._manager.runner) == []
+
+
+Changed = tuple[Path, CopyingStore, Intervention]
 
 
 def two_ended(runner: Any) -> bool:
@@ -120,12 +123,10 @@ def two_ended(runner: Any) -> bool:
 
 
 def change_everything(operations: Operations) -> None:
-    operations["update"](
-        {"changes": {"max_trial_number": 9, "trial_concurrency": 3, "search_space": space(7)}}
-    )
-    operations["import"](
-        {"data": [{"parameter": {"x": 3}, "value": 0.5}, {"parameter": {"x": 4}, "value": 1}]}
-    )
+    changes = {"max_trial_number": 9, "trial_concurrency": 3, "search_space": space(7)}
+    operations["update"]({"changes": changes})
+    results = [{"parameter": {"x": 3}, "value": 0.5}, {"parameter": {"x": 4}, "value": 1}]
+    operations["import"]({"data": results})
     operations["add"]({"parameters": {"x": 100}})
     operations["rerun"]({"trial": 0})
 
@@ -137,7 +138,7 @@ def in_store(directory: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CopyingStore, Intervention]:
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Changed:
     directory = tmp_path_factory.mktemp("live")
     manager = importing(directory)
     store = CopyingStore(manager, directory / "copies")
@@ -146,7 +147,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CopyingStor
     return directory, store, intervention
 
 
-def test_changes_take_effect_at_once(changed: tuple[Path, CopyingStore, Intervention]) -> None:
+def test_changes_take_effect_at_once(changed: Changed) -> None:
     directory, _, intervention = changed
     assert intervention.error is None
     records, stored = in_store(directory)
@@ -161,18 +162,15 @@ def test_changes_take_effect_at_once(changed: tuple[Path, CopyingStore, Interven
 
 
 @pytest.mark.slow
-def test_killed_after_a_change_the_experiment_comes_to_the_same_story(
-    changed: tuple[Path, CopyingStore, Intervention],
-) -> None:
+def test_killed_after_a_change_the_experiment_comes_to_the_same_story(changed: Changed) -> None:
     directory, store, intervention = changed
     expected = story(directory)
-    assert intervention.commit is not None
     after = [copy for copy in store.copies if int(copy[0].split()[-1]) > intervention.commit]
     assert len(after) > 10
     store.come_to(expected, behave, after)
 
 
-def test_change_is_committed_before_it_is_answered(changed: tuple[Path, CopyingStore, Intervention]) -> None:
+def test_change_is_committed_before_it_is_answered(changed: Changed) -> None:
     _, store, intervention = changed
     copy = next(copy for copy in store.copies if copy[0] == f"after commit {intervention.commit}")
     records, stored = in_store(copy[1])
@@ -182,12 +180,8 @@ def test_change_is_committed_before_it_is_answered(changed: tuple[Path, CopyingS
 
 REFUSALS = [
     ("update", {"changes": {"max_trial_number": 1}}, "conflict", "made or asked for already: .* at least"),
-    ("update", {"changes": {"max_trial_number": 0}}, "invalid", "from 1 to"),
     ("update", {"changes": {"max_experiment_duration": 0.5}}, "conflict", "has run for"),
-    ("update", {"changes": {"max_experiment_duration": "soon"}}, "invalid", "soon"),
     ("update", {"changes": {"trial_concurrency": None}}, "invalid", "cannot be null"),
-    ("update", {"changes": {"tuner": {"name": "Random"}}}, "invalid", "tuner cannot be changed"),
-    ("update", {"changes": {"search_space": {"x": {"_type": "uniform"}}}}, "invalid", "search_space"),
     ("update", {}, "invalid", "what to change"),
     ("add", {"parameters": [1]}, "invalid", "an object"),
     ("add", {"parameters": {"x": 1}}, "conflict", "max_trial_number .*raise it first"),
@@ -207,7 +201,6 @@ def test_refusals_say_what_to_do_and_change_nothing(tmp_path: Path) -> None:
     manager = made_with_random(tmp_path, max_trial_number=9)
 
     def refused(operations: Operations) -> list[ControlError]:
-        assert manager.runner is not None
         made = manager.runner.created + manager.runner.requested
         operations["update"]({"changes": {"max_trial_number": made}})
         errors = []
@@ -230,15 +223,10 @@ def test_refusals_say_what_to_do_and_change_nothing(tmp_path: Path) -> None:
 def test_bounds_are_lifted_and_lowered(tmp_path: Path) -> None:
     manager = made_with_random(tmp_path, max_trial_number=50, max_experiment_duration=1e6)
     changes = {"max_trial_number": None, "max_experiment_duration": "20s", "trial_concurrency": 1}
-    intervention = Intervention(
-        manager, two_ended, lambda operations: operations["update"]({"changes": changes})
-    )
+    request = {"changes": changes}
+    intervention = Intervention(manager, two_ended, lambda operations: operations["update"](request))
     assert run(manager) is ExperimentStatus.DONE
-    assert intervention.answer == {
-        "max_trial_number": None,
-        "max_experiment_duration": 20.0,
-        "trial_concurrency": 1,
-    }
+    assert intervention.answer == {**changes, "max_experiment_duration": 20.0}
     with viewed(tmp_path) as store:
         row = store.experiment()
     assert "max_experiment_duration (20 s) is over" in row.reason
@@ -303,9 +291,8 @@ def test_change_that_is_refused_for_want_of_room_is_not_made_later(
         with no_room(manager.store):
             while waits and not manager.warnings():
                 await asyncio.sleep(0)
-            with pytest.raises(
-                ControlError, match=r"the change was not made: .*make room and try again"
-            ) as refused:
+            said = "the change was not made: .*make room and try again"
+            with pytest.raises(ControlError, match=said) as refused:
                 LiveChanges(manager).operations()[name](request_)
         refusals.append(refused.value.kind)
 
@@ -356,7 +343,6 @@ def test_change_that_was_accepted_is_made_after_a_resume(
         number = intervention.answer["sequence_id"]
         assert number == len(made_before)
         assert made[number] == (made[0] if name == "rerun" else {"x": 0.125})
-        assert again.runner is not None
         assert again.runner.get_trials()[number].trial_id == intervention.answer["trial_id"]
 
 
@@ -373,7 +359,6 @@ def test_kill_and_stop_are_committed_before_they_are_answered(tmp_path: Path) ->
         return row.status, row.reason, stopping
 
     def kill_and_stop(operations: Operations) -> list[Any]:
-        assert manager.runner is not None
         trial = next(trial for trial in manager.runner.live.values() if trial.status == "RUNNING")
         operations["kill"]({"trial": trial.trial_id})
         after_kill = seen()
@@ -391,7 +376,6 @@ def test_experiment_without_room_is_stopped_all_the_same(tmp_path: Path) -> None
     manager = made_with_random(tmp_path, max_trial_number=50)
 
     def fill_and_stop(operations: Operations) -> Any:
-        assert manager.runner is not None
         until_the_end.enter_context(no_room(manager.store))
         with pytest.raises(ControlError, match="the change was not made"):
             operations["kill"]({"trial": next(iter(manager.runner.live))})
@@ -426,7 +410,7 @@ def test_experiment_that_is_stopped_while_it_starts_is_stopped_in_the_store_at_o
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Callable[[Callable[[Any], Any]], Any]:
+def running(tmp_path: Path) -> Outcome:
     """Run something in a thread while an experiment with trials of any length runs; return its outcome."""
 
     def asked(ask: Callable[[Any], Any]) -> Any:
@@ -453,7 +437,7 @@ def running(tmp_path: Path) -> Callable[[Callable[[Any], Any]], Any]:
     return asked
 
 
-def test_steering_reaches_a_running_manager(running: Callable[[Callable[[Any], Any]], Any]) -> None:
+def test_steering_reaches_a_running_manager(running: Outcome) -> None:
     def ask(folder: Any) -> Any:
         added = add_trial(folder, {"x": 5})
         again = rerun_trial(folder, added["trial_id"])
@@ -461,12 +445,14 @@ def test_steering_reaches_a_running_manager(running: Callable[[Callable[[Any], A
         limits = change_experiment(folder, {"trial_concurrency": 3})
         with pytest.raises(ControlError) as refused:
             kill_trial(folder, "nobody")
+        with pytest.raises(ControlError, match="not below zero") as refused_by_the_tuner:
+            change_experiment(folder, {"search_space": space(-1)})
         stop_experiment(folder, "enough")
-        return added, again, limits, refused.value.kind
+        return added, again, limits, [error.value.kind for error in (refused, refused_by_the_tuner)]
 
-    added, again, limits, kind = running(ask)
+    added, again, limits, kinds = running(ask)
     assert again["sequence_id"] > added["sequence_id"]
-    assert (limits["trial_concurrency"], kind) == (3, "not found")
+    assert (limits["trial_concurrency"], kinds) == (3, ["not found", "invalid"])
 
 
 @pytest.mark.dispatcher_process
@@ -487,17 +473,6 @@ def test_tuner_that_starts_afresh_gets_the_imports(tmp_path: Path) -> None:
         commands = store.commands()
     assert [code for _, code, _ in commands[:3]] == ["IN", "FD", "AD"]  # the record was begun again
     assert sum(imported in json.loads(payload) for _, code, payload in commands if code == "FD") == 1
-
-
-def test_space_that_the_tuner_refuses_never_reaches_it(
-    running: Callable[[Callable[[Any], Any]], Any],
-) -> None:
-    def ask(folder: Any) -> Any:
-        with pytest.raises(ControlError, match="not below zero") as refused:
-            change_experiment(folder, {"search_space": space(-1)})
-        return refused.value
-
-    assert running(ask).kind == "invalid"
 
 
 def test_limit_below_the_trials_that_are_made_is_refused_without_a_manager(tmp_path: Path) -> None:
@@ -537,11 +512,10 @@ def test_trials_are_added_all_or_none_also_when_the_tuner_has_no_more(count: int
         lambda operations: operations["add"]({"parameters": [{"x": 1}] * count}),
     )
     run(manager)
-    if count > 8:
-        assert "leaves room for 8" in str(intervention.error)
-    else:
-        assert len(intervention.answer["trials"]) == count
-    assert len(in_store(tmp_path)[0]) == 2 + (count if count <= 8 else 0)
+    made = intervention.answer["trials"] if count <= 8 else []
+    assert len(made) == (count if count <= 8 else 0)
+    assert len(in_store(tmp_path)[0]) == 2 + len(made)
+    assert count <= 8 or "leaves room for 8" in str(intervention.error)
 
 
 def test_configurations_that_are_repeated_are_added_as_families(tmp_path: Path) -> None:
