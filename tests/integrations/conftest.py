@@ -2,6 +2,8 @@
 
 import json
 import os
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,24 @@ from pitchpipe.trial_agent.sdk import current
 # One thread is enough for the small models of the tests, and does not wait for the others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("KERAS_BACKEND", "torch")
+
+
+def tiny_bert(rows: int) -> tuple[Any, list[Any]]:
+    """Return the configuration of a small model, and as many rows of data."""
+    import torch
+    from transformers import BertConfig
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    data = [{"input_ids": torch.randint(0, 9, (4,)), "labels": index % 2} for index in range(rows)]
+    return BertConfig(vocab_size=9, **sizes), data
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """Hide the warnings of the libraries."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 class Trial:

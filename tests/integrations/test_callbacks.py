@@ -1,8 +1,7 @@
 """Each callback, with the real library: what it reports, and that a stop and a spent budget end the training."""
 
 import importlib
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from pitchpipe.trial_agent import TrialStopped
 
-from .conftest import StoppedTrial, Trial
+from .conftest import StoppedTrial, Trial, tiny_bert
 
 ROUNDS = 4
 X = np.random.default_rng(0).normal(size=(200, 30)).astype(np.float32)
@@ -102,13 +101,10 @@ def train_lightning(callback: Any, *others: Any) -> Any:
 
 def train_transformers(callback: Any, *others: Any, **arguments: Any) -> Any:
     import torch
-    from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+    from transformers import BertForSequenceClassification, Trainer, TrainingArguments
 
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
-    )
-    data = [{"input_ids": torch.randint(0, 9, (4,)), "labels": index % 2} for index in range(32)]
+    config, data = tiny_bert(32)
     options = {"eval_strategy": "epoch", "save_strategy": "no", "report_to": "none", "disable_tqdm": True}
     trainer = Trainer(
         model=BertForSequenceClassification(config),
@@ -141,11 +137,9 @@ WITHOUT_FINAL = {"lightgbm", "catboost"}
 
 
 @pytest.fixture(params=sorted(TRAIN))
-def library(request: pytest.FixtureRequest) -> Iterator[str]:
+def library(request: pytest.FixtureRequest, quiet: None) -> str:
     pytest.importorskip(request.param)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the libraries' own
-        yield request.param
+    return request.param
 
 
 def test_metrics_of_each_round_are_reported_and_the_last_ones_are_final(library: str, trial: Trial) -> None:
@@ -222,13 +216,10 @@ def test_estimators_and_cross_validation_of_lightgbm_report(trial: Trial) -> Non
     assert len(trial.intermediate) == 6
 
 
-def test_best_model_of_the_trainer_is_final(trial: Trial) -> None:
+def test_best_model_of_the_trainer_is_final(trial: Trial, quiet: None) -> None:
     pytest.importorskip("transformers")
     options = {"save_strategy": "epoch", "load_best_model_at_end": True, "greater_is_better": True}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        train_transformers(
-            callback_of("transformers"), metric_for_best_model="eval_loss", learning_rate=1e-3, **options
-        )
+    options |= {"metric_for_best_model": "eval_loss", "learning_rate": 1e-3}
+    train_transformers(callback_of("transformers"), **options)
     best = max(trial.intermediate, key=lambda report: report["eval_loss"])
     assert trial.final == [best] != trial.intermediate[-1:]

@@ -122,13 +122,6 @@ def database(tmp_path: Path, empty_database: Path) -> Path:
     return Path(shutil.copy(empty_database, tmp_path))
 
 
-@pytest.fixture
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def test_mlflow_has_a_run_for_each_trial_inside_that_of_the_experiment(
     tmp_path: Path, database: Path, quiet: None
 ) -> None:

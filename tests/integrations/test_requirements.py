@@ -8,10 +8,6 @@ import pytest
 from pitchpipe.integrations.requirements import required
 
 
-def write_library(folder: Path, source: str) -> None:
-    (folder / "made_up_library.py").write_text(source)
-
-
 @pytest.fixture(autouse=True)
 def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -20,49 +16,38 @@ def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("version", ["2.1", "2.1.0.dev3+cpu", "2.10rc1", "3"])
 def test_library_that_is_new_enough_is_returned(tmp_path: Path, version: str) -> None:
-    write_library(tmp_path, f"__version__ = '{version}'")
+    (tmp_path / "made_up_library.py").write_text(f"__version__ = '{version}'")
     assert required("made_up_library", "2.1").__name__ == "made_up_library"
 
 
-@pytest.mark.parametrize("version", ["2.0.9", "1.99", "0"])
-def test_library_that_is_too_old_is_named_with_the_command(tmp_path: Path, version: str) -> None:
-    write_library(tmp_path, f"__version__ = '{version}'")
+@pytest.mark.parametrize(
+    ("source", "module", "why"),
+    [
+        ("__version__ = '2.0.9'", "", " 2.1 or newer, and 2.0.9 is installed"),
+        ("__version__ = '1.99'", "", " 2.1 or newer, and 1.99 is installed"),
+        ("__version__ = '0'", "", " 2.1 or newer, and 0 is installed"),
+        ("__version__ = '2.0'", ".inner", " 2.1 or newer, and 2.0 is installed"),  # too old to have it
+        (None, ".inner", ", which is not installed"),
+        (
+            "raise ValueError('mutable default')",
+            "",
+            " 2.1 or newer, and this one cannot be imported (ValueError: mutable default)",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("named", "extra"), [((), "made_up_library"), (("extra",), "extra")])
+def test_library_that_cannot_be_used_is_named_with_the_command(
+    tmp_path: Path, source: str | None, module: str, why: str, named: tuple[str, ...], extra: str
+) -> None:
+    if source is not None:
+        (tmp_path / "made_up_library.py").write_text(source)
     with pytest.raises(ImportError) as raised:
-        required("made_up_library", "2.1", "extra")
-    assert str(raised.value) == (
-        f"pitchpipe.integrations needs made_up_library 2.1 or newer, and {version} is installed:"
-        ' pip install --upgrade "pitchpipe[extra]"'
-    )
-
-
-def test_library_that_is_too_old_to_have_the_module_is_too_old(tmp_path: Path) -> None:
-    write_library(tmp_path, "__version__ = '2.0'")
-    with pytest.raises(
-        ImportError, match=r"needs made_up_library 2\.1 or newer, and 2\.0 is installed: pip install"
-    ):
-        required("made_up_library.inner", "2.1")
-
-
-def test_library_that_is_missing_is_named_with_the_command() -> None:
-    with pytest.raises(ImportError) as raised:
-        required("made_up_library.inner", "2.1")
-    assert str(raised.value) == (
-        "pitchpipe.integrations needs made_up_library, which is not installed:"
-        ' pip install --upgrade "pitchpipe[made_up_library]"'
-    )
+        required(f"made_up_library{module}", "2.1", *named)
+    command = f'pip install --upgrade "pitchpipe[{extra}]"'
+    assert str(raised.value) == f"pitchpipe.integrations needs made_up_library{why}: {command}"
 
 
 def test_library_that_lacks_another_says_so_itself(tmp_path: Path) -> None:
-    write_library(tmp_path, "import another_made_up_library")
+    (tmp_path / "made_up_library.py").write_text("import another_made_up_library")
     with pytest.raises(ModuleNotFoundError, match="another_made_up_library"):
         required("made_up_library", "2.1")
-
-
-def test_library_that_fails_with_this_python_is_named_with_the_command(tmp_path: Path) -> None:
-    write_library(tmp_path, "raise ValueError('mutable default')")
-    with pytest.raises(ImportError) as raised:
-        required("made_up_library", "2.1")
-    assert str(raised.value) == (
-        "pitchpipe.integrations needs made_up_library 2.1 or newer, and this one cannot be imported"
-        ' (ValueError: mutable default): pip install --upgrade "pitchpipe[made_up_library]"'
-    )

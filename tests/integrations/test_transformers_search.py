@@ -1,7 +1,5 @@
 """`trainer.hyperparameter_search(backend="pitchpipe")`, with the real transformers and peft and a tiny model."""
 
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,26 +7,17 @@ import pytest
 
 from pitchpipe import choice, loguniform, randint
 
+from .conftest import tiny_bert
+
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("pitchpipe.integrations.transformers")
 
+pytestmark = pytest.mark.usefixtures("quiet")
 SPACE = {"learning_rate": loguniform(1e-4, 1e-1)}
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the libraries' own
-        yield
-
-
 def make_trainer(folder: Path, model_init: Any = None, **options: Any) -> Any:
-    import torch
-
-    config = transformers.BertConfig(
-        vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
-    )
-    data = [{"input_ids": torch.randint(0, 9, (4,)), "labels": index % 2} for index in range(8)]
+    config, data = tiny_bert(8)
     silent = {"save_strategy": "no", "report_to": "none", "disable_tqdm": True, "use_cpu": True}
     arguments = {"eval_strategy": "epoch", "num_train_epochs": 2, **silent, **options}
     return transformers.Trainer(
@@ -91,9 +80,7 @@ def test_assessor_ends_a_training_early(tmp_path: Path) -> None:
 
 def test_model_gets_the_parameters(tmp_path: Path) -> None:
     peft = pytest.importorskip("peft")
-    config = transformers.BertConfig(
-        vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
-    )
+    config, _ = tiny_bert(0)
 
     def make_model(parameters: dict[str, Any] | None) -> Any:
         lora = peft.LoraConfig(task_type="SEQ_CLS", r=parameters["r"] if parameters else 1)

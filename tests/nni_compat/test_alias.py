@@ -9,8 +9,9 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,10 +37,14 @@ def alias() -> Iterator[None]:
     assert len(found) == 1
 
 
-def run(code: str, *path: str | Path, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))}
-    command = [sys.executable, "-P", *python, "-c", code]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def python(*words: str, path: Sequence[str | Path] = (), **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run Python with folders on its path, and variables of the environment if `env` has some."""
+    more["env"] = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path)), **more.get("env", {})}
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, **more)
+
+
+def run(code: str, *path: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    return python("-P", "-c", code, path=path, **more)
 
 
 def real_nni(folder: Path) -> Path:
@@ -154,7 +159,7 @@ def test_real_nni_comes_first_wherever_it_is_on_the_path(tmp_path: Path, before:
 
 
 def test_real_nni_needs_no_pitchpipe(tmp_path: Path) -> None:
-    assert run(WHICH, PATH, real_nni(tmp_path), python=("-S",)).stdout == "real nni\n"
+    assert python("-P", "-S", "-c", WHICH, path=(PATH, real_nni(tmp_path))).stdout == "real nni\n"
 
 
 def test_real_nni_comes_before_an_activated_alias(tmp_path: Path) -> None:
@@ -163,69 +168,56 @@ def test_real_nni_comes_before_an_activated_alias(tmp_path: Path) -> None:
 
 
 def test_python_without_pitchpipe_is_named() -> None:
-    result = run("import nni", PATH, python=("-S",))
+    result = python("-P", "-S", "-c", "import nni", path=(PATH,))
     assert result.returncode == 1
     why = f"ModuleNotFoundError: import nni: neither nni nor pitchpipe is installed for {sys.executable}"
     assert result.stderr.strip().endswith(f"{why}: {shlex.quote(sys.executable)} -m pip install pitchpipe")
 
 
-def test_script_by_hand_gets_the_alias_and_its_arguments(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
+def test_real_nni_in_a_trial_says_how_to_remove_it(tmp_path: Path) -> None:
+    code, trial = "import nni; print(nni.WHO); nni.get_next_parameter()", {"PITCHPIPE_REPORTS": "spool"}
+    done = run(code, PATH, real_nni(tmp_path), env=trial)
+    assert (done.returncode, done.stdout) == (1, "real\n")
+    where = f"NNI itself is installed in {tmp_path / 'nni'}, and it gets no parameters from Pitchpipe"
+    remove = f"{shlex.quote(sys.executable)} -m pip uninstall nni"
+    assert done.stderr.endswith(f"RuntimeError: {where}: {remove}\n")
+
+
+# Scripts by hand: `python -m pitchpipe.nni train.py`
+
+
+def test_script_gets_the_alias_and_its_arguments(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("HERE = 1\n")
-    script.write_text("import sys, nni, beside\nprint(sys.argv[1:], nni.get_next_parameter(), beside.HERE)\n")
-    command = [sys.executable, "-m", "pitchpipe.nni", str(script), "--epochs", "3"]
-    assert subprocess.run(command, capture_output=True, text=True).stdout == "['--epochs', '3'] {} 1\n"
+    script = "import sys, nni, beside\nprint(sys.argv[1:], nni.get_next_parameter(), beside.HERE)\n"
+    (tmp_path / "train.py").write_text(script)
+    done = python("-m", "pitchpipe.nni", str(tmp_path / "train.py"), "--epochs", "3")
+    assert done.stdout == "['--epochs', '3'] {} 1\n"
 
 
 @pytest.mark.parametrize(("arguments", "why"), [([], "usage: "), (["no.py"], "there is no script no.py")])
-def test_script_by_hand_has_to_be_there(tmp_path: Path, arguments: list[str], why: str) -> None:
-    command = [sys.executable, "-m", "pitchpipe.nni", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+def test_script_has_to_be_there(tmp_path: Path, arguments: list[str], why: str) -> None:
+    result = python("-m", "pitchpipe.nni", *arguments, cwd=tmp_path)
     assert result.returncode == 1
     assert why in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_real_nni_in_a_trial_says_how_to_remove_it(tmp_path: Path) -> None:
-    real = real_nni(tmp_path)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join((PATH, str(real))),
-        "PITCHPIPE_REPORTS": "spool",
-    }
-    command = [sys.executable, "-P", "-c", "import nni; print(nni.WHO); nni.get_next_parameter()"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "real\n")
-    where = f"NNI itself is installed in {real / 'nni'}, and it gets no parameters from Pitchpipe"
-    assert done.stderr.endswith(
-        f"RuntimeError: {where}: {shlex.quote(sys.executable)} -m pip uninstall nni\n"
-    )
-
-
-def test_script_by_hand_is_not_run_with_a_real_nni(tmp_path: Path) -> None:
+def test_script_is_not_run_with_a_real_nni(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('ran')")
-    environment = {**os.environ, "PYTHONPATH": str(real_nni(tmp_path))}
-    command = [sys.executable, "-m", "pitchpipe.nni", str(tmp_path / "train.py")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = python("-m", "pitchpipe.nni", str(tmp_path / "train.py"), path=(real_nni(tmp_path),))
     assert (done.returncode, done.stdout) == (1, "")
     assert f"NNI itself is installed in {tmp_path / 'nni'}" in done.stderr
     assert done.stderr.endswith("-m pip uninstall nni\n")
 
 
-def test_traceback_of_a_script_by_hand_has_its_frames_alone(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(
-        "import nni\nnni.get_next_parameter()\nnni.report_final_result(print)\n"
-    )
-    command = [sys.executable, "-m", "pitchpipe.nni", "train.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+def test_traceback_of_a_script_has_its_frames_alone(tmp_path: Path) -> None:
+    script = "import nni\nnni.get_next_parameter()\nnni.report_final_result(print)\n"
+    (tmp_path / "train.py").write_text(script)
+    done = python("-m", "pitchpipe.nni", "train.py", cwd=tmp_path)
     warning, traceback = done.stderr.split("Traceback (most recent call last):\n")
     assert warning.startswith("train.py:2: RuntimeWarning: Running trial code without runtime.")
     first, second, last = traceback.splitlines()
-    assert (first, second.strip()) == (
-        '  File "train.py", line 3, in <module>',
-        "nni.report_final_result(print)",
-    )
-    assert (done.returncode, last.startswith("TypeError: cannot report <built-in function print>")) == (
-        1,
-        True,
-    )
+    assert first == '  File "train.py", line 3, in <module>'
+    assert second.strip() == "nni.report_final_result(print)"
+    assert last.startswith("TypeError: cannot report <built-in function print>")
+    assert done.returncode == 1

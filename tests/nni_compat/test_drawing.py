@@ -20,12 +20,8 @@ FINITE = {
     "layer": {"_type": "choice", "_value": [{"_name": "A", "op": OP}, {"_name": "B"}]},
     "n": {"_type": "qloguniform", "_value": [1, 3, 1]},
 }
-NESTED = {
-    "layer": {
-        "_type": "choice",
-        "_value": [{"_name": "A", "op": OP}, {"_name": "B", "x": {"_type": "uniform", "_value": [0, 1]}}],
-    }
-}
+B = {"_name": "B", "x": {"_type": "uniform", "_value": [0, 1]}}
+NESTED = {"layer": {"_type": "choice", "_value": [{"_name": "A", "op": OP}, B]}}
 
 
 @pytest.mark.parametrize(("space", "most"), [(FINITE, 3 * 3 * 3), (NESTED, None)])
@@ -51,11 +47,8 @@ def test_history_counts_as_seen() -> None:
 def test_form_of_evolution_keeps_what_is_not_drawn_again() -> None:
     state = np.random.RandomState(1)
     places = json2space(NESTED)
-    assert places == [
-        "root[layer]-choice",
-        "root[layer]-choice[0][op]-choice",
-        "root[layer]-choice[1][x]-uniform",
-    ]
+    layer = "root[layer]-choice"
+    assert places == [layer, f"{layer}[0][op]-choice", f"{layer}[1][x]-uniform"]
     drawn = [json2parameter(NESTED, {}, state) for _ in range(20)]
     assert {one["layer"]["_index"] for one in drawn} == {0, 1}
     assert all(not SearchSpace.parse(NESTED).validate(split_index(one)) for one in drawn)

@@ -43,7 +43,6 @@ experiment.config.tuner.class_args["seed"] = 1
 experiment.config.max_trial_number = 4
 experiment.config.trial_concurrency = 2
 """
-slow = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -83,15 +82,12 @@ def test_config_has_absolute_paths_and_what_is_set() -> None:
     made.tuner = CustomAlgorithmConfig(class_name="mine.Tuner", code_directory="plugins", class_args={"a": 1})
     made.training_service.use_active_gpu = True
     here = os.getcwd()
+    folder = os.path.join(here, "plugins")
     assert made.json() == {
         "trialCommand": "python train.py",
         "trialCodeDirectory": here,
         "searchSpace": SPACE,
-        "tuner": {
-            "className": "mine.Tuner",
-            "codeDirectory": os.path.join(here, "plugins"),
-            "classArgs": {"a": 1},
-        },
+        "tuner": {"className": "mine.Tuner", "codeDirectory": folder, "classArgs": {"a": 1}},
         "assessor": {"name": "Medianstop", "classArgs": {}},
         "trainingService": {"platform": "local", "useActiveGpu": True},
     }
@@ -116,10 +112,7 @@ def test_bad_config_is_refused_with_all_problems() -> None:
         config(trial_concurrency=0, max_trial_number=-1).validate()
     remote = config(max_trial_number=1)
     remote.training_service = RemoteConfig(machine_list=[RemoteMachineConfig(host="10.0.0.1", user="bob")])
-    refused = (
-        'platform "remote" is not supported \\(start Ray there, `pitchpipe cluster up --hosts bob@10.0.0.1`'
-    )
-    with pytest.raises(ConfigError, match=refused):
+    with pytest.raises(ConfigError, match=r'platform "remote" is not supported.* --hosts bob@10\.0\.0\.1`'):
         remote.validate()
 
 
@@ -130,9 +123,7 @@ def test_of_local_and_remote_the_local_platform_is_used() -> None:
     own = OwnConfig.from_dict(made.plain())
     assert own.canonical()["trainingService"]["useActiveGpu"] is True
     (warning,) = own.warnings
-    assert (
-        "not on remote; for others, start Ray there, `pitchpipe cluster up --hosts bob@10.0.0.1`" in warning
-    )
+    assert "`pitchpipe cluster up --hosts bob@10.0.0.1`" in warning
 
 
 def test_config_is_read_from_a_file(project: Path) -> None:

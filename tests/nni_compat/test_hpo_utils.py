@@ -17,43 +17,30 @@ from pitchpipe.nni_compat.hpo_utils import (
 )
 from pitchpipe.tuners import create
 
+INNER = [{"_name": "a", "deep": {"_type": "qnormal", "_value": [5, 2, 1]}}, {"_name": "b"}]
+CONV = {
+    "_name": "conv",
+    "size": {"_type": "choice", "_value": [[1, 1], [3, 3]]},
+    "rate": {"_type": "qlognormal", "_value": [0, 1, 0.25]},
+    "inner": {"_type": "choice", "_value": INNER},
+}
 SPACE: dict[str, Any] = {
     "units": {"_type": "randint", "_value": [4, 9]},
     "lr": {"_type": "loguniform", "_value": [1e-4, 1]},
-    "layer": {
-        "_type": "choice",
-        "_value": [
-            {"_name": "none"},
-            {
-                "_name": "conv",
-                "size": {"_type": "choice", "_value": [[1, 1], [3, 3]]},
-                "rate": {"_type": "qlognormal", "_value": [0, 1, 0.25]},
-                "inner": {
-                    "_type": "choice",
-                    "_value": [
-                        {"_name": "a", "deep": {"_type": "qnormal", "_value": [5, 2, 1]}},
-                        {"_name": "b"},
-                    ],
-                },
-            },
-        ],
-    },
+    "layer": {"_type": "choice", "_value": [{"_name": "none"}, CONV]},
     "drop": {"_type": "quniform", "_value": [0.1, 1, 0.25]},
 }
 
 
 def test_specs_are_flat_and_in_order() -> None:
     specs = format_search_space(SPACE)
-    assert list(specs) == [
-        ("units",),
-        ("lr",),
-        ("layer",),
+    inside = [
         ("layer", 1, "size"),
         ("layer", 1, "rate"),
         ("layer", 1, "inner"),
         ("layer", 1, "inner", 0, "deep"),
-        ("drop",),
     ]
+    assert list(specs) == [("units",), ("lr",), ("layer",), *inside, ("drop",)]
     units, lr, drop, rate = (specs[key] for key in [("units",), ("lr",), ("drop",), ("layer", 1, "rate")])
     assert (units.categorical, units.size, units.low) == (True, 5, None)
     assert (lr.low, lr.high, lr.log_distributed, lr.clip) == (math.log(1e-4), 0.0, True, None)
@@ -102,7 +89,5 @@ def test_log_integers_and_constants_have_specs() -> None:
     specs = format_search_space(space)
     flat = format_parameters({"units": 10, "epochs": 10}, specs)
     assert flat == {("units",): pytest.approx(math.log(10)), ("epochs",): 0}
-    assert deformat_parameters({("units",): math.log(99.9), ("epochs",): 0}, specs) == {
-        "units": 99,
-        "epochs": 10,
-    }
+    back = deformat_parameters({("units",): math.log(99.9), ("epochs",): 0}, specs)
+    assert back == {"units": 99, "epochs": 10}
