@@ -163,20 +163,10 @@ def test_only_so_many_checkpoints_stay(agent: LocalAgent) -> None:
     assert Checkpoint(str(agent.trial_file("checkpoints/1-6"))).to_dict() == {"epoch": 5}
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("1-9", "there is no folder"),
-        ("2-1", "begins with 1-"),
-        ("../1-1", "begins with 1-"),
-        ("1-1/..", "letters, digits"),
-        ("", "begins with 1-"),
-    ],
-)
-def test_invalid_checkpoint_line_is_a_readable_problem(agent: LocalAgent, name: str, words: str) -> None:
-    command = f'echo \'{{"checkpoint": "{name}"}}\' >> $PITCHPIPE_REPORTS'
+def test_checkpoint_without_a_folder_is_a_readable_problem(agent: LocalAgent) -> None:
+    command = 'echo \'{"checkpoint": "1-9"}\' >> $PITCHPIPE_REPORTS'
     (problem,) = [event for event in agent.command(command).run() if event["e"] == "problem"]
-    assert words in problem["message"]
+    assert "there is no folder" in problem["message"]
 
 
 def test_script_killed_while_it_saves_leaves_the_last_whole_checkpoint(agent: LocalAgent) -> None:

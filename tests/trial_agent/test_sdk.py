@@ -85,33 +85,6 @@ def test_reported_value_is_read_back_as_its_json_text(value: object) -> None:
     assert events[-1]["time"] > 1_700_000_000
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (numpy.float64(0.5), "0.5"),
-        (numpy.float32(0.5), "0.5"),
-        (numpy.int64(3), "3"),
-        (numpy.bool_(True), "true"),
-        (numpy.array(2.0), "2.0"),
-        ({"default": numpy.float32(1), "more": [numpy.int8(1)]}, '{"default": 1.0, "more": [1]}'),
-        (numpy.float32("nan"), "NaN"),
-    ],
-)
-def test_numpy_scalars_are_reported_as_numbers(value: object, text: str) -> None:
-    assert metric_text(value) == text
-
-
-@pytest.mark.parametrize("value", [object(), numpy.zeros(3), {1, 2}, {"default": b"x"}, {(1, 2): 3}])
-def test_value_that_is_not_json_is_a_type_error(value: object) -> None:
-    with pytest.raises(TypeError):
-        metric_text(value)
-
-
-def test_type_error_names_the_value_and_what_to_report() -> None:
-    with pytest.raises(TypeError, match=r"cannot report array\(\[0., 0.\]\): ndarray is neither .*'default'"):
-        metric_text(numpy.zeros(2))
-
-
 def test_enormous_value_is_refused_where_it_is_reported() -> None:
     with pytest.raises(ValueError, match="over the limit"):
         metric_text("x" * (sdk.MAX_VALUE + 1))
