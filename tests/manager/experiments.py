@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.hooks import Hooks
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.ledger import Totals
@@ -47,6 +49,12 @@ def plugin(directory: Path, class_name: str, source: str, **class_args: Any) -> 
     return {"class_name": class_name, "code_directory": str(code), **arguments}
 
 
+@cache
+def clock_of(directory: Path) -> VirtualClock:
+    """Return the clock of all managers in a directory."""
+    return VirtualClock(1000.0)
+
+
 def created(
     directory: Path,
     given: ExperimentConfig,
@@ -56,7 +64,7 @@ def created(
     name: str = "exp",
     **more: Any,
 ) -> Manager:
-    clock = clock or VirtualClock(1000.0)
+    clock = clock or clock_of(directory)
     executor = SimulatedTrialExecutor(behaviour, clock, totals)
     return create_experiment(
         given, directory=directory, experiment_id=name, executor=executor, clock=clock, **more
@@ -70,7 +78,7 @@ def resumed(
     totals: Totals | None = None,
     **more: Any,
 ) -> Manager:
-    clock = clock or VirtualClock(1000.0)
+    clock = clock or clock_of(directory)
     executor = SimulatedTrialExecutor(behaviour, clock, totals)
     found = ExperimentFolder.find(directory, "exp")
     return resume_experiment(found, executor=executor, clock=clock, **more)
@@ -84,7 +92,6 @@ def simulated(
     **fields: Any,
 ) -> Manager:
     """Create an experiment, and return the manager that resumes it: what it needs is in the store."""
-    clock = clock or VirtualClock(1000.0)
     let_go(created(directory, config(**fields), behaviour, clock, totals))
     return resumed(directory, behaviour, clock, totals)
 
@@ -184,6 +191,27 @@ def run_with_crash(manager: Manager, at: int, after: bool) -> bool:
     with contextlib.suppress(Killed):
         run(manager)
     return store.crashed
+
+
+def comes_back_alike(
+    directory: Path,
+    kills: Iterable[tuple[int, bool]],
+    behaviour: Behaviour = bowl,
+    hooks: Callable[[], Hooks] = Hooks,
+    **fields: Any,
+) -> None:
+    """Run an experiment undisturbed, and once for each kill before or after a commit: its story is the same."""
+
+    def hooked(manager: Manager) -> Manager:
+        manager.hooks = hooks()
+        return manager
+
+    run(hooked(simulated(directory / "whole", behaviour, **fields)))
+    for at, after in kills:
+        killed = directory / str(at)
+        assert run_with_crash(hooked(simulated(killed, behaviour, **fields)), at, after)
+        assert run(hooked(resumed(killed, behaviour))) is ExperimentStatus.DONE
+        assert story(killed) == story(directory / "whole"), f"killed at commit {at}"
 
 
 class CopyingStore:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.simulated import SimulatedRun, VirtualClock
+from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.trial import TrialStatus
 
-from .experiments import plugin, resumed, run, run_with_crash, simulated, story, trials_of, viewed
+from .experiments import comes_back_alike, plugin, resumed, run, simulated, trials_of, viewed
 
 
 def stages(parameters: Mapping[str, Any]) -> SimulatedRun:
@@ -27,17 +27,15 @@ def plain(parameters: Mapping[str, Any]) -> SimulatedRun:
     return SimulatedRun(parameters["x"])
 
 
+MINIMIZE = {"optimize_mode": "minimize"}
 SCHEDULED: dict[str, dict[str, Any]] = {
     "Hyperband": {
-        "tuner": {"name": "Hyperband", "class_args": {"R": 9, "eta": 3, "optimize_mode": "minimize"}},
+        "tuner": {"name": "Hyperband", "class_args": {"R": 9, "eta": 3, **MINIMIZE}},
         "max_trial_number": 14,
         "trial_concurrency": 4,
     },
     "PBT": {
-        "tuner": {
-            "name": "PBT",
-            "class_args": {"population_size": 5, "interval": 3, "optimize_mode": "minimize"},
-        },
+        "tuner": {"name": "PBT", "class_args": {"population_size": 5, "interval": 3, **MINIMIZE}},
         "max_trial_number": 5,
         "trial_concurrency": 2,
     },
@@ -57,10 +55,8 @@ def test_hyperband_pauses_the_rungs_and_resumes_the_best(tmp_path: Path) -> None
 
 def test_hyperband_compares_final_results_of_trials_that_report_nothing_else(tmp_path: Path) -> None:
     fields = {**SCHEDULED["Hyperband"], "max_trial_number": 9}
-    assert (
-        run(simulated(tmp_path, lambda p: SimulatedRun((p["x"] - 1.0) ** 2), **fields))
-        is ExperimentStatus.DONE
-    )
+    manager = simulated(tmp_path, lambda parameters: SimulatedRun((parameters["x"] - 1.0) ** 2), **fields)
+    assert run(manager) is ExperimentStatus.DONE
     trials = trials_of(tmp_path)
     (best,) = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED]
     assert (len(trials), best.attempt, best.budget) == (9, 3, 9.0)
@@ -77,9 +73,8 @@ def test_pbt_lets_the_worst_continue_from_the_best(tmp_path: Path) -> None:
     heirs = [resume for resume in resumes if resume["checkpoint_of"] is not None]
     assert 0 < len(heirs) < len(resumes)
     last = {heir["trial_job_id"]: heir["parameters"] for heir in heirs}
-    assert {
-        trial.trial_id: json.loads(trial.record)["parameters"] for trial in trials
-    }.items() >= last.items()
+    parameters = {trial.trial_id: json.loads(trial.record)["parameters"] for trial in trials}
+    assert parameters.items() >= last.items()
 
 
 STAGED: dict[str, dict[str, Any]] = {
@@ -93,7 +88,7 @@ STAGED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", list(STAGED))
 def test_stages_of_every_scheduler_are_run_by_the_manager(name: str, tmp_path: Path) -> None:
     number = 5 if name == "PB2" else 16
-    tuner = {"name": name, "class_args": {"optimize_mode": "minimize", **STAGED[name]}}
+    tuner = {"name": name, "class_args": {**MINIMIZE, **STAGED[name]}}
     manager = simulated(tmp_path, stages, tuner=tuner, max_trial_number=number, trial_concurrency=3)
     assert run(manager) is ExperimentStatus.DONE
     trials = trials_of(tmp_path)
@@ -101,9 +96,7 @@ def test_stages_of_every_scheduler_are_run_by_the_manager(name: str, tmp_path: P
     assert {trial.status for trial in trials} <= {TrialStatus.SUCCEEDED, TrialStatus.EARLY_STOPPED}
     full = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED]
     assert {trial.next_sequence for trial in full} == {9}
-    assert any(
-        trial.attempt > 1 for trial in full
-    )  # paused at the end of a stage, and resumed from its checkpoint
+    assert any(trial.attempt > 1 for trial in full)  # paused at the end of a stage, and resumed
     if name != "PB2":
         lengths = {trial.next_sequence for trial in trials if trial.status is TrialStatus.EARLY_STOPPED}
         assert lengths == {1, 3}
@@ -113,8 +106,8 @@ def test_stages_of_every_scheduler_are_run_by_the_manager(name: str, tmp_path: P
 @pytest.mark.parametrize("name", ["Auto", "TPE"])
 def test_any_tuner_goes_with_the_asha_assessor(name: str, tmp_path: Path) -> None:
     both = {
-        "tuner": {"name": name, "class_args": {"optimize_mode": "minimize"}},
-        "assessor": {"name": "ASHA", "class_args": {"optimize_mode": "minimize", "max_t": 9}},
+        "tuner": {"name": name, "class_args": MINIMIZE},
+        "assessor": {"name": "ASHA", "class_args": {**MINIMIZE, "max_t": 9}},
     }
     fields: dict[str, Any] = {**both, "max_trial_number": 18, "trial_concurrency": 3}
     assert run(simulated(tmp_path, stages, **fields)) is ExperimentStatus.DONE
@@ -129,14 +122,8 @@ def test_any_tuner_goes_with_the_asha_assessor(name: str, tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(SCHEDULED))
 def test_killed_scheduler_comes_back_as_if_nothing_had_happened(name: str, tmp_path: Path) -> None:
-    whole = tmp_path / "whole"
-    run(simulated(whole, stages, **SCHEDULED[name]))
-    for at in (5, 20, 35):
-        directory = tmp_path / str(at)
-        clock = VirtualClock(1000.0)
-        assert run_with_crash(simulated(directory, stages, clock, **SCHEDULED[name]), at, at % 2 == 0)
-        assert run(resumed(directory, stages, clock)) is ExperimentStatus.DONE
-        assert story(directory) == story(whole), f"killed at commit {at}"
+    kills = [(5, False), (20, True), (35, False)]
+    comes_back_alike(tmp_path, kills, stages, **SCHEDULED[name])
 
 
 # --------------------------------------------------------------------------- the dispatcher's checkpoints
@@ -163,9 +150,9 @@ def _any_state_is_worth_saving(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pitchpipe.dispatcher.checkpointing.WORTH_AT_END_S", 0.0)  # but in processes
 
 
-def slow_tuner(tmp_path: Path, clock: VirtualClock, number: int = 6, pause: float = 0.0) -> Manager:
+def slow_tuner(tmp_path: Path, number: int = 6, pause: float = 0.0) -> Manager:
     tuner = plugin(tmp_path, "slow.Slow", EAGER, log=str(tmp_path / "log"), pause=pause)
-    return simulated(tmp_path, plain, clock, tuner=tuner, max_trial_number=number, trial_concurrency=1)
+    return simulated(tmp_path, plain, tuner=tuner, max_trial_number=number, trial_concurrency=1)
 
 
 def stop_after(manager: Manager, number: int) -> None:
@@ -184,11 +171,10 @@ def received(tmp_path: Path) -> list[str]:
 def test_stopped_tuner_comes_back_from_its_checkpoint_and_continues_alike(tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
-    run(slow_tuner(whole, VirtualClock(1000.0)))
-    clock = VirtualClock(1000.0)
-    stop_after(slow_tuner(tmp_path, clock), 3)
+    run(slow_tuner(whole))
+    stop_after(slow_tuner(tmp_path), 3)
     assert [path.suffix for path in (tmp_path / "exp" / "checkpoint").iterdir()] == [".pkl"]
-    assert run(resumed(tmp_path, plain, clock)) is ExperimentStatus.DONE
+    assert run(resumed(tmp_path, plain)) is ExperimentStatus.DONE
     assert received(tmp_path) == received(whole)  # no result was sent twice
     ran = [[t.record for t in trials_of(d) if t.status is TrialStatus.SUCCEEDED] for d in (whole, tmp_path)]
     assert ran[0] == ran[1]
@@ -220,11 +206,10 @@ def harm(path: Path, how: str) -> None:
 def test_unusable_checkpoint_costs_time_only(
     how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock = VirtualClock(1000.0)
-    stop_after(slow_tuner(tmp_path, clock, 4, pause=0.12 if how == "of other code" else 0.0), 2)
+    stop_after(slow_tuner(tmp_path, 4, pause=0.12 if how == "of other code" else 0.0), 2)
     (path,) = (tmp_path / "exp" / "checkpoint").iterdir()
     harm(path, how)
-    assert run(resumed(tmp_path, plain, clock)) is ExperimentStatus.DONE
+    assert run(resumed(tmp_path, plain)) is ExperimentStatus.DONE
     assert path.name in caplog.text
     assert received(tmp_path) == ["0 1", "1 2", "0 1", "1 2", "2 3", "3 4"]
 
@@ -247,12 +232,11 @@ FORGETFUL = """
 def test_checkpoint_that_fails_when_it_is_used_costs_time_only(
     harm: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock = VirtualClock(1000.0)
-    manager = slow_tuner(tmp_path, clock, 4, pause=0.12 if "_exit" in harm else 0.0)
+    manager = slow_tuner(tmp_path, 4, pause=0.12 if "_exit" in harm else 0.0)
     (tmp_path / "code" / "slow.py").write_text(EAGER + FORGETFUL.format(harm=harm))
     stop_after(manager, 2)
     (path,) = (tmp_path / "exp" / "checkpoint").iterdir()
-    assert run(resumed(tmp_path, plain, clock)) is ExperimentStatus.DONE
+    assert run(resumed(tmp_path, plain)) is ExperimentStatus.DONE
     assert "left aside" in caplog.text
     assert not path.exists()
     assert received(tmp_path)[-4:] == ["0 1", "1 2", "2 3", "3 4"]
@@ -260,20 +244,18 @@ def test_checkpoint_that_fails_when_it_is_used_costs_time_only(
 
 
 def test_tuner_that_fails_with_its_checkpoint_and_without_is_at_fault(tmp_path: Path) -> None:
-    clock = VirtualClock(1000.0)
-    manager = slow_tuner(tmp_path, clock, 4)
+    manager = slow_tuner(tmp_path, 4)
     broken = EAGER.replace("self.results += 1", "self.results += 1 // (parameter_id != 2)")
     (tmp_path / "code" / "slow.py").write_text(broken)
     stop_after(manager, 2)
-    assert run(resumed(tmp_path, plain, clock)) is ExperimentStatus.ERROR
+    assert run(resumed(tmp_path, plain)) is ExperimentStatus.ERROR
     assert received(tmp_path) == ["0 1", "1 2", "0 1", "1 2"]
 
 
 def test_suggestions_that_come_while_all_ends_are_trials_of_the_resumed_experiment(tmp_path: Path) -> None:
-    clock = VirtualClock(1000.0)
     fields: dict[str, Any] = {"trial_concurrency": 4, "max_trial_number": 12}
-    stop_after(simulated(tmp_path, plain, clock, **fields), 4)
-    run(resumed(tmp_path, plain, clock))
+    stop_after(simulated(tmp_path, plain, **fields), 4)
+    run(resumed(tmp_path, plain))
     trials = trials_of(tmp_path)
     assert [trial.parameter_id for trial in trials] == list(range(12))
     assert sum(trial.status is TrialStatus.SUCCEEDED for trial in trials) >= 8

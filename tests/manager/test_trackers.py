@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.manager.hooks.callbacks import Callback
 from pitchpipe.runner.experiment_status import ExperimentStatus
 
@@ -54,19 +53,17 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_tracker_is_made_once_with_its_options(tmp_path: Path, made: list[Any]) -> None:
-    clock = VirtualClock(1000.0)
-    simulated(tmp_path, clock=clock, **CONFIG).folder.disown()  # creates the experiment, and resumes it
+    simulated(tmp_path, **CONFIG).folder.disown()  # creates the experiment, and resumes it
     assert [tracker.uri for tracker in made] == ["here", "here"]
 
 
 def test_runs_of_a_dead_manager_are_closed_when_the_experiment_is_stopped(
     tmp_path: Path, made: list[Any]
 ) -> None:
-    clock = VirtualClock(1000.0)
-    assert run_with_crash(simulated(tmp_path, clock=clock, **CONFIG), 6, after=True)
+    assert run_with_crash(simulated(tmp_path, **CONFIG), 6, after=True)
     left_open = made[-1].open
     assert left_open
-    assert run(resumed(tmp_path, clock=clock, ending=True)) is ExperimentStatus.STOPPED
+    assert run(resumed(tmp_path, ending=True)) is ExperimentStatus.STOPPED
     assert left_open <= set(made[-1].closed)
     assert made[-1].is_over
     statuses = {trial.trial_id: trial.status.value for trial in trials_of(tmp_path)}
@@ -76,9 +73,8 @@ def test_runs_of_a_dead_manager_are_closed_when_the_experiment_is_stopped(
 def test_library_that_is_missing_does_not_keep_an_experiment_from_being_stopped(
     tmp_path: Path, made: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = VirtualClock(1000.0)
-    assert run_with_crash(simulated(tmp_path, clock=clock, **CONFIG), 6, after=True)
+    assert run_with_crash(simulated(tmp_path, **CONFIG), 6, after=True)
     monkeypatch.setitem(sys.modules, ADAPTER, None)
-    manager = resumed(tmp_path, clock=clock, ending=True)
+    manager = resumed(tmp_path, ending=True)
     assert manager.notes[-1].startswith("runs of trackers stay open: trackers.mlflow: ")
     assert run(manager) is ExperimentStatus.STOPPED
