@@ -195,13 +195,17 @@ class Spawned(Manager):
 
 @pytest.fixture
 def host() -> Iterator[Callable[..., Hosted]]:
-    """Return a function that runs a MsgDispatcher for a tuner and an assessor; by default the manager is a peer."""
+    """Return a function that runs a MsgDispatcher, and requests trials; by default the manager is a peer."""
     hosted: list[Hosted] = []
 
-    def start(tuner: Any, assessor: Any = None, *, protocol: int | None = 1, **options: Any) -> Hosted:
+    def start(
+        tuner: Any, assessor: Any = None, *, protocol: int | None = 1, requested: int = 0, **options: Any
+    ) -> Hosted:
         channel = MemoryChannel()
         dispatcher = MsgDispatcher(tuner, assessor, channel, protocol=protocol, **options)
         hosted.append(Hosted(dispatcher, channel))
+        if requested:
+            hosted[-1].request(requested)
         return hosted[-1]
 
     yield start
@@ -244,6 +248,18 @@ def spawn(tmp_path: Path) -> Iterator[Callable[..., Spawned]]:
     yield start
     for one in spawned:
         one.close()
+
+
+@pytest.fixture
+def serve(spawn: Callable[..., Spawned]) -> Callable[..., Spawned]:
+    """Return a function that does so and sends a search space."""
+
+    def start(config: dict[str, Any], **options: Any) -> Spawned:
+        one = spawn(config, **options)
+        one.initialize({"x": {"_type": "uniform", "_value": [0, 1]}})
+        return one
+
+    return start
 
 
 @pytest.fixture

@@ -26,18 +26,28 @@ from pitchpipe.tuners import (
 PATIENCE_S = 20.0
 
 
-class Recorder(Tuner):
-    """Notes each call with its thread; `busy` makes generate_parameters wait for `release`."""
+class Noting:
+    """Notes each call with its thread."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.threads: set[str] = set()
-        self.busy = False
-        self.started, self.release = threading.Event(), threading.Event()
 
     def note(self, *call: Any) -> None:
         self.threads.add(threading.current_thread().name)
         self.calls.append(call)
+
+    def noted(self, kind: str) -> list[tuple[Any, ...]]:
+        return [call for call in self.calls if call[0] == kind]
+
+
+class Recorder(Noting, Tuner):
+    """A tuner; `busy` makes generate_parameters wait for `release`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.busy = False
+        self.started, self.release = threading.Event(), threading.Event()
 
     def update_search_space(self, search_space: Any) -> None:
         self.note("space", search_space)
@@ -59,35 +69,58 @@ class Recorder(Tuner):
         self.note("import", data)
 
 
-class Judge(Assessor):
-    """Condemns what is below 0.5; notes each call with its thread."""
+class Curious(Recorder):
+    """Takes all that a tuner may take."""
+
+    wants_periodical: Any = True
+
+    def receive_intermediate_result(self, parameter_id, parameters, value, **kwargs):
+        self.note("intermediate", parameter_id, parameters, value, kwargs["sequence"])
+
+    def receive_repeats(self, parameter_id, parameters, values):
+        self.note("repeats", parameter_id, values)
+
+    def trial_stopped(self, parameter_id):
+        self.note("stopped", parameter_id)
+
+    def trial_end_cause(self, parameter_id, cause):
+        self.note("cause", cause)
+
+    def starting_point_failed(self, parameters, cause):
+        self.note("failed", parameters, cause)
+
+    def update_earlier(self, results):
+        self.note("earlier", results)
+
+    def update_running(self, points):
+        self.note("running", points)
+
+
+class Judge(Noting, Assessor):
+    """Condemns what is below 0.5."""
 
     bad: Any = AssessResult.Bad
 
     def __init__(self, reason: str | None = None) -> None:
-        self.calls: list[tuple[Any, ...]] = []
-        self.threads: set[str] = set()
+        super().__init__()
         self.next_reason = reason
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
-        self.threads.add(threading.current_thread().name)
-        self.calls.append((trial_job_id, list(trial_history)))
+        self.note(trial_job_id, list(trial_history))
         if trial_history[-1] < 0.5:
             self.reason = self.next_reason
             return self.bad
         return AssessResult.Good
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
-        self.threads.add(threading.current_thread().name)
-        self.calls.append(("end", trial_job_id, success))
+        self.note("end", trial_job_id, success)
 
 
 class JudgeOfFinals(Judge):
     """Takes final results, too."""
 
     def receive_trial_result(self, trial_job_id: str, value: Any) -> None:
-        self.threads.add(threading.current_thread().name)
-        self.calls.append(("final", trial_job_id, value))
+        self.note("final", trial_job_id, value)
 
 
 # initialising and suggesting
@@ -180,7 +213,6 @@ def test_no_more_trial_error_of_another_library_is_understood(host):
     one = host(Finite(0, namesake))
     one.send(CommandType.RequestTrialJobs, 1)
     one.expect(CommandType.NoMoreTrialJobs)
-    one.terminate()
 
 
 class Later(Recorder):
@@ -251,8 +283,7 @@ def test_tuner_and_assessor_have_a_thread_each(host):
 
 def test_end_of_a_trial_does_not_overtake_its_final_result(host):
     tuner = Recorder()
-    one = host(tuner, Judge())
-    one.request()
+    one = host(tuner, Judge(), requested=1)
     tuner.busy = True
     one.send(CommandType.RequestTrialJobs, 1)
     assert tuner.started.wait(PATIENCE_S)
@@ -276,12 +307,6 @@ def test_busy_tuner_does_not_delay_a_verdict(host):
 
 
 def test_intermediate_results_reach_a_tuner_that_wants_them(host):
-    class Curious(Recorder):
-        wants_periodical = True
-
-        def receive_intermediate_result(self, parameter_id, parameters, value, **kwargs):
-            self.note("intermediate", parameter_id, parameters, value, kwargs["sequence"])
-
     tuner, indifferent = Curious(), Recorder()
     for each in (tuner, indifferent):
         one = host(each)
@@ -295,86 +320,41 @@ def test_intermediate_results_reach_a_tuner_that_wants_them(host):
 
 
 def test_intermediate_results_reach_a_tuner_that_wants_them_with_an_assessor(host):
-    class Curious(Recorder):
-        wants_periodical = "with an assessor"
-
-        def receive_intermediate_result(self, parameter_id, parameters, value, **kwargs):
-            self.note("intermediate", value)
-
     for judge in (Judge(), None):
         tuner = Curious()
+        tuner.wants_periodical = "with an assessor"
         one = host(tuner, judge)
         queues = one.initialize()["periodical_queues"]
         one.request()
         one.metric("t", 0, 0.4)
         one.terminate()
-        assert (("default" in queues), ("intermediate", 0.4) in tuner.calls) == (bool(judge), bool(judge))
+        assert ("default" in queues) is bool(tuner.noted("intermediate")) is bool(judge)
 
 
 @pytest.mark.parametrize(
-    ("event", "times"),
-    [("EARLY_STOPPED", True), ("USER_CANCELED", True), ("FAILED", False), ("SUCCEEDED", False)],
-)
-def test_tuner_hears_whether_a_trial_was_stopped(host, event, times):
-    class Curious(Recorder):
-        def trial_stopped(self, parameter_id):
-            self.note("stopped", parameter_id)
-
-    tuner = Curious()
-    one = host(tuner)
-    one.request(2)
-    one.final(1, 0.4, trial="u")
-    one.end(0, event, trial="t")
-    one.end(1, event, trial="u")
-    one.terminate()
-    assert [call for call in tuner.calls if call[0] == "stopped"] == [("stopped", 0)] * times
-
-
-@pytest.mark.parametrize(
-    ("event", "kind", "causes"),
+    ("event", "kind", "is_stopped", "causes"),
     [
-        ("FAILED", "OOM", ["OOM"]),
-        ("USER_CANCELED", None, ["USER_CANCELED"]),
-        ("SYS_CANCELED", None, ["SYS_CANCELED"]),
-        ("FAILED", None, []),
-        ("EARLY_STOPPED", None, []),
-        ("SUCCEEDED", None, []),
+        ("FAILED", "OOM", False, ["OOM"]),
+        ("USER_CANCELED", None, True, ["USER_CANCELED"]),
+        ("SYS_CANCELED", None, False, ["SYS_CANCELED"]),
+        ("FAILED", None, False, []),
+        ("EARLY_STOPPED", None, True, []),
+        ("SUCCEEDED", None, False, []),
     ],
 )
-def test_tuner_learns_why_a_trial_ended_without_a_result(host, event, kind, causes):
-    class Curious(Recorder):
-        def trial_end_cause(self, parameter_id, cause):
-            self.note("cause", cause)
-
-    tuner = Curious()
-    one = host(tuner)
-    one.request(2)
+def test_tuner_learns_why_a_trial_ended_without_a_result(host, event, kind, is_stopped, causes):
+    tuner, other = Curious(), Curious()
+    one = host(tuner, requested=2)
     one.final(1, 0.4, trial="u")
     one.end(0, event, trial="t", kind=kind)
     one.end(1, event, trial="u", kind=kind)
     one.terminate()
-    assert [cause for name, cause in (call[:2] for call in tuner.calls) if name == "cause"] == causes
-
-
-@pytest.mark.parametrize(
-    ("event", "kind", "causes"),
-    [
-        ("FAILED", "OOM", ["OOM"]),
-        ("USER_CANCELED", None, ["USER_CANCELED"]),
-        ("EARLY_STOPPED", None, []),
-        ("SUCCEEDED", None, []),
-    ],
-)
-def test_tuner_learns_that_a_starting_point_failed(host, event, kind, causes):
-    class Curious(Recorder):
-        def starting_point_failed(self, parameters, cause):
-            self.note("failed", parameters, cause)
-
-    tuner = Curious()
-    one = host(tuner)
+    assert tuner.noted("stopped") == [("stopped", 0)] * is_stopped
+    assert tuner.noted("cause") == [("cause", cause) for cause in causes]
+    one = host(other)
     one.end(None, event, kind=kind, parameter_source="defaults", parameters={"x": 1})
     one.terminate()
-    assert tuner.calls == [("failed", {"x": 1}, cause) for cause in causes]
+    assert other.calls == [("failed", {"x": 1}, cause) for cause in causes]
 
 
 @pytest.mark.parametrize("threads", [0, 3])
@@ -417,8 +397,7 @@ def test_doomed_trial_is_killed_once_with_the_reason(host):
     for sequence in range(5):
         one.metric("t", sequence, 0.1)
     one.terminate()
-    kills = one.rest_of(CommandType.KillTrialJob)
-    assert kills == [{"trial_job_id": "t", "reason": "0.1 is below 0.5"}]
+    assert one.rest_of(CommandType.KillTrialJob) == [{"trial_job_id": "t", "reason": "0.1 is below 0.5"}]
 
 
 def test_reason_is_made_up_when_the_assessor_gives_none(host):
@@ -426,13 +405,8 @@ def test_reason_is_made_up_when_the_assessor_gives_none(host):
     one = host(Recorder(), judge)
     one.metric("a", 0, 0.1)
     assert one.expect(CommandType.KillTrialJob)["reason"] == "first"
-    judge.next_reason = None
     judge.reason = "stale"
-
-    def silent(trial_job_id: str, trial_history: list[Any]) -> bool:
-        return False
-
-    judge.assess_trial = silent  # type: ignore[method-assign]
+    judge.assess_trial = lambda *_: False  # type: ignore[method-assign]
     one.metric("b", 0, 0.9)
     assert one.expect(CommandType.KillTrialJob)["reason"] == "Judge found it bad after 1 result"
 
@@ -540,8 +514,7 @@ def test_pause_is_not_sent_to_another_manager(host):
 
 def test_final_result_is_delivered_once(host, caplog):
     tuner = Recorder()
-    one = host(tuner)
-    one.request()
+    one = host(tuner, requested=1)
     one.final(0, {"default": 0.5, "more": float("inf")})
     one.final(0, 0.6, "twice")
     one.processed("default", 3)
@@ -556,8 +529,7 @@ def test_final_result_is_delivered_once(host, caplog):
 
 def test_trial_that_fails_ends_without_success(host):
     tuner, judge = Recorder(), Judge()
-    one = host(tuner, judge)
-    one.request()
+    one = host(tuner, judge, requested=1)
     one.metric("t", 0, 0.9)
     one.end(0, "FAILED", "t")
     one.terminate()
@@ -567,8 +539,7 @@ def test_trial_that_fails_ends_without_success(host):
 
 def test_unknown_ids_and_bad_json_from_a_trial_are_survived(host, caplog):
     tuner, judge = Recorder(), Judge()
-    one = host(tuner, judge)
-    one.request()
+    one = host(tuner, judge, requested=1)
     one.final(17, 0.5)
     one.end(17)
     record = {"parameter_id": 0, "trial_job_id": "t", "sequence": 0, "value": "not json"}
@@ -630,12 +601,8 @@ def test_end_of_a_starting_point_is_kept_from_the_tuner_that_imported_its_result
 
 
 def test_results_of_earlier_searches_reach_only_a_tuner_that_models_them(host):
-    class Modelling(Recorder):
-        def update_earlier(self, results):
-            self.note("earlier", results)
-
     results = [{"parameter": {"x": 1}, "value": 0.5, "source": 0}]
-    for tuner, calls in ((Modelling(), [("earlier", results)]), (Recorder(), [])):
+    for tuner, calls in ((Curious(), [("earlier", results)]), (Recorder(), [])):
         one = host(tuner)
         one.send(CommandType.ImportData, results)
         one.terminate()
@@ -643,14 +610,10 @@ def test_results_of_earlier_searches_reach_only_a_tuner_that_models_them(host):
 
 
 def test_starting_points_that_run_reach_only_a_tuner_that_asks_for_them(host):
-    class Remembering(Recorder):
-        def update_running(self, points):
-            self.note("running", points)
-
     point, result = {"parameter": {"x": 1}}, {"parameter": {"x": 2}, "value": 0.5}
     imported = ("import", [result])
     for tuner, calls in (
-        (Remembering(), [("running", [{"x": 1}]), ("running", [{"x": 1}]), imported]),
+        (Curious(), [("running", [{"x": 1}]), ("running", [{"x": 1}]), imported]),
         (Recorder(), [imported]),
     ):
         one = host(tuner)
@@ -661,18 +624,8 @@ def test_starting_points_that_run_reach_only_a_tuner_that_asks_for_them(host):
 
 
 def test_of_several_repeats_the_tuner_gets_the_mean_and_the_assessor_each(host):
-    class OfRepeats(Recorder):
-        wants_periodical = True
-
-        def receive_intermediate_result(self, parameter_id, parameters, value, **kwargs):
-            self.note("intermediate", parameter_id, value)
-
-        def receive_repeats(self, parameter_id, parameters, values):
-            self.note("repeats", parameter_id, values)
-
-    tuner, judge = OfRepeats(), JudgeOfFinals()
-    one = host(tuner, judge)
-    one.request()
+    tuner, judge = Curious(), JudgeOfFinals()
+    one = host(tuner, judge, requested=1)
     for repeat, trial in enumerate("ab"):
         one.metric(trial, 0, 0.5 + repeat, repeat=repeat)
         one.final(0, 0.6 + repeat, trial, repeat=repeat)
@@ -682,7 +635,7 @@ def test_of_several_repeats_the_tuner_gets_the_mean_and_the_assessor_each(host):
     one.end(0, trial="a")
     one.terminate()
     assert tuner.calls[1:] == [
-        ("intermediate", 0, 0.5),
+        ("intermediate", 0, {"x": 0}, 0.5, 0),
         ("repeats", 0, [0.6, 1.6]),
         ("result", 0, {"x": 0}, 1.1, False),
         ("end", 0, True),
@@ -713,8 +666,7 @@ def test_trial_of_an_earlier_run_becomes_imported_data(host):
 
 def test_end_of_a_trial_without_intermediate_results_is_not_passed_to_the_assessor(host):
     judge = Judge()
-    one = host(Recorder(), judge)
-    one.request()
+    one = host(Recorder(), judge, requested=1)
     one.end(0, trial="silent")
     one.terminate()
     assert judge.calls == []
@@ -749,8 +701,7 @@ def test_assessor_that_keeps_and_changes_its_history_changes_no_other(host):
 def test_new_search_space_reaches_both(host):
     class Spatial(Judge):
         def update_search_space(self, search_space):
-            self.threads.add(threading.current_thread().name)
-            self.calls.append(("space", search_space))
+            self.note("space", search_space)
 
     tuner, judge = Recorder(), Spatial()
     one = host(tuner, judge)
@@ -861,12 +812,9 @@ def test_proposal_outside_the_search_space_is_logged_once(host, caplog):
     one.initialize({"x": {"_type": "choice", "_value": [0, 1]}})
     one.request(5)  # 2, 3 and 4 are outside
     one.terminate()
-    warnings = [
-        record.getMessage() for record in caplog.records if "outside the search space" in record.getMessage()
-    ]
-    assert len(warnings) == 1
-    assert ": x: " in warnings[0]
-    assert [call for call in tuner.calls if call[0] == "generate"] == [("generate", n) for n in range(5)]
+    (warning,) = [message for message in caplog.messages if "outside the search space" in message]
+    assert ": x: " in warning
+    assert tuner.noted("generate") == [("generate", n) for n in range(5)]
 
 
 # final results for an assessor
@@ -874,8 +822,7 @@ def test_proposal_outside_the_search_space_is_logged_once(host, caplog):
 
 def test_assessor_that_takes_final_results_gets_them_before_the_ends(host):
     tuner, judge = Recorder(), JudgeOfFinals()
-    one = host(tuner, judge)
-    one.request(2)
+    one = host(tuner, judge, requested=2)
     one.metric("a", 0, 0.7)
     one.final(0, {"default": 0.9}, "a")
     one.end(0, trial="a")
@@ -902,8 +849,7 @@ def test_final_result_of_a_starting_point_reaches_the_assessor_alone(host):
 
 def test_final_result_that_is_not_json_does_not_reach_the_assessor(host):
     judge = JudgeOfFinals()
-    one = host(Recorder(), judge)
-    one.request()
+    one = host(Recorder(), judge, requested=1)
     one.metric("a", 0, 0.7)
     record = {"parameter_id": 0, "trial_job_id": "a", "type": "FINAL", "sequence": 0, "value": "no JSON"}
     one.send(CommandType.ReportMetricData, record)

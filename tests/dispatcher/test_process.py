@@ -77,25 +77,22 @@ def test_experiment_is_served_with_its_seed_and_constraints_by_one_thread_or_a_p
     assert all(record["parameters"]["a"] < record["parameters"]["b"] for record in answers[0])
 
 
-def test_end_of_the_stream_ends_it_with_0(spawn, odd):
-    one = spawn(odd())
-    one.initialize(SPACE)
+def test_end_of_the_stream_ends_it_with_0(serve, odd):
+    one = serve(odd())
     one.hang_up()
     assert one.joined() == 0
     assert marks(one.folder) == {"exited"}
 
 
-def test_end_inside_a_frame_is_the_end_of_the_stream(spawn):
-    one = spawn(RANDOM)
-    one.initialize(SPACE)
+def test_end_inside_a_frame_is_the_end_of_the_stream(serve):
+    one = serve(RANDOM)
     one.send_bytes(b"GE0000")
     one.hang_up()
     assert one.joined() == 0
 
 
-def test_manager_that_no_longer_reads_ends_it_with_0(spawn, odd):
-    one = spawn(odd())
-    one.initialize(SPACE)
+def test_manager_that_no_longer_reads_ends_it_with_0(serve, odd):
+    one = serve(odd())
     reading = one.in_fd
     one.in_fd = os.open(os.devnull, os.O_RDONLY)
     os.close(reading)
@@ -103,9 +100,8 @@ def test_manager_that_no_longer_reads_ends_it_with_0(spawn, odd):
     assert one.joined() == 0
 
 
-def test_garbage_ends_it_with_1_after_the_good_commands(spawn):
-    one = spawn(RANDOM)
-    one.initialize(SPACE)
+def test_garbage_ends_it_with_1_after_the_good_commands(serve):
+    one = serve(RANDOM)
     one.send_bytes(b"PI00000000000000" + b"this is not a frame")
     one.expect(CommandType.Ping)
     report = one.expect(CommandType.Error)
@@ -113,9 +109,8 @@ def test_garbage_ends_it_with_1_after_the_good_commands(spawn):
     assert one.joined() == 1
 
 
-def test_tuner_that_raises_ends_it_with_1_and_a_report(spawn, odd):
-    one = spawn(odd("raise"))
-    one.initialize(SPACE)
+def test_tuner_that_raises_ends_it_with_1_and_a_report(serve, odd):
+    one = serve(odd("raise"))
     one.send(CommandType.RequestTrialJobs, 1)
     report = one.expect(CommandType.Error)
     assert (report["plugin"], report["message"]) == ("tuner", "on purpose")
@@ -124,41 +119,38 @@ def test_tuner_that_raises_ends_it_with_1_and_a_report(spawn, odd):
     assert marks(one.folder) == {"failed"}
 
 
-def test_tuner_that_raises_under_another_manager_is_in_the_log(spawn, odd):
-    one = spawn(odd("raise"), peer=False, NNI_LOG_DIRECTORY=".")
-    one.initialize(SPACE)
+def test_tuner_that_raises_under_another_manager_is_in_the_log(serve, odd):
+    one = serve(odd("raise"), peer=False, NNI_LOG_DIRECTORY=".")
     one.send(CommandType.RequestTrialJobs, 1)
     assert one.joined() == 1
     assert one.rest() == []
     assert "RuntimeError: on purpose" in (one.folder / "dispatcher.log").read_text()
 
 
-def hanging(spawn: Callable[..., Any], odd: Callable[[str], dict[str, Any]], **options: Any) -> Any:
+def hanging(serve: Callable[..., Any], odd: Callable[[str], dict[str, Any]], **options: Any) -> Any:
     """Return a dispatcher whose tuner is inside generate_parameters, and stays there."""
-    one = spawn({**odd("hang"), **options})
+    one = serve({**odd("hang"), **options})
     os.mkfifo(one.folder / "hanging")
-    one.initialize(SPACE)
     one.send(CommandType.RequestTrialJobs, 1)
     (one.folder / "hanging").read_bytes()
     return one
 
 
-def test_tuner_that_hangs_is_abandoned_and_the_exit_is_0(spawn, odd):
-    one = hanging(spawn, odd)
+def test_tuner_that_hangs_is_abandoned_and_the_exit_is_0(serve, odd):
+    one = hanging(serve, odd)
     assert one.terminate() == 0
     assert marks(one.folder) == set()  # nothing is called while the worker is inside
 
 
 @pytest.mark.parametrize("pool", [False, True])
-def test_tuner_that_hangs_does_not_outlive_the_manager(spawn, odd, pool):
-    one = hanging(spawn, odd, deprecated={"multiThread": pool})
+def test_tuner_that_hangs_does_not_outlive_the_manager(serve, odd, pool):
+    one = hanging(serve, odd, deprecated={"multiThread": pool})
     one.hang_up()
     assert one.process.wait(3) == 0
 
 
-def test_interrupt_from_the_terminal_is_the_managers_to_handle(spawn, odd):
-    one = spawn(odd())
-    one.initialize(SPACE)
+def test_interrupt_from_the_terminal_is_the_managers_to_handle(serve, odd):
+    one = serve(odd())
     os.killpg(one.process.pid, signal.SIGINT)
     assert len(one.request(2)) == 2
     assert one.terminate() == 0
@@ -166,9 +158,8 @@ def test_interrupt_from_the_terminal_is_the_managers_to_handle(spawn, odd):
 
 
 @pytest.mark.parametrize("log", ["", "."])
-def test_prints_of_plug_ins_do_not_get_into_the_pipe(spawn, odd, log):
-    one = spawn(odd(), NNI_LOG_DIRECTORY=log)
-    one.initialize(SPACE)
+def test_prints_of_plug_ins_do_not_get_into_the_pipe(serve, odd, log):
+    one = serve(odd(), NNI_LOG_DIRECTORY=log)
     assert len(one.request(2)) == 2
     assert one.terminate() == 0
     text = (one.folder / "dispatcher.log").read_text() if log else one.output()
@@ -178,18 +169,16 @@ def test_prints_of_plug_ins_do_not_get_into_the_pipe(spawn, odd, log):
         assert one.output() == ""
 
 
-def test_prints_to_a_closed_output_are_survived(spawn, odd):
+def test_prints_to_a_closed_output_are_survived(serve, odd):
     command = [sys.executable, "-m", "pitchpipe.dispatcher", "--exp_params", encode_exp_params(odd())]
     shell = ["/bin/sh", "-c", 'exec "$0" "$@" 1>&- 2>&-', *command]
-    one = spawn({}, command=shell, NNI_LOG_DIRECTORY=".")
-    one.initialize(SPACE)
+    one = serve({}, command=shell, NNI_LOG_DIRECTORY=".")
     assert one.terminate() == 0
 
 
-def test_log_lines_have_the_known_form_and_those_of_an_earlier_run_are_kept(spawn):
+def test_log_lines_have_the_known_form_and_those_of_an_earlier_run_are_kept(serve):
     for _ in range(2):
-        one = spawn(RANDOM, NNI_LOG_DIRECTORY=".", NNI_LOG_LEVEL="info")
-        one.initialize(SPACE)
+        one = serve(RANDOM, NNI_LOG_DIRECTORY=".", NNI_LOG_LEVEL="info")
         one.final(99, 0.5)
         assert one.terminate() == 0
     text = (one.folder / "dispatcher.log").read_text()
@@ -199,7 +188,7 @@ def test_log_lines_have_the_known_form_and_those_of_an_earlier_run_are_kept(spaw
     assert (text.count(warning), text.count("Dispatcher ends")) == (2, 2)
 
 
-def test_children_of_plug_ins_do_not_hold_the_pipe(spawn, plugin_file):
+def test_children_of_plug_ins_do_not_hold_the_pipe(serve, plugin_file):
     parent = """
 import subprocess
 from pitchpipe.tuners import Tuner
@@ -209,14 +198,12 @@ class Parent(Tuner):
     def generate_parameters(self, parameter_id, **kwargs):
         return {"pid": self.child.pid}
 """
-    one = spawn({"tuner": plugin_file("parent.Parent", parent)})
-    one.initialize(SPACE)
+    one = serve({"tuner": plugin_file("parent.Parent", parent)})
     child = one.request()[0]["parameters"]["pid"]
     try:
         one.send(CommandType.Terminate)
-        assert [frame.command for frame in one.rest()] == [
-            CommandType.Processed
-        ]  # ends although the child lives
+        (frame,) = one.rest()  # ends although the child lives
+        assert frame.command is CommandType.Processed
         assert one.joined() == 0
     finally:
         os.kill(child, signal.SIGKILL)
@@ -230,10 +217,9 @@ def test_unloadable_tuner_is_reported(spawn):
     assert one.joined() == 1
 
 
-def test_plug_ins_load_their_own_checkpoints_unless_commands_are_replayed(spawn, odd):
+def test_plug_ins_load_their_own_checkpoints_unless_commands_are_replayed(serve, odd):
     for peer, expected in ((True, set()), (False, {"loaded"})):
-        one = spawn(odd(), peer=peer, NNI_MODE="resume")
-        one.initialize(SPACE)
+        one = serve(odd(), peer=peer, NNI_MODE="resume")
         assert marks(one.folder) == expected
         one.terminate()
         (one.folder / "exited").unlink()
