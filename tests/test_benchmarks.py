@@ -29,13 +29,8 @@ def folder(tree: Path, tmp_path: Path) -> Path:
 
 def bench(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
     """Run the benchmarks in a folder; return what they printed and the rows of the table."""
-    done = subprocess.run(
-        [sys.executable, "benchmarks/run.py", "--quick", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "benchmarks/run.py", "--quick", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done, json.loads((folder / "build" / "benchmarks.json").read_text())["rows"]
 
@@ -64,23 +59,15 @@ def test_every_probe_of_ours_runs_with_its_options(tree: Path) -> None:
             continue
         ours = [probe for probe in group.probes if probe.is_ours]
         with_options = {probe.script for probe in ours if probe.options}
-        outcomes = bench.measure(
-            [probe for probe in ours if probe.options or probe.script not in with_options]
-        )
+        chosen = [probe for probe in ours if probe.options or probe.script not in with_options]
+        outcomes = bench.measure(chosen)
         assert [outcome.errors for outcome in outcomes.values() if outcome.errors] == []
         measured = [row for row in group.rows if row.ours in outcomes]
         assert [row.what for row in measured if row.measured(outcomes) is None] == []
 
 
 def test_make_bench_passes_its_arguments_on(tree: Path) -> None:
-    words = [
-        "make",
-        "--dry-run",
-        "--always-make",
-        "READY=",
-        "bench",
-        "PEERS=somewhere",
-        "BENCH_ARGS=--quick tpe",
-    ]
+    words = ["make", "--dry-run", "--always-make", "READY=", "bench"]
+    words += ["PEERS=somewhere", "BENCH_ARGS=--quick tpe"]
     done = subprocess.run(words, cwd=tree, capture_output=True, text=True, check=True)
     assert "benchmarks/run.py --peers somewhere --quick tpe" in done.stdout

@@ -1,5 +1,6 @@
 """The rules on imports, module-level state and dataclasses hold in the tree, and the checker sees planted errors."""
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -9,25 +10,15 @@ import pytest
 RULES: dict[str, Any] = runpy.run_path(str(Path(__file__).with_name("import_rules.py")))
 
 NO_RAY = "only executors/ray/ and executors/private_ray/ import ray"
+TUNERS = "manager must not import tuners"
+EMPTY, CHANGED = "starts empty at module level", "changes `TABLE`, which lives at module level"
 # What is planted, where, and what has to be said about it.
-PLANTED_IMPORTS = [
-    (
-        "protocol/planted.py",
-        "from ..search_space import SearchSpace",
-        "protocol must not import search_space",
-    ),
-    ("manager/planted.py", "from .. import tuners", "manager must not import tuners"),
-    ("manager/planted.py", "def f():\n    from ..tuners import create", "manager must not import tuners"),
-    (
-        "manager/planted.py",
-        "if TYPE_CHECKING:\n    from ..tuners import Tuner",
-        "manager must not import tuners",
-    ),
-    (
-        "manager/planted.py",
-        "import importlib\ndef f():\n    importlib.import_module('..tuners.tpe', __package__)",
-        "manager must not import tuners",
-    ),
+PLANTED = [
+    ("protocol/planted.py", "from ..search_space import Space", "protocol must not import search_space"),
+    ("manager/planted.py", "from .. import tuners", TUNERS),
+    ("manager/planted.py", "def f():\n    from ..tuners import create", TUNERS),
+    ("manager/planted.py", "if TYPE_CHECKING:\n    from ..tuners import Tuner", TUNERS),
+    ("manager/planted.py", "import importlib\nimportlib.import_module('..tuners.tpe', __package__)", TUNERS),
     *(
         ("runner/planted.py", f"import {name}", f"runner is pure and must not import {name}")
         for name in sorted(RULES["IMPURE"])
@@ -38,17 +29,23 @@ PLANTED_IMPORTS = [
     ("tuners/planted.py", "from pitchpipe.protocol import Frame", "imports pitchpipe.protocol absolutely"),
     ("tuners/planted.py", "import protocol", "imports protocol: inside the project it is pitchpipe.protocol"),
     ("tuners/planted.py", "from search_space import parse", "imports search_space: inside the project it is"),
-]
-
-PLANTED_STATE = [
-    ("CACHE = {}", "`CACHE` starts empty at module level"),
-    ("import collections\nseen = collections.defaultdict(list)", "`seen` starts empty at module level"),
-    ("TABLE = {1: 2}\ndef f():\n    TABLE[3] = 4", "changes `TABLE`, which lives at module level"),
-    ("TABLE = {1: 2}\ndef f():\n    del TABLE[1]", "changes `TABLE`, which lives at module level"),
-    ("NAMES = ['a']\ndef f():\n    NAMES.append('b')", "changes `NAMES`, which lives at module level"),
-    (
-        "HOLDER = object()\nclass A:\n    def f(self):\n        HOLDER.value = 1",
-        "changes `HOLDER`, which lives at module level",
+    ("manager/planted.py", "CACHE = {}", EMPTY),
+    ("manager/planted.py", "import collections\nseen = collections.defaultdict(list)", EMPTY),
+    ("manager/planted.py", "TABLE = {1: 2}\ndef f():\n    TABLE[3] = 4", CHANGED),
+    ("manager/planted.py", "TABLE = {1: 2}\ndef f():\n    del TABLE[1]", CHANGED),
+    ("manager/planted.py", "TABLE = ['a']\ndef f():\n    TABLE.append('b')", CHANGED),
+    ("manager/planted.py", "TABLE = A()\nclass A:\n    def f(self):\n        TABLE.value = 1", CHANGED),
+    *(
+        ("manager/planted.py", f"def begin():\n    {call}", "in begin: nothing learns of a failure")
+        for call in (
+            "asyncio.create_task(work())",
+            "loop.create_task(work())",
+            "asyncio.ensure_future(work())",
+            "loop.call_soon(work)",
+            "loop.call_later(1.0, work)",
+            "task.add_done_callback(work)",
+            "loop.run_in_executor(None, work)",
+        )
     ),
 ]
 
@@ -118,50 +115,22 @@ def test_tree_keeps_the_rules(tree: Path) -> None:
 
 
 def test_checker_looks_at_every_folder_that_setup_cfg_packages(tree: Path) -> None:
-    lines = (tree / "setup.cfg").read_text().splitlines()
-    mapped = {
-        line.split("=")[1].strip() for line in lines if line.strip().startswith("pitchpipe") and "=" in line
-    }
+    text = (tree / "setup.cfg").read_text()
+    mapped = set(re.findall(r"^\s*pitchpipe.*?=\s*(\S+)", text, re.MULTILINE))
     mapped = {folder for folder in mapped if (tree / folder / "__init__.py").exists()}
     assert mapped == set(RULES["MAY_IMPORT"]) == set(RULES["LIBRARIES"])
 
 
-@pytest.mark.parametrize(("file", "source", "message"), PLANTED_IMPORTS)
-def test_planted_import_is_seen(tmp_path: Path, file: str, source: str, message: str) -> None:
-    found = [line for line in violations(skeleton(tmp_path), file, source) if line.startswith(f"{file}:")]
-    assert len(found) == 1
-    assert message in found[0]
-
-
-@pytest.mark.parametrize(("source", "message"), PLANTED_STATE)
-def test_planted_state_is_seen(tmp_path: Path, source: str, message: str) -> None:
-    found = violations(skeleton(tmp_path), "manager/planted.py", source)
-    assert any(message in line for line in found), found
+@pytest.mark.parametrize(("file", "source", "message"), PLANTED)
+def test_planted_error_is_seen(tmp_path: Path, file: str, source: str, message: str) -> None:
+    (found,) = [line for line in violations(skeleton(tmp_path), file, source) if line.startswith(f"{file}:")]
+    assert message in found
 
 
 @pytest.mark.parametrize("source", PLANTED_TEXTS)
 def test_variable_that_a_page_parses_is_seen(tmp_path: Path, source: str) -> None:
     found = violations(skeleton(tmp_path), "server/planted.py", source)
     assert ["parses it: see `attributed`" in line for line in found] == [True]
-
-
-@pytest.mark.parametrize(
-    ("room", "call"),
-    [
-        ("executors", "asyncio.create_task(work())"),
-        ("manager", "loop.create_task(work())"),
-        ("trial_agent", "asyncio.ensure_future(work())"),
-        ("server", "loop.call_soon(work)"),
-        ("store", "loop.call_later(1.0, work)"),
-        ("executors", "task.add_done_callback(work)"),
-        ("manager", "loop.run_in_executor(None, work)"),
-    ],
-)
-def test_task_without_an_owner_is_seen(tmp_path: Path, room: str, call: str) -> None:
-    found = violations(skeleton(tmp_path), f"{room}/planted.py", f"def begin():\n    {call}")
-    (message,) = [line for line in found if "begin" in line]
-    assert message.startswith(f"{room}/planted.py:2: ")
-    assert "nothing learns of a failure" in message
 
 
 def test_every_exception_for_a_task_is_one_of_the_tree(tree: Path) -> None:
@@ -217,23 +186,18 @@ def test_way_round_the_face_of_a_folder_is_seen(tmp_path: Path, file: str, sourc
     assert line in violations(root, file, source)
 
 
-def test_name_that_no_other_folder_imports_is_not_offered(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("face", "message"),
+    [
+        ("__all__ = ['Folder', 'File']", "offers `File`, which no other folder imports"),
+        ("__all__ = ()", "`Folder` is imported by others and missing in __all__"),
+    ],
+)
+def test_face_of_a_folder_offers_what_others_import(tmp_path: Path, face: str, message: str) -> None:
     root = skeleton(tmp_path)
-    plant(root, "manager/planted.py", "from ..store import Folder")
-    (root / "store/__init__.py").write_text(
-        "from .folder import File, Folder\n\n__all__ = ['File', 'Folder']\n"
-    )
-    assert [str(violation) for violation in RULES["check_tree"](root)] == [
-        "store/__init__.py:1: offers `File`, which no other folder imports"
-    ]
-
-
-def test_name_that_others_import_is_offered(tmp_path: Path) -> None:
-    root = skeleton(tmp_path)
-    plant(root, "store/__init__.py", "from .folder import Folder")
-    assert violations(root, "manager/planted.py", "from ..store import Folder") == [
-        "store/__init__.py:1: `Folder` is imported by others and missing in __all__"
-    ]
+    (root / "store/__init__.py").write_text(f"from .folder import File, Folder\n{face}\n")
+    found = violations(root, "manager/planted.py", "from ..store import Folder")
+    assert found == [f"store/__init__.py:1: {message}"]
 
 
 def test_command_ends_with_1_and_prints_the_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,7 +205,4 @@ def test_command_ends_with_1_and_prints_the_place(tmp_path: Path, capsys: pytest
     assert RULES["main"]([str(root)]) == 0
     plant(root, "manager/planted.py", "\nimport ray")
     assert RULES["main"]([str(root)]) == 1
-    assert (
-        capsys.readouterr().out
-        == "manager/planted.py:2: only executors/ray/ and executors/private_ray/ import ray\n"
-    )
+    assert capsys.readouterr().out == f"manager/planted.py:2: {NO_RAY}\n"
