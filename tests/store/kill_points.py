@@ -31,23 +31,24 @@ _LIBRARY = ctypes.CDLL(None, use_errno=True)
 TRIALS = 5
 
 
-def row() -> ExperimentRow:
-    return ExperimentRow(id="exp", name="first", status="DONE", config={}, token="secret", created=12.5)
+def row(**config: Any) -> ExperimentRow:
+    return ExperimentRow(id="exp", name="first", status="DONE", config=config, token="secret", created=12.5)
+
+
+def a_trial(number: int = 0, **values: Any) -> Trial:
+    """Return a trial that waits."""
+    made = {
+        "sequence_id": number,
+        "parameter_id": number,
+        "record": '{"parameters": {"x": 1}}',
+        "created": 1.0,
+    }
+    return Trial(trial_id=f"T{number:04}", **made, **values)
 
 
 def tick(reason: str = "") -> Tick:
-    trials = [
-        Trial(
-            trial_id=f"T{n}",
-            sequence_id=n,
-            parameter_id=n,
-            record='{"parameters": {"x": 1}}',
-            created=1.0,
-            reason=reason,
-        )
-        for n in range(TRIALS)
-    ]
-    return Tick(changes=Changes(trials={trial.trial_id: trial for trial in trials}), status="DONE")
+    trials = {f"T{number:04}": a_trial(number, reason=reason) for number in range(TRIALS)}
+    return Tick(changes=Changes(trials=trials), status="DONE")
 
 
 def create(path: Path) -> None:
@@ -64,11 +65,10 @@ def rename(path: Path) -> None:
 
 def rename_as_before(path: Path) -> None:
     """Do what versions did that changed the header through a journal on the disk."""
-    db = sqlite3.connect(path, isolation_level=None)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("UPDATE experiment SET name = 'second'")
-    db.execute("PRAGMA journal_mode = DELETE")
-    db.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("UPDATE experiment SET name = 'second'")
+        db.execute("PRAGMA journal_mode = DELETE")
 
 
 def leave_journal(path: Path) -> None:
@@ -89,8 +89,6 @@ ACTS: dict[str, Callable[[Path], None]] = {
     "rename": rename,
     "rename as before": rename_as_before,
 }
-
-
 Files = frozenset[tuple[str, bytes]]
 
 
@@ -118,11 +116,8 @@ def stops(act: Callable[[Path], None], path: Path) -> Iterator[None]:
 
 
 def view(path: Path) -> tuple[str | None, int]:
-    store = Store.view(path)
-    try:
+    with closing(Store.view(path)) as store:
         return store.experiment().name, len(list(store.trials()))
-    finally:
-        store.close()
 
 
 def read_model(path: Path) -> tuple[str | None, int]:
@@ -133,11 +128,8 @@ def read_model(path: Path) -> tuple[str | None, int]:
 
 
 def writer(path: Path) -> tuple[str | None, int]:
-    store = Store.open(path)
-    try:
+    with closing(Store.open(path)) as store:
         return store.experiment().name, len(list(store.trials()))
-    finally:
-        store.close()
 
 
 def state_of(path: Path) -> str:

@@ -29,9 +29,7 @@ def test_marks_that_cannot_be_compared_show_no_jump(before: dict[str, object]) -
     assert clock_jump(before, {"boot": "a", "offset": 3700.0}) == 0.0
 
 
-def test_mark_of_a_system_without_boot_ids_cannot_be_compared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_mark_of_a_system_without_boot_ids_cannot_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> str:
         raise FileNotFoundError(path)
 

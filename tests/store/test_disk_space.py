@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,7 @@ from pitchpipe.store import DiskSpaceGuard, NoRoomError
 from pitchpipe.store.disk_space import check_space
 
 NO_SPACE = AttemptEnded(1.0, "AbCdE", 1, error="OSError: [Errno 28] No space left on device")
-
-UNSAVED = BadReport(
-    1.0, "AbCdE", 1, "the checkpoint '1-1' does not count: No space left on device", infra=True
-)
+UNSAVED = BadReport(1.0, "AbCdE", 1, "the checkpoint does not count: No space left on device", infra=True)
 
 
 class Disk:
@@ -42,61 +38,47 @@ class Disk:
         self.log.append("done")
 
 
-def on_disk(folder: Path, failures: int, test: Callable[[Disk], None], *, wait: bool = False) -> Disk:
-    """Run a test on a loop; with `wait` until there is space again."""
-
-    async def main() -> Disk:
-        disk = Disk(folder, failures)
-        test(disk)
-        if wait:
-            await asyncio.wait_for(disk.free.wait(), 30)
-        disk.guard.close()
-        return disk
-
-    return asyncio.run(main())
+async def test_what_can_be_written_is_not_waited_for(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, 0)
+    disk.guard.attempt(disk.write, disk.then)
+    disk.guard.demand()
+    assert not disk.guard.is_awaited
+    assert disk.guard.warnings() == []
+    assert disk.log == ["written", "done"]
 
 
-def test_what_can_be_written_is_not_waited_for(tmp_path: Path) -> None:
-    def test(disk: Disk) -> None:
-        disk.guard.attempt(disk.write, disk.then)
-        disk.guard.demand()
-        assert not disk.guard.is_awaited
-        assert disk.guard.warnings() == []
-
-    assert on_disk(tmp_path, 0, test).log == ["written", "done"]
-
-
-def test_what_does_not_fit_is_tried_until_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_does_not_fit_is_tried_until_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
-    disk = on_disk(tmp_path, 2, lambda disk: disk.guard.attempt(disk.write, disk.then), wait=True)
+    disk = Disk(tmp_path, 2)
+    disk.guard.attempt(disk.write, disk.then)
+    await asyncio.wait_for(disk.free.wait(), 30)
     assert disk.log == ["full", "full", "written", "done", "space"]
     assert disk.guard.warnings() == []
 
 
-def test_everything_else_waits_with_the_reason(tmp_path: Path) -> None:
-    def test(disk: Disk) -> None:
-        disk.guard.attempt(disk.write, disk.then)
-        assert disk.guard.is_awaited_by([])
-        assert disk.guard.warnings() == ["the disk is full: the experiment waits for room"]
-        with pytest.raises(NoRoomError, match="the disk is full"):
-            disk.guard.demand()
+async def test_everything_else_waits_with_the_reason(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, 1)
+    disk.guard.attempt(disk.write, disk.then)
+    assert disk.guard.is_awaited_by([])
+    assert disk.guard.warnings() == ["the disk is full: the experiment waits for room"]
+    with pytest.raises(NoRoomError, match="the disk is full"):
+        disk.guard.demand()
+    assert disk.log == ["full"]
 
-    assert on_disk(tmp_path, 1, test).log == ["full"]
 
-
-def test_end_of_the_experiment_does_not_wait(tmp_path: Path) -> None:
-    def test(disk: Disk) -> None:
-        assert not disk.guard.is_awaited_by([StopRequested(1.0, "by the user")])
-        disk.guard.attempt(disk.write)
-        with pytest.raises(NoRoomError):
-            disk.guard.is_awaited_by([StopRequested(1.0, "by the user")])
-
-    on_disk(tmp_path, 1, test)
+async def test_end_of_the_experiment_does_not_wait(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, 1)
+    assert not disk.guard.is_awaited_by([StopRequested(1.0, "by the user")])
+    disk.guard.attempt(disk.write)
+    with pytest.raises(NoRoomError):
+        disk.guard.is_awaited_by([StopRequested(1.0, "by the user")])
 
 
 @pytest.mark.parametrize("event", [NO_SPACE, UNSAVED])
 @pytest.mark.parametrize("is_full", [False, True])
-def test_trial_that_found_no_space_makes_the_experiment_look(
+async def test_trial_that_found_no_space_makes_the_experiment_look(
     is_full: bool, event: Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_room(folder: Path) -> OSError | None:
@@ -104,11 +86,7 @@ def test_trial_that_found_no_space_makes_the_experiment_look(
         return OSError(28, "No space left on device") if is_full else None
 
     monkeypatch.setattr("pitchpipe.store.disk_space.no_room", no_room)
-
-    def test(disk: Disk) -> None:
-        assert disk.guard.is_awaited_by([event]) is is_full
-
-    on_disk(tmp_path, 0, test)
+    assert Disk(tmp_path, 0).guard.is_awaited_by([event]) is is_full
 
 
 def test_folder_with_space_passes_the_check(tmp_path: Path) -> None:
@@ -117,19 +95,16 @@ def test_folder_with_space_passes_the_check(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("failures", "aftermath"), [(1, 10.0), (1, -1.0), (0, 10.0)])
-def test_failure_on_a_full_disk_or_soon_after_is_explained(
+async def test_failure_on_a_full_disk_or_soon_after_is_explained(
     failures: int, aftermath: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pitchpipe.store.disk_space._AFTERMATH", aftermath)
     ends = [AttemptEnded(1.0, "AbCdE", n, exit_code=1, error=error) for n, error in ((1, None), (2, "later"))]
     ends += [AttemptEnded(1.0, "FgHiJ", 1, exit_code=1, error="ValueError"), AttemptEnded(1.0, "KlMnO", 1)]
-
-    def test(disk: Disk) -> None:
-        disk.guard.attempt(disk.write)
-        for end in ends:
-            disk.guard.explain(end)
-
-    on_disk(tmp_path, failures, test)
+    disk = Disk(tmp_path, failures)
+    disk.guard.attempt(disk.write)
+    for end in ends:
+        disk.guard.explain(end)
     full = "OSError: No space left on device"
     if failures and aftermath > 0:
         assert [end.error for end in ends] == [full, f"later\n{full}", f"ValueError\n{full}", None]

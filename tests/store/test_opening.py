@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -98,18 +97,6 @@ def test_every_reader_finds_all_whatever_was_left(leave: Any, state: str, name: 
     assert state_of(path) == state
     assert (view(path), read_model(path), kill_points.writer(path)) == ((name, TRIALS),) * 3
     assert state_of(path) == "0101 "
-
-
-@pytest.fixture
-def medium(tmp_path: Path) -> Iterator[Path]:
-    """Make a file system, where that is possible."""
-    place = tmp_path / "medium"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no file system can be mounted here")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
 
 
 @left

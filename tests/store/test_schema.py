@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.store import ExperimentRow, Store
+from pitchpipe.store import Store
 from pitchpipe.store.schema import MIGRATIONS, SCHEMA_VERSION
 
-ROW = ExperimentRow(id="exp", name=None, status="RUNNING", config={}, token="token", created=1.0)
+from .kill_points import row
+
+NEW = "INSERT INTO experiment (id, status, config, token, created) VALUES ('exp', 'RUNNING', '{}', 't', 1)"
 
 
 def tables(path: Path) -> set[tuple[str, str]]:
     """Return each table with each of its columns."""
     with closing(sqlite3.connect(path)) as db:
         names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {(name, row[1]) for name in names for row in db.execute(f"PRAGMA table_info({name})")}
+        return {(name, column[1]) for name in names for column in db.execute(f"PRAGMA table_info({name})")}
 
 
 @pytest.mark.parametrize("version", range(1, SCHEMA_VERSION + 1))
 def test_database_of_any_version_gets_the_tables_of_a_new_one(version: int, tmp_path: Path) -> None:
-    Store.create(tmp_path / "new.db", ROW, ("default",)).close()
+    Store.create(tmp_path / "new.db", row(), ("default",)).close()
     with closing(sqlite3.connect(tmp_path / "old.db")) as db:
         db.executescript("".join(MIGRATIONS[:version]) + f"PRAGMA user_version = {version};")
-        db.execute(
-            "INSERT INTO experiment (id, status, config, token, created) VALUES ('exp', 'RUNNING', '{}', 't', 1)"
-        )
+        db.execute(NEW)
         db.commit()
     Store.open(tmp_path / "old.db").close()
     assert tables(tmp_path / "old.db") == tables(tmp_path / "new.db")
@@ -37,9 +37,7 @@ def test_database_of_any_version_gets_the_tables_of_a_new_one(version: int, tmp_
 def test_results_of_the_first_version_count_as_sent_to_the_dispatcher(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "experiment.db")) as db:
         db.executescript(f"{MIGRATIONS[0]} PRAGMA user_version = 1;")
-        db.execute(
-            "INSERT INTO experiment (id, status, config, token, created) VALUES ('exp', 'RUNNING', '{}', 't', 1)"
-        )
+        db.execute(NEW)
         db.execute(
             "INSERT INTO trials (sequence_id, trial_id, status, parameter_id, record, created, attempt,"
             " next_sequence, finals) VALUES (0, 'AbCdE', 'RUNNING', '0', '{}', 1.0, 1, 5, 0)"

@@ -1,4 +1,4 @@
-"""Storages: files by name, in a folder or behind a URL."""
+"""Storages: files by name, in a folder; what is put, named and fetched is in test_mirror.py."""
 
 from __future__ import annotations
 
@@ -8,17 +8,6 @@ import pytest
 
 from pitchpipe.store import StorageError
 from pitchpipe.store.storage import open_storage
-
-
-@pytest.mark.parametrize("prefix", ["", "file://"])
-def test_folder_keeps_files_by_name(prefix: str, tmp_path: Path) -> None:
-    storage = open_storage(f"{prefix}{tmp_path / 'shared'}", "exp")
-    (tmp_path / "file").write_text("1")
-    storage.put(tmp_path / "file", "trials/0/file")
-    storage.put(tmp_path / "file", "other")
-    assert storage.names() == {"trials/0/file", "other"}
-    storage.get("trials/0/file", tmp_path / "back")
-    assert (tmp_path / "back").read_text() == "1"
 
 
 def test_removed_file_takes_the_folders_that_it_leaves_empty_with_it(tmp_path: Path) -> None:
@@ -37,10 +26,3 @@ def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     storage = open_storage(str(tmp_path), "exp")
     with pytest.raises(StorageError, match=r"exp/missing cannot be read: No such file"):
         storage.get("missing", tmp_path / "back")
-
-
-def test_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "exp").write_text("a file")
-    storage = open_storage(str(tmp_path), "exp")
-    with pytest.raises(StorageError, match=r"exp/name cannot be written"):
-        storage.put(tmp_path / "exp", "name")

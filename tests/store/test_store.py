@@ -8,7 +8,6 @@ import resource
 import shutil
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,30 +21,11 @@ from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdi
 from pitchpipe.store.conversation import Conversation, SavedState
 from pitchpipe.store.opening import open_to_write
 from pitchpipe.store.schema import SCHEMA_VERSION
-from pitchpipe.store.store import ExperimentRow, NoRoomError, Store, StoreError, Tick
+from pitchpipe.store.store import NoRoomError, Store, StoreError, Tick
 
-ROW = ExperimentRow(
-    id="exp",
-    name="a name",
-    status="INITIALIZED",
-    config={"trialConcurrency": 2},
-    token="secret",
-    created=12.5,
-)
+from .kill_points import a_trial, row
 
-
-@pytest.fixture
-def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
-    """Return the connections that are opened from now on: some settings hold for one connection only."""
-    opened: list[sqlite3.Connection] = []
-    connect = sqlite3.connect
-
-    def remember(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        opened.append(connect(*arguments, **options))
-        return opened[-1]
-
-    monkeypatch.setattr(sqlite3, "connect", remember)
-    return opened
+ROW = row(trialConcurrency=2)
 
 
 def change(path: Path, statement: str, *values: object) -> None:
@@ -61,17 +41,6 @@ def store(tmp_path: Path) -> Any:
     made.close()
 
 
-def a_trial(number: int = 0, **values: Any) -> Trial:
-    return Trial(
-        trial_id=f"T{number:04}",
-        sequence_id=number,
-        parameter_id=number,
-        record='{"parameters": {"x": 1}}',
-        created=1.0,
-        **values,
-    )
-
-
 def tick(*trials: Trial, metrics: list[MetricRow] | None = None, **values: Any) -> Tick:
     values.setdefault("status", "RUNNING")
     return Tick(
@@ -85,7 +54,7 @@ _TRIALS = st.builds(
     Trial,
     trial_id=st.just("AbCdE"),
     sequence_id=st.integers(0, 10**6),
-    parameter_id=st.none() | st.integers(0, 10**9) | st.just("2_0_1"),
+    parameter_id=st.none() | st.integers(0, 10**9) | st.sampled_from(["2_0_1", "7"]),
     record=_TEXT,
     created=st.floats(0, 2e9),
     status=st.sampled_from(TrialStatus),
@@ -105,10 +74,14 @@ _TRIALS = st.builds(
     exit_code=st.none() | st.integers(-64, 255),
     pid=st.none() | st.integers(1, 2**22),
     error=st.none() | _TEXT,
+    failed=st.dictionaries(st.sampled_from(FailureKind), st.integers(1, 3), max_size=2),
+    checkpoint=st.none() | st.just("trials/7/checkpoints/1-1"),
+    checkpoint_sequence=st.integers(0, 9),
+    copy_of=st.none() | st.just("trials/0/checkpoints/1-4"),
 )  # fmt: skip
 
 
-@settings(max_examples=30)
+@settings(max_examples=50)
 @given(_TRIALS)
 def test_trial_is_read_back_equal(trial: Trial) -> None:
     with TemporaryDirectory() as folder:
@@ -138,12 +111,8 @@ def test_metrics_come_back_in_order_and_once(store: Store) -> None:
     rows.append(MetricRow(trial=trial, attempt=1, kind="FINAL", sequence=0, value="NaN", time=9.0))
     store.commit(tick(trial, metrics=rows[:2]))
     store.commit(tick(trial, metrics=rows[1:]))  # an agent said one of them again
-    assert [(row[1], row[2], row[4]) for row in store.metrics(3)] == [
-        ("PERIODICAL", 0, "0"),
-        ("PERIODICAL", 1, "1"),
-        ("PERIODICAL", 2, "2"),
-        ("FINAL", 0, "NaN"),
-    ]
+    expected = [("PERIODICAL", 0, "0"), ("PERIODICAL", 1, "1"), ("PERIODICAL", 2, "2"), ("FINAL", 0, "NaN")]
+    assert [(row[1], row[2], row[4]) for row in store.metrics(3)] == expected
 
 
 def test_tick_that_fails_leaves_nothing(store: Store) -> None:
@@ -157,19 +126,17 @@ def test_tick_that_fails_leaves_nothing(store: Store) -> None:
 
 def test_experiment_row_is_read_back(store: Store) -> None:
     snapshot = '{"requested": 2}'
-    store.commit(
-        tick(status="DONE", reason="why", error="trace", run_time=3.5, end_time=7.0, snapshot=snapshot)
+    given: dict[str, Any] = {"reason": "why", "error": "trace", "run_time": 3.5, "end_time": 7.0}
+    store.commit(tick(status="ERROR", snapshot=snapshot, **given))
+    found = store.experiment()
+    assert (found.id, found.name, found.config, found.token) == (
+        "exp",
+        "first",
+        {"trialConcurrency": 2},
+        "secret",
     )
-    row = store.experiment()
-    assert (row.id, row.name, row.config, row.token) == ("exp", "a name", {"trialConcurrency": 2}, "secret")
-    assert (row.status, row.reason, row.error, row.run_time, row.end_time) == (
-        "DONE",
-        "why",
-        "trace",
-        3.5,
-        7.0,
-    )
-    assert row.snapshot == {"requested": 2}
+    assert (found.status, {name: getattr(found, name) for name in given}) == ("ERROR", given)
+    assert found.snapshot == {"requested": 2}
 
 
 def test_conversation_can_be_replaced(store: Store) -> None:
@@ -308,8 +275,7 @@ def test_full_disk_is_explained_and_leaves_the_last_tick(
 def test_every_writing_connection_syncs_as_the_configuration_says(
     config: dict[str, Any], synchronous: int, tmp_path: Path, connections: list[sqlite3.Connection]
 ) -> None:
-    row = replace(ROW, config=config)
-    store = Store.create(tmp_path / "experiment.db", row, ("default",))
+    store = Store.create(tmp_path / "experiment.db", row(**config), ("default",))
     for _ in range(3):
         assert connections[-1].execute("PRAGMA synchronous").fetchone() == (synchronous,)
         assert connections[-1].execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -340,7 +306,7 @@ def test_database_that_need_not_survive_power_cuts_is_made_without_syncs(
             modes[statement.partition("(")[0]] = modes.get("now", "")
 
     monkeypatch.setattr(sqlite3, "connect", traced)
-    Store.create(tmp_path / "experiment.db", replace(ROW, config={"durability": durability}), ("a",)).close()
+    Store.create(tmp_path / "experiment.db", row(durability=durability), ("a",)).close()
     assert modes["PRAGMA journal_mode = WAL"] == modes["INSERT INTO experiment "] == making
     assert modes["now"] == writing
 
