@@ -46,7 +46,7 @@ ELSEWHERE = {
     "delete": "cli/test_compare_and_delete.py",
     "import": "cli/test_steering_verbs.py",
     "init": "cli/test_init.py",
-    "ray": "cli/test_ray_words.py",
+    "ray": "cli/test_sentences.py",
     "mcp": "cli/test_mcp.py",
     "resume": "cli/test_background.py",
     "run": "cli/test_run.py",

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from pitchpipe.store.folder import ExperimentFolder
 from ..conftest import described, marked_processes
 from ..dispatcher_threads import dispatchers_on_threads
 from ..forked_agents import NURSERY
-from ..stored import MadeExperiment, a_trial
+from ..stored import MadeExperiment, a_trial, results
 from .results import FRONT, NESTED, write_output
 
 MARK = "PPTEST_CLI"
@@ -246,10 +247,7 @@ def three(stored: Storing) -> list[Any]:
         make_trial(1, "FAILED", NESTED, **failed),
         make_trial(2, "SUCCEEDED", NESTED, 0.5),
     ]
-    metrics = [
-        MetricRow(trial=trials[0], attempt=1, kind="PERIODICAL", sequence=n, value=text, time=0.0)
-        for n, text in enumerate(["0.5", "NaN", "0.7"])
-    ]
+    metrics = results(trials[0], [0.5, math.nan, 0.7])
     metrics.append(MetricRow(trial=trials[0], attempt=1, kind="FINAL", sequence=0, value="0.75", time=0.0))
     write_output(stored(name="mine").write("first", trials, metrics).trial(1), "Epoch 1\n")
     return trials

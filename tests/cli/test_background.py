@@ -4,19 +4,15 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-import yaml
 
 from pitchpipe import NoMoreTrialError, Search, uniform
-from pitchpipe.config import ExperimentConfig
-from pitchpipe.store.folder import ExperimentFolder
 
-from .conftest import Call, Left, Start, Storing, make_trial, until
+from .conftest import Call, Left, Start, until
 
 # What starts an experiment in the background does not wait for it.
 pytestmark = pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
@@ -153,80 +149,17 @@ def test_resume_of_a_search_is_refused_and_changes_nothing(
     assert call("status", "own").out == before
 
 
-@pytest.fixture
-def done(config: Path, stored: Storing) -> Callable[..., ExperimentFolder]:
-    """Return a function that stores experiment `e`: done, with 4 trials, in 12.5 s."""
-
-    def done(reason: str = "", **fields: Any) -> ExperimentFolder:
-        given = {**yaml.safe_load(config.read_text()), "trial_code_directory": str(config.parent), **fields}
-        more = ExperimentConfig.from_dict(given).canonical()
-        trials = [make_trial(number, "SUCCEEDED", None, 0.5) for number in range(4)]
-        return stored(more=more, reason=reason).write("e", trials)
-
-    return done
-
-
-def test_resume_needs_the_script_as_run_does(
-    config: Path, done: Callable[..., ExperimentFolder], call: Call
+def test_experiment_that_is_done_is_extended_where_its_script_is(
+    config: Path, directory: Path, call: Call
 ) -> None:
-    done()
-    (config.parent / "trial.sh").unlink()
+    assert call("run", config, "--experiment-id", "e", "--quiet").code == 0
+    script = config.parent / "trial.sh"
+    moved = script.rename(script.with_suffix(".moved"))
     refused = call("resume", "e", "--max-trial-number", "9")
     assert refused.code == 1
     assert refused.err.startswith("error: experiment e cannot continue here: there is no file ")
     assert "DONE" in call("status", "e").out
-
-
-@pytest.mark.parametrize(
-    ("fields", "words", "sentence"),
-    [
-        ({}, "", "there is nothing to continue; to extend it: pitchpipe resume e --max-trial-number N"),
-        ({}, "--extend", "needs a new limit"),
-        ({}, "--extend --max-trial-number 4", "4 trials are made already"),
-        (
-            {},
-            "--extend --trial-concurrency 3",
-            "done: to extend it, set max_trial_number to more than 4, too",
-        ),
-        ({}, "--extend --max-experiment-duration 0.001s --max-trial-number 9", "has run for"),
-        ({}, "--max-trial-number 4", "4 trials are made already"),
-        (
-            {"max_experiment_duration": "10s", "max_trial_number": 100_000},
-            "",
-            "there is nothing to continue; to extend it: pitchpipe resume e --max-experiment-duration TIME",
-        ),
-        (
-            {
-                "reason": "expected gain 0.5 is below 1e+09",
-                "stop_when": {"expected_gain_below": 1e9, "min_trials": 4},
-                "tuner": {"name": "TPE"},
-                "max_trial_number": 90,
-            },
-            "",
-            "nothing to continue; stop_when would end it again: start another with warm_start: [e]",
-        ),
-    ],
-)
-def test_resume_of_what_is_done_says_what_would_extend_it(
-    done: Callable[..., ExperimentFolder], call: Call, fields: dict[str, Any], words: str, sentence: str
-) -> None:
-    done(**fields)
-    refused = call("resume", "e", *words.split())
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert sentence in refused.err
-
-
-def test_experiment_whose_time_is_over_is_extended_as_advised(
-    done: Callable[..., ExperimentFolder], call: Call
-) -> None:
-    done(max_experiment_duration="10s", max_trial_number=100_000)
-    added = call("trial", "add", "e", "--anyway", "--parameters", "{}")
-    assert "it is DONE, and pitchpipe resume e --max-experiment-duration TIME extends it" in added.err
-    assert call("update", "e", "--max-experiment-duration", "0.1s").code != 0
-
-
-def test_experiment_that_is_done_is_extended(config: Path, directory: Path, call: Call) -> None:
-    assert call("run", config, "--experiment-id", "e", "--quiet").code == 0
+    moved.rename(script)
     line = "to continue: pitchpipe resume e"
     assert line in call("update", "e", "--max-trial-number", "5").out.splitlines()
     words = ["--max-trial-number", "7", "--trial-concurrency", "3", "--max-experiment-duration", "2h"]

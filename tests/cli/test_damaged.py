@@ -12,14 +12,16 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.cli.diagnosis import findings
-from pitchpipe.runner.changes import Changes, MetricRow
+from pitchpipe.runner.changes import Changes
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.store import Store, Tick
 
 from ..store.kill_points import leave_journal
+from ..stored import results
 from .conftest import Call, Storing, make_trial
 
+Damage = Callable[[str], None]
 # What is done to the database, and a part of the reason that is given.
 IN_LIST = {
     "status of a trial": ("UPDATE trials SET status = 'GONE' WHERE sequence_id = 0", "GONE"),
@@ -53,15 +55,11 @@ IN_DOCTOR = {
 
 
 @pytest.fixture
-def damage(stored: Storing, directory: Path) -> Callable[[str], None]:
+def damage(stored: Storing, directory: Path) -> Damage:
     """Return a function that damages the database of experiment `bad`; `good` is in the same directory."""
     for name in ("good", "bad"):
         trials = [make_trial(number, "SUCCEEDED", None, 0.5 + number) for number in range(2)]
-        stored().write(
-            name,
-            trials,
-            [MetricRow(trial=trials[0], attempt=1, kind="PERIODICAL", sequence=0, value="0.5", time=0.0)],
-        )
+        stored().write(name, trials, results(trials[0], [0.5]))
 
     def damage(statement: str) -> None:
         db = sqlite3.connect(directory / "bad" / "experiment.db")
@@ -74,7 +72,7 @@ def damage(stored: Storing, directory: Path) -> Callable[[str], None]:
 
 @pytest.mark.parametrize(("statement", "reason"), IN_LIST.values(), ids=IN_LIST)
 def test_list_shows_what_is_damaged_and_the_others(
-    statement: str, reason: str, damage: Callable[[str], None], call: Call
+    statement: str, reason: str, damage: Damage, call: Call
 ) -> None:
     damage(statement)
     called = call("list")
@@ -90,7 +88,7 @@ def test_list_shows_what_is_damaged_and_the_others(
     ("statement", "reason"), [*IN_LIST.values(), *IN_DOCTOR.values()], ids=[*IN_LIST, *IN_DOCTOR]
 )
 def test_doctor_names_what_is_damaged_and_verbs_do_or_are_not_concerned(
-    statement: str, reason: str, damage: Callable[[str], None], directory: Path, call: Call
+    statement: str, reason: str, damage: Damage, directory: Path, call: Call
 ) -> None:
     damage(statement)
     (finding,) = (found for found in findings(directory) if found.subject == "experiments")
@@ -123,7 +121,7 @@ def test_doctor_names_what_is_damaged_and_verbs_do_or_are_not_concerned(
     ids=" ".join,
 )
 def test_verbs_read_what_a_killed_process_left_half_written(
-    words: tuple[str, ...], damage: Callable[[str], None], directory: Path, call: Call
+    words: tuple[str, ...], damage: Damage, directory: Path, call: Call
 ) -> None:
     """As versions left it that opened and closed a database through a journal."""
     whole = shutil.copytree(directory / "bad", directory.with_name("whole"))
@@ -133,9 +131,7 @@ def test_verbs_read_what_a_killed_process_left_half_written(
     assert call(*words) == expected
 
 
-def test_doctor_reads_what_a_killed_process_left_half_written(
-    damage: Callable[[str], None], directory: Path
-) -> None:
+def test_doctor_reads_what_a_killed_process_left_half_written(damage: Damage, directory: Path) -> None:
     leave_journal(directory / "bad" / "experiment.db")
     (finding,) = (found for found in findings(directory) if found.subject == "experiments")
     assert (finding.level, finding.text) == ("ok", "0 running, none left without a manager")
@@ -176,7 +172,7 @@ def model_is_read(path: Path) -> None:
 
 @pytest.mark.slow
 def test_changed_bytes_are_a_typed_error_at_most_and_do_not_hide_the_others(
-    damage: Callable[[str], None], directory: Path, call: Call
+    damage: Damage, directory: Path, call: Call
 ) -> None:
     chance = random.Random(0)
     path = directory / "bad" / "experiment.db"
@@ -204,9 +200,7 @@ def test_changed_bytes_are_a_typed_error_at_most_and_do_not_hide_the_others(
     assert unreadable > 5
 
 
-def test_database_that_stop_cannot_read_can_be_deleted(
-    damage: Callable[[str], None], directory: Path, call: Call
-) -> None:
+def test_database_that_stop_cannot_read_can_be_deleted(damage: Damage, directory: Path, call: Call) -> None:
     local = """json_set(config, '$.trainingService', json('{"platform": "local"}'))"""
     damage(f"UPDATE experiment SET status = 'RUNNING', config = {local}")
     called = call("delete", "bad", "--yes")
@@ -215,7 +209,7 @@ def test_database_that_stop_cannot_read_can_be_deleted(
     assert (call("delete", "bad", "--yes").code, (directory / "bad").exists()) == (0, False)
 
 
-def test_all_are_stopped_but_what_cannot_be_read(damage: Callable[[str], None], call: Call) -> None:
+def test_all_are_stopped_but_what_cannot_be_read(damage: Damage, call: Call) -> None:
     damage("UPDATE experiment SET status = 'GONE'")
     called = call("stop", "--all")
     assert called.code == 0

@@ -100,23 +100,3 @@ def test_no_verb_shows_the_help_as_wrong_usage(call: Call) -> None:
     assert called.code == 2
     assert "Verbs:" in called.err
     assert called.out == ""
-
-
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        ("run --cnocurrency 2", "--set trial_concurrency=VALUE"),
-        ("create a.yml --max-trial-number 5", "--set max_trial_number=VALUE"),
-        ("run a.yml --seed 5", "--set seed=VALUE"),
-        ("list --jsn", "--json"),
-    ],
-)
-def test_wrong_option_is_answered_with_the_one_that_is_meant(call: Call, words: str, meant: str) -> None:
-    called = call(*words.split())
-    assert called.code == 2
-    assert f"Did you mean '{meant}'?" in called.err
-
-
-def test_option_that_is_like_nothing_gets_no_suggestion(call: Call) -> None:
-    for words in ("run a.yml --zzzzzz", "stop --trial-concurrency 2"):
-        assert "mean" not in call(*words.split()).err

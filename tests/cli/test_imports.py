@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,43 +53,49 @@ def interrupted_at(module: str, *words: str, script: str = "main") -> subprocess
 @pytest.mark.parametrize("module", ["click", "pitchpipe.cli.verbs.run", "pydantic"])
 def test_an_interrupt_during_an_import_ends_the_process(module: str, config: Path, directory: Path) -> None:
     ended = interrupted_at(module, "run", str(config))
-    assert (ended.stdout, ended.stderr) == ("", "")
-    assert ended.returncode == 130
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
     assert not directory.exists()
 
 
-def test_an_interrupt_ends_resume(directory: Path) -> None:
-    ended = interrupted_at("pitchpipe.cli.background", "resume", "--dir", str(directory))
+@pytest.mark.parametrize(
+    ("module", "words", "script"),
+    [
+        ("pitchpipe.cli.background", ["resume", "--dir", "nowhere"], "main"),
+        ("pitchpipe.cli.nnictl_script", ["--version"], "nnictl"),
+    ],
+)
+def test_an_interrupt_ends_resume_and_nnictl(module: str, words: list[str], script: str) -> None:
+    ended = interrupted_at(module, *words, script=script)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
-def test_an_interrupt_ends_nnictl() -> None:
-    ended = interrupted_at("pitchpipe.cli.nnictl_script", "--version", script="nnictl")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+@pytest.fixture
+def effect_comes_back() -> Iterator[None]:
+    """Give an interrupt its effect again after the test."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.usefixtures("effect_comes_back")
 def test_another_effect_of_an_interrupt_stays() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with ended_by_interrupts():
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with ended_by_interrupts():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
+@pytest.mark.usefixtures("effect_comes_back")
 def test_the_effect_is_that_of_before_afterwards() -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with ended_by_interrupts():
-            assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with ended_by_interrupts():
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("effect_comes_back")
 def test_other_threads_change_nothing() -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     seen: list[object] = []
 
     def look() -> None:
@@ -96,9 +103,6 @@ def test_other_threads_change_nothing() -> None:
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=look)
-    try:
-        thread.start()
-        thread.join(30)
-        assert seen == [signal.default_int_handler]
-    finally:
-        signal.signal(signal.SIGINT, before)
+    thread.start()
+    thread.join(30)
+    assert seen == [signal.default_int_handler]

@@ -5,11 +5,10 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pitchpipe.cli.script_facts import guessed_spec, read_script
+from pitchpipe.cli.script_facts import read_script
 from pitchpipe.config import ExperimentConfig, load_config
 
 from .conftest import Call
@@ -27,46 +26,6 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text(SCRIPT)
     return Path("train.py")
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("p = get_next_parameter()\nprint(p['a'], p.get('b', 3))", {"a": None, "b": 3}),
-        ("p = {'a': 1}\np.update(nni.get_next_parameter())\np['b']", {"a": 1, "b": None}),
-        ("run({'a': .5, **pitchpipe.get_next_parameter()})", {"a": 0.5}),
-        ("get_next_parameter()['a']", {"a": None}),
-        ("D = {'a': 1}\np = {**D}\nother['b']", {}),
-        (
-            "a, D = 1, 2\nb = 2\nc = .5\nd = 'x'\nglobals().update(get_next_parameter())\ne = 3",
-            {"b": 2, "c": 0.5},
-        ),
-        ("b = 2\nother().update(get_next_parameter())", {}),
-        ("p: dict = {'a': f(1)}\nq = {**p, **get_next_parameter()}", {"a": None}),
-    ],
-)
-def test_parameters_of_a_script(text: str, found: dict[str, Any]) -> None:
-    assert read_script(text).parameters == found
-
-
-@pytest.mark.parametrize(
-    ("name", "default", "spec"),
-    [
-        ("subsample", 1.0, "uniform:0.1:1"),
-        ("max-features", 0.3, "uniform:0.1:1"),
-        ("colsample_bytree", 0.08, "uniform:0.04:1"),
-        ("l1-ratio", 0.5, "uniform:0.1:1"),
-        ("fraction", 2.0, "loguniform:0.02:200"),
-        ("iteration_scale", 0.5, "loguniform:0.005:50"),
-        ("max_features", 4, "randint:1:17"),
-        ("Learning-Rate", 0.1, "loguniform:0.001:1"),
-        ("lr", 1.0, "loguniform:0.01:1"),
-        ("theta", 0.1, "loguniform:0.001:10"),
-        ("momentum", 0.9, "uniform:0:0.99"),
-    ],
-)
-def test_a_name_that_says_so_limits_the_range_to_one(name: str, default: Any, spec: str) -> None:
-    assert guessed_spec(default, name=name) == spec
 
 
 def test_fraction_of_one_can_be_tried_right_after_init(call: Call, script: Path) -> None:

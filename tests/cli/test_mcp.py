@@ -103,19 +103,6 @@ def test_agent_tunes_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     asyncio.run(tune())
 
 
-def test_problems_of_a_config_reach_the_agent(tmp_path: Path) -> None:
-    config = tmp_path / "bad.yml"
-    config.write_text("trial_comand: true\nsearch_space: {}\n")
-
-    async def check() -> str:
-        async with mcp_client.Client(mcp_tools.mcp_server(None)) as client:
-            result = await client.call_tool("validate_config", {"config": str(config)})
-            assert result.is_error
-            return texts(result)
-
-    assert f"{config}:1:1: trial_comand: unknown field (did you mean trial_command?)" in asyncio.run(check())
-
-
 def called(tool: str, **arguments: Any) -> Any:
     """Call a tool of a server for the default directory."""
 
@@ -124,6 +111,14 @@ def called(tool: str, **arguments: Any) -> Any:
             return await client.call_tool(tool, arguments)
 
     return asyncio.run(call())
+
+
+def test_problems_of_a_config_reach_the_agent(tmp_path: Path) -> None:
+    config = tmp_path / "bad.yml"
+    config.write_text("trial_comand: true\nsearch_space: {}\n")
+    refused = called("validate_config", config=str(config))
+    assert refused.is_error
+    assert f"{config}:1:1: trial_comand: unknown field (did you mean trial_command?)" in texts(refused)
 
 
 def test_unknown_arguments_are_refused_before_anything_is_done(

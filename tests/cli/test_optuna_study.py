@@ -7,6 +7,7 @@ import pytest
 
 from pitchpipe.runner.changes import MetricRow
 
+from ..stored import results
 from .conftest import Call, Storing, make_trial
 
 SPACE = {
@@ -37,10 +38,7 @@ def folder(stored: Storing) -> Any:
         make_trial(4, "SUCCEEDED", {"lr": 77.0, "units": 5}, final=0.1),
     ]
     rows = [
-        MetricRow(trial=trials[1], attempt=1, kind="PERIODICAL", sequence=0, value="0.25", time=1.0),
-        MetricRow(
-            trial=trials[1], attempt=1, kind="PERIODICAL", sequence=1, value='{"default": 0.5}', time=2.0
-        ),
+        *results(trials[1], [0.25, {"default": 0.5}]),
         MetricRow(trial=trials[0], attempt=1, kind="FINAL", sequence=0, value="0.9", time=2.0),
     ]
     return stored(more={"searchSpace": SPACE}).write("study", trials, rows)
@@ -104,8 +102,9 @@ def test_curve_of_a_study_is_the_main_objective(stored: Storing, call: Call, tmp
 
     objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
     trial = make_trial(0, "SUCCEEDED", EMPTY, final={"loss": 0.5, "ms": 3.0})
-    row = MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=0, value='{"loss": 0.75}', time=1.0)
-    stored(objectives=objectives, more={"searchSpace": SPACE}).write("named", [trial], [row])
+    stored(objectives=objectives, more={"searchSpace": SPACE}).write(
+        "named", [trial], results(trial, [{"loss": 0.75}])
+    )
     assert call("export", "named", "--format", "optuna", "-o", tmp_path / "study.db").code == 0
     study = optuna.load_study(study_name="named", storage=f"sqlite:///{tmp_path / 'study.db'}")
     assert (study.trials[0].value, study.trials[0].intermediate_values) == (0.5, {0: 0.75})

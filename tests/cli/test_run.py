@@ -126,20 +126,6 @@ def test_all_problems_of_a_config_come_at_once_and_nothing_is_left(
     assert psutil.Process().children() == before
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["missing.yml"], "there is no file missing.yml"),
-        (["."], ". is not a file"),
-        ([], "Missing argument 'CONFIG'"),
-    ],
-)
-def test_wrong_usage_is_a_sentence(words: list[str], sentence: str, call: Call) -> None:
-    called = call("run", *words)
-    assert (called.code, called.out) == (2, "")
-    assert sentence in called.err
-
-
 def test_a_folder_that_is_taken_is_a_sentence(stored: Storing, call: Call, config: Path) -> None:
     folder = stored().write("mine", [])
     called = call("run", config, "--experiment-id", "mine")

@@ -6,6 +6,7 @@ A line of stderr begins with `!`; the first one has the exit code, unless that i
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -28,14 +29,17 @@ from pitchpipe.cli.making import check_startable
 from pitchpipe.cli.nnictl import translated
 from pitchpipe.cli.nnictl_script import main as nnictl
 from pitchpipe.cli.progress import Best
+from pitchpipe.cli.rerunning import changed_parameters
+from pitchpipe.cli.script_facts import guessed_spec, read_script
 from pitchpipe.cli.verbs.ray import staying_line
-from pitchpipe.config import load_config
+from pitchpipe.config import ExperimentConfig, load_config
 from pitchpipe.protocol import added_record, repeated, with_family_end
-from pitchpipe.runner.changes import AttemptRow, MetricRow
+from pitchpipe.runner.changes import AttemptRow
 from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.store.reading.failures import FailedTrial
 
 from ..sentences import SentencesFile, answered
+from ..stored import results
 from .conftest import Called, Stored, make_trial
 from .init_scripts import SCRIPTS
 from .results import FRONT, NESTED, RAY_RUNS, write_output
@@ -69,18 +73,11 @@ def in_families(trials: list[Trial], *plan: tuple[int, int, str]) -> list[Trial]
     return trials
 
 
-def results_of(trial: Trial, *texts: str) -> list[MetricRow]:
-    kinds = enumerate(texts)
-    return [
-        MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=n, value=text, time=1000.0)
-        for n, text in kinds
-    ]
-
-
 def store_all(directory: Path) -> None:
     """Store the experiments; each is named by what the lines are about."""
     stored = partial(Stored, directory)
     _store_states(stored)
+    _store_ended(stored)
     _store_failures(stored)
     _store_fronts(stored)
     _store_families(stored)
@@ -102,12 +99,28 @@ def _store_states(stored: Write) -> None:
     stored(created=100.0).write("sources", trials)
 
 
+def _store_ended(stored: Write) -> None:
+    """By the number of its trials, by its time, and because no gain is expected."""
+    rule = {"stop_when": {"expected_gain_below": 1e9, "min_trials": 4}, "tuner": {"name": "TPE"}}
+    given: dict[str, dict[str, Any]] = {
+        "ended": {"max_trial_number": 4},
+        "timeover": {"max_experiment_duration": "10s", "max_trial_number": 100_000},
+        "gainless": {**rule, "max_trial_number": 90},
+    }
+    trials = [make_trial(number, "SUCCEEDED", None, 0.5) for number in range(4)]
+    for name, fields in given.items():
+        space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+        config = ExperimentConfig.from_dict({"search_space": space, "trial_command": "true", **fields})
+        reason = "expected gain 0.5 is below 1e+09" if name == "gainless" else ""
+        stored(more=config.canonical(), reason=reason).write(name, trials)
+
+
 def _store_failures(stored: Write) -> None:
     more = {"exit_code": 1, "failed": {"USER_ERROR": 2}, "attempt": 2}
     error = "Traceback\n  File ...\nValueError: too big"
     (bad,) = failed("ValueError: too big", error=error, **more)
     best = make_trial(1, "SUCCEEDED", NESTED, 0.75, next_sequence=3)
-    rows = results_of(best, "0.5", "NaN", "0.7")
+    rows = results(best, [0.5, math.nan, 0.7])
     folder = stored(name="mine").write("first", [bad, best, make_trial(2, "SUCCEEDED", NESTED, 0.5)], rows)
     write_output(folder.trial(0), "Epoch 1\n")
     stored().write("letters", failed(*MANY_FAILURES))
@@ -191,8 +204,8 @@ def _store_why(stored: Write) -> None:
     ]
     for trial in trials[3:5]:
         trial.error = f"ValueError: {trial.sequence_id}"
-    values = [("0.6", "0.8"), ("0.7", '{"default": 0.25}'), ("0.2", "0.3")]
-    rows = [row for trial, texts in zip(trials, values, strict=False) for row in results_of(trial, *texts)]
+    values: list[list[Any]] = [[0.6, 0.8], [0.7, {"default": 0.25}], [0.2, 0.3]]
+    rows = [row for trial, found in zip(trials, values, strict=False) for row in results(trial, found)]
     stored().write("explained", trials, rows)
     (silent,) = failed("exit code 3", exit_code=3)
     files = stored().write("silent", [silent]).trial(0)
@@ -267,6 +280,32 @@ def status_of_ray(call: Callable[..., Called], line: str) -> Iterator[str]:
         patched.setattr("pitchpipe.executors.private_ray.ray_status", lambda: answer)
         yield from answer_of(call, "ray status")
         yield staying_line({"trainingService": {"platform": "ray"}}) or "(no run announces that it stays)"
+        for others in ({"platform": "ray", "address": "auto"}, {"platform": "local"}):
+            assert staying_line({"trainingService": others}) == ""
+
+
+def answer_to_results(call: Callable[..., Called], line: str) -> Iterator[str]:
+    """Return what `import` says of a file, which it reads before it looks for the experiment's manager."""
+    Path("results.json").write_text(line)
+    yield from answer_of(call, "import done --file results.json")
+
+
+def changed(line: str) -> Iterator[str]:
+    """Return the parameters with which `trial rerun` would run a trial, or why it refuses a change."""
+    try:
+        yield json.dumps(changed_parameters({"x": 0.5, "solver": {"_name": "sgd", "momentum": 0.9}}, [line]))
+    except Failure as refused:
+        yield f"!{refused.exit_code} {refused}"
+
+
+def parameters_of(script: str) -> Iterator[str]:
+    yield json.dumps(read_script(script).parameters)
+
+
+def range_of(line: str) -> Iterator[str]:
+    """Return the range that `init` guesses from the name and the default of a parameter."""
+    name, default = line.split(" ")
+    yield guessed_spec(json.loads(default), name=name)
 
 
 def config_of_init(call: Callable[..., Called], line: str) -> Iterator[str]:
@@ -316,6 +355,10 @@ def test_sentences(
         Path(name).write_text(text)
     sections = {
         "verbs over stored experiments": partial(answer_of, call),
+        "files of results": partial(answer_to_results, call),
+        "changes of a trial that is run again": changed,
+        "parameters of a script": parameters_of,
+        "range of a parameter": range_of,
         "init": partial(config_of_init, call),
         "init that writes nothing": partial(answer_of_init, call),
         "meaning of lines of nnictl": translation,

@@ -12,11 +12,11 @@ import pytest
 from rich.console import Console
 
 from pitchpipe.cli.verbs.top import screen
-from pitchpipe.runner.changes import MetricRow
 from pitchpipe.runner.trial import FailureKind
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 
+from ..stored import results
 from .conftest import Storing, make_trial
 
 
@@ -35,10 +35,9 @@ def folder(stored: Storing) -> ExperimentFolder:
         make_trial(1, "SUCCEEDED", final=0.75),
         make_trial(2, "FAILED", reason="exit code 3"),
         make_trial(3, "FAILED", reason="exit code 3"),
-        make_trial(4, "RUNNING", end_time=None, next_sequence=1),
+        make_trial(4, "RUNNING", end_time=None),
     ]
-    row = MetricRow(trial=trials[4], attempt=1, kind="PERIODICAL", sequence=0, value="0.625", time=1005.0)
-    return stored(status="RUNNING", name="digits").write("watched", trials, [row])
+    return stored(status="RUNNING", name="digits").write("watched", trials, results(trials[4], [0.625]))
 
 
 def test_screen_has_the_best_the_running_the_ended_and_the_failures(folder: ExperimentFolder) -> None:

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pitchpipe.runner.changes import AttemptRow, MetricRow
+from pitchpipe.runner.changes import AttemptRow
 from pitchpipe.runner.trial import FailureKind
 
+from ..stored import results
 from .conftest import Call, Storing, make_trial
 
 
@@ -75,21 +76,8 @@ def test_trial_log_of_a_trial_that_printed_nothing_says_so(
 def test_trial_show_tells_results_as_json_with_rounded_numbers(stored: Storing, call: Call) -> None:
     final = {"default": 2 / 3, "note": "it's ok"}
     trial = make_trial(0, "SUCCEEDED", None, final, values=(2 / 3,), agent="1-0", exit_code=0)
-    metrics = [
-        MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=n, value=f"0.{n}12345678", time=0.0)
-        for n in range(12)
-    ]
-    metrics.append(
-        MetricRow(
-            trial=trial,
-            attempt=1,
-            kind="PERIODICAL",
-            sequence=12,
-            value='{"default": 1, "loss": null}',
-            time=0.0,
-        )
-    )
-    stored().write("first", [trial], metrics)
+    values = [float(f"0.{n}12345678") for n in range(12)]
+    stored().write("first", [trial], results(trial, [*values, {"default": 1, "loss": None}]))
     out = call("trial", "show", "first", "0").out
     assert 'result        {"default": 0.666667, "note": "it\'s ok"}\n' in out
     assert "intermediate  13 results: … 0.312346, " in out
