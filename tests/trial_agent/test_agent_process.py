@@ -45,16 +45,6 @@ def test_report_written_while_the_agent_is_frozen_survives_its_kill(agent: Local
     assert [event["sequence"] for event in events] == [0, 1]
 
 
-def test_sigterm_kills_the_trial_and_ends_the_agent_in_order(agent: LocalAgent) -> None:
-    client = agent.command(f"{REPORT}; sleep 600")
-    client.until_reported()
-    children = psutil.Process(agent.process.pid).children(recursive=True)
-    agent.process.terminate()
-    assert agent.process.wait(30) == 0
-    assert [child.pid for child in children if not is_gone(child.pid)] == []
-    assert read_spool(agent.trial_file("reports-1.jsonl"), "AbCdE", 1)[-1]["killed"]
-
-
 def test_watchdog_that_was_killed_is_replaced_for_the_next_trial(agent: LocalAgent) -> None:
     client = agent.command("true")
     client.tell(start())

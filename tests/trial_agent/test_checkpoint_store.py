@@ -84,25 +84,21 @@ def test_these_stay(
     assert saver.names == stay
 
 
-def test_one_that_the_manager_knows_stays_until_it_knows_a_later_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("confirmed", "sent", "stay"),
+    [
+        pytest.param([0, 1, 1, 1], [0, 0, 0, 0], ["1-1", "1-4"], id="the one that the manager knows"),
+        pytest.param([0, 1, 1, 1, 4], [0] * 5, ["1-4", "1-5"], id="not when it knows a later one"),
+        pytest.param([0, 1, 1, 1, 1], [0, 0, 2, 2, 2], ["1-1", "1-2", "1-5"], id="one that was just sent"),
+    ],
+)
+def test_these_stay_before_the_manager_knows_the_latest(
+    confirmed: list[int], sent: list[int], stay: list[str], tmp_path: Path
+) -> None:
     saver = Saver(tmp_path)
-    saver.save(confirmed=0)
-    saver.save(confirmed=1)
-    saver.save(confirmed=1)
-    saver.save(confirmed=1)
-    assert saver.names == ["1-1", "1-4"]
-    saver.save(confirmed=4)
-    assert saver.names == ["1-4", "1-5"]
-
-
-def test_one_that_was_just_sent_to_the_manager_stays(tmp_path: Path) -> None:
-    saver = Saver(tmp_path)
-    saver.save(confirmed=0)
-    saver.save(confirmed=1)
-    saver.save(confirmed=1, sent=2)
-    saver.save(confirmed=1, sent=2)
-    saver.save(confirmed=1, sent=2)
-    assert saver.names == ["1-1", "1-2", "1-5"]
+    for number, last in zip(confirmed, sent, strict=True):
+        saver.save(confirmed=number, sent=last)
+    assert saver.names == stay
 
 
 def test_latest_one_stays_before_the_manager_knows_it(tmp_path: Path) -> None:

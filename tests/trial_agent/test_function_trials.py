@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,13 @@ from pitchpipe.trial_agent.function_channel import FunctionChannel
 from pitchpipe.trial_agent.outbox import Outbox
 
 from .client import PATIENCE, LocalAgent, read_spool, start, wait_until
+from .test_command_trials import reports
 
 Parameters = dict[str, Any]
 
 
 def run(agent: LocalAgent, function: Callable[[Parameters], Any], **parameters: Any) -> list[dict[str, Any]]:
     return agent.function(function).run(parameters=parameters)
-
-
-def reports(events: list[dict[str, Any]]) -> list[tuple[str, int, str]]:
-    return [(e["kind"], e["sequence"], e["value"]) for e in events if e["e"] == "report"]
 
 
 def test_returned_value_is_the_final_result(agent: LocalAgent) -> None:
@@ -197,16 +195,19 @@ class SlowSpool:
             self.second_is_done.wait(0.2)
 
 
-def test_report_that_is_under_way_when_its_trial_ends_is_refused() -> None:
-    spool, outbox = SlowSpool(), Outbox()
+def channel_to(spool: SlowSpool, outbox: Outbox, clock: Callable[[], float] = time.time) -> FunctionChannel:
     run = RunSpec(kind="function", experiment="exp", folder="/exp")
     job = Job(trial="AbCdE", attempt=1, sequence_id=0, parameters="{}", run=run)
+    return FunctionChannel(job, spool, outbox, clock)  # type: ignore[arg-type]
 
+
+def test_report_that_is_under_way_when_its_trial_ends_is_refused() -> None:
     def ending() -> float:
         channel.close()
         return 0.0
 
-    channel = FunctionChannel(job, spool, outbox, ending)  # type: ignore[arg-type]
+    spool, outbox = SlowSpool(), Outbox()
+    channel = channel_to(spool, outbox, ending)
     with pytest.raises(NoRunningTrial):
         channel.report("intermediate", "1")
     assert (spool.lines, outbox.last) == ([], 0)
@@ -214,9 +215,7 @@ def test_report_that_is_under_way_when_its_trial_ends_is_refused() -> None:
 
 def test_order_in_the_spool_is_the_order_of_the_numbers() -> None:
     spool, outbox = SlowSpool(), Outbox()
-    run = RunSpec(kind="function", experiment="exp", folder="/exp")
-    job = Job(trial="AbCdE", attempt=1, sequence_id=0, parameters="{}", run=run)
-    channel = FunctionChannel(job, spool, outbox)  # type: ignore[arg-type]
+    channel = channel_to(spool, outbox)
     first = threading.Thread(target=channel.report, args=("intermediate", "1"))
     first.start()
     spool.first_is_in.wait(30)

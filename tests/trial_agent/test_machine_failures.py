@@ -25,6 +25,7 @@ from pitchpipe.trial_agent.warm import Launch
 
 from .client import PATIENCE, REPORTS_AND_SAVES, Actor, LocalAgent, reports_and_saves, start, wait_until
 from .test_command_trials import script
+from .test_saving import agent_of
 
 REFUSABLE = {
     os: "open makedirs mkdir read write fsync rename replace listdir stat fstat lseek pipe unlink rmdir",
@@ -310,11 +311,7 @@ def test_library_that_raises_another_error_for_a_full_disk_hides_nothing(
 ) -> None:
     name, cause = (" as error", " from error") if is_named else ("", "")
     text = CHAINED.format(name=name, cause=cause, why=why)
-    if kind == "command":
-        client = agent.command(script(agent, text))
-    else:
-        client = agent.function(lambda _parameters: exec(text, {}))
-    ended = client.run()[-1]
+    ended = agent_of(agent, kind, text).run()[-1]
     assert ended["error"].endswith("RuntimeError: unexpected pos 64 vs 0")
     assert fault([ended]) == who
 

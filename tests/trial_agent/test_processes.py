@@ -178,27 +178,21 @@ def test_process_that_has_ended_is_a_zombie_until_it_is_reaped_and_after() -> No
     assert processes.proportional_bytes(process.pid) == 0
 
 
-def run_watchdog(words: bytes) -> None:
-    command = [sys.executable, "-I", "-S", watchdog.__file__]
-    subprocess.run(command, input=words, check=True, timeout=30)
-
-
-def test_watchdog_kills_the_group_and_the_marked_at_the_end_of_its_input(
-    leader: subprocess.Popen[bytes],
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        pytest.param("+ {mark}\ngroup {group}\n", 0, id="group and marks"),
+        pytest.param("+ {mark}\n", 0, id="marks before it knows the group"),
+        pytest.param("+ {mark}\ngroup {group}\n-\n", 3, id="released"),
+    ],
+)
+def test_watchdog_kills_at_the_end_of_its_input_what_was_not_released(
+    leader: subprocess.Popen[bytes], words: str, left: int
 ) -> None:
     members = tree_of(leader).members()
-    run_watchdog(b"+ %s\ngroup %d\n" % (MARK.encode().hex().encode(), leader.pid))
-    leader.wait()
-    assert all(is_gone(pid) for pid in members)
-
-
-def test_watchdog_knows_the_marks_before_it_knows_the_group(leader: subprocess.Popen[bytes]) -> None:
-    members = tree_of(leader).members()
-    run_watchdog(b"+ %s\n" % MARK.encode().hex().encode())
-    leader.wait()
-    assert all(is_gone(pid) for pid in members)
-
-
-def test_watchdog_leaves_alone_what_was_released(leader: subprocess.Popen[bytes]) -> None:
-    run_watchdog(b"+ %s\ngroup %d\n-\n" % (MARK.encode().hex().encode(), leader.pid))
-    assert len(tree_of(leader).members()) == 3
+    command = [sys.executable, "-I", "-S", watchdog.__file__]
+    words = words.format(mark=MARK.encode().hex(), group=leader.pid)
+    subprocess.run(command, input=words.encode(), check=True, timeout=30)
+    if left == 0:
+        leader.wait()
+    assert len([pid for pid in members if not is_gone(pid)]) == left

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pitchpipe.trial_agent import MessageDecoder, MessageError, RunSpec, encode_message
@@ -20,26 +22,24 @@ from pitchpipe.trial_agent.requests import (
     encode_request,
 )
 
-ATTEMPT = {"trial": "AbCdE", "attempt": 1}
-START = Start(
-    trial="AbCdE",
-    attempt=1,
-    sequence_id=7,
-    parameters="{}",
-    first_sequence=3,
-    gpus=[0],
-    checkpoint="trials/7/checkpoints/1-3",
-    budget=9.0,
-    keep=Keeping(keep=2, rank_by="score", mode="minimize", metric="loss", frequency=5, at_end=True),
-    mark="5f",
-)
-KEEP = {
+ATTEMPT: dict[str, Any] = {"trial": "AbCdE", "attempt": 1}
+KEEP: dict[str, Any] = {
     "keep": 2,
     "rank_by": "score",
     "mode": "minimize",
     "metric": "loss",
     "frequency": 5,
     "at_end": True,
+}
+ORDER = {
+    **ATTEMPT,
+    "sequence_id": 7,
+    "parameters": "{}",
+    "first_sequence": 3,
+    "gpus": [0],
+    "checkpoint": "trials/7/checkpoints/1-3",
+    "budget": 9.0,
+    "mark": "5f",
 }
 
 
@@ -53,21 +53,7 @@ KEEP = {
         (Poll(4), {"op": "poll", "after": 4}),
         (ReadFile("a", 1, 2), {"op": "read_file", "path": "a", "offset": 1, "limit": 2}),
         (Shutdown(), {"op": "shutdown"}),
-        (
-            START,
-            {
-                "op": "start",
-                **ATTEMPT,
-                "sequence_id": 7,
-                "parameters": "{}",
-                "first_sequence": 3,
-                "gpus": [0],
-                "checkpoint": "trials/7/checkpoints/1-3",
-                "budget": 9.0,
-                "keep": KEEP,
-                "mark": "5f",
-            },
-        ),
+        (Start(**ORDER, keep=Keeping(**KEEP)), {"op": "start", **ORDER, "keep": KEEP}),
     ],
 )
 def test_request_keeps_its_message_and_is_decoded_from_it(request_: Request, message: dict[str, object]):

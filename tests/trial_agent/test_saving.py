@@ -16,7 +16,7 @@ from pitchpipe.trial_agent.function_channel import FunctionChannel
 from pitchpipe.trial_agent.line_file import LineFile
 from pitchpipe.trial_agent.outbox import Outbox
 
-from .client import LocalAgent, read_spool, start, wait_until
+from .client import PATIENCE, Client, LocalAgent, read_spool, start, wait_until
 from .test_command_trials import READY, REPORT, script
 
 Parameters = dict[str, Any]
@@ -78,6 +78,13 @@ def pause(attempt: int = 1) -> dict[str, Any]:
     return {"op": "pause", "trial": "AbCdE", "attempt": attempt}
 
 
+def agent_of(agent: LocalAgent, kind: str, text: str) -> Client:
+    """Configure the agent for trials that run a text, as a command or in a function."""
+    if kind == "command":
+        return agent.command(script(agent, text))
+    return agent.function(lambda _parameters: exec(text, {}))
+
+
 def checkpoint_names(agent: LocalAgent) -> list[str]:
     return sorted(os.listdir(agent.trial_file("checkpoints")))
 
@@ -109,34 +116,17 @@ def test_killed_script_continues_from_its_checkpoint_with_the_next_number(
     ]
 
 
-def test_budget_reaches_a_script(agent: LocalAgent) -> None:
-    client = agent.command(script(agent, "import pitchpipe as p; p.report_final_result(p.get_budget())"))
-    client.tell(start(budget=2.5), start(attempt=2))
-    assert recorded(client.until_ended()) == [(0, "2.5")]
-    assert recorded(client.until_ended(attempt=2)) == [(0, "null")]
-
-
-def test_seed_reaches_a_script(agent: LocalAgent) -> None:
-    record = '{"parameter_id": 0, "parameters": {"seed": 7}, "family": 0, "repeat": 1, "seed": 41}'
-    seeded = {**start(), "parameters": record}
-    reported = (
-        "import os, pitchpipe as p; p.report_final_result([p.get_seed(), os.environ.get('PITCHPIPE_SEED')])"
+@pytest.mark.parametrize(("kind", "variable"), [("command", "41"), ("function", None)])
+def test_budget_and_seed_reach_a_trial(agent: LocalAgent, kind: str, variable: str | None) -> None:
+    text = (
+        "import os, pitchpipe as p\n"
+        "p.report_final_result([p.get_budget(), p.get_seed(), os.environ.get('PITCHPIPE_SEED')])"
     )
-    client = agent.command(script(agent, reported))
-    client.tell(seeded, start(attempt=2, parameters={"seed": 7}))
-    assert recorded(client.until_ended()) == [(0, '[41, "41"]')]
-    assert recorded(client.until_ended(attempt=2)) == [(0, "[null, null]")]
-
-
-def test_seed_reaches_a_function(agent: LocalAgent) -> None:
-    def train(parameters: Parameters) -> int | None:
-        import pitchpipe as p
-
-        return p.get_seed()
-
-    client = agent.function(train)
-    client.tell({**start(), "parameters": '{"parameters": {}, "family": 0, "repeat": 1, "seed": 41}'})
-    assert recorded(client.until_ended()) == [(0, "41")]
+    client = agent_of(agent, kind, text)
+    record = '{"parameter_id": 0, "parameters": {"seed": 7}, "family": 0, "repeat": 1, "seed": 41}'
+    client.tell({**start(budget=2.5), "parameters": record})
+    assert recorded(client.until_ended()) == [(0, json.dumps([2.5, 41, variable]))]
+    assert recorded(client.run(attempt=2, parameters={"seed": 7})) == [(0, "[null, null, null]")]
 
 
 def test_environment_of_the_first_attempt_has_no_checkpoint(agent: LocalAgent) -> None:
@@ -169,7 +159,8 @@ def test_checkpoint_without_a_folder_is_a_readable_problem(agent: LocalAgent) ->
     assert "there is no folder" in problem["message"]
 
 
-def test_script_killed_while_it_saves_leaves_the_last_whole_checkpoint(agent: LocalAgent) -> None:
+@pytest.mark.parametrize("kind", ["command", "function"])
+def test_trial_killed_while_it_saves_leaves_the_last_whole_checkpoint(agent: LocalAgent, kind: str) -> None:
     text = (
         "import pitchpipe as p, os, signal\n"
         "class Bomb:\n"
@@ -180,34 +171,18 @@ def test_script_killed_while_it_saves_leaves_the_last_whole_checkpoint(agent: Lo
         "p.report_intermediate_result(2)\n"
         "p.save_checkpoint({'epoch': 1, 'bomb': Bomb()})\n"
     )
-    events = agent.command(script(agent, text)).run()
-    assert events[-1]["signal"] == 9
-    assert recorded(events) == [(0, "1"), ("1-1", 1, 1.0), (1, "2")]
-    assert checkpoint_names(agent) == ["1-1"]
-    assert Checkpoint(str(agent.trial_file("checkpoints/1-1"))).to_dict() == {"epoch": 0}
-
-
-def test_agent_killed_while_a_function_saves_leaves_the_last_whole_checkpoint(agent: LocalAgent) -> None:
-    def train(parameters: Parameters) -> None:
-        import pitchpipe as p
-
-        class Bomb:
-            def __reduce__(self) -> str:
-                os.kill(os.getpid(), signal.SIGKILL)
-                return "never"
-
-        p.report_intermediate_result(1)
-        p.save_checkpoint({"epoch": 0})
-        p.report_intermediate_result(2)
-        p.save_checkpoint({"epoch": 1, "bomb": Bomb()})
-
-    client = agent.function(train)
+    client = agent_of(agent, kind, text)
     client.tell(start())
-    agent.process.wait(30)
-    events = read_spool(agent.folder / "agents" / f"{agent.id}.jsonl", "AbCdE", 1)
+    if kind == "command":
+        events = client.until_ended()
+        assert events[-1]["signal"] == 9
+    else:  # the agent is killed with it
+        agent.process.wait(PATIENCE)
+        events = read_spool(agent.folder / "agents" / f"{agent.id}.jsonl", "AbCdE", 1)
     assert recorded(events) == [(0, "1"), ("1-1", 1, 1.0), (1, "2")]
     assert Checkpoint(str(agent.trial_file("checkpoints/1-1"))).to_dict() == {"epoch": 0}
-    assert [name for name in checkpoint_names(agent) if not name.startswith(".")] == ["1-1"]
+    names = checkpoint_names(agent)
+    assert [name for name in names if kind == "command" or not name.startswith(".")] == ["1-1"]
 
 
 def resumable(parameters: Parameters) -> int:

@@ -5,7 +5,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,7 +15,7 @@ import pytest
 
 from pitchpipe.trial_agent import Agent, Report, UnixServer, core, encode_message, unix_server
 
-from .client import TOKEN, Client, LocalAgent, is_gone, start, wait_until
+from .client import TOKEN, Client, LocalAgent, is_gone, read_spool, start, wait_until
 
 
 def report(sequence: int, value: str = "0") -> Report:
@@ -285,15 +285,26 @@ def test_orphan_finishes_its_trial_then_leaves(agent: LocalAgent) -> None:
     assert '"exit_code":0' in lines[-1]
 
 
-def test_orphan_ends_a_command_that_does_not_end_by_itself(agent: LocalAgent) -> None:
+@pytest.mark.parametrize(
+    "leave",
+    [
+        pytest.param(lambda agent, client: client.close(), id="orphan"),
+        pytest.param(lambda agent, client: client.tell({"op": "shutdown"}), id="message"),
+        pytest.param(lambda agent, client: agent.process.terminate(), id="signal"),
+    ],
+)
+def test_agent_that_leaves_ends_its_command_and_all_its_processes(
+    agent: LocalAgent, leave: Callable[[LocalAgent, Client], None]
+) -> None:
     client = agent.command("sleep 600 & sleep 600", orphan_timeout=0.2)
     client.tell(start())
     pid = client.poll()[0]["pid"]
-    client.close()
+    children = psutil.Process(agent.process.pid).children(recursive=True)
+    leave(agent, client)
     assert agent.process.wait(30) == 0
-    assert is_gone(pid)
+    assert [child for child in (pid, *(child.pid for child in children)) if not is_gone(child)] == []
     assert agent.trial_processes() == []
-    assert '"killed":true' in agent.trial_file("reports-1.jsonl").read_text().splitlines()[-1]
+    assert read_spool(agent.trial_file("reports-1.jsonl"), "AbCdE", 1)[-1]["killed"]
 
 
 @pytest.mark.parametrize("reports", [True, False])
@@ -347,16 +358,6 @@ def test_next_manager_finds_what_runs_and_what_was_reported_meanwhile(agent: Loc
     assert [event["value"] for event in events] == ["1"]
     second.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
     assert second.until_ended()[-1]["killed"]
-
-
-def test_shutdown_message_kills_the_trial_and_ends_the_agent(agent: LocalAgent) -> None:
-    client = agent.command("sleep 600 & sleep 600")
-    client.tell(start())
-    pid = client.poll()[0]["pid"]
-    client.tell({"op": "shutdown"})
-    assert agent.process.wait(30) == 0
-    assert is_gone(pid)
-    assert '"killed":true' in agent.trial_file("reports-1.jsonl").read_text()
 
 
 def test_connection_whose_number_belongs_to_another_socket_sends_nothing_there() -> None:
