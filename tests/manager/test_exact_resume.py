@@ -22,16 +22,13 @@ from .experiments import CopyingStore, config, created, plugin, run, story
 
 # Pauses each trial at its third result; the better of two continues, the other takes over its checkpoint.
 SCHEDULER = """
-from pitchpipe import Tuner
+from quiet import Quiet
 
-class Scheduler(Tuner):
+class Scheduler(Quiet):
     wants_periodical = True
 
     def __init__(self):
         self.seen, self.paused, self.resumed = {}, [], set()
-
-    def update_search_space(self, search_space):
-        pass
 
     def generate_parameters(self, parameter_id, **kwargs):
         return {"x": (parameter_id * 7) % 5, "id": parameter_id}
@@ -50,9 +47,6 @@ class Scheduler(Tuner):
         self.resumed |= {better, worse}
         self.resume_trial(better, budget=9)
         self.resume_trial(worse, {"x": 1, "id": -1}, checkpoint_of=better)
-
-    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
-        pass
 
     def trials_stalled(self):
         for trial in self.paused:

@@ -28,11 +28,9 @@ HYPERBAND = {
     "tuner": {"name": "Hyperband", "class_args": {"R": 9, "eta": 3, "optimize_mode": "minimize"}},
     "max_trial_number": 9,
 }
+GENERATIONS = {"population_size": 4, "interval": 3, "optimize_mode": "minimize"}
 PBT = {
-    "tuner": {
-        "name": "PBT",
-        "class_args": {"population_size": 4, "interval": 3, "generations": 3, "optimize_mode": "minimize"},
-    },
+    "tuner": {"name": "PBT", "class_args": {**GENERATIONS, "generations": 3}},
     "max_trial_number": 4,
 }
 
@@ -83,9 +81,8 @@ def make_function() -> Callable[[dict[str, Any]], dict[str, Any]]:
             pitchpipe.report_intermediate_result(abs(parameters["x"] - 0.3) + 1 / state["epoch"])
             pitchpipe.save_checkpoint(state)
             for _ in range(10_000 if state["epoch"] > pitchpipe.get_budget() else 0):
-                pitchpipe.save_checkpoint(
-                    state
-                )  # waits for the manager, and ends the trial once it is paused
+                # It waits for the manager, and ends the trial once it is paused.
+                pitchpipe.save_checkpoint(state)
         return {"default": abs(parameters["x"] - 0.3) + 1 / 9, "trace": state["trace"]}
 
     return function
@@ -119,10 +116,8 @@ def trials_of(tmp_path: Path) -> Callable[..., list[Trial]]:
 
     def run_one(what: str, **fields: Any) -> list[Trial]:
         (tmp_path / "trial.py").write_text(SCRIPT)
-        commands = {
-            "script": f"{shlex.quote(sys.executable)} trial.py",
-            "obeying": f"OBEY=1 {shlex.quote(sys.executable)} trial.py",
-        }
+        command = f"{shlex.quote(sys.executable)} trial.py"
+        commands = {"script": command, "obeying": f"OBEY=1 {command}"}
         data = {
             "search_space": SPACE,
             "seed": 3,
@@ -188,7 +183,6 @@ def test_pbt_example_of_the_docs_trains_generations(trials_of: Any) -> None:
 
 
 def test_class_that_is_done_at_the_end_of_a_generation_makes_no_further_step(trials_of: Any) -> None:
-    class_args = {"population_size": 4, "interval": 3, "optimize_mode": "minimize"}
-    trials = trials_of("class", tuner={"name": "PBT", "class_args": class_args}, max_trial_number=4)
+    trials = trials_of("class", tuner={"name": "PBT", "class_args": GENERATIONS}, max_trial_number=4)
     assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED}
     assert {(len(trace(trial)), trial.attempt) for trial in trials} == {(9, 3)}

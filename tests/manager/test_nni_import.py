@@ -14,11 +14,15 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.config import ConfigError
 from pitchpipe.manager import import_nni_experiment
 from pitchpipe.manager.earlier_results import read_earlier
+from pitchpipe.manager.warm_start import warm_start_of
 from pitchpipe.protocol import Objective
 from pitchpipe.store import FolderError
 from pitchpipe.store.reading import ExperimentView, TrialQuery
+
+from .experiments import config
 
 START = 1_700_000_000_000
 V3 = {
@@ -78,21 +82,20 @@ def nni_folder(
 def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dict[str, Any]) -> None:
     folder = import_nni_experiment(nni_folder(tmp_path / "old", params), tmp_path)
     with ExperimentView(folder) as view:
-        summary, config = view.summary(), view.config()
+        summary, stored = view.summary(), view.config()
         trials = view.trials(TrialQuery(limit=None)).trials
         assert view.metrics(0).results[1]["value"] == 0.2
         assert [one["trial_id"] for one in view.best(5)] == ["AbCdE"]
     assert (summary["id"], summary["name"], summary["status"]) == ("nUx2cFby", "old one", "VIEWED")
     assert (summary["created"], summary["run_time"]) == (START / 1000, 60.0)
     assert summary["reason"] == f"an experiment of NNI, in {tmp_path / 'old'}"
-    assert config["searchSpace"] == V3["searchSpace"]
-    assert config["tuner"] == {"name": "TPE", "classArgs": {"optimize_mode": "maximize"}}
-    assert config["trialCodeDirectory"] == "/absent"
-    assert config["objectives"][0]["direction"] == "maximize"
+    assert stored["searchSpace"] == V3["searchSpace"]
+    assert stored["tuner"] == {"name": "TPE", "classArgs": {"optimize_mode": "maximize"}}
+    assert stored["trialCodeDirectory"] == "/absent"
+    assert stored["objectives"][0]["direction"] == "maximize"
     statuses = ["SUCCEEDED", "FAILED", "SYS_CANCELED", "SUCCEEDED"]
-    assert [(one["trial_id"], one["status"]) for one in trials] == list(
-        zip([name for name, *_ in TRIALS], statuses, strict=True)
-    )
+    assert [one["trial_id"] for one in trials] == [name for name, *_ in TRIALS]
+    assert [one["status"] for one in trials] == statuses
     assert (trials[0]["final"], trials[3]["final"]) == (0.5, "a text")
     assert trials[0]["end_time"] - trials[0]["start_time"] == pytest.approx(0.9)
     assert folder.manager() is None
@@ -150,6 +153,9 @@ def test_what_is_no_experiment_of_nni_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "db").mkdir()
     for content, why in [(b"", "no such table"), (b"not a database", "file is not a database")]:
         (tmp_path / "db" / "nni.sqlite").write_bytes(content)
-        with pytest.raises(FolderError, match=f"cannot be read as an experiment of NNI: {why}"):
+        said = f"cannot be read as an experiment of NNI: {why}"
+        with pytest.raises(FolderError, match=said):
             import_nni_experiment(tmp_path, tmp_path / "ours")
+        with pytest.raises(ConfigError, match=said):
+            warm_start_of(config(warm_start=[str(tmp_path)]), tmp_path)
     assert not (tmp_path / "ours").exists()

@@ -33,7 +33,6 @@ def test_short_trials_share_turns_and_keep_the_order_of_the_tuner(tmp_path: Path
     turns: list[int] = []
     manager.watch(lambda: turns.append(1))
     run(manager)
-    assert manager.runner is not None
     trials = manager.runner.get_trials()
     tuner = RandomTuner(seed=7)
     tuner.update_search_space(SPACE)

@@ -55,7 +55,6 @@ def standby(monkeypatch: pytest.MonkeyPatch) -> StandbyDispatcher:
 
 def test_standby_serves_with_the_environment_it_is_given(standby: StandbyDispatcher, tmp_path: Path) -> None:
     taken = standby.take(environment(tmp_path), tmp_path / "out")
-    assert taken is not None
     os.write(taken.writes, encode_frame(CommandType.Initialize, "{}") + encode_frame(CommandType.Terminate))
     assert exit_code(taken.pid) == 0
     assert os.read(taken.reads, 2) == b"ID"
@@ -65,7 +64,6 @@ def test_standby_serves_with_the_environment_it_is_given(standby: StandbyDispatc
 
 def test_standby_is_taken_once(standby: StandbyDispatcher, tmp_path: Path) -> None:
     taken = standby.take(environment(tmp_path), tmp_path / "out")
-    assert taken is not None
     assert standby.take(environment(tmp_path), tmp_path / "out") is None
     standby.close()  # nothing: it serves
     close(taken)  # the manager is gone
@@ -73,7 +71,6 @@ def test_standby_is_taken_once(standby: StandbyDispatcher, tmp_path: Path) -> No
 
 
 def test_standby_that_is_dead_is_not_taken(standby: StandbyDispatcher, tmp_path: Path) -> None:
-    assert standby.pid is not None
     os.kill(standby.pid, signal.SIGKILL)
     os.waitid(os.P_PID, standby.pid, os.WEXITED | os.WNOWAIT)
     assert standby.take(environment(tmp_path), tmp_path / "out") is None

@@ -21,20 +21,14 @@ from .experiments import Behaviour, CopyingStore, config, created, let_go, plugi
 
 # Proposes the sum of the results that it has imported.
 TUNER = """
-from pitchpipe import Tuner
+from quiet import Quiet
 
-class Adding(Tuner):
+class Adding(Quiet):
     def __init__(self):
         self.learned = {}
 
-    def update_search_space(self, search_space):
-        pass
-
     def generate_parameters(self, parameter_id, **kwargs):
         return {"x": 1 + sum(self.learned.values()), "id": parameter_id}
-
-    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
-        pass
 
     def import_data(self, data):
         self.learned |= {row["parameter"]["x"]: row["value"] for row in data}

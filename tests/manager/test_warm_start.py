@@ -27,19 +27,11 @@ from ..stored import MadeExperiment, a_config, a_trial
 from . import experiments
 from .experiments import CopyingStore, created, let_go, run, story
 from .test_nni_import import V3, nni_folder
-
-SPACE: dict[str, Any] = {
-    "lr": {"_type": "uniform", "_value": [0, 1]},
-    "units": {"_type": "randint", "_value": [1, 65]},
-    "layer": {
-        "_type": "choice",
-        "_value": [{"_name": "conv", "kernel": {"_type": "choice", "_value": [3, 5]}}, {"_name": "none"}],
-    },
-}
+from .test_sentences import SEARCH
 
 
 def config(**fields: Any) -> ExperimentConfig:
-    return experiments.config(**{"search_space": SPACE, "max_trial_number": 40, "seed": 1, **fields})
+    return experiments.config(**{"search_space": SEARCH, "max_trial_number": 40, "seed": 1, **fields})
 
 
 def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
@@ -73,19 +65,16 @@ def read(tmp_path: Path, *sources: str, **fields: Any) -> WarmStart:
 def test_best_of_an_experiment_run_first(tmp_path: Path) -> None:
     run(made(tmp_path, "old", max_trial_number=12))
     best = sorted(lr for lr, _ in tried(tmp_path, "old"))[:3]
-    manager = made(
-        tmp_path, "new", warm_start=["old"], initial_points=[{**row_point(0.5)}], max_trial_number=16
-    )
+    points = [row_point(0.5)]
+    manager = made(tmp_path, "new", warm_start=["old"], initial_points=points, max_trial_number=16)
     assert manager.notes[1:] == [
         "warm start from old: 12 of 12 results fit this search space",
         "warm start tries 3 of these points first",
     ]
     run(manager)
-    assert tried(tmp_path, "new")[:5] == [
-        (0.5, "initial"),
-        *((lr, "warm_start") for lr in best),
-        (tried(tmp_path, "new")[4][0], "algorithm"),
-    ]
+    first = tried(tmp_path, "new")
+    assert first[:4] == [(0.5, "initial"), *((lr, "warm_start") for lr in best)]
+    assert first[4][1] == "algorithm"
 
 
 def row_point(lr: float) -> dict[str, Any]:
@@ -112,14 +101,8 @@ def test_export_as_csv_is_read_again(tmp_path: Path) -> None:
 
 def test_every_text_in_an_export_as_csv_is_read_again_as_it_was(tmp_path: Path) -> None:
     made = hostile_experiment(tmp_path / "made1234")
-    odd: dict[str, Any] = {
-        "null": None,
-        "list": ["1", 1, None],
-        "empty": "",
-        "id": 3,
-        "final.x": 1,
-        "parameters.y": 2,
-    }
+    odd: dict[str, Any] = {"null": None, "list": ["1", 1, None], "empty": ""}
+    odd |= {"id": 3, "final.x": 1, "parameters.y": 2}
     made.commit(a_trial(200, parameters=odd, final='{"default": 1.0}', values=(1.0, 2.0, 3.0), finals=1))
     made.store.close()
     with ExperimentView(tmp_path / "made1234") as view:
@@ -134,20 +117,6 @@ def test_every_text_in_an_export_as_csv_is_read_again_as_it_was(tmp_path: Path) 
     assert len(direct) == len(TEXTS) + 1
 
 
-def test_row_with_more_cells_than_the_head_is_read(tmp_path: Path) -> None:
-    (tmp_path / "old.csv").write_text("lr,value\n0.25,1.5,\n")
-    found, _ = read_earlier(str(tmp_path / "old.csv"), Objective(), tmp_path)
-    assert [(one.parameters, one.loss) for one in found] == [({"lr": 0.25}, 1.5)]
-
-
-def test_byte_order_mark_of_a_table_is_no_part_of_its_first_name(tmp_path: Path) -> None:
-    source = Path(table(tmp_path / "old.csv", row(0.3)))
-    source.write_text(source.read_text(), encoding="utf-8-sig")
-    found = read(tmp_path, str(source), defaults=row_point(0.5))
-    assert list(found.points) == [row_point(0.3)]
-    assert found.notes[:-1] == [f"warm start from {source}: 1 of 1 results fit this search space"]
-
-
 def test_sources_take_turns_within_a_quarter_of_the_trials(tmp_path: Path) -> None:
     one = table(tmp_path / "one.csv", *(row(lr, lr) for lr in (0.1, 0.2, 0.3, 0.4)))
     two = table(tmp_path / "two.csv", *(row(lr, lr) for lr in (0.1, 0.15, 0.6)))
@@ -156,11 +125,6 @@ def test_sources_take_turns_within_a_quarter_of_the_trials(tmp_path: Path) -> No
     assert [point["lr"] for point in read(tmp_path, one, two, max_trial_number=12).points] == [0.1, 0.2, 0.15]
     known = read(tmp_path, one, defaults=row_point(0.1), initial_points=[row_point(0.2)])
     assert [point["lr"] for point in known.points] == [0.3]
-
-
-def test_source_named_twice_is_read_once(tmp_path: Path) -> None:
-    source = table(tmp_path / "a.csv", row(0.25, 1.0), row(0.5, 2.0))
-    assert read(tmp_path, source, source) == read(tmp_path, source)
 
 
 def test_only_a_tuner_that_models_sources_gets_their_results(tmp_path: Path) -> None:
@@ -183,9 +147,8 @@ def test_earlier_results_reach_the_tuner_once_though_the_manager_is_killed(tmp_p
     run(manager)
     expected = story(tmp_path)
     imported = [json.loads(row[2]) for row in expected["commands"] if row[1] == "FD"]
-    assert sorted(map(len, imported)) == [1] * 6 + [
-        10
-    ]  # the three points, their results, the earlier results
+    # The three points, their results, and the earlier results.
+    assert sorted(map(len, imported)) == [1] * 6 + [10]
     assert [lr for lr, _ in tried(tmp_path, "exp")][:3] == [0.0, 0.1, 0.2]
     store.come_to(expected, behave, store.copies[:3])
 
@@ -223,9 +186,8 @@ def test_study_of_optuna_is_read(tmp_path: Path) -> None:
     found = read(tmp_path, f"{storage}:first")
     assert list(found.points) == [row_point(0.8), row_point(0.5), row_point(0.2)]
     optuna.create_study(storage=storage, study_name="empty")
-    with pytest.raises(
-        ConfigError, match="second cannot be used: it has no study 'second'; it has first, empty"
-    ):
+    said = "second cannot be used: it has no study 'second'; it has first, empty"
+    with pytest.raises(ConfigError, match=said):
         read(tmp_path, f"{storage}:second")
 
 
@@ -235,10 +197,8 @@ def test_reading_a_study_makes_no_file_and_changes_none(tmp_path: Path) -> None:
         db.execute("CREATE TABLE mine (a)")
     db.close()
     before = (tmp_path / "other.db").read_bytes()
-    for name, why in (
-        ("nope.db", "there is no file {}"),
-        ("other.db", "{} is not a file of Optuna: no such table"),
-    ):
+    reasons = {"nope.db": "there is no file {}", "other.db": "{} is not a file of Optuna: no such table"}
+    for name, why in reasons.items():
         with pytest.raises(ConfigError, match=f"S cannot be used: {why.format(tmp_path / name)}"):
             read(tmp_path, f"sqlite:///{tmp_path / name}:S")
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"other.db": before}
@@ -284,11 +244,3 @@ def test_experiment_of_nni_has_its_succeeded_trials_in_its_own_direction(tmp_pat
     started = read(tmp_path, old, defaults=row_point(0.5))
     assert [point["lr"] for point in started.points] == [0.1, 0.0]
     assert "2 of 2 results fit this search space; 1 without a result" in started.notes[0]
-
-
-def test_experiment_of_nni_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
-    (tmp_path / "old" / "db").mkdir(parents=True)
-    for content, why in [(b"", "no such table"), (b"not a database", "file is not a database")]:
-        (tmp_path / "old" / "db" / "nni.sqlite").write_bytes(content)
-        with pytest.raises(ConfigError, match=f"cannot be read as an experiment of NNI: {why}"):
-            warm_start_of(config(warm_start=[str(tmp_path / "old")]), tmp_path)

@@ -38,9 +38,9 @@ from ..experiments import CopyingStore, config, created, let_go, plugin, resumed
 # Proposes from the last search space, and how many results were imported.
 TUNER = """
 import os, threading
-from pitchpipe import Tuner
+from quiet import Quiet
 
-class Importing(Tuner):
+class Importing(Quiet):
     def __init__(self):
         self._accept_customized = True
         self.imported = 0
@@ -52,9 +52,6 @@ class Importing(Tuner):
 
     def generate_parameters(self, parameter_id, **kwargs):
         return {"x": self.x, "id": parameter_id, "imported": self.imported}
-
-    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
-        pass
 
     def import_data(self, data):
         self.imported += len(data)

@@ -77,6 +77,5 @@ def test_whatever_users_give_becomes_a_stopper() -> None:
 
 def test_stoppers_travel_by_cloudpickle_with_what_they_know() -> None:
     stopper = as_stopper([lambda trial_id, result: False, TrialPlateauStopper(num_results=2, grace_period=2)])
-    assert stopper is not None
     stopper("a", {"default": 1.0})
     assert pickle.loads(cloudpickle.dumps(stopper))("a", {"default": 1.0})
