@@ -74,6 +74,10 @@ def experiment(trial: Any, directory: Path, space: Any = SPACE, **more: Any) -> 
     )
 
 
+def on_grid(trial: Any, directory: Path, **more: Any) -> Experiment:
+    return experiment(trial, directory, GRID, tuner={"name": "GridSearch"}, **more)
+
+
 def square(parameters: dict[str, Any]) -> float:
     return float(parameters["x"] ** 2)
 
@@ -87,6 +91,16 @@ class Stepping(Trainable):
     def step(self) -> float:
         self.height /= 2
         return self.height
+
+
+class AtEachEnd(Callback):
+    """Calls a function at the end of each trial."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self.function = function
+
+    def on_trial_complete(self, trial: Any) -> None:
+        self.function()
 
 
 # --------------------------------------------------------------------------- what a trial may be
@@ -232,10 +246,9 @@ def test_registered_function_is_tried_by_its_name_and_finds_an_environment_by_it
 @pytest.mark.parametrize(
     ("register", "what", "message"),
     [
-        *(
-            (register_trainable, what, r"a subclass of pitchpipe\.Trainable")
-            for what in (5, "train.py", dict)
-        ),
+        (register_trainable, 5, r"a subclass of pitchpipe\.Trainable"),
+        (register_trainable, "train.py", r"a subclass of pitchpipe\.Trainable"),
+        (register_trainable, dict, r"a subclass of pitchpipe\.Trainable"),
         (register_trainable, lambda: 5, "cannot be called with the parameters alone"),
         (register_env, "maze", "is not a function that makes an environment"),
     ],
@@ -249,9 +262,7 @@ def test_only_trainables_and_functions_that_make_environments_are_registered(
 
 def test_unknown_names_give_the_nearest() -> None:
     register_trainable("corridor-walk", square)
-    with pytest.raises(
-        NotRegistered, match="there is no trainable 'coridor-walk': registered: corridor-walk"
-    ):
+    with pytest.raises(NotRegistered, match="no trainable 'coridor-walk': registered: corridor-walk"):
         registered.trainable("coridor-walk")
     with pytest.raises(NotRegistered, match="there is no environment 'maze'"):
         make_env("maze")
@@ -309,11 +320,10 @@ class Interrupts(Callback):
 
 def test_interrupt_stops_the_experiment_and_is_raised(tmp_path: Path) -> None:
     search = experiment(endless, tmp_path, callbacks=[Interrupts()])
-    with pytest.raises(
-        KeyboardInterrupt, match=r'was stopped: Experiment.restore\(".*"\).run\(\) continues it'
-    ) as caught:
+    continues = r'was stopped: Experiment.restore\(".*"\).run\(\) continues it'
+    with pytest.raises(pitchpipe.Interrupted, match=continues) as caught:
         search.run()
-    assert isinstance(caught.value, pitchpipe.Interrupted)
+    assert isinstance(caught.value, KeyboardInterrupt)
     assert caught.value.__context__ is None  # its traceback tells of nothing else
     assert caught.value.result.status == "STOPPED"
     assert (search.results().status, search.results().reason) == ("STOPPED", "interrupted")
@@ -323,12 +333,10 @@ def test_interrupt_of_a_notebook_stops_the_experiment_and_is_raised(tmp_path: Pa
     search = experiment(endless, tmp_path, callbacks=[Interrupts()])
 
     async def notebook() -> None:
-        signal.signal(
-            signal.SIGINT, signal.default_int_handler
-        )  # that of asyncio.run cancels the task instead
-        with pytest.raises(pitchpipe.Interrupted) as caught:
+        # That of asyncio.run cancels the task instead.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with pytest.raises(pitchpipe.Interrupted):
             search.run()
-        assert caught.value.result.status == "STOPPED"
 
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -385,28 +393,23 @@ def test_trial_outside_the_search_space_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_trial_is_added_when_all_are_asked_for(tmp_path: Path) -> None:
-    errors: list[str] = []
+    refused: list[bool] = []
 
-    class Adding(Callback):
-        def on_trial_complete(self, trial: Any) -> None:
-            try:
-                search.add_trial({"x": 4})
-            except ValueError as error:
-                errors.append(str(error))
+    def add() -> None:
+        with pytest.raises(ValueError, match="no trial can be added: the experiment is DONE"):
+            search.add_trial({"x": 4})
+        refused.append(True)
 
-    search = experiment(square, tmp_path, callbacks=[Adding()], max_trial_number=1)
+    search = experiment(square, tmp_path, callbacks=[AtEachEnd(add)], max_trial_number=1)
     assert search.run().counts == {"SUCCEEDED": 1}
-    assert errors == ["no trial can be added: the experiment is DONE"]
+    assert refused == [True]
 
 
 def test_results_can_be_looked_at_while_it_runs(tmp_path: Path) -> None:
     seen: list[ExperimentResult] = []
 
-    class Looking(Callback):
-        def on_trial_complete(self, trial: Any) -> None:
-            seen.append(search.results())
-
-    search = experiment(square, tmp_path, callbacks=[Looking()], max_trial_number=2)
+    looking = AtEachEnd(lambda: seen.append(search.results()))
+    search = experiment(square, tmp_path, callbacks=[looking], max_trial_number=2)
     result = search.run()
     assert [one.counts["SUCCEEDED"] for one in seen] == [1, 2]
     assert search.results() == result
@@ -437,7 +440,7 @@ def flaky(parameters: dict[str, Any]) -> float:
 )
 def test_failed_trials_of_a_restored_experiment(how: dict[str, bool], steps: str, tmp_path: Path) -> None:
     space = {**GRID, "folder": {"_type": "choice", "_value": [str(tmp_path)]}}
-    first = experiment(flaky, tmp_path, space, tuner={"name": "GridSearch"}, max_trial_number=3).run()
+    first = experiment(flaky, tmp_path, space, tuner={"name": "GridSearch"}).run()
     assert first.counts == {"SUCCEEDED": 2, "FAILED": 1}
     (failed,) = [row for row in first.trials if row["status"] == "FAILED"]
     (tmp_path / "repaired").touch()
@@ -542,7 +545,7 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> ExperimentResult:
     """Three trials, one of which failed, with two objectives."""
     goals = [{"name": "default", "direction": "minimize"}, {"name": "speed", "direction": "maximize"}]
     folder = tmp_path_factory.mktemp("grid")
-    return experiment(two_goals, folder, GRID, tuner={"name": "GridSearch"}, objectives=goals).run()
+    return on_grid(two_goals, folder, objectives=goals).run()
 
 
 def test_rows_are_plain(grid: ExperimentResult) -> None:
@@ -620,13 +623,11 @@ def test_progress_is_shown_on_a_terminal(
     assert (expected in " ".join(screen.getvalue().split())) == progress
 
 
-def test_pages_are_served_while_it_runs(tmp_path: Path) -> None:
+def test_pages_are_served_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     search = experiment(endless, tmp_path)
-    screen, heard = Heard(search.stop), []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stderr", screen)
-        heard.append(search.run(ui=True).status)
-    assert heard == ["STOPPED"]
+    screen = Heard(search.stop)
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert search.run(ui=True).status == "STOPPED"
     assert re.search(r"web pages: http://127.0.0.1:\d+/ui/exp", screen.getvalue())
 
 
@@ -656,10 +657,8 @@ def test_keywords_are_the_fields_of_the_config() -> None:
 
 
 def test_direction_of_one_metric_is_an_objective(tmp_path: Path) -> None:
-    search = experiment(
-        lambda parameters: {"height": parameters["x"]}, tmp_path, direction="maximize", metric="height"
-    )
-    result = search.run()
+    goal = {"direction": "maximize", "metric": "height"}
+    result = experiment(lambda parameters: {"height": parameters["x"]}, tmp_path, **goal).run()
     assert result.directions == {"height": "maximize"}
     assert result.best.value == max(row["value"] for row in result.trials)
     with pytest.raises(TypeError, match="not both"):
@@ -718,9 +717,7 @@ def test_running_experiment_can_be_asked_as_one_from_the_command_line(
 ) -> None:
     monkeypatch.setattr(LocalTrialExecutor, "warnings", lambda executor: ["a node is lost"])
     asking = Asking(tmp_path / "exp")
-    result = experiment(
-        PRINTING, tmp_path, GRID, tuner={"name": "GridSearch"}, trial_concurrency=1, callbacks=[asking]
-    ).run()
+    result = on_grid(PRINTING, tmp_path, trial_concurrency=1, callbacks=[asking]).run()
     assert result.reason == "stopped by the user"
     assert asking.status["status"] == "NO_MORE_TRIAL"  # all were made
     assert asking.status["troubles"] == ["a node is lost"]
@@ -751,13 +748,15 @@ def test_log_messages_still_reach_the_program_while_its_experiment_runs(
     assert "INFO pitchpipe.test: this does not" in log
 
 
+LIMITED = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 25"}]
+
+
 def measured(parameters: dict[str, Any]) -> dict[str, float]:
     return {"loss": parameters["x"], "ms": 30.0 - 10.0 * parameters["x"]}
 
 
 def test_limit_decides_what_is_best(tmp_path: Path) -> None:
-    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 25"}]
-    result = experiment(measured, tmp_path, GRID, tuner={"name": "GridSearch"}, objectives=objectives).run()
+    result = on_grid(measured, tmp_path, objectives=LIMITED).run()
     assert isinstance(result.best, BestTrial)
     assert (result.best.value, result.best.parameters) == (1, {"x": 1})
     assert [result.trials[number]["parameters"]["x"] for number in result.front["infeasible"]] == [0]
@@ -771,8 +770,7 @@ def test_limit_decides_what_is_best(tmp_path: Path) -> None:
 def test_tuner_that_knows_one_objective_only_is_warned_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 25"}]
-    made = experiment(measured, tmp_path, GRID, tuner={"name": "BOHB"}, objectives=objectives)
+    made = experiment(measured, tmp_path, GRID, tuner={"name": "BOHB"}, objectives=LIMITED)
     warning = "the tuner optimises loss alone, without the other objectives and limits"
     assert any(warning in record.getMessage() for record in caplog.records)
     assert warning in made.config.warnings[-1]
@@ -784,28 +782,21 @@ def test_front_of_several_objectives_has_its_volume(grid: ExperimentResult) -> N
     assert (grid.front["knee"], grid.best_by("knee")) == (None, None)
 
 
-class Forks(Callback):
-    """Forks a child at the end of each trial, which leaves in the next way, and keeps its exit code."""
-
-    def __init__(self, *ways: Callable[[], object]) -> None:
-        self.ways, self.codes = list(ways), list[int]()
-
-    def on_trial_complete(self, trial: Any) -> None:
-        leave = self.ways.pop(0)
-        child = os.fork()
-        if child == 0:
-            leave()
-            return
-        self.codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+def forked(codes: list[int], leave: Callable[[], object]) -> None:
+    """Fork a child, which leaves in some way, and keep its exit code."""
+    if child := os.fork():
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    else:
+        leave()
 
 
 def test_forked_child_that_leaves_a_callback_or_a_stopper_ends_there(tmp_path: Path) -> None:
-    test, forks, codes = os.getpid(), Forks(lambda: None, lambda: 1 // 0, lambda: sys.exit(3)), list[int]()
+    test, codes, stopper_codes = os.getpid(), list[int](), list[int]()
+    ways: Iterator[Callable[[], object]] = iter([lambda: None, lambda: 1 // 0, lambda: sys.exit(3)])
+    forks = AtEachEnd(lambda: forked(codes, next(ways)))
 
     def stop(trial_id: str, result: dict[str, Any]) -> bool:
-        child = os.fork()
-        if child:
-            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        forked(stopper_codes, lambda: None)
         return False
 
     try:
@@ -813,7 +804,7 @@ def test_forked_child_that_leaves_a_callback_or_a_stopper_ends_there(tmp_path: P
     finally:
         if os.getpid() != test:
             os._exit(77)  # it continued: without this, the rest of the suite would run twice
-    assert (forks.codes, codes) == ([0, 1, 3], [0] * 3)
+    assert (codes, stopper_codes) == ([0, 1, 3], [0] * 3)
     assert (result.status, result.counts) == ("DONE", {"SUCCEEDED": 3})
 
 
