@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from pitchpipe.protocol import CommandType
+from pitchpipe.protocol import CommandType, Objective
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import SendCommand, StartTrial
+from pitchpipe.runner.families import Repeats
 from pitchpipe.runner.ledger import Ledger, Request, Totals
 from pitchpipe.runner.limits import Limits
 from pitchpipe.runner.trial import Trial, TrialStatus
@@ -24,9 +26,17 @@ EVENT_KINDS -= {happened.Event, happened.TrialEvent, happened.AttemptEvent}
 class Driver:
     """A runner, its clock, and all effects so far; every event checks the invariants."""
 
-    def __init__(self, request: Request | None = None, totals: Totals | None = None, **limits: Any) -> None:
+    def __init__(
+        self,
+        request: Request | None = None,
+        totals: Totals | None = None,
+        objectives: Sequence[Objective] = (Objective(),),
+        repeats: Repeats | None = None,
+        **limits: Any,
+    ) -> None:
         limits.setdefault("trial_concurrency", 2)
-        self.runner = TrialRunner("test", Limits(**limits), Ledger(totals or Totals()), request)
+        made = Limits(**limits), Ledger(totals or Totals()), request, objectives
+        self.runner = TrialRunner("test", *made, repeats=repeats)
         self.now = 1000.0
         self.parameter_id = 0
         self.effects: list[Any] = []
@@ -88,7 +98,8 @@ class Driver:
     def restart(self) -> None:
         """Replace the runner by one that the next manager restores."""
         old = self.runner
-        self.runner = TrialRunner("test", old.limits, Ledger(Totals()))
+        made = old.limits, Ledger(Totals()), None, old.objectives
+        self.runner = TrialRunner("test", *made, repeats=old.families.repeats)
         self.runner.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), 0.0)
 
     def succeed(self, trial: Trial, value: Any = 0.5) -> list[Any]:

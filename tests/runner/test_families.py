@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,38 +11,18 @@ from pitchpipe.protocol import CommandType, Objective, family_end_of, repeat_of,
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.families import FamilyEnd, Repeats
-from pitchpipe.runner.ledger import Ledger, Totals
 from pitchpipe.runner.payloads import added_trial
 from pitchpipe.runner.trial import Trial, TrialStatus
-from pitchpipe.runner.trial_runner import TrialRunner
 
 from .driver import Driver, running_trial, sent
 
 SEEDS = (11, 12, 13, 14, 15)
 
 
-def repeating(
-    repeats: Repeats | None = None, objectives: Sequence[Objective] = (Objective(),), **limits: Any
-) -> Driver:
-    driver = Driver(**limits)
-    driver.runner = TrialRunner(
-        "test",
-        driver.runner.limits,
-        Ledger(Totals()),
-        objectives=objectives,
-        repeats=repeats or Repeats(3, SEEDS[:3]),
-    )
+def repeating(repeats: Repeats | None = None, **settings: Any) -> Driver:
+    driver = Driver(repeats=repeats or Repeats(3, SEEDS[:3]), **settings)
     driver.ready()
     return driver
-
-
-def restarted(driver: Driver) -> None:
-    old = driver.runner
-    driver.runner = TrialRunner(
-        "test", old.limits, Ledger(Totals()), objectives=old.objectives, repeats=old.families.repeats
-    )
-    driver.runner.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), 0.0)
-    driver.ready()
 
 
 def made(driver: Driver) -> list[tuple[int, int] | None]:
@@ -58,6 +37,12 @@ def finish(driver: Driver, *values: Any) -> None:
     """Let the oldest running trials succeed, one for each value."""
     for value in values:
         driver.succeed(running(driver)[0], value)
+
+
+def tried(driver: Driver, *values: Any) -> None:
+    """Propose a configuration, and let its repeats succeed."""
+    driver.propose(x=1)
+    finish(driver, *values)
 
 
 def finals(driver: Driver) -> list[dict[str, Any]]:
@@ -78,8 +63,7 @@ def ends(driver: Driver) -> list[tuple[int, str]]:
 
 def test_configuration_runs_several_times_and_the_tuner_learns_the_mean_once() -> None:
     driver = repeating(trial_concurrency=1)
-    driver.propose(x=1)
-    finish(driver, 1.0, 2.0, 4.5)
+    tried(driver, 1.0, 2.0, 4.5)
     trials = driver.runner.get_trials()
     assert made(driver) == [(0, 0), (0, 1), (0, 2)]
     assert [seed_of_repeat(trial.record) for trial in trials] == [11, 12, 13]
@@ -114,15 +98,12 @@ def test_without_a_race_a_request_leaves_room_for_all_repeats() -> None:
 
 def test_family_that_is_clearly_worse_gets_no_further_repeats() -> None:
     driver = repeating(Repeats(5), trial_concurrency=1)
-    driver.propose(x=1)
-    finish(driver, 0.1, 0.2, 0.3, 0.2, 0.2)
-    driver.propose(x=2)
-    finish(driver, 0.9, 0.8)
+    tried(driver, 0.1, 0.2, 0.3, 0.2, 0.2)
+    tried(driver, 0.9, 0.8)
     assert made(driver)[5:] == [(5, 0), (5, 1)]
     assert family_end_of(driver.runner.get_trials()[5].record) == "raced"
     assert [json.loads(final["value"]) for final in finals(driver)] == pytest.approx([0.2, 0.85])
-    driver.propose(x=3)
-    finish(driver, 0.1, 0.4, 0.1, 0.2, 0.3)  # not clearly worse: it runs to the end
+    tried(driver, 0.1, 0.4, 0.1, 0.2, 0.3)  # not clearly worse: it runs to the end
     assert made(driver)[7:] == [(7, repeat) for repeat in range(5)]
 
 
@@ -140,16 +121,10 @@ def test_nothing_races_before_a_family_is_complete() -> None:
 
 def test_maximized_and_several_objectives_race() -> None:
     accuracy = Objective(name="default", direction="maximize")
-    driver = repeating(
-        objectives=(accuracy, Objective(name="ms")),
-        trial_concurrency=1,
-    )
-    driver.propose(x=1)
-    finish(driver, *[{"default": 0.9, "ms": 5}] * 3)
-    driver.propose(x=2)
-    finish(driver, *[{"default": 0.1, "ms": 4}] * 3)  # faster: not worse in every objective
-    driver.propose(x=3)
-    finish(driver, *[{"default": 0.1, "ms": 6}] * 2)
+    driver = repeating(objectives=(accuracy, Objective(name="ms")), trial_concurrency=1)
+    tried(driver, *[{"default": 0.9, "ms": 5}] * 3)
+    tried(driver, *[{"default": 0.1, "ms": 4}] * 3)  # faster: not worse in every objective
+    tried(driver, *[{"default": 0.1, "ms": 6}] * 2)
     assert made(driver) == [(0, 0), (0, 1), (0, 2), (3, 0), (3, 1), (3, 2), (6, 0), (6, 1)]
     assert [one.values for one in driver.runner.best.front] == [(0.9, 5.0), (0.1, 4.0)]
     assert json.loads(finals(driver)[0]["value"]) == {"default": 0.9, "ms": 5.0}
@@ -158,23 +133,18 @@ def test_maximized_and_several_objectives_race() -> None:
 def test_family_that_clearly_violates_a_limit_loses_against_one_that_keeps_it() -> None:
     limited = Objective(name="ms", direction=None, at_most=20.0)
     driver = repeating(Repeats(3), objectives=(Objective(), limited), trial_concurrency=1)
-    driver.propose(x=1)
-    finish(driver, *[{"default": 0.1, "ms": 30 + i} for i in range(3)])
+    tried(driver, *[{"default": 0.1, "ms": 30 + i} for i in range(3)])
     assert made(driver) == [(0, 0), (0, 1), (0, 2)]  # nothing keeps the limit yet
-    driver.propose(x=2)
-    finish(driver, *[{"default": 0.5, "ms": 15}] * 3)
-    driver.propose(x=3)
-    finish(driver, {"default": 0.1, "ms": 30}, {"default": 0.1, "ms": 31})
-    driver.propose(x=4)
-    finish(driver, {"default": 0.1, "ms": 18}, {"default": 0.1, "ms": 23})  # perhaps it keeps the limit
+    tried(driver, *[{"default": 0.5, "ms": 15}] * 3)
+    tried(driver, {"default": 0.1, "ms": 30}, {"default": 0.1, "ms": 31})
+    tried(driver, {"default": 0.1, "ms": 18}, {"default": 0.1, "ms": 23})  # perhaps it keeps the limit
     assert made(driver)[6:] == [(6, 0), (6, 1), (8, 0), (8, 1), (8, 2)]
     assert family_end_of(driver.runner.get_trials()[6].record) == "raced"
 
 
 def test_failed_repeats_are_left_out_of_the_mean() -> None:
     driver = repeating(trial_concurrency=1)
-    driver.propose(x=1)
-    finish(driver, 1.0)
+    tried(driver, 1.0)
     driver.end(running(driver)[0], exit_code=1)
     finish(driver, 2.0)
     assert [(json.loads(one["value"]), one["repeats"]) for one in finals(driver)] == [(1.5, [1.0, 2.0])]
@@ -239,31 +209,33 @@ def test_max_trial_number_counts_trials_and_a_family_continues_with_more_of_them
 
 def test_restored_families_continue_with_the_repeats_that_are_missing() -> None:
     driver = repeating(trial_concurrency=2)
-    driver.propose(x=1)
-    finish(driver, 1.0)
+    tried(driver, 1.0)
     driver.handle(happened.StopRequested(driver.now))
     driver.end(running(driver)[0], signal=15, exit_code=None)
     assert made(driver) == [(0, 0), (0, 1)]
     assert (finals(driver), ends(driver)) == ([], [])
-    restarted(driver)
+    driver.restart()
+    driver.ready()
     assert made(driver) == [(0, 0), (0, 1), (0, 1)]  # the cancelled one again, with its seed
     assert [seed_of_repeat(trial.record) for trial in driver.runner.get_trials()] == [11, 12, 12]
     finish(driver, 2.0, 3.0)
     assert [json.loads(one["value"]) for one in finals(driver)] == [2.0]
-    restarted(driver)
+    driver.restart()
+    driver.ready()
     assert len(finals(driver)) == 1
     assert [one.values for one in driver.runner.best.front] == [(2.0,)]
 
 
 def test_retried_repeat_corrects_the_mean_of_a_family_that_has_ended() -> None:
     driver = repeating(Repeats(2), trial_concurrency=1)
-    driver.propose(x=1)
-    finish(driver, 1.0)
+    tried(driver, 1.0)
     driver.end(running(driver)[0], exit_code=1)
     assert [one.values for one in driver.runner.best.front] == [(1.0,)]
-    restarted(driver)
+    driver.restart()
+    driver.ready()
     driver.handle(happened.RetryFailedRequested(driver.now))
-    restarted(driver)
+    driver.restart()
+    driver.ready()
     finish(driver, 5.0)
     assert [one.values for one in driver.runner.best.front] == [(3.0,)]
     (imported,) = sent(driver.effects, CommandType.ImportData)
@@ -282,8 +254,7 @@ def test_killed_family_is_no_failure_for_the_tuner() -> None:
 
 def test_opposite_infinities_have_no_mean() -> None:
     driver = repeating(Repeats(2), trial_concurrency=1)
-    driver.propose(x=1)
-    finish(driver, float("inf"), float("-inf"))
+    tried(driver, float("inf"), float("-inf"))
     assert (finals(driver), ends(driver)) == ([], [(0, "FAILED")])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,30 +21,23 @@ def test_fractions_share_a_device_and_whole_gpus_do_not() -> None:
     assert ledger.take("d", Request(gpus=0.1)) == Assignment((0,))
 
 
-def test_ten_tenths_fit_into_one_device() -> None:
-    ledger = Ledger(Totals(devices=(0,)))
-    assert all(ledger.take(str(number), Request(gpus=0.1)) for number in range(10))
-    assert ledger.take("one more", Request(gpus=0.1)) is None
-
-
-def test_several_gpus_are_different_devices() -> None:
-    ledger = Ledger(Totals(devices=(0, 1, 2)))
-    assert ledger.take("a", Request(gpus=2)) == Assignment((0, 1))
-    assert ledger.take("b", Request(gpus=2)) is None
-    assert ledger.take("c", Request(gpus=1)) == Assignment((2,))
-
-
-def test_trials_per_device_lets_whole_requests_share() -> None:
-    ledger = Ledger(Totals(devices=(0,), trials_per_device=2))
-    assert ledger.take("a", Request(gpus=1)) == Assignment((0,))
-    assert ledger.take("b", Request(gpus=1)) == Assignment((0,))
-    assert ledger.take("c", Request(gpus=1)) is None
-
-
-def test_no_gpu_hides_all_and_unset_leaves_them_alone() -> None:
-    ledger = Ledger(Totals(devices=(0,)))
-    assert ledger.take("a", Request(gpus=0)) == Assignment(())
-    assert ledger.take("b", Request()) == Assignment(None)
+@pytest.mark.parametrize(
+    ("totals", "gpus", "given"),
+    [
+        (Totals(devices=(0,)), [0.1] * 11, [(0,)] * 10 + ["nothing"]),  # ten tenths fit
+        (Totals(devices=(0, 1, 2)), [2, 2, 1], [(0, 1), "nothing", (2,)]),  # several are different
+        (
+            Totals(devices=(0,), trials_per_device=2),
+            [1, 1, 1],
+            [(0,), (0,), "nothing"],
+        ),  # whole requests share
+        (Totals(devices=(0,)), [0, None], [(), None]),  # 0 hides all, and None leaves them alone
+    ],
+)
+def test_requests_get_devices_while_there_are_some(totals: Totals, gpus: list[Any], given: list[Any]) -> None:
+    ledger = Ledger(totals)
+    found = [ledger.take(str(number), Request(gpus=one)) for number, one in enumerate(gpus)]
+    assert [one.gpus if one else "nothing" for one in found] == given
 
 
 def test_devices_busy_elsewhere_are_not_given_out() -> None:

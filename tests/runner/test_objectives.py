@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitchpipe.protocol import Objective
-from pitchpipe.runner.ledger import Ledger, Totals
-from pitchpipe.runner.limits import Limits
 from pitchpipe.runner.trial import Trial, TrialStatus
-from pitchpipe.runner.trial_runner import TrialRunner
 
 from .driver import Driver, running_trial
 
@@ -17,40 +14,18 @@ def test_trial_that_fails_after_its_final_result_is_not_the_best() -> None:
     driver, trial = running_trial()
     driver.report(trial, 0.1, "final")
     driver.end(trial, exit_code=1)
-    assert trial.status is TrialStatus.FAILED
-    assert trial.final == "0.1"
+    assert (trial.status, trial.final) == (TrialStatus.FAILED, "0.1")
     assert driver.runner.best.front == []
-    restored = TrialRunner("test", Limits(), Ledger(Totals()))
-    restored.restore(driver.runner.get_trials(), driver.runner.snapshot(), 0.0)
-    assert restored.best.front == []
+    driver.restart()
+    assert driver.runner.best.front == []
 
 
 def test_of_equal_results_the_earlier_trial_is_the_best() -> None:
     driver = Driver()
     first, second = driver.running_trial(), driver.running_trial()
     for trial in (first, second):
-        driver.report(trial, 0.5, "final")
-        driver.end(trial)
+        driver.succeed(trial)
     assert driver.runner.best.front == [first]
-
-
-def test_two_objectives_give_a_pareto_front() -> None:
-    runner = TrialRunner(
-        "test",
-        Limits(trial_concurrency=4),
-        Ledger(Totals()),
-        objectives=(
-            Objective(name="default", direction="maximize"),
-            Objective(name="cost", direction="minimize"),
-        ),
-    )
-    driver = Driver()
-    driver.runner = runner
-    driver.ready()
-    for accuracy, cost in [(0.9, 5), (0.8, 1), (0.7, 2), (0.95, 9)]:
-        driver.propose(x=accuracy)
-        driver.succeed(runner.get_trials()[-1], {"default": accuracy, "cost": cost})
-    assert sorted(trial.values for trial in runner.best.front) == [(0.8, 1.0), (0.9, 5.0), (0.95, 9.0)]
 
 
 LOSS = Objective(name="loss", direction="minimize")
@@ -58,10 +33,7 @@ LIMITED = (LOSS, Objective(name="ms", direction=None, at_most=20.0))
 
 
 def limited_driver(*objectives: Objective) -> Driver:
-    driver = Driver()
-    driver.runner = TrialRunner(
-        "test", Limits(trial_concurrency=4), Ledger(Totals()), objectives=objectives or LIMITED
-    )
+    driver = Driver(objectives=objectives or LIMITED, trial_concurrency=4)
     driver.ready()
     return driver
 
@@ -71,6 +43,14 @@ def finished(driver: Driver, report: object) -> Trial:
     trial = driver.runner.get_trials()[-1]
     driver.succeed(trial, report)
     return trial
+
+
+def test_two_objectives_give_a_pareto_front() -> None:
+    driver = limited_driver(Objective(name="default", direction="maximize"), Objective(name="cost"))
+    for accuracy, cost in [(0.9, 5), (0.8, 1), (0.7, 2), (0.95, 9)]:
+        finished(driver, {"default": accuracy, "cost": cost})
+    values = [trial.values for trial in driver.runner.best.front]
+    assert sorted(values) == [(0.8, 1.0), (0.9, 5.0), (0.95, 9.0)]
 
 
 def test_only_trials_that_keep_the_limits_are_best() -> None:
@@ -113,27 +93,24 @@ def test_final_result_without_every_metric_fails_the_trial_and_names_them(
     assert (trial.status, trial.reason, trial.values) == (TrialStatus.FAILED, reason, None)
 
 
-def test_intermediate_results_need_the_main_objective_only() -> None:
+@pytest.mark.parametrize(
+    ("usable", "unusable", "why"),
+    [
+        ({"loss": 1.0}, {"default": 1.0}, "reported a dict without 'loss': it has 'default'"),
+        ({"loss": 1.0, "ms": None}, {"loss": 1.0, "ms": "n/a"}, "'n/a' under 'ms', which is not a number"),
+    ],
+)
+def test_intermediate_results_need_the_main_objective_only(
+    usable: object, unusable: object, why: str
+) -> None:
     driver = limited_driver()
     trial = driver.running_trial()
-    driver.report(trial, {"loss": 1.0})
+    driver.report(trial, usable)
     assert not driver.runner.unread_result
-    driver.report(trial, {"default": 1.0})
+    driver.report(trial, unusable)
     assert trial.verdict is None
-    assert driver.runner.unread_result.startswith(
-        "intermediate result 1 of trial 0: reported a dict without 'loss': it has 'default'"
-    )
-
-
-def test_intermediate_results_without_a_number_yet_are_usable() -> None:
-    driver = limited_driver()
-    trial = driver.running_trial()
-    driver.report(trial, {"loss": 1.0, "ms": None})
-    assert not driver.runner.unread_result
-    driver.report(trial, {"loss": 1.0, "ms": "n/a"})
-    assert trial.verdict is None
-    why = "intermediate result 1 of trial 0: reported 'n/a' under 'ms', which is not a number"
-    assert driver.runner.unread_result == why
+    assert driver.runner.unread_result.startswith("intermediate result 1 of trial 0: reported ")
+    assert why in driver.runner.unread_result
 
 
 def test_bare_number_is_the_only_objective_whatever_its_name() -> None:
