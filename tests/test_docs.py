@@ -27,16 +27,8 @@ from .state_tables import TableError, redraw
 from .test_lineage import problem
 
 ROOT = Path(__file__).resolve().parent.parent
-OWN = [
-    "README.md",
-    "CHANGELOG.md",
-    "docs/README.md",
-    "docs/architecture.md",
-    "docs/faults.md",
-    "docs/store.md",
-    "docs/trial.md",
-    "docs/plugins.md",
-]
+OWN = ["README.md", "CHANGELOG.md", "docs/README.md", "docs/architecture.md", "docs/faults.md"]
+OWN += ["docs/store.md", "docs/trial.md", "docs/plugins.md"]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
@@ -189,21 +181,15 @@ def test_every_algorithm_has_its_row_and_is_counted(room: Any, words: str) -> No
 # the examples
 
 
-@pytest.fixture
-def line(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> tuple[Path, dict[str, Any]]:
-    """Run the experiment of the README with fewer trials; return its folder and its summary."""
+def test_experiment_of_the_readme_runs_and_its_database_can_be_queried(
+    tmp_path: Path, pitchpipe_run: Callable[..., str], by_hand: Callable[..., str]
+) -> None:
     (config,), (script,) = blocks("README.md", "yaml"), blocks("README.md", "python")
     assert len(config.splitlines()) == 15
     (tmp_path / "experiment.yml").write_text(config.replace("max_trial_number: 30", "max_trial_number: 6"))
     (tmp_path / "train.py").write_text(script)
     summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
-    return Path(summary["folder"]), summary
-
-
-def test_experiment_of_the_readme_runs_and_its_database_can_be_queried(
-    line: tuple[Path, dict[str, Any]], by_hand: Callable[..., str]
-) -> None:
-    folder, summary = line
+    folder = Path(summary["folder"])
     assert summary["status"] == "DONE"
     assert sum(summary["counts"].values()) == 6
     assert 0.0 < summary["best"]["value"] < 5.0
@@ -220,10 +206,8 @@ def test_experiment_of_the_readme_runs_and_its_database_can_be_queried(
     (folder / "best.py").unlink()
     # The three best of those that succeeded: how many were stopped early depends on the machine.
     assert len(printed.splitlines()) == min(3, summary["counts"]["SUCCEEDED"])
-    files = set(re.findall(r"`([\w.-]+)", text("docs/store.md").split("experiment.db` is SQLite")[0]))
-    assert [
-        path.name for path in folder.iterdir() if path.name.split(".db-")[0] not in {*files, "experiment"}
-    ] == []
+    files = re.findall(r"`([\w.-]+)", text("docs/store.md").split("experiment.db` is SQLite")[0])
+    assert {path.name.split(".db-")[0] for path in folder.iterdir()} <= {*files, "experiment"}
 
 
 def test_script_of_the_readme_runs_alone(tmp_path: Path, by_hand: Callable[..., str]) -> None:
@@ -285,9 +269,8 @@ def test_how_to_page_works_line_by_line(
     """A page with a config is a script and commands; one without is a script alone. Further configs are checked."""
     name = page.relative_to(ROOT).as_posix()
     configs = blocks(name, "yaml")
-    configs[:1] = [
-        f"{config}tuner: {{name: Random}}\n" for config in configs[:1]
-    ]  # the default takes longer to load
+    # The default takes longer to load.
+    configs[:1] = [f"{config}tuner: {{name: Random}}\n" for config in configs[:1]]
     (tmp_path / "train.py").write_text("\n".join(blocks(name, "python")))
     for number, config in enumerate(configs):
         whole = config if number == 0 else json.dumps(yaml.safe_load(configs[0]) | yaml.safe_load(config))

@@ -260,18 +260,8 @@ def asked(address: str, method: str = "GET", body: Any = None) -> int:
 
 
 PAGES = ("", "/trials", "/trials/1", "/plots", "/logs", "/files", "/settings", "/compare")
-ROUTES = (
-    "",
-    "/config",
-    "/best",
-    "/history",
-    "/failures",
-    "/importance",
-    "/health",
-    "/trials",
-    "/trials/1",
-    "/logs",
-)
+ROUTES = ["", "/config", "/best", "/history", "/failures", "/importance", "/health"]
+ROUTES += ["/trials", "/trials/1", "/logs"]
 
 
 def test_pages_and_api_run_nothing(stranger: Stranger) -> None:

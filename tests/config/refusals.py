@@ -23,6 +23,15 @@ SMALLEST: dict[str, Any] = {
 }
 
 
+LAYER = [
+    {"_name": "conv", "kernel": {"_type": "choice", "_value": [3, 5]}},
+    {"_name": "pool", "kernel": {"_type": "randint", "_value": [2, 9]}},
+]
+LAYERED = {
+    **SMALLEST["search_space"],
+    "units": {"_type": "randint", "_value": [1, 65]},
+    "layer": {"_type": "choice", "_value": LAYER},
+}
 V1: dict[str, Any] = {
     "trainingServicePlatform": "local",
     "trialConcurrency": 1,

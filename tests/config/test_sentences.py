@@ -14,7 +14,7 @@ from pitchpipe.config.plugins import PluginCheck
 from pitchpipe.config.source import parse_source
 
 from ..sentences import SentencesFile, answered
-from .refusals import OVERRIDDEN, SMALLEST, V1, problems_of
+from .refusals import LAYERED, OVERRIDDEN, SMALLEST, V1, problems_of
 
 HYBRID_V1 = {
     **V1,
@@ -24,16 +24,7 @@ HYBRID_V1 = {
     "machineList": [{"ip": "10.1.1.1", "username": "ada", "passwd": "secret"}],
     "localConfig": {"useActiveGpu": True},
 }
-LAYER = [
-    {"_name": "conv", "kernel": {"_type": "choice", "_value": [3, 5]}},
-    {"_name": "pool", "kernel": {"_type": "randint", "_value": [2, 9]}},
-]
-SPACE = {
-    **SMALLEST["search_space"],
-    "units": {"_type": "randint", "_value": [1, 65]},
-    "layer": {"_type": "choice", "_value": LAYER},
-}
-LAYERS = {**SMALLEST, "search_space": SPACE}
+LAYERS = {**SMALLEST, "search_space": LAYERED}
 POINTS = {**LAYERS, "defaults": {"lr": 0.01, "units": 8, "layer": {"_name": "conv", "kernel": 3}}}
 
 

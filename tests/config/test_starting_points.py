@@ -6,23 +6,13 @@ from typing import Any
 
 from pitchpipe.config import ExperimentConfig
 
-SPACE: dict[str, Any] = {
-    "lr": {"_type": "loguniform", "_value": [1e-5, 0.1]},
-    "units": {"_type": "randint", "_value": [1, 65]},
-    "layer": {
-        "_type": "choice",
-        "_value": [
-            {"_name": "conv", "kernel": {"_type": "choice", "_value": [3, 5]}},
-            {"_name": "pool", "kernel": {"_type": "randint", "_value": [2, 9]}},
-        ],
-    },
-}
+from .refusals import LAYERED, made
+
 GOOD: dict[str, Any] = {"lr": 0.01, "units": 8, "layer": {"_name": "conv", "kernel": 3}}
 
 
 def config(**fields: Any) -> ExperimentConfig:
-    data = {"search_space": SPACE, "trial_command": "x", "max_trial_number": 9, **fields}
-    return ExperimentConfig.from_dict(data)
+    return made(**{"search_space": LAYERED, "max_trial_number": 9, **fields})
 
 
 def test_points_run_in_order_each_once() -> None:
@@ -54,5 +44,7 @@ def test_stored_points_survive_another_search_space() -> None:
 
 
 def test_constants_of_the_space_need_not_be_written() -> None:
-    made = config(search_space={**SPACE, "epochs": 5}, defaults=GOOD, initial_points=[{**GOOD, "epochs": 5}])
+    made = config(
+        search_space={**LAYERED, "epochs": 5}, defaults=GOOD, initial_points=[{**GOOD, "epochs": 5}]
+    )
     assert [point.parameters for point in made.starting_points] == [{**GOOD, "epochs": 5}]

@@ -16,16 +16,15 @@ from ..lazy import Lazy
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^##+ ", PAGE, flags=re.MULTILINE)[1:]
-EXAMPLES = {
-    section.partition("\n")[0]: block
-    for section in SECTIONS
-    for block in re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-}
-DIFFS = {
-    section.partition("\n")[0]: block.splitlines()
-    for section in SECTIONS
-    for block in re.findall(r"^```diff\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-}
+
+
+def blocks(language: str) -> dict[str, str]:
+    """Return the last code block of one language in each section that has one, by its title."""
+    shown = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    return {part.partition("\n")[0]: block for part in SECTIONS for block in shown.findall(part)}
+
+
+EXAMPLES, DIFFS = blocks("python"), blocks("diff")
 TRAININGS = {
     "XGBoost": "xgboost",
     "LightGBM": "lightgbm",
@@ -37,14 +36,8 @@ TRAININGS = {
 
 
 def test_every_example_is_run() -> None:
-    assert set(EXAMPLES) == {
-        "scikit-learn",
-        "Hugging Face search",
-        "Hydra",
-        "torchrun",
-        "Trackers",
-        *TRAININGS,
-    }
+    others = {"scikit-learn", "Hugging Face search", "Hydra", "torchrun", "Trackers"}
+    assert set(EXAMPLES) == {*others, *TRAININGS}
 
 
 def test_search_of_scikit_learn_finds_good_parameters(tmp_path: Path, by_hand: Callable[..., str]) -> None:
@@ -73,7 +66,7 @@ def test_script_needs_five_changed_lines_at_most(
 ) -> None:
     if title in TRAININGS and find_spec(TRAININGS[title]) is None:
         pytest.skip(f"{TRAININGS[title]} is not installed")
-    diff = DIFFS[title]
+    diff = DIFFS[title].splitlines()
     assert max(sum(line.startswith(sign) for line in diff) for sign in "+-") <= 5
     script = before(EXAMPLES[title], diff)
     assert "itchpipe" not in script
@@ -94,9 +87,7 @@ def test_search_of_hugging_face_finds_parameters_of_lora(tmp_path: Path, by_hand
 def test_sweeper_of_hydra_is_found(tmp_path: Path) -> None:
     if find_spec("hydra") is None:
         pytest.skip("hydra is not installed")
-    (section,) = [section for section in SECTIONS if section.startswith("Hydra\n")]
-    (config,) = re.findall(r"^```yaml\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    (command,) = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    config, command = blocks("yaml")["Hydra"], blocks("sh")["Hydra"]
     (tmp_path / "train.py").write_text(EXAMPLES["Hydra"])
     (tmp_path / "config.yaml").write_text(config.replace("n_trials: 20", "n_trials: 1"))
     words = [sys.executable, *command.split()[1:], "hydra.sweep.dir=sweep"]
