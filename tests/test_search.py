@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,6 @@ from pitchpipe import (
     Experiment,
     Interrupted,
     OtherSearchError,
-    PausesError,
     Search,
     TrialOverError,
     UnknownTrialError,
@@ -36,8 +33,7 @@ from pitchpipe import (
     uniform,
 )
 from pitchpipe.cli.app import run
-from pitchpipe.config import ConfigError
-from pitchpipe.dispatcher import PluginFailed, PluginNotLoaded
+from pitchpipe.dispatcher import PluginFailed
 from pitchpipe.progress import line_of
 from pitchpipe.results import BestTrial
 from pitchpipe.store import ExperimentFolder, FolderError
@@ -45,6 +41,7 @@ from pitchpipe.store.reading import ExperimentView
 from pitchpipe.tuners import NoMoreTrialError
 
 SPACE: dict[str, Any] = {"x": uniform(-5, 5), "n": randint(0, 4)}
+MEDIAN = {"name": "Medianstop", "class_args": {"start_step": 0}}
 
 
 def square(parameters: dict[str, Any]) -> float:
@@ -58,13 +55,11 @@ def best_of(result: pitchpipe.ExperimentResult) -> BestTrial:
 
 # --------------------------------------------------------------------------- asking and telling
 
-STEPS = st.lists(
-    st.sampled_from(["ask", "tell", "nan", "fail", "report", "give back", "reopen"]), max_size=25
-)
+STEPS = st.sampled_from(["ask", "tell", "nan", "fail", "report", "give back", "reopen"])
 
 
 @settings(max_examples=12, deadline=None)
-@given(steps=STEPS, seed=st.integers(0, 100))
+@given(steps=st.lists(STEPS, max_size=25), seed=st.integers(0, 100))
 def test_each_trial_is_asked_for_and_told_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], seed: int
 ) -> None:
@@ -101,16 +96,14 @@ def test_each_trial_is_asked_for_and_told_once(
     result = search.results()
     assert len({point["n"] for point in asked.values()}) == len(asked)
     assert {row["trial_id"]: row["status"] for row in result.trials if row["end_time"]} == told
-    assert [trial.id for trial in search.running()] == sorted(
-        (trial.id for trial in running), key=list(asked).index
-    )
+    left = {trial.id for trial in running}
+    assert [trial.id for trial in search.running()] == [number for number in asked if number in left]
     search.close()
 
 
 def test_results_are_those_that_were_told() -> None:
-    with Search(
-        SPACE, tuner="Random", seed=1, objectives=[{"name": "loss", "direction": "minimize"}]
-    ) as search:
+    objectives = [{"name": "loss", "direction": "minimize"}]
+    with Search(SPACE, tuner="Random", seed=1, objectives=objectives) as search:
         for _ in range(5):
             trial = search.ask()
             assert search.tell(trial, {"loss": square(trial.parameters), "note": 1}) == "SUCCEEDED"
@@ -185,11 +178,9 @@ def test_trials_of_threads_are_kept_apart() -> None:
                 return
             search.tell(trial, float(trial.number))
 
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as threads:
+        for working in [threads.submit(work) for _ in range(3)]:
+            working.result()
     result = search.results()
     assert result.counts == {"SUCCEEDED": 12}
     assert [row["value"] for row in result.trials] == list(range(12))
@@ -243,9 +234,7 @@ def test_steps_rise_by_one_from_any_first_step(tmp_path: Path, first: int) -> No
         trial.report(first + 1, 0.25)
         trial.report(first, 9.0)  # again: it changes nothing
         for step in (first + 3, first - 1, -1):
-            with pytest.raises(
-                ValueError, match=rf"step {step}, the next one is {first + 2}: steps rise by one"
-            ):
+            with pytest.raises(ValueError, match=rf"step {step}, the next one is {first + 2}: steps rise"):
                 trial.report(step, 0.1)
     with Search(folder=tmp_path / "one") as search:  # another process continues it
         (trial,) = search.running()
@@ -255,74 +244,8 @@ def test_steps_rise_by_one_from_any_first_step(tmp_path: Path, first: int) -> No
         assert [row["intermediate_results"] for row in search.results().trials] == [3]
 
 
-REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: Search({"x": uniform(3, 1)}, folder="one"), ConfigError, "x"),
-    (lambda: Search({"x": (0, 1)}), ConfigError, "in Python pitchpipe.uniform(0, 1)"),
-    (lambda: Search(SPACE, folder="one", tuner="Nothing"), PluginNotLoaded, "Nothing"),
-    (lambda: Search(SPACE, folder="one", tuner=WITH_A_TYPING_ERROR), PluginNotLoaded, "sead"),
-    (lambda: Search(SPACE, folder="one", tuner="Hyperband"), PausesError, "Hyperband"),
-    (lambda: Search(SPACE, folder="one", direction="up"), ConfigError, "up"),
-    (lambda: Search(SPACE, folder="one", direction="maximize", objectives=[GOAL]), TypeError, "direction"),
-    (lambda: Search(folder="one", seed=1), TypeError, "seed"),
-    (lambda: Search(folder="one"), FolderError, "one: a new search needs a space"),
-    (lambda: Search(), TypeError, "needs a space"),
-    *(
-        (lambda count=count: minimize(square, SPACE, count), ConfigError, "n_trials: must be ")
-        for count in (0, -1, 2.5, "5")
-    ),
-    (
-        lambda: minimize(square, SPACE, 5, stop_when={"expected_gain_below": 0.1, "min_trials": 9}),
-        ConfigError,
-        "stop_when.min_trials: is 9, more than n_trials (5)",
-    ),
-    *(
-        (
-            lambda timeout=timeout: minimize(square, SPACE, 5, folder="one", timeout=timeout),
-            ValueError,
-            "timeout must be a number of seconds, 0 or more, not ",
-        )
-        for timeout in (-1, "5", math.nan)
-    ),
-    (
-        lambda: Search(SPACE, folder="one", constraints=CONTRARY),
-        ConfigError,
-        "constraints[1]: 10000 samples in a row violate this or x > 0.5",
-    ),
-    (lambda: minimize(square, SPACE, 5, objectives=[GOAL]), TypeError, "name its metric by metric='NAME'"),
-    (
-        lambda: minimize(square, SPACE, 5, n_jobs=2),
-        TypeError,
-        "one trial at a time; several at once: Experiment",
-    ),
-    (lambda: maximize(square, SPACE, 5, direction="minimize"), TypeError, "maximize has a direction already"),
-    (lambda: minimize(len, SPACE, n_trails=5), TypeError, "n_trails: did you mean n_trials?"),
-    (lambda: maximize(len, SPACE, 5, timout=5), TypeError, "timout: did you mean timeout?"),
-    (lambda: minimize(len, SPACE, 5, tunner="TPE"), TypeError, "tunner: did you mean tuner?"),
-    (lambda: Search(SPACE, objektives=[]), TypeError, "objektives: did you mean objectives?"),
-    (lambda: Search(SPACE, experiment_name="x"), TypeError, "experiment_name: write name"),
-    (lambda: Search(SPACE, zzzzzz=1), TypeError, "unexpected keyword argument 'zzzzzz'"),
-    (lambda: Search(SPACE, warm_start=["a.csv"]), TypeError, "warm_start here: Experiment has it"),
-    (lambda: minimize(len, SPACE, 5, warm_start=["a.csv"]), TypeError, "warm_start here: Experiment has it"),
-    (lambda: Experiment(len, SPACE, max_trials=5), TypeError, "max_trials: write max_trial_number"),
-    (lambda: Experiment(len, SPACE, direciton="minimize"), TypeError, "direciton: did you mean direction?"),
-    (lambda: Experiment(len, SPACE, trial_concurency=2), ConfigError, "did you mean trial_concurrency?"),
-]
-GOAL = {"name": "a", "direction": "minimize"}
-WITH_A_TYPING_ERROR = {"name": "TPE", "class_args": {"sead": 1}}
-CONTRARY = ["x > 0.5", "x < 0.2"]
-
-
-@pytest.mark.parametrize(("call", "error", "words"), REFUSED, ids=[words for *_, words in REFUSED])
-def test_call_that_makes_no_sense_is_answered_and_makes_nothing(
-    call: Callable[[], Any], error: type[Exception], words: str
-) -> None:
-    with pytest.raises(error, match=re.escape(words)):
-        call()
-    assert not Path("one").exists()
-
-
 def test_constraints_that_contradict_each_other_are_no_problem_without_samples() -> None:
-    Search(SPACE, tuner="GridSearch", constraints=CONTRARY).close()
+    Search(SPACE, tuner="GridSearch", constraints=["x > 0.5", "x < 0.2"]).close()
 
 
 def test_closed_search_says_so() -> None:
@@ -406,11 +329,8 @@ def test_failure_of_a_tuner_changes_nothing(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- stopping early, several objectives
 
 
-def test_assessor_stops_a_bad_trial(tmp_path: Path) -> None:
-    assessor = {"name": "Medianstop", "class_args": {"start_step": 0}}
-    with Search(
-        SPACE, folder=tmp_path / "one", tuner="Random", assessor=assessor, direction="minimize"
-    ) as search:
+def test_assessor_stops_a_bad_trial() -> None:
+    with Search(SPACE, tuner="Random", assessor=MEDIAN, direction="minimize") as search:
         for _ in range(3):
             good = search.ask()
             for step in range(3):
@@ -486,10 +406,8 @@ def test_bad_trials_end_in_their_report() -> None:
         return parameters["n"] * 100.0
 
     points = [{"n": n} for n in (0, 1, 3, 2)]
-    assessor = {"name": "Medianstop", "class_args": {"start_step": 0}}
-    result = minimize(
-        train, {"n": randint(0, 4)}, 4, initial_points=points, assessor=assessor, tuner="Random"
-    )
+    given: dict[str, Any] = {"initial_points": points, "assessor": MEDIAN, "tuner": "Random"}
+    result = minimize(train, {"n": randint(0, 4)}, 4, **given)
     assert result.counts["EARLY_STOPPED"] == 4 - len(ended) > 0
 
 
@@ -558,31 +476,27 @@ def test_progress_is_shown_on_a_terminal(
     assert capsys.readouterr().err == ""
 
 
-def test_progress_of_several_objectives_is_the_front() -> None:
-    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "direction": "minimize"}]
-    with Search(SPACE, objectives=objectives, tuner="Random") as search:
-        for loss, ms in ((0.0, 1.0), (0.1, 0.2), (1.0, 0.0), (2.0, 2.0)):
-            search.tell(search.ask(), {"loss": loss, "ms": ms})
-        line, *_ = line_of(search._session.runner)
-    assert line == "4 trials | 4 succeeded | front: 3 trials, knee trial 1"
-
-
 @pytest.mark.parametrize(
-    ("told", "found"),
+    ("told", "repeats", "found"),
     [
-        ([(0.1, 0.2)], "best: loss 0.1, ms 0.2 (family 0)"),
-        ([(0.0, 1.0), (0.1, 0.2), (1.0, 0.0)], "front: 3 families, knee family 1"),
+        (
+            [(0.0, 1.0), (0.1, 0.2), (1.0, 0.0), (2.0, 2.0)],
+            1,
+            "| 4 succeeded | front: 3 trials, knee trial 1",
+        ),
+        ([(0.1, 0.2)], 5, "best: loss 0.1, ms 0.2 (family 0)"),
+        ([(0.0, 1.0), (0.1, 0.2), (1.0, 0.0)], 5, "front: 3 families, knee family 1"),
     ],
 )
-def test_progress_of_repeated_configurations_names_families(
-    told: list[tuple[float, float]], found: str
+def test_progress_of_several_objectives_is_the_front(
+    told: list[tuple[float, float]], repeats: int, found: str
 ) -> None:
     objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "direction": "minimize"}]
     with Search(SPACE, objectives=objectives, tuner="Random") as search:
         for loss, ms in told:
             search.tell(search.ask(), {"loss": loss, "ms": ms})
         families = search._session.runner.families
-        families.repeats = replace(families.repeats, count=5)
+        families.repeats = replace(families.repeats, count=repeats)
         line, *_ = line_of(search._session.runner)
     assert line.endswith(found)
 
@@ -656,7 +570,5 @@ def test_command_line_shows_a_search_and_does_not_run_it(
 
 
 def test_result_without_the_objective_is_answered_with_how_to_name_it() -> None:
-    with pytest.raises(
-        ValueError, match=r"it has 'accuracy'; .* name the objective: metric='accuracy' in Python"
-    ):
+    with pytest.raises(ValueError, match=r"it has 'accuracy'; .* metric='accuracy' in Python"):
         minimize(lambda parameters: {"accuracy": 1}, SPACE, 1)
