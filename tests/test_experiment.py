@@ -231,9 +231,7 @@ def test_example_of_the_page_runs(tree: Path, tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- names
 
 
-def test_registered_function_is_tried_by_its_name_and_finds_an_environment_by_its_own(
-    tmp_path: Path,
-) -> None:
+def test_registered_function_is_tried_by_its_name_and_finds_an_environment_by_its_own(tmp_path: Path) -> None:
     register_env("corridor", lambda config: list(range(config["length"])))
 
     def walk(parameters: dict[str, Any]) -> int:

@@ -96,11 +96,8 @@ def test_what_the_signature_has_is_injected_unless_given(plugin_file):
     assert (tuner.seed, tuner.optimize_mode) == (7, "minimize")
     given = load_plugin("tuner", {**config, "classArgs": {"seed": 1, "optimize_mode": "maximize"}}, INJECTED)
     assert (given.seed, given.optimize_mode) == (1, "maximize")
-    load_plugin(
-        "tuner",
-        plugin_file("plain.Plain", "class Plain:\n    def generate_parameters(self, i): pass\n"),
-        INJECTED,
-    )
+    plain = plugin_file("plain.Plain", "class Plain:\n    def generate_parameters(self, i): pass\n")
+    load_plugin("tuner", plain, INJECTED)
 
 
 def test_priors_are_handed_to_a_plug_in_that_takes_them(plugin_file):

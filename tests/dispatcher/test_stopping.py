@@ -26,13 +26,15 @@ def rule(below: float | str = 0.01, fewest: int = 10, objectives: Any = MINIMIZE
 
 def succeed(
     rule: StopRule, count: int, report: Callable[[dict[str, float]], Any], first: int = 0, event: bool = True
-) -> None:
+) -> StopRule:
+    """Let trials of a rule end with what they report; return the rule."""
     rng = np.random.default_rng(first)
     for number in range(first, first + count):
         parameters = {name: float(rng.random()) for name in "xy"}
         trial = f"trial{number}"
         rule.final({"trial_job_id": trial, "value": dumps(report(parameters))})
         rule.trial_end({"parameters": parameters, "parameter_source": "algorithm"}, trial, event)
+    return rule
 
 
 def bowl(parameters: dict[str, float]) -> float:
@@ -40,8 +42,7 @@ def bowl(parameters: dict[str, float]) -> float:
 
 
 def test_search_ends_when_the_gain_is_below_the_number_and_says_both() -> None:
-    ended = rule(0.05)
-    succeed(ended, 40, bowl)
+    ended = succeed(rule(0.05), 40, bowl)
     assert ended.why_stop().startswith("expected gain 0.0")
     assert ended.why_stop().endswith(" is below 0.05 after 40 trials")
 
@@ -54,30 +55,28 @@ def test_means_of_repeats_are_of_families() -> None:
 
 
 def test_search_continues_while_much_can_be_gained() -> None:
-    early, exact = rule(0.05), rule(1e-9)
-    succeed(early, 9, bowl)
-    succeed(exact, 40, bowl)
+    early, exact = succeed(rule(0.05), 9, bowl), succeed(rule(1e-9), 40, bowl)
     assert early.why_stop() == exact.why_stop() == ""
 
 
 def test_what_is_maximized_counts_the_other_way() -> None:
-    ended = rule(0.05, objectives=[{"direction": "maximize"}])
-    succeed(ended, 40, lambda parameters: -bowl(parameters))
-    plain = rule(0.05)
-    succeed(plain, 40, bowl)
+    ended = succeed(
+        rule(0.05, objectives=[{"direction": "maximize"}]), 40, lambda parameters: -bowl(parameters)
+    )
+    plain = succeed(rule(0.05), 40, bowl)
     assert ended.why_stop() == plain.why_stop() != ""
 
 
 def test_gain_below_the_noise_ends_the_search() -> None:
     noise = np.random.default_rng(0)
-    ended = rule("noise")
-    succeed(ended, 60, lambda parameters: bowl(parameters) + 0.1 * float(noise.standard_normal()))
+    ended = succeed(
+        rule("noise"), 60, lambda parameters: bowl(parameters) + 0.1 * float(noise.standard_normal())
+    )
     assert " is below the noise 0.0" in ended.why_stop() or " is below the noise 0.1" in ended.why_stop()
 
 
 def test_failed_trials_do_not_count() -> None:
-    ended = rule(0.05, fewest=20)
-    succeed(ended, 15, bowl)
+    ended = succeed(rule(0.05, fewest=20), 15, bowl)
     succeed(ended, 30, bowl, first=15, event=False)
     assert ended.why_stop() == ""
     succeed(ended, 5, bowl, first=45)

@@ -43,13 +43,15 @@ class Log:
 
 
 @pytest.fixture(params=["own thread", "pool"])
-def make(request: pytest.FixtureRequest) -> Iterator[Callable[[Log], Worker]]:
-    """Return a function that makes a worker of either kind."""
+def make(request: pytest.FixtureRequest) -> Iterator[Callable[[], tuple[Log, Worker]]]:
+    """Return a function that makes a worker of either kind with its log."""
     pool = ThreadPoolExecutor(3)
 
-    def worker(log: Log) -> Worker:
+    def worker() -> tuple[Log, Worker]:
+        log = Log()
         calls = (log.handle, log.note_done, log.note_leaving, log.note_failed)
-        return Worker("w", *calls) if request.param == "own thread" else PooledWorker("w", *calls, pool=pool)
+        own = request.param == "own thread"
+        return log, Worker("w", *calls) if own else PooledWorker("w", *calls, pool=pool)
 
     yield worker
     pool.shutdown()
@@ -61,8 +63,7 @@ def put(worker: Worker, *data: Any) -> None:
 
 
 def test_commands_are_handled_in_order_then_the_worker_ends(make):
-    log = Log()
-    worker = make(log)
+    log, worker = make()
     put(worker, *range(50))
     worker.start()
     worker.finish()
@@ -73,8 +74,7 @@ def test_commands_are_handled_in_order_then_the_worker_ends(make):
 
 
 def test_nothing_is_handled_before_the_start(make):
-    log = Log()
-    worker = make(log)
+    log, worker = make()
     put(worker, 1)
     assert not worker.ended(0.01)
     assert log.handled == []
@@ -84,9 +84,8 @@ def test_nothing_is_handled_before_the_start(make):
 
 
 def test_halted_worker_leaves_the_rest(make):
-    log = Log()
+    log, worker = make()
     log.release.clear()
-    worker = make(log)
     worker.start()
     put(worker, *range(10))
     worker.halt()
@@ -97,8 +96,7 @@ def test_halted_worker_leaves_the_rest(make):
 
 @pytest.mark.parametrize("error", [ValueError("v"), SystemExit(3), KeyboardInterrupt()])
 def test_worker_ends_at_a_failure(make, error):
-    log = Log()
-    worker = make(log)
+    log, worker = make()
     put(worker, "before", error, "behind")
     worker.start()
     assert worker.ended(PATIENCE_S)
@@ -108,8 +106,7 @@ def test_worker_ends_at_a_failure(make, error):
 
 
 def test_commands_put_from_time_to_time_are_all_handled(make):
-    log = Log()
-    worker = make(log)
+    log, worker = make()
     worker.start()
     for i in range(500):
         worker.put(i, CommandType.Ping, i)

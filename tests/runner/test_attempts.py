@@ -231,11 +231,7 @@ def test_checkpoint_that_was_of_use_stays() -> None:
 
 @pytest.mark.parametrize(
     "end",
-    [
-        {"exit_code": None, "lost": True},
-        {"exit_code": 1, "error": "MemoryError"},
-        {"signal": 9},
-    ],
+    [{"exit_code": None, "lost": True}, {"exit_code": 1, "error": "MemoryError"}, {"signal": 9}],
     ids=["lost", "memory", "killed"],
 )
 def test_checkpoint_is_not_blamed_for_what_comes_from_outside(end: dict[str, Any]) -> None:

@@ -20,11 +20,8 @@ def test_ready_dispatcher_is_asked_for_as_many_trials_as_may_run() -> None:
     driver = Driver(trial_concurrency=3)
     assert sent(driver.ready(), CommandType.RequestTrialJobs) == [3]
     assert driver.runner.status is ExperimentStatus.RUNNING
-
-
-def test_request_is_bounded_by_max_trial_number() -> None:
-    driver = Driver(trial_concurrency=3, max_trial_number=2)
-    assert sent(driver.ready(), CommandType.RequestTrialJobs) == [2]
+    limited = Driver(trial_concurrency=3, max_trial_number=2)
+    assert sent(limited.ready(), CommandType.RequestTrialJobs) == [2]
 
 
 def test_trials_asked_for_count_against_max_trial_number() -> None:

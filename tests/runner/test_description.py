@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from pitchpipe.runner import events as happened
 from pitchpipe.runner.description import describe
+from pitchpipe.runner.payloads import added_trial
 
 from .driver import Driver
-
-RECORD = json.dumps({"parameter_id": None, "parameter_source": "customized", "parameters": {"x": 9}})
-
-
-def add(driver: Driver) -> list[Any]:
-    return driver.handle(happened.TrialAddRequested(driver.now, RECORD))
 
 
 def test_description_says_where_each_trial_is() -> None:
     driver = Driver(trial_concurrency=1, max_trial_number=5)
     assert "no trials" in describe(driver.runner)
     trial = driver.running_trial()
-    add(driver)
+    driver.handle(added_trial({"x": 9}, driver.now))
     waiting = driver.runner.get_trials()[-1]
     assert describe(driver.runner).splitlines() == [
         "experiment test is RUNNING",

@@ -106,7 +106,9 @@ def test_reports_of_an_older_attempt_change_nothing() -> None:
 def test_repeated_results_count_once() -> None:
     driver, trial = running_trial()
     driver.report(trial, 0.5, sequence=0)
+    driver.runner.take_changes()
     assert driver.report(trial, 0.5, sequence=0) == []
+    assert list(driver.runner.new_results) == []
     driver.report(trial, 0.1, "final", sequence=0)
     assert driver.report(trial, 0.1, "final", sequence=0) == []
     driver.end(trial)
@@ -150,11 +152,12 @@ def test_unusable_final_result_does_not_hide_that_of_the_next_attempt() -> None:
     assert [row.attempt for row in driver.runner.take_changes().metrics] == [1, 2]
 
 
-def test_report_that_the_machine_spoilt_is_no_fault_of_the_trial_which_runs_again() -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_report_that_the_machine_spoilt_is_no_fault_of_the_trial_which_runs_again(killed: bool) -> None:
     driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.BadReport(driver.now, trial.trial_id, 1, "not on the disk: I/O error", infra=True))
-    (start,) = of_type(driver.end(trial, exit_code=None, signal=15), StartTrial)
-    assert (start.order.attempt, trial.failed) == (2, {"INFRA": 1})
+    (start,) = of_type(driver.end(trial, exit_code=None, signal=15, killed=killed), StartTrial)
+    assert (start.order.attempt, trial.status, trial.failed) == (2, TrialStatus.WAITING, {"INFRA": 1})
 
 
 def test_result_that_is_there_is_not_lost_with_the_spool_that_the_machine_spoilt() -> None:
@@ -164,11 +167,3 @@ def test_result_that_is_there_is_not_lost_with_the_spool_that_the_machine_spoilt
     assert driver.handle(bad) == []
     driver.end(trial)
     assert (trial.status, trial.values) == (TrialStatus.SUCCEEDED, (0.5,))
-
-
-def test_result_that_is_reported_again_is_recorded_once() -> None:
-    driver, trial = running_trial()
-    driver.report(trial, 0.5)
-    driver.runner.take_changes()
-    assert driver.report(trial, 0.5, sequence=0) == []
-    assert list(driver.runner.new_results) == []

@@ -151,10 +151,7 @@ def test_nothing_queues_behind_a_trial_that_takes_long() -> None:
     driver.start(short)
     driver.handle(happened.TotalsChanged(driver.now, Totals(amounts={"CPU": 2.0}, orders_per_agent=3)))
     driver.succeed(short)
-    assert Counter(trial.slot for trial in driver.runner._trials.assigned()) == {
-        long.slot: 1,
-        short_slot: 3,
-    }
+    assert Counter(trial.slot for trial in driver.runner._trials.assigned()) == {long.slot: 1, short_slot: 3}
 
 
 def test_nothing_queues_on_a_silent_agent() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, PauseTrial, StartTrial, StopTrial
@@ -51,7 +53,8 @@ def test_resume_of_a_running_trial_pauses_it_first() -> None:
 
 def test_pausing_trial_can_be_killed_and_a_paused_one_ends_at_once() -> None:
     driver, trial = running_trial(trial_concurrency=1)
-    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    pause = happened.PauseVerdict(driver.now, trial.trial_id, "rung")
+    assert driver.handle(pause) == [PauseTrial(trial.trial_id, 1)]
     killed = driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "worst of its rung"))
     assert of_type(killed, StopTrial) == [StopTrial(trial.trial_id, 1)]
     driver.end(trial, paused=True)
@@ -70,41 +73,25 @@ def test_experiment_whose_trials_wait_for_a_resume_that_never_comes_is_done() ->
     assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "paused, and never resumed")
 
 
-def test_exhausted_tuner_is_asked_again_after_each_end_and_the_last_no_ends_the_experiment() -> None:
+@pytest.mark.parametrize(
+    ("reasons", "reason"),
+    [
+        (["", ""], "the tuner has nothing more to propose"),
+        (["expected gain 0.5 is below 1", "expected gain 0 is below 1"], "expected gain 0 is below 1"),
+    ],
+)
+def test_exhausted_tuner_is_asked_again_after_each_end_and_the_last_no_ends_the_experiment(
+    reasons: list[str], reason: str
+) -> None:
     driver = Driver(trial_concurrency=2)
-    driver.ready()
-    driver.propose(x=1)
-    driver.handle(happened.NoMoreParameters(driver.now))
-    assert driver.runner.status is ExperimentStatus.TUNER_NO_MORE_TRIAL
-    trial = driver.runner.get_trials()[0]
+    (trial,) = driver.proposed()
+    first, last = [happened.NoMoreParameters(driver.now, why) for why in reasons]
+    driver.handle(first)
+    assert (driver.runner.status, driver.runner.reason) == (ExperimentStatus.TUNER_NO_MORE_TRIAL, "")
     driver.start(trial)
     assert sent(driver.succeed(trial), CommandType.RequestTrialJobs) == [2]
-    assert of_type(driver.handle(happened.NoMoreParameters(driver.now)), Finish)
-    assert driver.runner.status is ExperimentStatus.DONE
-    assert driver.runner.reason == "the tuner has nothing more to propose"
-
-
-def test_last_reason_for_no_more_trials_is_that_of_the_end() -> None:
-    driver = Driver(trial_concurrency=2)
-    driver.ready()
-    driver.propose(x=1)
-    driver.handle(happened.NoMoreParameters(driver.now, "expected gain 0.5 is below 1"))
-    assert (driver.runner.status, driver.runner.reason) == (ExperimentStatus.TUNER_NO_MORE_TRIAL, "")
-    trial = driver.runner.get_trials()[0]
-    driver.start(trial)
-    driver.succeed(trial)
-    assert of_type(driver.handle(happened.NoMoreParameters(driver.now, "expected gain 0 is below 1")), Finish)
-    assert driver.runner.reason == "expected gain 0 is below 1"
-
-
-def test_decisions_about_a_trial_are_verdicts() -> None:
-    driver, trial = running_trial()
-    pause = happened.PauseVerdict(driver.now, trial.trial_id, "its rung is full")
-    assert driver.handle(pause) == [PauseTrial(trial.trial_id, 1)]
-    stop = happened.KillVerdict(driver.now, trial.trial_id, "too bad")
-    assert driver.handle(stop) == [StopTrial(trial.trial_id, 1)]
-    driver.end(trial, exit_code=None, signal=15)
-    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "too bad")
+    assert of_type(driver.handle(last), Finish)
+    assert (driver.runner.status, driver.runner.reason) == (ExperimentStatus.DONE, reason)
 
 
 def test_new_record_makes_one_request_of_all() -> None:

@@ -17,11 +17,9 @@ from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 
 from .driver import Driver, of_type, running_trial, sent
 
-RECORD = json.dumps({"parameter_id": None, "parameter_source": "customized", "parameters": {"x": 9}})
-
 
 def add(driver: Driver) -> list[Any]:
-    return driver.handle(happened.TrialAddRequested(driver.now, RECORD))
+    return driver.handle(added_trial({"x": 9}, driver.now))
 
 
 def complete(driver: Driver, trial_id: str, value: str) -> list[object]:
@@ -55,9 +53,11 @@ def test_user_kills_a_running_and_a_waiting_trial() -> None:
     waiting = driver.runner.waiting[0]
     driver.handle(happened.TrialKillRequested(driver.now, waiting.trial_id))
     assert waiting.status is TrialStatus.USER_CANCELED
-    driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
+    kill = happened.TrialKillRequested(driver.now, trial.trial_id)
+    assert of_type(driver.handle(kill), StopTrial) == [StopTrial(trial.trial_id, 1)]
     driver.end(trial, exit_code=None, signal=15)
     assert (trial.status, trial.reason) == (TrialStatus.USER_CANCELED, "killed by the user")
+    assert driver.handle(kill) == []
 
 
 def test_added_trial_runs_like_any_other_and_has_no_parameter_id() -> None:
@@ -78,9 +78,8 @@ def test_added_trial_runs_like_any_other_and_has_no_parameter_id() -> None:
 def test_result_of_a_starting_point_is_imported_and_marked_so_for_the_assessor() -> None:
     driver = Driver(trial_concurrency=1)
     driver.ready()
-    (start,) = of_type(driver.handle(added_trial({"x": 7}, driver.now, source="defaults")), StartTrial)
-    trial = driver.runner.get_trial(start.order.trial_id)
-    assert trial is not None
+    driver.handle(added_trial({"x": 7}, driver.now, source="defaults"))
+    (trial,) = driver.runner.get_trials()
     driver.start(trial)
     driver.report(trial, 0.4)
     effects = driver.report(trial, 0.5, "final")
@@ -126,15 +125,6 @@ def test_trial_over_the_maximum_runs_before_others_once_it_is_raised() -> None:
     effects = driver.handle(happened.LimitsChanged(driver.now, trial_concurrency=3, max_trial_number=3))
     assert len(of_type(effects, StartTrial)) == 1
     assert sent(effects, CommandType.RequestTrialJobs) == [1]
-
-
-def test_kill_request_ends_a_trial_and_changes_nothing_for_one_that_ended() -> None:
-    driver, trial = running_trial()
-    effects = driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
-    assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
-    driver.end(trial, exit_code=None, signal=15)
-    assert trial.status is TrialStatus.USER_CANCELED
-    assert driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id)) == []
 
 
 def test_trial_that_did_enough_succeeds_with_its_last_result() -> None:

@@ -93,13 +93,6 @@ def test_final_result_that_comes_after_the_machine_refused_a_checkpoint_counts()
     assert driver.runner.best.front == [trial]
 
 
-def test_checkpoint_that_the_machine_refused_is_retried_without_a_final_result() -> None:
-    driver, trial = running_trial(trial_concurrency=1)
-    driver.handle(happened.BadReport(driver.now, trial.trial_id, trial.attempt, FULL, infra=True))
-    driver.end(trial, exit_code=None, signal=15, killed=True)
-    assert (trial.status, trial.failed) == (TrialStatus.WAITING, {"INFRA": 1})
-
-
 @pytest.mark.parametrize("error", [UNWRITTEN, f"cannot save the model\n{FULL}"])
 def test_script_that_the_machine_refuses_something_after_its_final_result_has_succeeded(error: str) -> None:
     driver, trial = running_trial(trial_concurrency=1)
