@@ -128,10 +128,11 @@ def of_results(line: str) -> list[str]:
     for number, (trial, value) in enumerate(results, start=1):
         iterations[trial] += 1
         result = {"default": eval(value, {"nan": math.nan}), "training_iteration": iterations[trial]}
-        if stopper(trial, result):
-            return [f"result {number} ends trial {trial}: {stopper.reason()}"]
+        ends_trial = stopper(trial, result)
         if stopper.stop_all():
             return [f"result {number} ends the experiment: {stopper.reason()}"]
+        if ends_trial:
+            return [f"result {number} ends trial {trial}: {stopper.reason()}"]
     return []
 
 
