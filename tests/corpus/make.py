@@ -39,10 +39,8 @@ _SPACE = {
     "y": {"_type": "uniform", "_value": [0, 1]},
     "kind": {"_type": "choice", "_value": ["a", "b"]},
 }
-_HELD = {
-    "HOLD_FROM": "6",
-    "HOLD_AT": "1",
-}  # while the file is there, trials from this number on wait at this step
+# While the file is there, trials from this number on wait at this step.
+_HELD = {"HOLD_FROM": "6", "HOLD_AT": "1"}
 _LATE = _HELD | {"HOLD_FROM": "14"}  # models are fitted by then
 _PAUSED = {"HOLD_FROM": "2", "HOLD_AT": "4", "SAVES": "1"}
 _TRIAL = f"""
@@ -252,18 +250,9 @@ def _held() -> Iterator[None]:
 def _running(command: Path, name: str, config: Mapping[str, Any]) -> Iterator[subprocess.Popen[str]]:
     file = _BASE / f"{name}.json"
     file.write_text(json.dumps({**_COMMON, **config}))
+    words = ["run", file, "--dir", _FOLDERS, "--experiment-id", name, "--json"]
     process = subprocess.Popen(
-        [
-            command.with_name("python"),
-            command,
-            "run",
-            file,
-            "--dir",
-            _FOLDERS,
-            "--experiment-id",
-            name,
-            "--json",
-        ],
+        [command.with_name("python"), command, *words],
         cwd=_BASE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -125,13 +125,11 @@ class Lab:
         """Ask the database of the experiment; nothing if there is none yet."""
         if not self.database.exists():
             return []
-        db = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
-        try:
-            return db.execute(sql).fetchall()
-        except sqlite3.OperationalError:  # its tables are being made
-            return []
-        finally:
-            db.close()
+        with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as db:
+            try:
+                return db.execute(sql).fetchall()
+            except sqlite3.OperationalError:  # its tables are being made
+                return []
 
     def until(self, condition: Callable[[], bool], process: Started | None = None) -> None:
         """Wait until something is true of the world outside, which gives no notice when it changes."""
@@ -142,6 +140,10 @@ class Lab:
             if time.monotonic() > deadline:
                 raise TimeoutError("waited in vain")
             time.sleep(0.02)
+
+    def let_trials_go(self) -> None:
+        """Make the file that trials wait for."""
+        (self.folder / "go").touch()
 
     def agents(self) -> list[psutil.Process]:
         """Return the agents of the trials that run."""

@@ -43,10 +43,6 @@ def await_both_trials(lab: Lab, running: Started) -> None:
     lab.until(lambda: lab.query("SELECT count(*) FROM metrics") == [(12,)], running)
 
 
-def let_trials_go(lab: Lab) -> None:
-    (lab.folder / "go").touch()
-
-
 def check_nothing_is_lost(lab: Lab) -> None:
     exported = lab.trials()
     assert [trial["status"] for trial in exported] == ["SUCCEEDED"] * TRIALS
@@ -68,7 +64,7 @@ def test_manager_killed_in_the_middle_loses_nothing(lab: Lab) -> None:
     kill(first)
     assert before
     assert all(psutil.pid_exists(pid) for _, pid in before)  # trials continue without their manager
-    let_trials_go(lab)
+    lab.let_trials_go()
     assert lab.resume_json()["status"] == "DONE"
     after = dict(lab.query("SELECT trial_id, pid FROM trials"))
     assert {trial: after[trial] for trial, _ in before} == dict(before)
@@ -79,7 +75,7 @@ def test_agents_that_lost_their_manager_finish_their_trials_and_leave(lab: Lab) 
     running = start(lab, SCRIPT)
     agents = lab.agents()
     kill(running)
-    let_trials_go(lab)
+    lab.let_trials_go()
     assert psutil.wait_procs(agents, timeout=30)[1] == []  # orphan_timeout is 600 s
     assert lab.resume_json()["status"] == "DONE"
     check_nothing_is_lost(lab)
@@ -91,7 +87,7 @@ def test_dispatcher_killed_in_the_middle_is_brought_back(lab: Lab) -> None:
     await_both_trials(lab, running)
     (dispatcher,) = [child for child in psutil.Process(running.pid).children() if is_dispatcher(child)]
     dispatcher.kill()
-    let_trials_go(lab)
+    lab.let_trials_go()
     output, errors = running.communicate(timeout=60)
     assert json.loads(output)["status"] == "DONE", errors
     check_nothing_is_lost(lab)
@@ -111,7 +107,7 @@ def kill_with_its_trial(agent: psutil.Process) -> None:
 def test_killed_agent_keeps_what_its_trial_reported(lab: Lab) -> None:
     running = start(lab, SCRIPT, max_failures=0)
     kill_with_its_trial(lab.agents()[0])
-    let_trials_go(lab)
+    lab.let_trials_go()
     output, errors = running.communicate(timeout=60)
     result = json.loads(output)
     assert result["status"] == "DONE", errors
@@ -142,7 +138,7 @@ WITH_CHECKPOINTS = SCRIPT.replace(
 def test_trial_of_a_killed_agent_is_run_again_and_counted_once(script: str, lab: Lab) -> None:
     running = start(lab, script)
     kill_with_its_trial(lab.agents()[0])
-    let_trials_go(lab)
+    lab.let_trials_go()
     output, errors = running.communicate(timeout=60)
     assert running.returncode == 0, errors
     again = check_one_ran_again(lab, json.loads(output), script)
@@ -186,7 +182,7 @@ def test_agent_and_manager_killed_on_ray_lose_nothing(tmp_path: Path) -> None:
     before = lab.query("SELECT trial_id, pid FROM trials WHERE status = 'RUNNING' AND attempt = 1")
     kill(running)
     assert all(psutil.pid_exists(pid) for _, pid in before)  # trials continue without their manager
-    let_trials_go(lab)
+    lab.let_trials_go()
     check_one_ran_again(lab, lab.resume_json(), WITH_CHECKPOINTS)
     after = dict(lab.query("SELECT trial_id, pid FROM trials"))
     assert {trial: after[trial] for trial, _ in before} == dict(before)
@@ -200,7 +196,7 @@ def test_machine_that_died_with_all_its_processes_loses_nothing(lab: Lab) -> Non
         process.kill()
     first.communicate()
     psutil.wait_procs(processes, timeout=10)
-    let_trials_go(lab)
+    lab.let_trials_go()
     result = lab.resume_json()
     assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": TRIALS})
     assert result["retries"] == {"INFRA": 2}

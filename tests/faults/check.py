@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,14 +55,11 @@ def check_experiment(
     Runs that began after the database was copied, which was put back later, may be `forgotten`.
     """
     found = Findings()
-    db = sqlite3.connect(f"file:{folder / 'experiment.db'}?mode=ro", uri=True)
-    db.row_factory = sqlite3.Row
-    try:
+    with closing(sqlite3.connect(f"file:{folder / 'experiment.db'}?mode=ro", uri=True)) as db:
+        db.row_factory = sqlite3.Row
         trials = [dict(row) for row in db.execute("SELECT * FROM trials ORDER BY sequence_id")]
         metrics = [dict(row) for row in db.execute("SELECT * FROM metrics")]
         commands = db.execute("SELECT payload FROM commands WHERE code = 'ME'").fetchall()
-    finally:
-        db.close()
     _check_parameters(found, trials, expected)
     for trial in trials:
         rows = [row for row in metrics if row["sequence_id"] == trial["sequence_id"]]
@@ -108,11 +106,7 @@ def _x(trial: dict[str, Any]) -> float:
 
 
 def _check_trial(
-    found: Findings,
-    trial: dict[str, Any],
-    rows: list[dict[str, Any]],
-    notes: list[list[Any]],
-    steps: int,
+    found: Findings, trial: dict[str, Any], rows: list[dict[str, Any]], notes: list[list[Any]], steps: int
 ) -> None:
     number, x = trial["sequence_id"], _x(trial)
     where = f"trial {number} ({trial['status']})"

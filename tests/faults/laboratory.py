@@ -15,6 +15,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -89,9 +90,8 @@ class SmallDisk:
     def mount(self) -> bool:
         """Mount the disk; return whether that is allowed."""
         options = ["-t", "tmpfs", "-o", f"size={DISK},mode=700", "faults", str(self.place)]
-        self.is_mounted = (
-            subprocess.run(["mount", *options], capture_output=True, check=False).returncode == 0
-        )
+        done = subprocess.run(["mount", *options], capture_output=True, check=False)
+        self.is_mounted = done.returncode == 0
         return self.is_mounted
 
     def fill(self) -> None:
@@ -185,28 +185,24 @@ class Laboratory:
         """Return the runs that began after the database was copied, and before a manager with the copy started any."""
         if not self._put_back:
             return set()
-        db = sqlite3.connect(f"file:{self.experiment / 'experiment.db'}?mode=ro", uri=True)
         starts = "SELECT start_time FROM trials UNION SELECT start_time FROM attempts"
-        try:
-            (until,) = db.execute(
-                f"SELECT min(start_time) FROM ({starts}) WHERE start_time > ?", (self._put_back,)
-            )
-        finally:
-            db.close()
-        return {
-            run for run, began in beginnings(self.witness).items() if self._copied < began < (until[0] or inf)
-        }
+        first = f"SELECT min(start_time) FROM ({starts}) WHERE start_time > ?"
+        with closing(self._read_only()) as db:
+            ((until,),) = db.execute(first, (self._put_back,))
+        began = beginnings(self.witness)
+        return {run for run, second in began.items() if self._copied < second < (until or inf)}
+
+    def _read_only(self) -> sqlite3.Connection:
+        return sqlite3.connect(f"file:{self.experiment / 'experiment.db'}?mode=ro", uri=True)
 
     def _copy_database(self) -> None:
         """Copy the database as of now."""
         self._copied = time.time()
-        source = sqlite3.connect(f"file:{self.experiment / 'experiment.db'}?mode=ro", uri=True)
-        target = sqlite3.connect(self.folder / "copy.db")
-        try:
+        with (
+            closing(self._read_only()) as source,
+            closing(sqlite3.connect(self.folder / "copy.db")) as target,
+        ):
             source.backup(target)
-        finally:
-            target.close()
-            source.close()
 
     def _live(self, number: int, each: Round, hits: Path, outcome: Outcome) -> int | None:
         """Run the manager once; return its exit code, None if it had to be killed."""
@@ -340,12 +336,10 @@ class Laboratory:
             if self._existed:
                 raise
             return "", ""  # killed while its tables were made
-        try:
+        with closing(store):
             row = store.experiment()
             self._existed = True
             return row.status, row.reason or ""
-        finally:
-            store.close()
 
     def processes(self) -> Iterator[tuple[int, bytes]]:
         """Yield the processes of this experiment: (pid, command line)."""

@@ -9,6 +9,8 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -142,21 +144,10 @@ def _compare(folder: Path, config: ExperimentConfig, draw: random.Random, hits: 
 
 def _story(directory: Path) -> list[tuple[Any, ...]]:
     """Return all that an experiment stored, trial by trial."""
-    store = Store.view(directory / "exp" / "experiment.db")
-    try:
+    names = ("sequence_id", "status", "record", "final", "reason", "start_time", "end_time")
+    with closing(Store.view(directory / "exp" / "experiment.db")) as store:
         metrics = list(store.metrics())
         return [
-            (
-                t.sequence_id,
-                t.status,
-                t.record,
-                t.final,
-                t.reason,
-                t.start_time,
-                t.end_time,
-                [row[1:] for row in metrics if row[0] == t.sequence_id],
-            )
-            for t in store.trials()
+            (*attrgetter(*names)(trial), [row[1:] for row in metrics if row[0] == trial.sequence_id])
+            for trial in store.trials()
         ]
-    finally:
-        store.close()

@@ -12,9 +12,8 @@ import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,9 @@ from pitchpipe.store.store import StoreError
 from ..dispatcher_threads import dispatchers_on_threads
 from ..end_to_end.running import PATIENCE, Lab, Started, lab
 from ..manager.experiments import config, created, let_go, resumed, run, story, trials_of
+from ..store.conftest import connections, medium
 
-__all__ = ["lab"]
+__all__ = ["connections", "lab", "medium"]
 
 SCRIPT = """
 import time, pitchpipe
@@ -48,10 +48,6 @@ def waiting(script: str) -> str:
     """Let trials wait halfway for the file "go", so that they cannot have ended before the test acts."""
     wait = "import os\n    while step == 5 and not os.path.exists('go'):\n        time.sleep(0.01)\n"
     return script.replace("    time.sleep", f"    {wait}    time.sleep")
-
-
-def let_trials_go(lab: Lab) -> None:
-    (lab.folder / "go").touch()
 
 
 STEP = """
@@ -100,7 +96,7 @@ def test_experiment_without_room_can_be_stopped_and_continues_when_there_is_some
     lab.until_reports(6, process)
     # Room for the index of the log (32 KiB), and none for the database, so that the log cannot be folded into it.
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (33 * 1024, resource.RLIM_INFINITY))
-    let_trials_go(lab)
+    lab.let_trials_go()
     until_it_waits_for_room(lab, process)
     code, output, _ = lab.run("status", "exp")
     assert code == 0
@@ -117,20 +113,6 @@ def test_experiment_without_room_can_be_stopped_and_continues_when_there_is_some
     check_all_succeeded(lab)
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Make a file system of 4 MiB, where that is possible."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False
-    )
-    if made.returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
-
-
 def fill(path: Path) -> None:
     """Leave no byte free."""
     with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
@@ -141,9 +123,9 @@ def fill(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("durability", ["process", "power"])
 def test_trials_on_a_full_disk_are_run_again_when_there_is_room(
-    durability: str, lab: Lab, small_disk: Path
+    durability: str, lab: Lab, medium: Path
 ) -> None:
-    lab.directory = small_disk / "experiments"
+    lab.directory = medium / "experiments"
     wordy = SCRIPT.replace("x + step)", "{'default': x + step, 'words': 'x' * 2000})")
     if durability == "power":  # with checkpoints, each of which needs its own files
         wordy = wordy.replace("range(20):", "range(get_step(), 20):").replace(
@@ -153,10 +135,10 @@ def test_trials_on_a_full_disk_are_run_again_when_there_is_room(
     config = lab.write(waiting(wordy), durability=durability)
     process = lab.start_run(config)
     lab.until_reports(6, process)
-    fill(small_disk / "ballast")
-    let_trials_go(lab)
+    fill(medium / "ballast")
+    lab.let_trials_go()
     until_it_waits_for_room(lab, process)
-    (small_disk / "ballast").unlink()
+    (medium / "ballast").unlink()
     output, errors = process.communicate(timeout=PATIENCE)
     assert json.loads(output)["status"] == "DONE", errors
     assert "there is room again" in errors
@@ -167,11 +149,11 @@ def test_trials_on_a_full_disk_are_run_again_when_there_is_room(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("free", [0, 20480])
-def test_no_experiment_begins_on_a_full_disk(free: int, lab: Lab, small_disk: Path) -> None:
-    lab.directory = small_disk / "experiments"
+def test_no_experiment_begins_on_a_full_disk(free: int, lab: Lab, medium: Path) -> None:
+    lab.directory = medium / "experiments"
     lab.directory.mkdir()
-    fill(small_disk / "ballast")
-    os.truncate(small_disk / "ballast", (small_disk / "ballast").stat().st_size - free)
+    fill(medium / "ballast")
+    os.truncate(medium / "ballast", (medium / "ballast").stat().st_size - free)
     code, output, errors = lab.run("run", lab.write(SCRIPT), "--experiment-id", "exp", "--json")
     assert code != 0
     assert "cannot be written" in errors or "is full" in errors
@@ -194,19 +176,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.fixture
-def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
-    """Return a list to which every new connection is added; that of a new experiment's store is the last."""
-    made, connect = list[sqlite3.Connection](), sqlite3.connect
-
-    def noted(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        made.append(connect(*arguments, **options))
-        return made[-1]
-
-    monkeypatch.setattr(sqlite3, "connect", noted)
-    return made
-
-
 def full(db: sqlite3.Connection, pages: int) -> Callable[[], None]:
     """Let the database grow by some pages only; return a function that lifts the limit."""
     (used,) = db.execute("PRAGMA page_count").fetchone()
@@ -223,7 +192,7 @@ CRAMPED = pytest.mark.parametrize(("cramp", "pages"), [(full, 0), (full, 2), (re
 
 
 @CRAMPED
-def test_experiment_without_room_waits_and_continues_as_if_nothing_had_happened(
+async def test_experiment_without_room_waits_and_continues_as_if_nothing_had_happened(
     cramp: Callable[[sqlite3.Connection, int], Callable[[], None]],
     pages: int,
     connections: list[sqlite3.Connection],
@@ -240,20 +209,16 @@ def test_experiment_without_room_waits_and_continues_as_if_nothing_had_happened(
         if next(ticks) in (0, 5, 20):
             releases.append(cramp(db, pages))
 
-    async def make_room_now_and_then() -> ExperimentStatus:
-        nonlocal waits
-        manager.watch(on_tick)
-        running = asyncio.ensure_future(manager.run())
-        while not running.done():
-            if manager.warnings():
-                assert "the experiment waits for" in manager.warnings()[0]
-                waits += 1
-                while releases:
-                    releases.pop()()
-            await asyncio.sleep(0.001)
-        return await running
-
-    assert asyncio.run(make_room_now_and_then()) is ExperimentStatus.DONE
+    manager.watch(on_tick)
+    running = asyncio.ensure_future(manager.run())
+    while not running.done():
+        if manager.warnings():
+            assert "the experiment waits for" in manager.warnings()[0]
+            waits += 1
+            while releases:
+                releases.pop()()
+        await asyncio.sleep(0.001)
+    assert await running is ExperimentStatus.DONE
     let_go(manager)
     assert waits  # how often depends on the time between two looks
     assert story(tmp_path) == story(whole)
@@ -292,9 +257,8 @@ def test_experiment_without_room_that_is_stopped_continues_as_if_nothing_had_hap
 
 
 def newer(path: Path) -> None:
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 999")
-    db.close()
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 999")
 
 
 def damaged(path: Path) -> None:
@@ -364,7 +328,7 @@ def test_second_manager_is_refused_with_pid_and_host_while_the_first_continues(l
     code, _, errors = lab.run("resume", "exp")
     assert code == 2
     assert f"process {first.pid} on {socket.gethostname()}" in errors
-    let_trials_go(lab)
+    lab.let_trials_go()
     output, errors = first.communicate(timeout=PATIENCE)
     assert json.loads(output)["status"] == "DONE", errors
     check_all_succeeded(lab, 2)
@@ -377,7 +341,7 @@ def test_signal_stops_the_experiment_in_order_and_resume_continues(lab: Lab) -> 
     output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, errors
     assert json.loads(output)["status"] == "STOPPED"
-    let_trials_go(lab)
+    lab.let_trials_go()
     assert lab.resume_json()["status"] == "DONE"
 
 
@@ -395,7 +359,7 @@ def test_trial_whose_agent_and_watchdog_are_killed_reports_no_more(lab: Lab) -> 
     assert len(doomed) == 2
     for each in doomed:
         each.kill()
-    let_trials_go(lab)
+    lab.let_trials_go()
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     # A killed process that was not reaped is not running.
@@ -403,9 +367,8 @@ def test_trial_whose_agent_and_watchdog_are_killed_reports_no_more(lab: Lab) -> 
     assert lab.query("SELECT status, attempt FROM trials") == [("SUCCEEDED", 2)]
     said = (lab.folder / "witness").read_text().splitlines()
     held = lab.query("SELECT count(*) FROM metrics WHERE kind = 'PERIODICAL'")[0][0]
-    assert (
-        len(said) <= held <= len(said) + 1
-    )  # it may have been killed between a report and the line about it
+    # It may have been killed between a report and the line about it.
+    assert len(said) <= held <= len(said) + 1
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import os
 import signal
@@ -11,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,19 @@ import pytest
 HERE = Path(__file__).resolve().parent
 
 
+def imported(name: str, folder: Path = HERE) -> Any:
+    """Import a module of the campaign, whose folder is on its path."""
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(folder))
+        for each in folder.glob("*.py"):
+            sys.modules.pop(each.stem, None)
+
+
 def hooks() -> Any:
-    spec = importlib.util.spec_from_file_location("faults_hooks", HERE / "hooks" / "crash_points.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return imported("crash_points", HERE / "hooks")
 
 
 def test_every_crash_point_names_a_function() -> None:
@@ -41,13 +47,9 @@ def test_crash_points_are_found_where_python_has_a_sitecustomize_of_its_own(tmp_
     (tmp_path / "sitecustomize.py").write_text("LOADED_FIRST = True\n")
     script = f"import sys; sys.path.insert(0, {str(HERE)!r}); import sitecustomize, plan\n"
     script += "print(sitecustomize.LOADED_FIRST, *plan.POINTS)"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", script],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-P", "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["True", *hooks().POINTS]
 
@@ -65,17 +67,6 @@ def test_processes_are_distinguished(environment: dict[str, str], line: list[str
     assert hooks().role(environment, line) == role
 
 
-def imported(name: str) -> Any:
-    """Import a module of the campaign, whose folder is on its path."""
-    sys.path.insert(0, str(HERE))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(HERE))
-        for each in HERE.glob("*.py"):
-            sys.modules.pop(each.stem, None)
-
-
 def checked(
     tmp_path: Path,
     said: list[list[Any]],
@@ -85,20 +76,16 @@ def checked(
 ) -> Any:
     """Check one trial with x = 1.0 and two steps: what it noted against what the database holds."""
     check = imported("check")
-    db = sqlite3.connect(tmp_path / "experiment.db")
-    db.execute("CREATE TABLE trials (sequence_id, status, record, reason)")
-    db.execute("CREATE TABLE metrics (sequence_id, kind, sequence, attempt, value, superseded)")
-    db.execute("CREATE TABLE commands (code, payload)")
     status, reason = end
     record = json.dumps({"parameters": {"x": 1.0}})
-    db.execute("INSERT INTO trials VALUES (0, ?, ?, ?)", (status, record, reason))
-    for kind, sequence, attempt, token, value, superseded in rows:
-        text = json.dumps({"default": value, "token": token})
-        db.execute(
-            "INSERT INTO metrics VALUES (0, ?, ?, ?, ?, ?)", (kind, sequence, attempt, text, superseded)
-        )
-    db.commit()
-    db.close()
+    with closing(sqlite3.connect(tmp_path / "experiment.db")) as db, db:
+        db.execute("CREATE TABLE trials (sequence_id, status, record, reason)")
+        db.execute("CREATE TABLE metrics (sequence_id, kind, sequence, attempt, value, superseded)")
+        db.execute("CREATE TABLE commands (code, payload)")
+        db.execute("INSERT INTO trials VALUES (0, ?, ?, ?)", (status, record, reason))
+        for *place, token, value, superseded in rows:
+            text = json.dumps({"default": value, "token": token})
+            db.execute("INSERT INTO metrics VALUES (0, ?, ?, ?, ?, ?)", (*place, text, superseded))
     (tmp_path / "0").write_text("".join(json.dumps(line) + "\n" for line in said))
     return check.check_experiment(tmp_path, tmp_path, [1.0], 2, forgotten)
 
@@ -155,9 +142,7 @@ def test_process_dies_within_a_function_and_once(tmp_path: Path) -> None:
     (tmp_path / "hits").mkdir()
     (tmp_path / "exp").mkdir()
     script = "import sys, pathlib; from pitchpipe.store.store import Store, ExperimentRow\n"
-    script += (
-        "row = ExperimentRow(id='e', name=None, status='INITIALIZED', config={}, token='', created=1.0)\n"
-    )
+    script += "row = ExperimentRow(id='e', name=None, status='DONE', config={}, token='', created=1.0)\n"
     script += "Store.create(pathlib.Path(sys.argv[1]), row, ['default']).close()\n"
     environment = {
         **os.environ,
@@ -165,16 +150,13 @@ def test_process_dies_within_a_function_and_once(tmp_path: Path) -> None:
         "PPFAULTS_CRASH": "manager:making-store:1",
         "PPFAULTS_HITS": str(tmp_path / "hits"),
     }
-    codes = [
-        subprocess.run(
-            [sys.executable, "-P", "-c", script, str(tmp_path / "exp" / f"{number}.db")],
-            env=environment,
-            check=False,
-        ).returncode
-        for number in range(2)
-    ]
-    assert codes[0] in (-signal.SIGALRM, -signal.SIGKILL)
-    assert codes[1] == 0
+
+    def code_of_making(name: str) -> int:
+        command = [sys.executable, "-P", "-c", script, str(tmp_path / "exp" / name)]
+        return subprocess.run(command, env=environment, check=False).returncode
+
+    assert code_of_making("first.db") in (-signal.SIGALRM, -signal.SIGKILL)
+    assert code_of_making("second.db") == 0
     assert os.listdir(tmp_path / "hits") == ["manager:making-store"]
 
 
@@ -221,13 +203,8 @@ def test_small_disk_is_full_and_has_room_again(tmp_path: Path) -> None:
 def test_slice_of_the_campaign_loses_nothing(tmp_path: Path) -> None:
     """Run one experiment of commands and one of functions, five lives each; `make faults` runs many."""
     line = [sys.executable, "-P", str(HERE / "campaign.py"), "--experiments", "2", "--simulated", "1"]
-    done = subprocess.run(
-        [*line, "--seed", "1", "--keep", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
+    line += ["--seed", "1", "--keep", str(tmp_path)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     died = [line.split("|") for line in done.stdout.splitlines() if line.startswith("| manager:")]
     assert sum(int(times) for _, _, times, _ in died) > 0
