@@ -1,10 +1,12 @@
-"""Requests to the application in this process, through its guard but without a socket."""
+"""Requests to the application in this process, through its guard but without a socket; and a server in a thread."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import MutableMapping
+import threading
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,7 +17,8 @@ from fastapi import FastAPI
 
 from pitchpipe.server.app import create_app
 from pitchpipe.server.experiments import Experiments
-from pitchpipe.server.security import Guard, ServerSettings
+from pitchpipe.server.security import Guard, Limits, ServerSettings
+from pitchpipe.server.serving import Serving
 
 
 @dataclass(slots=True)
@@ -116,3 +119,19 @@ class Asking:
         await self.guard(scope, receive, send)
         done.set()
         return reply
+
+
+@contextmanager
+def served(directory: Path, limits: Limits) -> Iterator[Serving]:
+    """Serve the API of a directory in a thread of this process."""
+    ready = threading.Event()
+    settings = ServerSettings(limits=limits)
+    serving = Serving(Experiments(directory), settings, pages=False, on_ready=lambda _url: ready.set())
+    thread = threading.Thread(target=serving.run)
+    thread.start()
+    try:
+        assert ready.wait(60)
+        yield serving
+    finally:
+        serving.end()
+        thread.join()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from pitchpipe.server.experiments import Experiments
-from pitchpipe.server.security import Limits, ServerSettings
-from pitchpipe.server.serving import Serving
+from pitchpipe.server.security import Limits
 
 from ..lazy import Lazy
 from ..stored import MadeExperiment, a_trial, results
+from .asking import served
 
 schemathesis, checks = Lazy("schemathesis"), Lazy("schemathesis.specs.openapi.checks")
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the address of a server on the loopback interface, with an experiment that is not running."""
     directory = tmp_path_factory.mktemp("fuzz")
     made = MadeExperiment(Path(directory) / "made1234")
@@ -32,17 +30,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     trials = [a_trial(0, value=0.5), a_trial(1, value=0.1), a_trial(2, "FAILED", reason="KeyError: 'x'")]
     made.commit(*trials, trial, metrics=results(trial, [1.0, {"default": 2.0}, "text"]))
     (made.folder.logs / "manager.log").write_text("one\n")
-    limits = Limits(changes_per_second=1e6, changes_at_once=10**6)
-    ready = threading.Event()
-    serving = Serving(
-        Experiments(directory), ServerSettings(limits=limits), pages=False, on_ready=lambda url: ready.set()
-    )
-    thread = threading.Thread(target=serving.run)
-    thread.start()
-    assert ready.wait(60)
-    yield serving.url
-    serving.end()
-    thread.join()
+    with served(directory, Limits(changes_per_second=1e6, changes_at_once=10**6)) as serving:
+        yield serving.url
     made.store.close()
 
 
@@ -59,10 +48,10 @@ REAL = {"experiment": "made1234", "trial": "3", "name": "manager.log"}
 
 
 @pytest.mark.parametrize("mode", ["positive", "negative"])
-def test_api_keeps_its_promises(served: str, mode: str) -> None:
+def test_api_keeps_its_promises(address: str, mode: str) -> None:
     """Half of the requests are about existing things."""
     asked = 0
-    for operation in operations(served):
+    for operation in operations(address):
 
         @given(operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode)), st.booleans())
         @settings(

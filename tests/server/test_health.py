@@ -50,6 +50,12 @@ def made(path: Path, rates: list[float], losses: list[float] | None = None, **fi
     return experiment
 
 
+def notes_of(experiment: MadeExperiment) -> list[str]:
+    experiment.store.close()
+    with ExperimentView(experiment.folder) as view:
+        return read_health(view)
+
+
 @pytest.fixture
 def cut(tmp_path: Path) -> MadeExperiment:
     """Make a search whose best trials crowd at the upper end of a range."""
@@ -78,13 +84,11 @@ def test_early_stopping_that_is_off_is_said_with_a_rule_for_it(
     experiment.commit(
         *(a_trial(n, value=0.1 * n, next_sequence=results) for n in range(5)), end_time=300.0, run_time=200.0
     )
-    experiment.store.close()
-    with ExperimentView(experiment.folder) as view:
-        said = (
-            "early stopping is off: trials report intermediate results, and no assessor reads them"
-            f" (such as assessor: {advised})"
-        )
-        assert read_health(view) == [said] * (advised is not None)
+    note = (
+        "early stopping is off: trials report intermediate results, and no assessor reads them"
+        f" (such as assessor: {advised})"
+    )
+    assert notes_of(experiment) == [note] * (advised is not None)
 
 
 @pytest.mark.parametrize(
@@ -104,13 +108,11 @@ def test_objectives_that_early_stopping_did_not_know_are_named(
     experiment = MadeExperiment(tmp_path / "made0001", config, "DONE")
     stopped = a_trial(0, "EARLY_STOPPED")
     experiment.commit(stopped, metrics=results(stopped, reports))
-    experiment.store.close()
     note = (
         f"trials were stopped without a look at {lacking}, which their intermediate results lack; report it on the"
         " way, too, or write assessor: none"
     )
-    with ExperimentView(experiment.folder) as view:
-        assert read_health(view) == [note] * bool(lacking)
+    assert notes_of(experiment) == [note] * bool(lacking)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +121,7 @@ def test_objectives_that_early_stopping_did_not_know_are_named(
 def test_search_without_any_difference_is_noticed(losses: list[float], is_said: bool, tmp_path: Path) -> None:
     same = made(tmp_path / "same0001", [0.1 * (n + 1) for n in range(len(losses))], losses)
     note = "all 6 results are equal; check that the script reads the parameters of the search space, by name"
-    with ExperimentView(same.folder) as view:
-        assert read_health(view) == [note] * is_said
+    assert notes_of(same) == [note] * is_said
 
 
 @pytest.mark.parametrize(
@@ -141,13 +142,11 @@ def test_family_that_was_cut_off_before_it_could_be_the_best_is_named(
         trial.record = repeated(trial.record, number // 2 * 2, number % 2, 40)
         trial.record = with_family_end(trial.record, "complete") if number == 0 else trial.record
         experiment.commit(trial)
-    experiment.store.close()
     note = (
         "family 2 has a better mean, 0.4 (1 of 2 repeats), but the experiment ended before its other repeats;"
         f" {advice}"
     )
-    with ExperimentView(experiment.folder) as view:
-        assert read_health(view) == [note] * bool(advice)
+    assert notes_of(experiment) == [note] * bool(advice)
 
 
 @pytest.mark.parametrize(("reference", "is_said"), [(-5, True), (5, False)])
@@ -157,13 +156,11 @@ def test_reference_point_that_nothing_reaches_is_noticed(
     goals = [{"name": name, "direction": "minimize", "reference": reference} for name in ("loss", "ms")]
     experiment = MadeExperiment(tmp_path / "made0001", a_config(objectives=goals), "DONE")
     experiment.commit(*(a_trial(n, final="{}", values=(0.1 * n, 1.0 - n)) for n in range(2)))
-    experiment.store.close()
     note = (
         "no trial is better than the reference point (loss -5, ms -5) in every objective, so the hypervolume is 0;"
         " choose the worst values that you would accept"
     )
-    with ExperimentView(experiment.folder) as view:
-        assert read_health(view) == [note] * is_said
+    assert notes_of(experiment) == [note] * is_said
 
 
 def test_note_has_the_same_words_everywhere(
@@ -198,14 +195,12 @@ def test_many_trials_have_no_notes(tmp_path: Path, count: int, notes: list[str])
     rng = random.Random(0)
     rates = [rng.random() for _ in range(count - 1_000)] + [rng.uniform(0.95, 1.0) for _ in range(1_000)]
     many = made(tmp_path / "many", rates)
-    with ExperimentView(many.folder) as view:
-        assert read_health(view) == notes
+    assert notes_of(many) == notes
 
 
 def test_few_trials_have_no_notes(tmp_path: Path) -> None:
     few = made(tmp_path / "few", [0.99] * 39)
-    with ExperimentView(few.folder) as view:
-        assert read_health(view) == []
+    assert notes_of(few) == []
     assert result_of(few.folder.path).health == []
 
 
@@ -225,5 +220,4 @@ def test_only_a_tuner_that_learns_from_the_start_is_compared_with_random_search(
     rng = random.Random(3)
     rates = [rng.random() for _ in range(60)]
     drawn = made(tmp_path / "drawn", rates, [rng.random() for _ in range(60)], **fields)
-    with ExperimentView(drawn.folder) as view:
-        assert read_health(view) == expected
+    assert notes_of(drawn) == expected

@@ -9,10 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import urllib.request
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from pitchpipe.server.security import Limits, ServerSettings
 from pitchpipe.server.serving import Serving, ServingError, address_file, url_of
 
 from ..stored import MadeExperiment, a_trial
+from .asking import served
 
 STARTER = """
 import json, sys, time
@@ -90,26 +90,6 @@ def test_server_ends_when_its_starter_is_killed(made: MadeExperiment) -> None:
     assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
 
 
-@contextmanager
-def served(made: MadeExperiment, limits: Limits) -> Iterator[Serving]:
-    """Serve the API of an experiment in a thread of this process."""
-    ready = threading.Event()
-    serving = Serving(
-        Experiments(made.folder.path.parent),
-        ServerSettings(limits=limits),
-        pages=False,
-        on_ready=lambda _url: ready.set(),
-    )
-    thread = threading.Thread(target=serving.run)
-    thread.start()
-    try:
-        assert ready.wait(30)
-        yield serving
-    finally:
-        serving.end()
-        thread.join()
-
-
 @asynccontextmanager
 async def serving_app(app: Any, protocol: Any) -> AsyncIterator[int]:
     """Serve an application in this loop; yields the port."""
@@ -152,7 +132,7 @@ SLOW = {
 def test_slow_connections_are_closed_and_make_room(made: MadeExperiment, case: str) -> None:
     sent, answer = SLOW[case]
     limits = Limits(connections=4, head_seconds=0.3, body_seconds=0.3)
-    with served(made, limits) as serving:
+    with served(made.folder.path.parent, limits) as serving:
         address = serving.url.removeprefix("http://").split(":")
         slow = [socket.create_connection((address[0], int(address[1])), timeout=30) for _ in range(3)]
         for connection in slow:
@@ -162,7 +142,7 @@ def test_slow_connections_are_closed_and_make_room(made: MadeExperiment, case: s
 
 
 def test_stream_outlives_the_deadline_of_a_head(made: MadeExperiment) -> None:
-    with served(made, Limits(head_seconds=0.05)) as serving:
+    with served(made.folder.path.parent, Limits(head_seconds=0.05)) as serving:
         events = messages(f"{serving.url}/api/v1/experiments/made1234/events/stream")
         assert next(events)[0] == "hello"
         silent = socket.create_connection(("127.0.0.1", int(serving.url.rpartition(":")[2])), timeout=30)

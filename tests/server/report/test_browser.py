@@ -106,9 +106,7 @@ def test_table_is_sorted_and_filtered(opened: Opened) -> None:
     assert wrong == []
 
 
-def test_page_follows_the_browser_into_the_dark_and_the_button_out_of_it(
-    opened: Opened,
-) -> None:
+def test_page_follows_the_browser_into_the_dark_and_the_button_out_of_it(opened: Opened) -> None:
     page, wrong = opened
     page.emulate_media(color_scheme="dark")
     turned = "color => document.getElementById('figure-history')._fullLayout.paper_bgcolor === color"

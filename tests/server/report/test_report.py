@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.cli.app import run
 from pitchpipe.protocol import repeated, with_family_end
+from pitchpipe.runner.trial import Trial
 from pitchpipe.server.report import render_report, write_report
 from pitchpipe.server.report.reproducing import steps_of
 from pitchpipe.server.report.secrecy import hidden
@@ -19,6 +21,8 @@ from pitchpipe.store.store import StoreError
 
 from ...html_page import Page
 from ...stored import MadeExperiment, a_config, a_trial, results
+
+Report = Callable[..., Page]
 
 
 def page_of(experiment: MadeExperiment) -> Page:
@@ -69,9 +73,26 @@ def finished_page(file: Path) -> Page:
 
 
 @pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the figures out: drawing them takes most of the time."""
-    monkeypatch.setattr("pitchpipe.server.report.pages.drawings_of", lambda table: [])
+def figures() -> None:
+    """Draw the figures, which the reports of other tests leave out: that takes most of the time."""
+
+
+@pytest.fixture(autouse=True)
+def no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "figures" not in request.fixturenames:
+        monkeypatch.setattr("pitchpipe.server.report.pages.drawings_of", lambda table: [])
+
+
+@pytest.fixture
+def report_of(tmp_path: Path) -> Report:
+    """Return a function that reports trials of an experiment with fields of its own."""
+
+    def report_of(*trials: Trial, **fields: Any) -> Page:
+        experiment = MadeExperiment(tmp_path / "exps" / "e", a_config(**fields))
+        experiment.commit(*trials)
+        return page_of(experiment)
+
+    return report_of
 
 
 def test_report_tells_the_experiment(finished_page: Page) -> None:
@@ -104,20 +125,21 @@ def test_every_figure_is_there_and_as_wide_as_its_axes_need(finished_page: Page)
     assert (widths["history"], widths["parallel"], widths["slice"]) == ("0px", "270px", "480px")
 
 
+COPIED = "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"
+PLACED = "pitchpipe run {file} --set trial_code_directory={code}"
+
+
 @pytest.mark.parametrize(
     ("line", "command"),
     [
-        ("", "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
-        ("trial_code_directory: .   # here", "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
-        ("trial: {codeDir: ., gpuNum: 0}", "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
-        ('{"trialCodeDirectory": "./"}', "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml"),
-        (
-            "tuner: {class_name: a.B, code_directory: own}",
-            "cp {file} {code}/e.yml\npitchpipe run {code}/e.yml",
-        ),
-        ("trial: {codeDir: src}", "pitchpipe run {file} --set trial_code_directory={code}"),
-        ("trial_code_directory: src", "pitchpipe run {file} --set trial_code_directory={code}"),
-        ("trial_code_directory: ../e", "pitchpipe run {file} --set trial_code_directory={code}"),
+        ("", COPIED),
+        ("trial_code_directory: .   # here", COPIED),
+        ("trial: {codeDir: ., gpuNum: 0}", COPIED),
+        ('{"trialCodeDirectory": "./"}', COPIED),
+        ("tuner: {class_name: a.B, code_directory: own}", COPIED),
+        ("trial: {codeDir: src}", PLACED),
+        ("trial_code_directory: src", PLACED),
+        ("trial_code_directory: ../e", PLACED),
     ],
 )
 def test_experiment_is_run_again_where_its_relative_paths_are_found(
@@ -158,9 +180,7 @@ def test_report_refers_to_nothing_outside_itself(finished_page: Page) -> None:
     assert "http" not in policy
 
 
-def test_scripts_need_the_word_that_is_new_in_every_report(
-    file: Path, finished: Path, no_figures: None
-) -> None:
+def test_scripts_need_the_word_that_is_new_in_every_report(file: Path, finished: Path) -> None:
     with ExperimentView(ExperimentFolder(finished)) as view:
         first, second = file.read_text(encoding="utf-8"), render_report(view)
     words = [re.search(r"script-src 'nonce-([\w-]+)'", text) for text in (first, second)]
@@ -170,7 +190,6 @@ def test_scripts_need_the_word_that_is_new_in_every_report(
     assert first.count(f'<script nonce="{one}">') == 1
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_empty_experiment_has_a_report(made: MadeExperiment) -> None:
     made.commit()
     page = page_of(made)
@@ -184,7 +203,6 @@ def test_empty_experiment_has_a_report(made: MadeExperiment) -> None:
         assert words in page.text
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_experiment_that_failed_has_a_report_with_its_error(made: MadeExperiment) -> None:
     made.status = "ERROR"
     failed = [a_trial(n, "FAILED", reason="ImportError: torch", error="ImportError: torch") for n in range(3)]
@@ -200,13 +218,11 @@ def test_experiment_that_failed_has_a_report_with_its_error(made: MadeExperiment
     assert "not over" not in text
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_experiment_without_a_manager_says_how_to_continue(made: MadeExperiment) -> None:
     fill(made)
     assert "To resume it: pitchpipe resume made1234" in page_of(made).text
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_experiment_that_runs_says_when_it_was_looked_at(made: MadeExperiment) -> None:
     fill(made)
     folder = ExperimentFolder(made.folder.path)
@@ -217,41 +233,32 @@ def test_experiment_that_runs_says_when_it_was_looked_at(made: MadeExperiment) -
         folder.disown()
 
 
-def test_several_objectives_have_a_front(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("figures")
+def test_several_objectives_have_a_front_whose_knee_is_marked_and_rerun(report_of: Report) -> None:
     objectives = [{"name": "default", "direction": "minimize"}, {"name": "size", "direction": "minimize"}]
-    experiment = MadeExperiment(tmp_path / "exps" / "two", a_config(objectives=objectives))
-    trials = [a_trial(n) for n in range(3)]
-    for trial, values in zip(trials, [(0.0, 3.0), (1.0, 1.0), (2.0, 2.0)], strict=True):
-        trial.values, trial.final = values, "{}"
-    experiment.commit(*trials)
-    page = page_of(experiment)
-    assert "On the Pareto front 2" in page.text
-    assert "Hypervolume 0.42 Hypervolume is measured from default 1.1, size 3.2" in page.text
+    values = [(0.0, 3.0), (1.0, 1.0), (3.0, 0.0), (4.0, 2.0)]
+    page = report_of(
+        *(a_trial(n, final="{}", values=each) for n, each in enumerate(values)), objectives=objectives
+    )
+    for words in (
+        "On the Pareto front 3",
+        "Hypervolume 5.89 Hypervolume is measured from default 3.3, size 3.3",
+        "1 (knee) 1 1",
+        "Rerun trial 1, the knee of the front,",
+        "The parameters of trial 1,",
+    ):
+        assert words in page.text
     assert any(attrs.get("data-figure") == "pareto" for _, attrs in page.elements)
 
 
-@pytest.mark.usefixtures("no_figures")
-def test_knee_of_the_front_is_marked_and_rerun(tmp_path: Path) -> None:
-    objectives = [{"name": "default", "direction": "minimize"}, {"name": "size", "direction": "minimize"}]
-    experiment = MadeExperiment(tmp_path / "exps" / "knee", a_config(objectives=objectives))
-    trials = [a_trial(n) for n in range(3)]
-    for trial, values in zip(trials, [(0.0, 3.0), (1.0, 1.0), (3.0, 0.0)], strict=True):
-        trial.values, trial.final = values, "{}"
-    experiment.commit(*trials)
-    text = page_of(experiment).text
-    for words in ("1 (knee) 1 1", "Rerun trial 1, the knee of the front,", "The parameters of trial 1,"):
-        assert words in text
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_families_have_a_table_with_their_means(tmp_path: Path) -> None:
-    experiment = MadeExperiment(tmp_path / "exps" / "repeats", a_config(repeats={"count": 2}))
+def test_families_have_a_table_with_their_means(report_of: Report) -> None:
+    trials = []
     for number, (end, value) in enumerate([("complete", 1.0), ("", 2.0), ("raced", 3.0)]):
         trial, family = a_trial(number, value=value), number // 2 * 2
         trial.record = repeated(trial.record, family, number % 2, 40)
         trial.record = with_family_end(trial.record, end) if end else trial.record
-        experiment.commit(trial)
-    page = page_of(experiment)
+        trials.append(trial)
+    page = report_of(*trials, repeats={"count": 2})
     families = page.text[page.text.index("Families") : page.text.index("Trials Filter")]
     for words in (
         "Families family repeats result lr",
@@ -264,16 +271,12 @@ def test_families_have_a_table_with_their_means(tmp_path: Path) -> None:
     assert "1 0 succeeded 2 " in page.text
 
 
-@pytest.mark.usefixtures("no_figures")
-def test_trial_that_is_closest_to_the_defaults_is_named(tmp_path: Path) -> None:
-    config = a_config(defaults={"lr": 0.5, "units": 16}, keep_close=True)
-    experiment = MadeExperiment(tmp_path / "exps" / "near", config)
-    experiment.commit(a_trial(0, value=1.0), a_trial(1, value=0.01), a_trial(4, value=0.0))
-    text = page_of(experiment).text
+def test_trial_that_is_closest_to_the_defaults_is_named(report_of: Report) -> None:
+    trials = [a_trial(0, value=1.0), a_trial(1, value=0.01), a_trial(4, value=0.0)]
+    text = report_of(*trials, defaults={"lr": 0.5, "units": 16}, keep_close=True).text
     assert "Closest to your defaults trial 4, 0 (the best trial); changes: lr 0.5 -> 0.4" in text
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_limits_and_the_trials_that_violate_them_are_named(tmp_path: Path) -> None:
     objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
     experiment = MadeExperiment(tmp_path / "exps" / "limited", a_config(objectives=objectives))
@@ -293,7 +296,6 @@ def test_limits_and_the_trials_that_violate_them_are_named(tmp_path: Path) -> No
     assert "minimize loss, limit ms <= 20" in page.text
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_secrets_are_not_handed_on(tmp_path: Path) -> None:
     environment = {"WANDB_API_KEY": "k-123", "DB": "postgres://me:pw-123@host/db", "SIZE": "7"}
     config = a_config(trial_environment=environment, trial_command="train --api-key=k-123 --lr 1")
@@ -319,7 +321,6 @@ def test_hiding_is_quick() -> None:
     assert hidden(text) == text
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_table_of_very_many_trials_is_cut_and_says_so(made: MadeExperiment) -> None:
     made.commit(*[a_trial(n, "SUCCEEDED", float((n * 7) % 1500), parameters={"lr": n}) for n in range(1500)])
     page = page_of(made)
@@ -327,7 +328,7 @@ def test_table_of_very_many_trials_is_cut_and_says_so(made: MadeExperiment) -> N
     assert page.count("tr") < 1100
 
 
-def test_file_is_small_and_whole(file: Path, finished: Path, no_figures: None) -> None:
+def test_file_is_small_and_whole(file: Path, finished: Path) -> None:
     assert file.stat().st_size < 2_200_000
     assert file.read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert [found.name for found in file.parent.iterdir()] == ["report.html"]
@@ -341,32 +342,19 @@ def test_folder_that_holds_no_experiment_is_said_to_be_none(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    from pitchpipe.cli.app import run
-
-    def call(*words: object) -> tuple[int, str, str]:
-        code = run([str(word) for word in words])
-        return (code, *capsys.readouterr())
-
-    return call
-
-
 def test_verb_writes_to_the_given_place_and_says_how_much(
-    finished: Path,
-    tmp_path: Path,
-    call: Callable[..., tuple[int, str, str]],
-    monkeypatch: pytest.MonkeyPatch,
-    no_figures: None,
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, _ = call("report", "made", "--dir", finished.parent)
+    words = ["report", "made", "--dir", str(finished.parent)]
+    assert run(words) == 0
     size = (tmp_path / "report-made1234.html").stat().st_size
-    assert (code, out) == (0, f"report-made1234.html ({size / 1e6:.1f} MB)\n")
-    code, _, err = call("report", "made", "--dir", finished.parent, "-o", tmp_path / "no" / "r.html")
-    assert (code, err) == (1, f"error: {tmp_path}/no/r.html cannot be written: No such file or directory\n")
+    assert capsys.readouterr().out == f"report-made1234.html ({size / 1e6:.1f} MB)\n"
+    assert run([*words, "-o", "no/r.html"]) == 1
+    assert capsys.readouterr().err == "error: no/r.html cannot be written: No such file or directory\n"
 
 
+@pytest.mark.usefixtures("figures")
 def test_half_a_character_is_shown_by_its_escape(tmp_path: Path) -> None:
     half = "\ud800"
     space = {half: {"_type": "choice", "_value": [half, "b"]}, "lr": {"_type": "uniform", "_value": [0, 1]}}

@@ -21,6 +21,11 @@ from pitchpipe.store import ExperimentFolder
 
 PATIENCE = 60_000  # milliseconds
 
+# What fixtures return: functions that open an address in a tab, check a page, serve the pages of a directory.
+Open = Callable[..., Any]
+Check = Callable[[Any], None]
+Serve = Callable[[Path], str]
+
 TRIAL = """
 import os, pitchpipe
 from pathlib import Path
@@ -105,7 +110,7 @@ def environment() -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def serve(environment: dict[str, str]) -> Iterator[Callable[[Path], str]]:
+def serve(environment: dict[str, str]) -> Iterator[Serve]:
     """Yield a function that serves the pages of a directory and returns their address."""
     processes: list[subprocess.Popen[str]] = []
 
@@ -134,7 +139,7 @@ def serve(environment: dict[str, str]) -> Iterator[Callable[[Path], str]]:
 
 @pytest.fixture(scope="module")
 def story(
-    tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str], serve: Callable[[Path], str]
+    tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str], serve: Serve
 ) -> Iterator[Story]:
     """Yield the running experiment, with its pages."""
     directory = tmp_path_factory.mktemp("experiments")
@@ -178,7 +183,7 @@ def context(chromium: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_page(context: Any) -> Iterator[Callable[..., Any]]:
+def open_page(context: Any) -> Iterator[Open]:
     """Yield a function that opens an address in a tab, in the `scheme` of colours that the system has.
 
     There must be no errors and no requests to other machines.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from pitchpipe.store.reading import escaped, visible
 
 from ...hostile_texts import HOSTILE, TEXTS, hostile_experiment
+from .conftest import Open, Serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -39,7 +38,7 @@ SHOWS = "text => [...document.querySelectorAll('body, body *')].some(one => one.
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], str]) -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory, serve: Serve) -> Iterator[str]:
     """Yield the address of the pages of experiments that failed, and of one that this process runs."""
     directory = tmp_path_factory.mktemp("hostile")
     for name in ("made1234", FOLDER):
@@ -53,14 +52,14 @@ def address(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
 
 
 @pytest.mark.parametrize("place", PAGES)
-def test_page_shows_the_texts_and_runs_none(address: str, open_page: Callable[..., Any], place: str) -> None:
+def test_page_shows_the_texts_and_runs_none(address: str, open_page: Open, place: str) -> None:
     page = open_page(f"{address}/{place}")
     page.wait_for_function(SHOWS, arg=PAGES[place])
     shown = page.inner_text("body")
     assert escaped(shown, keep="\n\t\u200b") == shown  # plotly and NiceGUI have empty labels of their own
 
 
-def test_form_of_a_trial_shows_the_texts_and_runs_none(address: str, open_page: Callable[..., Any]) -> None:
+def test_form_of_a_trial_shows_the_texts_and_runs_none(address: str, open_page: Open) -> None:
     page = open_page(f"{address}/runs1234/trials")
     page.get_by_role("button", name="Add trial").click()
     form = page.get_by_role("dialog")

@@ -3,13 +3,13 @@
 import base64
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ...stored import MadeExperiment, a_config, a_trial, results
+from .conftest import Check, Open, Serve
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -50,7 +50,7 @@ APART = """() => {
 
 
 @pytest.fixture(scope="module")
-def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], str]) -> str:
+def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Serve) -> str:
     """Return the address of the pages of finished experiments, with 30 trials or none, and of a lost one."""
     directory = tmp_path_factory.mktemp("gallery")
     objectives = [{"name": "default", "direction": "maximize"}, {"name": "seconds", "direction": "minimize"}]
@@ -91,7 +91,7 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="module")
-def check_page(axe: str) -> Callable[..., None]:
+def check_page(axe: str) -> Check:
     """Return a function that checks a page: names, roles and contrast, one heading, and whether a phone shows it all.
 
     It looks at half of the pages light in a window, and at the others, which were opened `dark`, on a phone.
@@ -112,7 +112,7 @@ def check_page(axe: str) -> Callable[..., None]:
 
 
 def test_overview_has_the_front_can_be_used_by_keys_and_changes_its_colours(
-    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
+    gallery: str, open_page: Open, check_page: Check
 ) -> None:
     page = open_page(f"{gallery}/finished")
     front = page.get_by_role("region", name="Best trials: the Pareto front")
@@ -139,14 +139,14 @@ def test_overview_has_the_front_can_be_used_by_keys_and_changes_its_colours(
         assert page.locator(f"body.body--{colours}").count() == 1
 
 
-def test_titles_of_three_objectives_lie_on_no_points(gallery: str, open_page: Callable[..., Any]) -> None:
+def test_titles_of_three_objectives_lie_on_no_points(gallery: str, open_page: Open) -> None:
     page = open_page(f"{gallery}/several")
     page.get_by_role("figure", name="Trials by two objectives").get_by_text("on the front").wait_for()
     page.wait_for_function(APART)
 
 
 def test_overview_tells_the_best_and_the_failures_without_scrolling(
-    gallery: str, open_page: Callable[..., Any], context: Any
+    gallery: str, open_page: Open, context: Any
 ) -> None:
     awaited = re.compile(r'pp-awaited[^{}]*"style":\s*{"height":\s*"250px')
     assert awaited.search(context.request.get(f"{gallery}/single").text().replace("&quot;", '"'))
@@ -180,7 +180,7 @@ def _follows_the_system(page: Any) -> None:
 
 
 def test_figure_follows_the_system_and_its_points_lead_to_trials(
-    gallery: str, context: Any, open_page: Callable[..., Any]
+    gallery: str, context: Any, open_page: Open
 ) -> None:
     context.clear_cookies()
     page = open_page(f"{gallery}/single/plots", "dark")
@@ -190,9 +190,7 @@ def test_figure_follows_the_system_and_its_points_lead_to_trials(
     page.wait_for_url(re.compile(r"/trials/\d+$"))
 
 
-def test_no_page_is_wider_than_a_phone(
-    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
-) -> None:
+def test_no_page_is_wider_than_a_phone(gallery: str, open_page: Open, check_page: Check) -> None:
     page = open_page(f"{gallery}/wide")
     page.set_viewport_size(PHONE)
     page.get_by_role("link", name=f"2 of 3 failed: {LONG} is missing").wait_for()
@@ -224,9 +222,7 @@ def test_no_page_is_wider_than_a_phone(
     check_page(page)
 
 
-def test_experiment_without_trials_says_so(
-    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
-) -> None:
+def test_experiment_without_trials_says_so(gallery: str, open_page: Open, check_page: Check) -> None:
     page = open_page(f"{gallery}/empty", "dark")
     page.get_by_text("No trial has run.").wait_for()
     check_page(page)
@@ -269,9 +265,7 @@ def count_of(page: Any) -> Any:
     return page.get_by_role("status").filter(has_text="trial")
 
 
-def test_logs_and_a_refusal_can_be_read_by_all(
-    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
-) -> None:
+def test_logs_and_a_refusal_can_be_read_by_all(gallery: str, open_page: Open, check_page: Check) -> None:
     page = open_page(f"{gallery}/finished/logs", "dark")
     page.get_by_text("the manager said so").first.wait_for()
     check_page(page)
@@ -287,7 +281,7 @@ def test_logs_and_a_refusal_can_be_read_by_all(
 
 
 def test_every_figure_is_drawn_and_a_brushed_axis_filters_the_table(
-    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
+    gallery: str, open_page: Open, check_page: Check
 ) -> None:
     page = open_page(f"{gallery}/finished/plots", "dark")
     page.get_by_text("History").first.wait_for()
@@ -324,7 +318,7 @@ def _brush_the_first_axis(page: Any) -> None:
 
 
 def test_table_is_searched_filtered_and_sorted_by_the_store(
-    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
+    gallery: str, open_page: Open, check_page: Check
 ) -> None:
     page = open_page(f"{gallery}/finished/trials", "dark")
     count_of(page).get_by_text("30 trials").wait_for()
@@ -355,7 +349,7 @@ def test_table_is_searched_filtered_and_sorted_by_the_store(
     count_of(page).get_by_text("1 trial", exact=True).wait_for()
 
 
-def test_view_of_the_table_survives_a_reload(gallery: str, open_page: Callable[..., Any]) -> None:
+def test_view_of_the_table_survives_a_reload(gallery: str, open_page: Open) -> None:
     page = open_page(f"{gallery}/finished/trials")
     count_of(page).get_by_text("30 trials").wait_for()
     condition = page.get_by_label("Filter", exact=True)
@@ -384,7 +378,7 @@ def test_view_of_the_table_survives_a_reload(gallery: str, open_page: Callable[.
 
 
 def test_keys_list_themselves_and_go_from_trial_to_trial(
-    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None]
+    gallery: str, open_page: Open, check_page: Check
 ) -> None:
     page = open_page(f"{gallery}/finished/trials/T0003")
     page.get_by_text("Why it failed").first.wait_for()
@@ -398,7 +392,7 @@ def test_keys_list_themselves_and_go_from_trial_to_trial(
     page.wait_for_url("**/trials/3")
 
 
-def test_options_of_a_figure_are_in_the_address(gallery: str, open_page: Callable[..., Any]) -> None:
+def test_options_of_a_figure_are_in_the_address(gallery: str, open_page: Open) -> None:
     page = open_page(f"{gallery}/finished/plots?figure=curves")
     page.get_by_label("Smoothing").click()
     page.get_by_role("option", name="0.6").click()
@@ -413,7 +407,7 @@ def test_options_of_a_figure_are_in_the_address(gallery: str, open_page: Callabl
     assert page.get_by_label("Scale of the results").input_value() == "logarithmic"
 
 
-def test_notes_and_tags_are_kept(gallery: str, open_page: Callable[..., Any]) -> None:
+def test_notes_and_tags_are_kept(gallery: str, open_page: Open) -> None:
     for path in ("finished/trials/3", "lost/settings"):
         page = open_page(f"{gallery}/{path}")
         page.get_by_label("Tags, separated by commas").fill("odd, baseline")
@@ -430,9 +424,7 @@ def test_notes_and_tags_are_kept(gallery: str, open_page: Callable[..., Any]) ->
     assert line.get_attribute("aria-label") == "Best result over 28 trials: 0 to 0.966667"
 
 
-def test_files_of_a_trial_are_shown_or_saved(
-    gallery: str, open_page: Callable[..., Any], context: Any
-) -> None:
+def test_files_of_a_trial_are_shown_or_saved(gallery: str, open_page: Open, context: Any) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_page(f"{gallery}/finished/trials/5")
     files = page.get_by_role("region", name="Files")
@@ -457,7 +449,7 @@ def test_files_of_a_trial_are_shown_or_saved(
     assert page.evaluate("navigator.clipboard.readText()").endswith("/finished/trials/5")
 
 
-def test_experiment_is_renamed_compared_and_deleted(gallery: str, open_page: Callable[..., Any]) -> None:
+def test_experiment_is_renamed_compared_and_deleted(gallery: str, open_page: Open) -> None:
     page = open_page(f"{gallery}/old/settings")
     page.get_by_label("Name of the experiment").fill("an older one")
     page.get_by_role("button", name="Rename").click()
@@ -492,7 +484,7 @@ def test_rows_are_filtered_by_their_columns(gallery: str, context: Any) -> None:
 
 
 def test_selected_trials_are_compared_and_copied(
-    gallery: str, open_page: Callable[..., Any], check_page: Callable[[Any], None], context: Any
+    gallery: str, open_page: Open, check_page: Check, context: Any
 ) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_page(f"{gallery}/finished/trials")
@@ -534,9 +526,7 @@ def test_page_of_a_missing_thing_says_so(gallery: str, context: Any) -> None:
         )
 
 
-def test_experiment_without_its_manager_says_how_to_continue(
-    gallery: str, open_page: Callable[..., Any]
-) -> None:
+def test_experiment_without_its_manager_says_how_to_continue(gallery: str, open_page: Open) -> None:
     page = open_page(f"{gallery}/lost")
     page.get_by_text("The manager of this experiment is gone").wait_for()
     assert page.get_by_role("button", name="Resume").is_visible()

@@ -1,9 +1,10 @@
 """The new user's story, from the browser alone, while the experiment runs."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from .conftest import Open
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -13,9 +14,7 @@ def row_of(page: Any, number: int) -> Any:
     return page.locator(f".ag-center-cols-container [row-id='{number}']")
 
 
-def test_overview_tells_the_best_trial_and_why_three_failed(
-    story: Any, open_page: Callable[..., Any]
-) -> None:
+def test_overview_tells_the_best_trial_and_why_three_failed(story: Any, open_page: Open) -> None:
     page = open_page(story.address())
     page.get_by_text("6 of 40").wait_for()
     best = page.get_by_role("region", name="Best trial")
@@ -28,9 +27,7 @@ def test_overview_tells_the_best_trial_and_why_three_failed(
     assert page.get_by_role("link", name="1 stopped early").is_visible()
 
 
-def test_trial_pages_tell_why_one_was_stopped_and_one_failed(
-    story: Any, open_page: Callable[..., Any]
-) -> None:
+def test_trial_pages_tell_why_one_was_stopped_and_one_failed(story: Any, open_page: Open) -> None:
     page = open_page(story.address("trials?status=EARLY_STOPPED"))
     page.get_by_role("link", name="5", exact=True).click()
     page.get_by_role("heading", name="It was stopped early").wait_for()
@@ -46,7 +43,7 @@ def test_trial_pages_tell_why_one_was_stopped_and_one_failed(
     assert page.get_by_text(f"pitchpipe trial rerun story 2 --dir {story.directory}").is_visible()
 
 
-def test_limits_are_changed_and_a_refusal_is_a_sentence(story: Any, open_page: Callable[..., Any]) -> None:
+def test_limits_are_changed_and_a_refusal_is_a_sentence(story: Any, open_page: Open) -> None:
     page = open_page(story.address("settings"))
     number = page.get_by_label("Number of trials")
     assert number.input_value() == "40"
@@ -63,7 +60,7 @@ def test_limits_are_changed_and_a_refusal_is_a_sentence(story: Any, open_page: C
     assert page.get_by_label("Duration of the experiment").input_value() == "12h"
 
 
-def test_pages_follow_a_running_experiment(story: Any, open_page: Callable[..., Any]) -> None:
+def test_pages_follow_a_running_experiment(story: Any, open_page: Open) -> None:
     overview, trial = open_page(story.address()), open_page(story.address("trials/6"))
     trial.get_by_text("training with x = 0.7").wait_for()
     for page in (overview, trial):
@@ -76,7 +73,7 @@ def test_pages_follow_a_running_experiment(story: Any, open_page: Callable[..., 
     assert all(page.evaluate("window.untouched") for page in (overview, trial))
 
 
-def test_trials_are_killed_added_and_run_again_by_clicking(story: Any, open_page: Callable[..., Any]) -> None:
+def test_trials_are_killed_added_and_run_again_by_clicking(story: Any, open_page: Open) -> None:
     page = open_page(story.address("trials"))
     row_of(page, 7).get_by_text("running").wait_for()
     page.locator(".ag-pinned-left-cols-container [row-id='7']").get_by_role("checkbox").click()
@@ -110,9 +107,7 @@ LATE = """if (location.hash === "#late") {
 }"""
 
 
-def test_click_before_the_connection_comes_after_what_was_typed(
-    story: Any, open_page: Callable[..., Any]
-) -> None:
+def test_click_before_the_connection_comes_after_what_was_typed(story: Any, open_page: Open) -> None:
     page = open_page("about:blank")
     page.add_init_script(LATE)
     for _ in range(2):  # which of two events came first was a matter of chance
@@ -127,7 +122,7 @@ def test_click_before_the_connection_comes_after_what_was_typed(
         assert "Number of trials must be a whole number from 1 on, not 'some'" in refusal.inner_text()
 
 
-def test_experiment_is_stopped_extended_and_resumed(story: Any, open_page: Callable[..., Any]) -> None:
+def test_experiment_is_stopped_extended_and_resumed(story: Any, open_page: Open) -> None:
     page = open_page(story.address("settings"))
     page.get_by_role("button", name="Stop the experiment").click()
     page.get_by_role("alertdialog").get_by_role("button", name="Stop it").click()
