@@ -405,7 +405,6 @@ def test_no_trial_is_added_when_all_are_asked_for(tmp_path: Path) -> None:
 
 def test_results_can_be_looked_at_while_it_runs(tmp_path: Path) -> None:
     seen: list[ExperimentResult] = []
-
     looking = AtEachEnd(lambda: seen.append(search.results()))
     search = experiment(square, tmp_path, callbacks=[looking], max_trial_number=2)
     result = search.run()

@@ -99,11 +99,9 @@ class Curious(Recorder):
 class Judge(Noting, Assessor):
     """Condemns what is below 0.5."""
 
-    bad: Any = AssessResult.Bad
-
-    def __init__(self, reason: str | None = None) -> None:
+    def __init__(self, reason: str | None = None, bad: Any = AssessResult.Bad) -> None:
         super().__init__()
-        self.next_reason = reason
+        self.next_reason, self.bad = reason, bad
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
         self.note(trial_job_id, list(trial_history))
@@ -421,16 +419,13 @@ def test_plain_and_numpy_bools_are_verdicts(host):
     import numpy
 
     for bad in (False, numpy.bool_(False)):
-        judge = Judge("x")
-        judge.bad = bad
-        one = host(Recorder(), judge)
+        one = host(Recorder(), Judge("x", bad))
         one.metric("t", 0, 0.1)
         assert one.expect(CommandType.KillTrialJob)["trial_job_id"] == "t"
 
 
 def test_paused_trial_is_judged_again_when_it_continues(host):
-    judge = Judge("wait for the others")
-    judge.bad = AssessResult.Pause
+    judge = Judge("wait for the others", AssessResult.Pause)
     one = host(Recorder(), judge)
     one.metric("t", 0, 0.1)
     assert one.expect(CommandType.Pause) == {"trial_job_id": "t", "reason": "wait for the others"}
@@ -501,9 +496,7 @@ def test_tuner_cannot_pause_trials_of_another_manager(host):
 
 
 def test_pause_is_not_sent_to_another_manager(host):
-    judge = Judge()
-    judge.bad = AssessResult.Pause
-    one = host(Recorder(), judge, protocol=None)
+    one = host(Recorder(), Judge(bad=AssessResult.Pause), protocol=None)
     one.metric("t", 0, 0.1)
     one.terminate()
     assert one.rest() == []
@@ -797,9 +790,7 @@ def test_rubbish_from_a_tuner_is_an_error_that_shows_it(host, make, words):
 
 @pytest.mark.parametrize("verdict", [None, "bad", 1, 0.5])
 def test_rubbish_from_an_assessor_is_an_error_that_shows_it(host, verdict):
-    judge = Judge()
-    judge.bad = verdict
-    one = host(Recorder(), judge)
+    one = host(Recorder(), Judge(bad=verdict))
     one.metric("t", 0, 0.1)
     report = one.expect(CommandType.Error)
     assert report["plugin"] == "assessor"

@@ -60,18 +60,16 @@ def test_search_continues_while_much_can_be_gained() -> None:
 
 
 def test_what_is_maximized_counts_the_other_way() -> None:
-    ended = succeed(
-        rule(0.05, objectives=[{"direction": "maximize"}]), 40, lambda parameters: -bowl(parameters)
-    )
+    ended = rule(0.05, objectives=[{"direction": "maximize"}])
+    succeed(ended, 40, lambda parameters: -bowl(parameters))
     plain = succeed(rule(0.05), 40, bowl)
     assert ended.why_stop() == plain.why_stop() != ""
 
 
 def test_gain_below_the_noise_ends_the_search() -> None:
     noise = np.random.default_rng(0)
-    ended = succeed(
-        rule("noise"), 60, lambda parameters: bowl(parameters) + 0.1 * float(noise.standard_normal())
-    )
+    ended = rule("noise")
+    succeed(ended, 60, lambda parameters: bowl(parameters) + 0.1 * float(noise.standard_normal()))
     assert " is below the noise 0.0" in ended.why_stop() or " is below the noise 0.1" in ended.why_stop()
 
 

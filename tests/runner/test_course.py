@@ -166,15 +166,13 @@ def test_tuner_that_does_not_learn_is_asked_ahead_while_trials_are_short() -> No
     assert asked == [8]  # at once, when half of those that waited are left
 
 
-def test_tuner_that_learns_is_asked_for_what_can_run() -> None:
+@pytest.mark.parametrize(("learns", "duration"), [(True, 0.0), (False, 0.2)])
+def test_tuner_that_learns_and_one_of_long_trials_are_asked_for_what_can_run(
+    learns: bool, duration: float
+) -> None:
     driver = Driver(trial_concurrency=1)
-    assert sent(driver.succeed(driver.running_trial()), CommandType.RequestTrialJobs) == [1]
-
-
-def test_nothing_is_asked_ahead_of_long_trials() -> None:
-    driver = Driver(trial_concurrency=1)
-    trial = driver.running_trial(learns=False)
-    driver.now += 0.2
+    trial = driver.running_trial(learns=learns)
+    driver.now += duration
     assert sent(driver.succeed(trial), CommandType.RequestTrialJobs) == [1]
 
 

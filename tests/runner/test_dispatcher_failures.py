@@ -13,13 +13,8 @@ from .driver import Driver, of_type, running_trial
 
 def test_failing_dispatcher_is_restored_once_and_then_ends_the_experiment() -> None:
     driver, trial = running_trial()
-    failure = happened.DispatcherFailed(
-        driver.now,
-        message="the tuner raised ValueError: no",
-        where="t.py:3 in f",
-        traceback="Traceback",
-        command=7,
-    )
+    place = {"where": "t.py:3 in f", "traceback": "Traceback", "command": 7}
+    failure = happened.DispatcherFailed(driver.now, message="the tuner raised ValueError: no", **place)
     assert of_type(driver.handle(failure), RestoreDispatcher)
     assert of_type(driver.handle(failure), StopTrial) == [StopTrial(trial.trial_id, 1)]
     driver.end(trial, exit_code=None, signal=15)

@@ -101,11 +101,8 @@ def queued(most: int = 3, **limits: Any) -> tuple[Driver, list[Trial]]:
 
 def test_short_trials_queue_in_the_agent_that_runs_the_one_before() -> None:
     driver, trials = queued(trial_concurrency=1)
-    assert [(trial.sequence_id, trial.slot, trial.agent) for trial in trials] == [
-        (8, 0, "0-0"),
-        (9, 0, "0-0"),
-        (10, 0, "0-0"),
-    ]
+    assert [trial.sequence_id for trial in trials] == [8, 9, 10]
+    assert {(trial.slot, trial.agent) for trial in trials} == {(0, "0-0")}
     assert driver.runner.why_waiting(trials[1]) == "its agent 0-0 runs trial 8 first"
     driver.start(trials[0])
     (start,) = of_type(driver.succeed(trials[0]), StartTrial)

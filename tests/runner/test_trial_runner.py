@@ -295,12 +295,8 @@ def test_restored_runner_continues_like_the_one_it_replaces(moves: list[str]) ->
     new = TrialRunner("test", old.limits, Ledger(Totals()))
     new.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), old.elapsed(driver.now))
     assert broken_invariants(new) == []
-    assert (new.created, new.requested, new.orders(), +new.counts) == (
-        old.created,
-        old.requested,
-        old.orders(),
-        +old.counts,
-    )
+    assert (new.created, new.requested) == (old.created, old.requested)
+    assert (new.orders(), +new.counts) == (old.orders(), +old.counts)
 
 
 def test_every_kind_of_event_has_a_handler_but_the_one_that_ends_the_manager() -> None:
