@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from _pytest.outcomes import Failed
@@ -22,47 +23,6 @@ from pitchpipe.assessors import (
 from pitchpipe.assessors.conformance import AssessorConformance
 
 
-class TestMedianstop(AssessorConformance):
-    def make(self) -> Assessor:
-        return MedianstopAssessor("maximize")
-
-
-class TestMedianstopWithALateStart(AssessorConformance):
-    def make(self) -> Assessor:
-        return MedianstopAssessor("maximize", start_step=5)
-
-
-class TestASHA(AssessorConformance):
-    def make(self) -> Assessor:
-        return ASHAAssessor("maximize")
-
-
-class TestASHAWithBrackets(AssessorConformance):
-    stops: ClassVar[bool] = False  # a bracket that begins late may be empty when the bad trial comes
-
-    def make(self) -> Assessor:
-        return ASHAAssessor("maximize", reduction_factor=4, max_t=30, brackets=3)
-
-
-class TestHyperband(AssessorConformance):
-    stops: ClassVar[bool] = False  # the last bracket lets every trial continue
-
-    def make(self) -> Assessor:
-        return HyperbandAssessor("maximize", R=27)
-
-
-class TestAuto(AssessorConformance):
-    def make(self) -> Assessor:
-        return AutoAssessor("maximize")
-
-
-class TestAutoForHopelessTrials(AssessorConformance):
-    stops: ClassVar[bool] = False  # the trials of the suite have no final results
-
-    def make(self) -> Assessor:
-        return AutoAssessor("maximize", hopeless_only=True)
-
-
 class WithFinals(AutoAssessor):
     """Takes the last intermediate result of a trial for its final one."""
 
@@ -72,45 +32,33 @@ class WithFinals(AutoAssessor):
         return super().assess_trial(trial_job_id, trial_history)
 
 
-class TestAutoWithFinalResults(AssessorConformance):
-    many_trials: ClassVar[int] = 500
-
-    def make(self) -> Assessor:
-        return WithFinals("maximize")
+def suite(make: Callable[[], Assessor], **attributes: Any) -> type[AssessorConformance]:
+    """Return the suite of the assessors that a function makes."""
+    return type("Suite", (AssessorConformance,), {"make": lambda self: make(), **attributes})
 
 
-class TestCurvefitting(AssessorConformance):
-    many_trials: ClassVar[int] = 200
+TestMedianstop = suite(lambda: MedianstopAssessor("maximize"))
+TestMedianstopWithALateStart = suite(lambda: MedianstopAssessor("maximize", start_step=5))
+TestASHA = suite(lambda: ASHAAssessor("maximize"))
+# A bracket that begins late may be empty when the bad trial comes.
+TestASHAWithBrackets = suite(
+    lambda: ASHAAssessor("maximize", reduction_factor=4, max_t=30, brackets=3), stops=False
+)
+# The last bracket lets every trial continue.
+TestHyperband = suite(lambda: HyperbandAssessor("maximize", R=27), stops=False)
+TestAuto = suite(lambda: AutoAssessor("maximize"))
+# The trials of the suite have no final results.
+TestAutoForHopelessTrials = suite(lambda: AutoAssessor("maximize", hopeless_only=True), stops=False)
+TestAutoWithFinalResults = suite(lambda: WithFinals("maximize"), many_trials=500)
+TestCurvefitting = suite(lambda: CurvefittingAssessor(epoch_num=30, gap=4), many_trials=200)
+TestThreshold = suite(lambda: ThresholdAssessor(lower=0.06))
+# Only those that do not improve are stopped, however bad they are.
+TestPlateau = suite(lambda: PlateauAssessor("maximize"), stops=False)
 
-    def make(self) -> Assessor:
-        return CurvefittingAssessor(epoch_num=30, gap=4)
 
-
-class TestThreshold(AssessorConformance):
-    def make(self) -> Assessor:
-        return ThresholdAssessor(lower=0.06)
-
-
-class TestPlateau(AssessorConformance):
-    stops: ClassVar[bool] = False  # only those that do not improve, however bad they are
-
-    def make(self) -> Assessor:
-        return PlateauAssessor("maximize")
-
-
-# A rule that judges every result, and one that judges some.
-@pytest.mark.parametrize("name", ["Medianstop", "ASHA"])
-class TestPatient(AssessorConformance):
-    stops: ClassVar[bool] = False  # not one that improves, however little
-    many_trials: ClassVar[int] = 500
-
-    @pytest.fixture(autouse=True)
-    def _takes_the_name(self, name: str) -> None:
-        self.chosen = name
-
-    def make(self) -> Assessor:
-        return PatientAssessor(self.chosen, patience=2)
-
+# A rule that judges every result, and one that judges some; they let be what improves, however little.
+TestPatientMedianstop = suite(lambda: PatientAssessor("Medianstop", patience=2), stops=False, many_trials=500)
+TestPatientASHA = suite(lambda: PatientAssessor("ASHA", patience=2), stops=False, many_trials=500)
 
 OBJECTIVES = [{"direction": "maximize"}, {"name": "cost", "direction": "minimize"}]
 
@@ -132,22 +80,15 @@ class WithCosts(Assessor):
         self.rule.trial_end(trial_job_id, success)
 
 
-@pytest.mark.parametrize(
-    ("cls", "costs"), [(ASHAAssessor, True), (MedianstopAssessor, True), (ASHAAssessor, False)]
-)
-class TestSeveralObjectives(AssessorConformance):
-    many_trials: ClassVar[int] = 300
+def without_costs() -> Assessor:
+    rule = ASHAAssessor()
+    rule.update_objectives(OBJECTIVES)
+    return rule
 
-    @pytest.fixture(autouse=True)
-    def _takes_the_rule(self, cls: Any, costs: bool) -> None:
-        self.cls, self.costs = cls, costs
 
-    def make(self) -> Assessor:
-        rule = self.cls()
-        if self.costs:
-            return WithCosts(rule)
-        rule.update_objectives(OBJECTIVES)
-        return rule
+TestASHAWithSeveralObjectives = suite(lambda: WithCosts(ASHAAssessor()), many_trials=300)
+TestMedianstopWithSeveralObjectives = suite(lambda: WithCosts(MedianstopAssessor()), many_trials=300)
+TestObjectivesThatAreNotReported = suite(without_costs, many_trials=300)
 
 
 class Mutates(MedianstopAssessor):
@@ -210,15 +151,11 @@ class CrashesOnUnknownEnds(MedianstopAssessor):
     ],
 )
 def test_a_planted_fault_fails(assessor: type[Assessor], test: str) -> None:
-    class Suite(AssessorConformance):
-        def make(self) -> Assessor:
-            return assessor()
-
     with pytest.raises((AssertionError, Failed, TypeError, KeyError)):
-        getattr(Suite(), test)()
+        getattr(suite(assessor)(), test)()
 
 
 @pytest.mark.parametrize("stops", [True, False])
 def test_a_rule_that_does_not_claim_to_stop_is_not_asked_to(stops: bool) -> None:
-    suite = type("Suite", (AssessorConformance,), {"stops": stops})
-    assert callable(suite.test_a_hopeless_trial_is_stopped_with_a_reason) is stops
+    modest = suite(MedianstopAssessor, stops=stops)
+    assert callable(modest.test_a_hopeless_trial_is_stopped_with_a_reason) is stops

@@ -87,15 +87,13 @@ def experienced(**arguments: Any) -> CurvefittingAssessor:
     return rule
 
 
+@pytest.mark.parametrize(("mode", "sign"), [("maximize", 1.0), ("minimize", -1.0)])
 @pytest.mark.parametrize(("level", "verdict"), [(0.9, GOOD), (0.78, GOOD), (0.72, BAD), (0.3, BAD)])
-def test_trials_predicted_below_the_threshold_are_stopped(level: float, verdict: AssessResult) -> None:
-    assert experienced().assess_trial("x", results(level, 8)) is verdict
-
-
-@pytest.mark.parametrize(("level", "verdict"), [(0.9, GOOD), (0.78, GOOD), (0.72, BAD)])
-def test_minimising_mirrors_it(level: float, verdict: AssessResult) -> None:
-    history = [-value for value in results(level, 8)]
-    assert experienced(optimize_mode="minimize").assess_trial("x", history) is verdict
+def test_trials_predicted_worse_than_the_threshold_are_stopped(
+    level: float, verdict: AssessResult, mode: str, sign: float
+) -> None:
+    history = [sign * value for value in results(level, 8)]
+    assert experienced(optimize_mode=mode).assess_trial("x", history) is verdict
 
 
 def test_losses_are_judged_by_their_size() -> None:
