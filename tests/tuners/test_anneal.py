@@ -1,44 +1,25 @@
-"""Annealing: it conforms, beats random search, and moves near the best, ever nearer."""
+"""Annealing: it conforms, and moves near the best, ever nearer."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 
-from pitchpipe.tuners import AnnealTuner, Tuner
-from pitchpipe.tuners.comparison import TASKS, advantage
-from pitchpipe.tuners.conformance import TunerConformance
+from pitchpipe.tuners import AnnealTuner
 
-LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
+from .searches import LINE, started, suite
 
-
-class TestAnneal(TunerConformance):
-    trials = 24
-    many_results = 500
-
-    def make(self, seed: int) -> Tuner:
-        return AnnealTuner(seed=seed)
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        return AnnealTuner(optimize_mode, parallel_optimize=True, constant_liar_type="mean", seed=seed)
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_it_beats_random_search(task: str) -> None:
-    assert advantage(lambda seed: AnnealTuner(seed=seed), TASKS[task], trials=100)[1] < 0
-
-
-def started(space: dict[str, Any], **arguments: Any) -> AnnealTuner:
-    tuner = AnnealTuner(seed=0, **arguments)
-    tuner.update_search_space(space)
-    return tuner
+TestAnneal = suite(
+    lambda seed, _: AnnealTuner(seed=seed),
+    lambda seed, mode: AnnealTuner(mode, parallel_optimize=True, constant_liar_type="mean", seed=seed),
+    trials=24,
+    many_results=500,
+)
 
 
 @pytest.mark.parametrize(("results", "furthest"), [(10, 0.25), (90, 0.05)])
 def test_the_neighbourhood_shrinks(results: int, furthest: float) -> None:
-    tuner = started(LINE)
+    tuner = started(AnnealTuner(seed=0), LINE)
     tuner.import_data([{"parameter": {"x": 0.4}, "value": 1.0}] * results)
     points = np.array([tuner.generate_parameters(i)["x"] for i in range(200)])
     # Half of 1 / (1 + 0.1 n) on either side, and points reach the ends.
@@ -46,7 +27,7 @@ def test_the_neighbourhood_shrinks(results: int, furthest: float) -> None:
 
 
 def test_the_best_trials_are_taken_most_often() -> None:
-    tuner = started(LINE)
+    tuner = started(AnnealTuner(seed=0), LINE)
     tuner.import_data([{"parameter": {"x": i / 100}, "value": float(i)} for i in range(101)])
     points = np.array([tuner.generate_parameters(i)["x"] for i in range(400)])
     # The neighbourhood is 0.09 wide; that the trial of rank above 20 is taken has a probability of 1e-6.
@@ -56,7 +37,7 @@ def test_the_best_trials_are_taken_most_often() -> None:
 
 @pytest.mark.parametrize(("lie", "near"), [("min", True), ("max", False)])
 def test_running_trials_count_as_good_or_bad_as_configured(lie: str, near: bool) -> None:
-    tuner = started(LINE, parallel_optimize=True, constant_liar_type=lie)
+    tuner = started(AnnealTuner(parallel_optimize=True, constant_liar_type=lie, seed=0), LINE)
     tuner.import_data([{"parameter": {"x": 0.1}, "value": 1.0}] * 150)
     running = tuner.generate_multiple_parameters(list(range(3)))
     tuner._history.units(np.array(tuner._running_rows()))[:] = 0.9
@@ -72,7 +53,7 @@ def test_values_of_a_branch_come_from_trials_of_that_branch() -> None:
             "_value": [{"_name": "a", "x": {"_type": "uniform", "_value": [0, 1]}}, {"_name": "b"}],
         },
     }
-    tuner = started(space)
+    tuner = started(AnnealTuner(seed=0), space)
     tuner.import_data([{"parameter": {"m": {"_name": "b"}}, "value": 0.0}] * 30)
     tuner.import_data([{"parameter": {"m": {"_name": "a", "x": 0.8}}, "value": 5.0}] * 60)
     points = [tuner.generate_parameters(i)["m"] for i in range(50)]

@@ -20,55 +20,28 @@ from pitchpipe.tuners import (
 from pitchpipe.tuners.auto.settings import Settings
 from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
 
-
-class TestAuto(TunerConformance):
-    trials = 12
-    many_results = 40
-
-    def make(self, seed: int) -> Tuner:
-        return self.make_directed(seed, "minimize")
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        tuner = AutoTuner(optimize_mode, seed)
-        tuner.settings = Settings(design_points=4, climbers=3, climb_rounds=1)
-        return tuner
+from .searches import suite
 
 
-class TestRandom(TunerConformance):
-    def make(self, seed: int) -> Tuner:
-        return RandomTuner(seed=seed)
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        return RandomTuner(seed, optimize_mode)
+def quick_auto(seed: int, optimize_mode: str) -> Tuner:
+    tuner = AutoTuner(optimize_mode, seed)
+    tuner.settings = Settings(design_points=4, climbers=3, climb_rounds=1)
+    return tuner
 
 
-class TestGridSearch(TunerConformance):
-    def make(self, seed: int) -> Tuner:
-        return GridSearchTuner()
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        return GridSearchTuner(optimize_mode)
-
-
-class TestTPE(TunerConformance):
-    many_results = 1_000
-
-    def make(self, seed: int) -> Tuner:
-        return TPETuner(seed=seed)
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        return TPETuner(optimize_mode, seed)
+TestAuto = suite(quick_auto, trials=12, many_results=40)
+TestRandom = suite(lambda seed, mode: RandomTuner(seed, mode))
+TestGridSearch = suite(lambda seed, mode: GridSearchTuner(mode))
+TestTPE = suite(lambda seed, mode: TPETuner(mode, seed), many_results=1_000)
 
 
 @pytest.mark.parametrize("lie", ["best", "mean", None])
 def test_tpe_with_other_lies_conforms(lie: str | None) -> None:
-    class Suite(TunerConformance):
-        def make(self, seed: int) -> Tuner:
-            return TPETuner("maximize", seed, {"constant_liar_type": lie, "n_startup_jobs": 3})
-
+    liar = {"constant_liar_type": lie, "n_startup_jobs": 3}
+    tests: Any = suite(lambda seed, _: TPETuner("maximize", seed, liar))()
     for space in map(SPACES.get, DIFFERENT):
-        Suite().test_results_in_another_order_than_suggestions(space)
-        Suite().test_nan_infinite_and_failed_trials_are_survived(space)
+        tests.test_results_in_another_order_than_suggestions(space)
+        tests.test_nan_infinite_and_failed_trials_are_survived(space)
 
 
 def batch(*options: Any) -> dict[str, Any]:
@@ -202,12 +175,8 @@ ONE = SPACES["uniform"]
     ],
 )
 def test_a_planted_fault_fails(tuner: type[Faulty], test: str, arguments: list[Any]) -> None:
-    class Suite(TunerConformance):
-        def make(self, seed: int) -> Tuner:
-            return tuner(seed)
-
     with pytest.raises((AssertionError, KeyError, NoMoreTrialError)):
-        getattr(Suite(), test)(*arguments)
+        getattr(suite(lambda seed, _: tuner(seed))(), test)(*arguments)
 
 
 def changed(point: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
@@ -241,12 +210,8 @@ def test_a_fault_of_one_kind_of_space_is_found_on_a_different_one(name: str) -> 
         def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
             return WRONG[name](super().generate_parameters(parameter_id))
 
-    class Suite(TunerConformance):
-        def make(self, seed: int) -> Tuner:
-            return Wrong(seed)
-
     with pytest.raises(AssertionError):
-        Suite().test_each_space_is_searched(SPACES[name])
+        suite(lambda seed, _: Wrong(seed))().test_each_space_is_searched(SPACES[name])
 
 
 def test_what_a_tuner_does_not_claim_is_not_collected() -> None:
@@ -266,8 +231,4 @@ def test_what_a_tuner_does_not_claim_is_not_collected() -> None:
 
 
 def test_a_tuner_that_claims_everything_gets_every_test() -> None:
-    class Suite(TunerConformance):
-        def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-            return RandomTuner(seed, optimize_mode)
-
-    assert all(getattr(Suite, name) is not None for name in dir(Suite) if name.startswith("test_"))
+    assert all(getattr(TestRandom, name) is not None for name in dir(TestRandom) if name.startswith("test_"))

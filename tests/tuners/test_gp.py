@@ -1,4 +1,4 @@
-"""GP and Metis: they conform, beat random search, and weigh candidates as configured."""
+"""GP and Metis: they conform, and weigh candidates as configured."""
 
 from __future__ import annotations
 
@@ -9,32 +9,27 @@ import numpy as np
 import pytest
 
 from pitchpipe.tuners import GPTuner, MetisTuner, Tuner
-from pitchpipe.tuners.comparison import TASKS, advantage
 from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
 from pitchpipe.tuners.metis import _knowledge_gradient, _misfits
 from pitchpipe.tuners.models.gaussian_process import Posterior, Prior, condition, fit
 from pitchpipe.tuners.models.surrogate_tuner import Training
 
-LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
+from .searches import LINE, started, suite
 
 
-class TestGP(TunerConformance):
-    trials = 9
-    many_results = 25
+def quick_gp(seed: int, optimize_mode: str) -> Tuner:
+    tuner = GPTuner(
+        optimize_mode,
+        cold_start_num=4,
+        selection_num_warm_up=40,
+        selection_num_starting_points=12,
+        seed=seed,
+    )
+    tuner._rounds = 1
+    return tuner
 
-    def make(self, seed: int) -> Tuner:
-        return self.make_directed(seed, "minimize")
 
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        tuner = GPTuner(
-            optimize_mode,
-            cold_start_num=4,
-            selection_num_warm_up=40,
-            selection_num_starting_points=12,
-            seed=seed,
-        )
-        tuner._rounds = 1
-        return tuner
+TestGP = suite(quick_gp, trials=9, many_results=25)
 
 
 class TestMetis(TunerConformance):
@@ -63,26 +58,8 @@ class TestMetis(TunerConformance):
         super().test_no_point_is_suggested_twice(parallel)
 
 
-@pytest.mark.parametrize(
-    ("utility", "task", "trials"), [("ei", "branches", 30), ("ucb", "bowl", 20), ("poi", "bowl", 20)]
-)
-def test_gp_beats_random_search(utility: str, task: str, trials: int) -> None:
-    make = lambda seed: GPTuner("minimize", utility, seed=seed)  # noqa: E731
-    assert advantage(make, TASKS[task], trials, seeds=5)[1] < 0
-
-
-def test_metis_beats_random_search() -> None:
-    make = lambda seed: MetisTuner("minimize", seed=seed)  # noqa: E731
-    assert advantage(make, TASKS["bowl"], trials=20, seeds=5)[1] < 0
-
-
-def test_gp_keeps_its_quality_with_eight_workers() -> None:
-    make = lambda seed: GPTuner("minimize", seed=seed)  # noqa: E731
-    assert advantage(make, TASKS["bowl"], trials=24, seeds=5, workers=8)[1] < 0
-
-
 def trained(tuner: Tuner, values: list[float]) -> Any:
-    tuner.update_search_space(LINE)
+    started(tuner, LINE)
     count = len(values)
     tuner.import_data([{"parameter": {"x": i / (count - 1)}, "value": v} for i, v in enumerate(values)])
     return tuner

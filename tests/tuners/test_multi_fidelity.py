@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import cloudpickle
@@ -14,28 +15,28 @@ from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import ASHATuner, BOHBTuner, DEHBTuner, PB2Tuner, PBTTuner, RandomTuner
 from pitchpipe.tuners.pb2 import _TimeVarying
 
-from .base.test_scheduled_tuner import SPACE, Game, Trial, started
+from .base.test_scheduled_tuner import SPACE, Game, Trial, hyperband, pbt, played
+from .searches import LINE, started
 
-LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 
-
-def asha(**arguments: Any) -> Any:
+def asha(space: Any = SPACE, **arguments: Any) -> Any:
     chosen = {"optimize_mode": "minimize", "R": 27, "tuner": "Random", "seed": 1, **arguments}
-    return started(ASHATuner(**chosen))
+    return started(ASHATuner(**chosen), space)
 
 
-def bohb(**arguments: Any) -> Any:
+def bohb(space: Any = SPACE, **arguments: Any) -> Any:
     chosen = {"optimize_mode": "minimize", "max_budget": 9, "seed": 1, **arguments}
-    return started(BOHBTuner(**chosen))
+    return started(BOHBTuner(**chosen), space)
 
 
-def dehb(**arguments: Any) -> Any:
-    return started(DEHBTuner(**{"optimize_mode": "minimize", "max_budget": 9, "seed": 1, **arguments}))
+def dehb(space: Any = SPACE, **arguments: Any) -> Any:
+    chosen = {"optimize_mode": "minimize", "max_budget": 9, "seed": 1, **arguments}
+    return started(DEHBTuner(**chosen), space)
 
 
-def pb2(**arguments: Any) -> Any:
+def pb2(space: Any = SPACE, **arguments: Any) -> Any:
     chosen = {"optimize_mode": "minimize", "population_size": 6, "interval": 5, "seed": 1, **arguments}
-    return started(PB2Tuner(**chosen))
+    return started(PB2Tuner(**chosen), space)
 
 
 def by_number(trial: Trial) -> float:
@@ -82,9 +83,7 @@ def test_asha_promotes_every_trial_in_the_best_of_its_rung_when_the_rung_grows(s
 
     game = Watching(tuner, slots=slots, most=40, length=eta**3, value=by_number)
     for _ in range(60):
-        game._fill()
-        for trial in [trial for trial in game.trials.values() if trial.status == "runs"]:
-            game._turn(trial)
+        game.turn()
         assert due == []
     assert len(reference.promoted[0]) >= len(reference.results[0]) // eta > 5
 
@@ -103,27 +102,20 @@ def test_asha_waits_for_no_trial() -> None:
 
 
 def test_asha_budgets_end_at_the_full_one() -> None:
-    game = Game(asha(R=20, grace_period=2), most=12, length=20)
-    game.play()
-    assert {tuple(trial.budgets) for trial in game.trials.values()} <= {
-        (2,),
-        (2, 6),
-        (2, 6, 18),
-        (2, 6, 18, 20),
-    }
+    game = played(asha(R=20, grace_period=2), most=12, length=20)
+    budgets = [2, 6, 18, 20]
+    assert all(trial.budgets == budgets[: len(trial.budgets)] for trial in game.trials.values())
     assert game.counts("succeeded") == [20]
 
 
 def test_asha_brings_a_trial_to_the_end_however_few_there_are() -> None:
     for most in (1, 2, 4):
-        game = Game(asha(), most=most)
-        game.play()
+        game = played(asha(), most=most)
         assert game.counts("succeeded") == [27]
 
 
 def test_asha_prefers_the_largest_when_maximising() -> None:
-    game = Game(asha(optimize_mode="maximize"), slots=1, most=30, value=lambda trial: trial.parameters["x"])
-    game.play()
+    game = played(asha(optimize_mode="maximize"), slots=1, most=30, value=lambda trial: trial.parameters["x"])
     best = max(game.trials.values(), key=lambda trial: trial.parameters["x"])
     assert best.status == "succeeded"
 
@@ -152,13 +144,16 @@ class Heard(RandomTuner):
         self.calls.append(("end", parameter_id, success))
 
 
+def heard_of(**arguments: Any) -> tuple[Any, Heard]:
+    tuner = asha(**arguments)
+    tuner._source = started(Heard(1), SPACE)
+    return tuner, tuner._source
+
+
 @pytest.mark.parametrize("obeys", [False, True])
 def test_asha_tells_the_tuner_that_proposes_what_becomes_of_each_proposal(obeys: bool) -> None:
-    tuner = asha(R=9)
-    tuner._source = heard = Heard(1)
-    heard.update_search_space(SPACE)
-    game = Game(tuner, slots=1, most=12, length=9, obeys=obeys)
-    game.play()
+    tuner, heard = heard_of(R=9)
+    played(tuner, slots=1, most=12, length=9, obeys=obeys)
     full = [call[1] for call in heard.calls if call[0] == "final"]
     assert len(full) >= 1
     for proposal in range(1, 5 if obeys else 13):
@@ -169,9 +164,7 @@ def test_asha_tells_the_tuner_that_proposes_what_becomes_of_each_proposal(obeys:
 
 
 def test_asha_tells_stopped_proposals_from_failed_ones() -> None:
-    tuner = asha()
-    tuner._source = heard = Heard(1)
-    heard.update_search_space(SPACE)
+    tuner, heard = heard_of()
     for parameter_id in (7, 8):
         tuner.generate_parameters(parameter_id)
     tuner.trial_stopped(7)
@@ -185,9 +178,8 @@ def test_asha_with_a_tuner_that_learns_finds_more() -> None:
     for name in ("Random", "TPE"):
         losses = []
         for seed in range(5):
-            tuner = started(ASHATuner("minimize", R=9, tuner=name, seed=seed))
-            game = Game(tuner, slots=2, most=40, length=9, value=distance)
-            game.play()
+            tuner = asha(R=9, tuner=name, seed=seed)
+            game = played(tuner, slots=2, most=40, length=9, value=distance)
             losses.append(min(distance(trial) for trial in game.trials.values() if trial.count == 9))
         found[name] = float(np.mean(losses))
     assert found["TPE"] < found["Random"] / 2
@@ -206,37 +198,29 @@ def distance(trial: Trial) -> float:
 # --------------------------------------------------------------------------------------------- BOHB
 
 
-def measured(tuner: Any, budget: int, points: int, best: float, first: int = 0) -> None:
-    """Tell results of a budget which are the better the nearer x is to `best`."""
-    for x in np.linspace(0, 1, points):
-        tuner._note(budget, abs(float(x) - best), {"x": float(x)})
+def drawn(*known: tuple[int, int, float], count: int = 30, random_fraction: float = 0.0) -> np.ndarray:
+    """Draw where results are known: budget, how many, and the x that is best; the nearer, the better."""
+    tuner = bohb(LINE, random_fraction=random_fraction)
+    for budget, points, best in known:
+        for x in np.linspace(0, 1, points):
+            tuner._note(budget, abs(float(x) - best), {"x": float(x)})
+    return np.array([tuner.generate_parameters(i).parameters["x"] for i in range(count)])
 
 
 def test_bohb_draws_where_good_results_are_dense() -> None:
-    tuner = BOHBTuner("minimize", max_budget=9, random_fraction=0.0, seed=1)
-    tuner.update_search_space(LINE)
-    measured(tuner, 9, 40, best=0.3)
-    drawn = [tuner.generate_parameters(i).parameters["x"] for i in range(30)]
-    assert abs(float(np.median(drawn)) - 0.3) < 0.1
-    assert np.mean(np.abs(np.array(drawn) - 0.3) < 0.2) > 0.9
+    found = drawn((9, 40, 0.3))
+    assert abs(np.median(found) - 0.3) < 0.1
+    assert np.mean(np.abs(found - 0.3) < 0.2) > 0.9
 
 
 def test_bohb_models_the_largest_budget_that_has_enough_results() -> None:
-    tuner = BOHBTuner("minimize", max_budget=9, random_fraction=0.0, seed=1)
-    tuner.update_search_space(LINE)
-    measured(tuner, 1, 40, best=0.1)
-    measured(tuner, 3, 20, best=0.9)
-    measured(tuner, 9, 3, best=0.5)  # N_min + 2 are 4
-    drawn = [tuner.generate_parameters(i).parameters["x"] for i in range(30)]
-    assert abs(float(np.median(drawn)) - 0.9) < 0.1
+    found = drawn((1, 40, 0.1), (3, 20, 0.9), (9, 3, 0.5))  # N_min + 2 are 4
+    assert abs(np.median(found) - 0.9) < 0.1
 
 
 def test_bohb_draws_at_random_as_often_as_configured() -> None:
-    tuner = BOHBTuner("minimize", max_budget=9, random_fraction=1.0, seed=1)
-    tuner.update_search_space(LINE)
-    measured(tuner, 9, 40, best=0.3)
-    drawn = [tuner.generate_parameters(i).parameters["x"] for i in range(60)]
-    assert np.mean(np.abs(np.array(drawn) - 0.3) < 0.2) < 0.6
+    found = drawn((9, 40, 0.3), count=60, random_fraction=1.0)
+    assert np.mean(np.abs(found - 0.3) < 0.2) < 0.6
 
 
 @pytest.mark.parametrize(
@@ -253,8 +237,7 @@ def test_bohb_starts_at_its_least_budget() -> None:
 
 
 def test_bohb_learns_from_its_own_trials() -> None:
-    game = Game(bohb(random_fraction=0.2), most=80, length=9)
-    game.play()
+    game = played(bohb(random_fraction=0.2), most=80, length=9)
     early, late = (
         [abs(game.trials[f"t{i}"].parameters["x"] - 0.3) for i in part] for part in (range(9), range(60, 80))
     )
@@ -266,17 +249,14 @@ def test_bohb_learns_from_its_own_trials() -> None:
 
 
 def test_dehb_begins_with_a_hyperband_bracket_that_continues_from_checkpoints() -> None:
-    game = Game(dehb(), slots=9, most=9, length=9)
-    game.play()
+    game = played(dehb(), slots=9, most=9, length=9)
     assert game.counts("stopped") == [1] * 6 + [3] * 2
     assert game.counts("succeeded") == [9]
-    winner = next(trial for trial in game.trials.values() if trial.status == "succeeded")
-    assert winner.budgets == [1, 3, 9]
+    assert game.ended("succeeded")[0].budgets == [1, 3, 9]
 
 
 def test_dehb_measures_new_configurations_on_every_rung_of_later_brackets() -> None:
-    game = Game(dehb(), most=60, length=9)
-    game.play()
+    game = played(dehb(), most=60, length=9)
     later = [trial for trial in game.trials.values() if trial.parameter_id >= 9]
     assert all(len(trial.budgets) == 1 for trial in later)
     assert {trial.budgets[0] for trial in later} == {1, 3, 9}
@@ -289,9 +269,7 @@ def test_dehb_keeps_the_better_of_target_and_challenger() -> None:
     game = Game(tuner, most=120, length=9)
     worst = []
     for _ in range(60):
-        game._fill()
-        for trial in [trial for trial in game.trials.values() if trial.status == "runs"]:
-            game._turn(trial)
+        game.turn()
         worst.append([float(np.sort(each.losses)[0]) for each in tuner._populations])
     assert all(
         later <= earlier for a, b in itertools.pairwise(worst) for earlier, later in zip(a, b, strict=True)
@@ -309,8 +287,7 @@ def test_dehb_keeps_the_better_of_target_and_challenger() -> None:
 
 
 def test_dehb_breeds_from_the_best_of_the_budget_below() -> None:
-    tuner = DEHBTuner("minimize", max_budget=9, crossover_prob=1.0, seed=1)
-    tuner.update_search_space(LINE)
+    tuner = dehb(LINE, crossover_prob=1.0)
     low = tuner._populations[1]
     low.vectors[:, 0], low.losses[:] = np.linspace(0.4, 0.48, 5), np.arange(5.0)
     tuner._opened = 1  # the next one begins on the budget 3
@@ -337,28 +314,22 @@ def test_offspring_stay_in_the_cube_and_differ_from_their_target() -> None:
 
 
 def test_pb2_goes_where_members_improved_most() -> None:
-    tuner = PB2Tuner("minimize", population_size=8, interval=1, fraction=0.25, seed=2)
-    tuner.update_search_space(LINE)
     totals: dict[str, float] = {}
 
     def value(trial: Trial) -> float:
         totals[trial.id] = totals.get(trial.id, 100.0) - (1 - abs(trial.parameters["x"] - 0.7))
         return totals[trial.id]
 
-    game = Game(tuner, slots=8, most=8, length=12, value=value)
-    game.play()
+    tuner = pb2(LINE, population_size=8, interval=1, fraction=0.25, seed=2)
+    game = played(tuner, slots=8, most=8, length=12, value=value)
     chosen = [trial.parameters["x"] for trial in game.trials.values() if any(trial.sources)]
     assert abs(float(np.median(chosen)) - 0.7) < 0.15
 
 
 def test_pb2_learns_from_improvements_and_not_from_what_members_have() -> None:
-    tuner = PB2Tuner("minimize", population_size=4, interval=1, fraction=0.0, seed=2)
-    tuner.update_search_space(LINE)
+    tuner = pb2(LINE, population_size=4, interval=1, fraction=0.0, seed=2)
     # The higher the number, the worse a member begins, and the more it improves.
-    game = Game(
-        tuner, slots=4, most=4, length=4, value=lambda t: 100.0 * t.parameter_id - t.parameter_id * t.count
-    )
-    game.play()
+    played(tuner, most=4, length=4, value=lambda t: 100.0 * t.parameter_id - t.parameter_id * t.count)
     gains = [gain for _, generation, gain in tuner._measured if generation > 1]
     assert len(gains) >= 8
     for start in range(0, len(gains), 4):
@@ -371,10 +342,8 @@ def test_what_was_learned_is_forgotten_with_time() -> None:
     changed = _TimeVarying(features, times, np.array([1.0, -1.0, -1.0, 1.0]))
     assert changed._settings[1] > 0
     mean, deviation = changed.predict(features[:2], 9.0)
-    assert (mean[0] < 0 < mean[1], bool((changed.predict(features[:2], 30.0)[1] > deviation).all())) == (
-        True,
-        True,
-    )
+    assert mean[0] < 0 < mean[1]
+    assert (changed.predict(features[:2], 30.0)[1] > deviation).all()
 
 
 def test_choices_of_one_generation_keep_apart() -> None:
@@ -421,9 +390,9 @@ def test_populations_beat_members_that_train_alone() -> None:
     }
     lost: dict[str, list[float]] = {"alone": [], "PBT": [], "PB2": []}
     for seed in range(10):
-        lost["alone"].append(left_after(started(PBTTuner(**{**shared, "fraction": 0.0}, seed=seed))))
-        lost["PBT"].append(left_after(started(PBTTuner(**shared, seed=seed))))
-        lost["PB2"].append(left_after(started(PB2Tuner(**shared, seed=seed))))
+        lost["alone"].append(left_after(started(PBTTuner(**{**shared, "fraction": 0.0}, seed=seed), SPACE)))
+        lost["PBT"].append(left_after(started(PBTTuner(**shared, seed=seed), SPACE)))
+        lost["PB2"].append(left_after(started(PB2Tuner(**shared, seed=seed), SPACE)))
     for name in ("PBT", "PB2"):
         gains = np.array(lost["alone"]) - np.array(lost[name])
         assert gains.mean() > 2.262 * gains.std(ddof=1) / math.sqrt(10)  # the 95 % interval is above 0
@@ -431,12 +400,10 @@ def test_populations_beat_members_that_train_alone() -> None:
 
 
 def test_pb2_meets_constraints() -> None:
-    tuner = PB2Tuner("minimize", population_size=4, interval=1, fraction=0.5, seed=2)
     space = {name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"}
-    tuner.update_constraints(["x < y"])
-    tuner.update_search_space(space)
-    game = Game(tuner, length=6, most=4, value=lambda trial: trial.parameters["x"] * trial.count)
-    game.play()
+    tuner = PB2Tuner("minimize", population_size=4, interval=1, fraction=0.5, seed=2)
+    started(tuner, space, constraints=["x < y"])
+    game = played(tuner, length=6, most=4, value=lambda trial: trial.parameters["x"] * trial.count)
     assert all(trial.parameters["x"] < trial.parameters["y"] for trial in game.trials.values())
 
 
@@ -444,9 +411,10 @@ def test_pb2_meets_constraints() -> None:
 
 
 def test_pbt_with_folders_makes_a_trial_of_each_generation() -> None:
-    tuner = started(PBTTuner("minimize", population_size=4, fraction=0.25, all_checkpoint_dir="/all", seed=1))
-    game = Game(tuner, slots=4, most=12, length=3, obeys=True, value=lambda trial: trial.parameters["x"])
-    game.play()
+    tuner = started(
+        PBTTuner("minimize", population_size=4, fraction=0.25, all_checkpoint_dir="/all", seed=1), SPACE
+    )
+    game = played(tuner, slots=4, most=12, length=3, obeys=True, value=lambda trial: trial.parameters["x"])
     assert game.counts("succeeded") == [3] * 12
     saved = [trial.parameters["save_checkpoint_dir"] for trial in game.trials.values()]
     assert sorted(saved) == sorted(
@@ -461,17 +429,13 @@ def test_pbt_with_folders_makes_a_trial_of_each_generation() -> None:
 
 # ------------------------------------------------------------------------------------------ all of them
 
-ALL = {"asha": asha, "bohb": bohb, "dehb": dehb, "pb2": pb2}
 
-
-@pytest.mark.parametrize("name", list(ALL))
-def test_pickled_on_the_way_it_continues_alike(name: str) -> None:
-    games = [Game(ALL[name](), most=30, length=12) for _ in range(2)]
+@pytest.mark.parametrize("make", [asha, bohb, dehb, hyperband, pb2, pbt])
+def test_pickled_on_the_way_it_continues_alike(make: Callable[[], Any]) -> None:
+    games = [Game(make(), most=30, length=12) for _ in range(2)]
     for game in games:
         for _ in range(9):
-            game._fill()
-            for trial in [trial for trial in game.trials.values() if trial.status == "runs"]:
-                game._turn(trial)
+            game.turn()
     games[1].tuner = cloudpickle.loads(cloudpickle.dumps(games[1].tuner))
     games[1].tuner.connect_trials(games[1])
     stories = []
@@ -482,17 +446,16 @@ def test_pickled_on_the_way_it_continues_alike(name: str) -> None:
 
 
 @pytest.mark.parametrize("obeys", [False, True])
-@pytest.mark.parametrize("name", list(ALL))
-def test_failures_nan_and_early_ends_are_survived(name: str, obeys: bool) -> None:
+@pytest.mark.parametrize("make", [asha, bohb, dehb, hyperband, pb2, pbt])
+def test_failures_nan_and_early_ends_are_survived(make: Callable[[], Any], obeys: bool) -> None:
     def dies(trial: Trial) -> bool:
         return trial.parameter_id % 5 == 2 and trial.count == 2
 
     def value(trial: Trial) -> float:
         return math.nan if trial.parameter_id % 4 == 1 else abs(trial.parameters["x"] - 0.3)
 
-    game = Game(ALL[name](), most=40, length=7, obeys=obeys, dies=dies, value=value)
-    game.play()
+    game = played(make(), most=40, length=7, obeys=obeys, dies=dies, value=value)
     space = SearchSpace.parse(SPACE)
-    assert all(trial.status not in ("runs", "waits") for trial in game.trials.values())
+    assert not game.ended("runs") + game.ended("waits")
     assert all(space.validate(trial.parameters) == [] for trial in game.trials.values())
     assert game.counts("succeeded")

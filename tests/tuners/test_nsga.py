@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitchpipe.tuners import NSGATuner, RandomTuner, Tuner
-from pitchpipe.tuners.comparison import TASKS, advantage
-from pitchpipe.tuners.conformance import SPACES, TunerConformance
+from pitchpipe.tuners.conformance import SPACES
+
+from .searches import search, started, suite
 
 TWO: list[dict[str, Any]] = [{"direction": "minimize"}, {"name": "gain", "direction": "maximize"}]
 LIMITED: list[dict[str, Any]] = [*TWO, {"name": "ms", "constraint": "<= 1"}]
@@ -25,28 +26,13 @@ SPACE: dict[str, Any] = {
 }
 
 
-class TestNSGA(TunerConformance):
-    trials = 20
-    many_results = 500
-
-    def make(self, seed: int) -> Tuner:
-        return NSGATuner(population_size=6, seed=seed)
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        return NSGATuner(optimize_mode, population_size=6, seed=seed)
+TestNSGA = suite(
+    lambda seed, mode: NSGATuner(mode, population_size=6, seed=seed), trials=20, many_results=500
+)
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_with_one_objective_it_beats_random_search(task: str) -> None:
-    make = lambda seed: NSGATuner(population_size=10, seed=seed)  # noqa: E731
-    assert advantage(make, TASKS[task], trials=100)[1] < 0
-
-
-def started(objectives: list[dict[str, Any]], space: Any = SPACE, **arguments: Any) -> NSGATuner:
-    tuner = NSGATuner(**arguments)
-    tuner.update_objectives(objectives)
-    tuner.update_search_space(space)
-    return tuner
+def made(objectives: list[dict[str, Any]], space: Any = SPACE, **arguments: Any) -> NSGATuner:
+    return started(NSGATuner(**arguments), space, objectives=objectives)
 
 
 def away(point: dict[str, Any]) -> float:
@@ -64,11 +50,9 @@ def report(point: dict[str, Any]) -> dict[str, float]:
 
 
 def run(tuner: Tuner, count: int, first: int = 0) -> list[dict[str, Any]]:
-    points = []
-    for i in range(first, first + count):
-        points.append(tuner.generate_parameters(i))
-        tuner.receive_trial_result(i, points[-1], report(points[-1]))
-        tuner.trial_end(i, True)
+    """Run trials one after the other, and return their points."""
+    points: list[dict[str, Any]] = []
+    search(tuner, lambda point: points.append(point) or report(point), count, first)
     return points
 
 
@@ -78,14 +62,14 @@ def test_it_approaches_the_whole_front(niching: str) -> None:
     random.update_search_space(SPACE)
     distance = np.median([away(random.generate_parameters(i)) for i in range(100)])
     for seed in range(2):
-        points = run(started(TWO, niching=niching, seed=seed), 200)[140:]
+        points = run(made(TWO, niching=niching, seed=seed), 200)[140:]
         assert np.median([away(point) for point in points]) < 0.5 * distance
         assert np.ptp([point["t"] for point in points]) > 0.6
 
 
 def test_it_learns_where_limits_are_kept() -> None:
     for seed in range(2):
-        points = run(started(LIMITED, seed=seed), 140)
+        points = run(made(LIMITED, seed=seed), 140)
         kept = [report(point)["ms"] <= 1 for point in points]  # of random points, one in ten
         assert sum(kept[70:]) > 35
 
@@ -101,7 +85,7 @@ def test_no_result_that_left_the_population_beats_one_that_stayed(
     names = ("default", "b", "c")
     goals = [{"name": name, "direction": "minimize"} for name in names]
     space = {"x": {"_type": "randint", "_value": [0, len(found)]}}
-    tuner = started([*goals, {"name": "ms", "constraint": "<= 3"}], space, population_size=8, niching=niching)
+    tuner = made([*goals, {"name": "ms", "constraint": "<= 3"}], space, population_size=8, niching=niching)
     reports = [dict(zip((*names, "ms"), values, strict=True)) for values in found]
     tuner.import_data([{"parameter": {"x": i}, "value": value} for i, value in enumerate(reports)])
     tuner._select()
@@ -119,7 +103,7 @@ def beats(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def test_of_a_front_the_ends_and_the_most_isolated_stay() -> None:
-    tuner = started(TWO, {"x": {"_type": "randint", "_value": [0, 5]}}, population_size=3)
+    tuner = made(TWO, {"x": {"_type": "randint", "_value": [0, 5]}}, population_size=3)
     for x, value in enumerate((0.0, 0.1, 0.2, 0.9, 1.0)):
         tuner.import_data([{"parameter": {"x": x}, "value": {"default": value, "gain": value}}])
     tuner._select()
@@ -131,7 +115,7 @@ def test_of_a_front_the_ends_and_the_most_isolated_stay() -> None:
 def test_a_resumed_search_continues_as_the_original_with_parallel_and_failed_trials(
     objectives: list[dict[str, Any]], space: Any
 ) -> None:
-    tuner = started(objectives, space, population_size=6, seed=3)
+    tuner = made(objectives, space, population_size=6, seed=3)
     running = dict(enumerate(tuner.generate_multiple_parameters(list(range(8)))))
     end = ender(len(running))
     for key in range(8, 40):
@@ -162,7 +146,7 @@ def ender(count: int) -> Callable[[Tuner, dict[int, Any]], None]:
 
 
 def test_a_second_result_replaces_the_first() -> None:
-    tuner = started(TWO, population_size=4, seed=0)
+    tuner = made(TWO, population_size=4, seed=0)
     points = run(tuner, 8)
     for i, point in enumerate(points):
         tuner.receive_trial_result(i, point, {"default": math.nan, "gain": 1.0})
@@ -174,26 +158,20 @@ def test_a_second_result_replaces_the_first() -> None:
 def test_from_four_objectives_on_niches_are_around_reference_points() -> None:
     names = ("default", "b", "c", "d")
     goals = [{"name": name, "direction": "minimize"} for name in names]
+
+    def reports(point: dict[str, Any]) -> dict[str, float]:
+        return {name: abs(point["t"] - k / 3) for k, name in enumerate(names)}
+
     by_niches = [
-        run_goals(started(goals, niching=niching, seed=1), names)
+        search(made(goals, niching=niching, seed=1), reports, 60)
         for niching in ("auto", "reference_points", "crowding")
     ]
     assert by_niches[0] == by_niches[1] != by_niches[2]
 
 
-def run_goals(tuner: Tuner, names: tuple[str, ...]) -> list[Any]:
-    points = []
-    for i in range(60):
-        points.append(tuner.generate_parameters(i))
-        tuner.receive_trial_result(
-            i, points[-1], {n: abs(points[-1]["t"] - k / 3) for k, n in enumerate(names)}
-        )
-    return points
-
-
 def test_children_are_near_their_parents_and_mix_them() -> None:
     space = {f"x{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(40)}
-    tuner = started(TWO, space, population_size=2, seed=0)
+    tuner = made(TWO, space, population_size=2, seed=0)
     for side, value in ((0.1, 0.0), (0.9, 1.0)):
         parameters = dict.fromkeys(space, side)
         tuner.import_data([{"parameter": parameters, "value": {"default": value, "gain": value}}] * 20)
@@ -206,10 +184,7 @@ def test_children_are_near_their_parents_and_mix_them() -> None:
 
 def test_priors_shape_the_first_population() -> None:
     def first(priors: dict[str, Any]) -> list[dict[str, Any]]:
-        tuner = NSGATuner(population_size=20, seed=3)
-        tuner.update_priors(priors)
-        tuner.update_objectives(TWO)
-        tuner.update_search_space(SPACE)
+        tuner = started(NSGATuner(population_size=20, seed=3), SPACE, objectives=TWO, priors=priors)
         return [tuner.generate_parameters(i) for i in range(20)]
 
     points = first({"a": {"centre": 0.9, "confidence": 0.9}, "kind": {"centre": "y", "confidence": 0.9}})

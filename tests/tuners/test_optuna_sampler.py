@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pitchpipe import tuners
-from pitchpipe.tuners import OptunaTuner, Tuner
-from pitchpipe.tuners.comparison import TASKS, advantage
-from pitchpipe.tuners.conformance import TunerConformance
+from pitchpipe.tuners import OptunaTuner
 from pitchpipe.tuners.optuna_sampler import OptunaMissing
+
+from .searches import started, suite
 
 TREE: dict[str, Any] = {
     "m": {
@@ -22,30 +22,16 @@ TREE: dict[str, Any] = {
 }
 
 
-class TestOptuna(TunerConformance):
-    trials = 9
-    many_results = 50
-
-    def make(self, seed: int) -> Tuner:
-        return OptunaTuner("TPESampler", {"n_startup_trials": 5, "n_ei_candidates": 4}, seed=seed)
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        return OptunaTuner("NSGAIISampler", {"population_size": 4}, optimize_mode, seed)
-
-
-def started(sampler: str = "RandomSampler", **arguments: Any) -> OptunaTuner:
-    tuner = OptunaTuner(sampler, seed=0, **arguments)
-    tuner.update_search_space(TREE)
-    return tuner
-
-
-def test_it_beats_random_search() -> None:
-    make = lambda seed: OptunaTuner(sampler_args={"multivariate": True}, seed=seed)  # noqa: E731
-    assert advantage(make, TASKS["bowl"], trials=30, seeds=6)[1] < 0
+TestOptuna = suite(
+    lambda seed, _: OptunaTuner("TPESampler", {"n_startup_trials": 5, "n_ei_candidates": 4}, seed=seed),
+    lambda seed, mode: OptunaTuner("NSGAIISampler", {"population_size": 4}, mode, seed),
+    trials=9,
+    many_results=50,
+)
 
 
 def test_the_study_has_every_result_once() -> None:
-    tuner = started(optimize_mode="maximize")
+    tuner = started(OptunaTuner("RandomSampler", optimize_mode="maximize", seed=0), TREE)
     points = tuner.generate_multiple_parameters(list(range(4)))
     tuner.receive_trial_result(0, points[0], 2.0)
     tuner.receive_trial_result(0, points[0], 7.0)
@@ -60,7 +46,7 @@ def test_the_study_has_every_result_once() -> None:
 
 
 def test_it_is_asked_only_for_what_is_active() -> None:
-    tuner = started()
+    tuner = started(OptunaTuner("RandomSampler", seed=0), TREE)
     for i in range(20):
         point = tuner.generate_parameters(i)
         asked = tuner._study.trials[-1].params
@@ -68,8 +54,8 @@ def test_it_is_asked_only_for_what_is_active() -> None:
 
 
 def test_a_point_in_the_place_of_a_repeated_one_runs_in_the_study() -> None:
-    tuner = OptunaTuner("RandomSampler", seed=0)
-    tuner.update_search_space({"x": {"_type": "choice", "_value": ["a", "b", "c"]}})
+    space = {"x": {"_type": "choice", "_value": ["a", "b", "c"]}}
+    tuner = started(OptunaTuner("RandomSampler", seed=0), space)
     points = [tuner.generate_parameters(i)["x"] for i in range(3)]
     running = [trial for trial in tuner._study.trials if trial.state.name == "RUNNING"]
     assert sorted(points) == ["a", "b", "c"]

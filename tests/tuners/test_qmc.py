@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import cloudpickle
 import numpy as np
 import pytest
 
 from pitchpipe.tuners import QMCTuner, RandomTuner, Tuner
-from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
+from pitchpipe.tuners.conformance import DIFFERENT, SPACES
 
 from ..lazy import Lazy
+from .searches import suite
 
 qmc = Lazy("scipy.stats.qmc")
 SQUARE = {name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"}
 
 
-class TestSobol(TunerConformance):
-    def make(self, seed: int) -> Tuner:
-        return QMCTuner(seed=seed)
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        return QMCTuner("halton", seed=seed, optimize_mode=optimize_mode)
-
-
-class TestLatinHypercubes(TunerConformance):
-    spaces: ClassVar[dict[str, Any]] = {name: SPACES[name] for name in DIFFERENT}  # Sobol takes the others
-    many_results = 500
-
-    def make(self, seed: int) -> Tuner:
-        return self.make_directed(seed, "minimize")
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        return QMCTuner("lhs", block=7, seed=seed, optimize_mode=optimize_mode)
+TestSobol = suite(
+    lambda seed, _: QMCTuner(seed=seed),
+    lambda seed, mode: QMCTuner("halton", seed=seed, optimize_mode=mode),
+)
+TestLatinHypercubes = suite(
+    lambda seed, mode: QMCTuner("lhs", block=7, seed=seed, optimize_mode=mode),
+    spaces={name: SPACES[name] for name in DIFFERENT},  # Sobol takes the others
+    many_results=500,
+)
 
 
 def points(tuner: Tuner, count: int) -> np.ndarray:

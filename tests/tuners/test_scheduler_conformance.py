@@ -102,35 +102,17 @@ class Schedulers(TunerConformance):
         assert [point for point in points if parsed.validate(point)] == []
 
 
-class TestASHA(Schedulers):
-    name: ClassVar[str] = "ASHA"
+def suite(name: str, **attributes: Any) -> type[Schedulers]:
+    return type("Suite", (Schedulers,), {"name": name, **attributes})
 
 
-class TestASHAWithAuto(Schedulers):
-    name: ClassVar[str] = "ASHA with Auto"
-    trials: ClassVar[int] = 12
-    many_results: ClassVar[int] = 50
-
-
-class TestHyperband(Schedulers):
-    name: ClassVar[str] = "Hyperband"
-
-
-class TestBOHB(Schedulers):
-    name: ClassVar[str] = "BOHB"
-
-
-class TestDEHB(Schedulers):
-    name: ClassVar[str] = "DEHB"
-
-
-class TestPBT(Schedulers):
-    name: ClassVar[str] = "PBT"
-
-
-class TestPB2(Schedulers):
-    name: ClassVar[str] = "PB2"
-    many_results: ClassVar[int] = 120
+TestASHA = suite("ASHA")
+TestASHAWithAuto = suite("ASHA with Auto", trials=12, many_results=50)
+TestHyperband = suite("Hyperband")
+TestBOHB = suite("BOHB")
+TestDEHB = suite("DEHB")
+TestPBT = suite("PBT")
+TestPB2 = suite("PB2", many_results=120)
 
 
 @pytest.mark.parametrize("name", ["ASHA", "BOHB", "DEHB", "Hyperband"])

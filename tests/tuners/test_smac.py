@@ -1,64 +1,37 @@
-"""SMAC and DNGO: they conform, beat random search, and take their arguments."""
+"""SMAC and DNGO: they conform, and take their arguments."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import pytest
 
 from pitchpipe.tuners import DNGOTuner, SMACTuner, Tuner
-from pitchpipe.tuners.comparison import TASKS, advantage
-from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
+from pitchpipe.tuners.conformance import DIFFERENT, SPACES
 from pitchpipe.tuners.models.random_forest import Forest
 from pitchpipe.tuners.models.surrogate_tuner import Training
 from pitchpipe.tuners.moves.regions import Everywhere
 
+from .searches import LINE, started, suite
+
 QUICK = Everywhere(random=40, around=12)
 
 
-class TestSMAC(TunerConformance):
-    trials = 9
-    many_results = 25
-
-    def make(self, seed: int) -> Tuner:
-        return self.make_directed(seed, "minimize")
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        tuner = SMACTuner(optimize_mode, trees=4, startup=4, seed=seed)
-        tuner._everywhere, tuner._rounds = QUICK, 1
-        return tuner
+def quick_smac(seed: int, optimize_mode: str) -> Tuner:
+    tuner = SMACTuner(optimize_mode, trees=4, startup=4, seed=seed)
+    tuner._everywhere, tuner._rounds = QUICK, 1
+    return tuner
 
 
-class TestDNGO(TunerConformance):
-    spaces: ClassVar[dict[str, Any]] = {name: SPACES[name] for name in DIFFERENT}  # SMAC takes the others
-    trials = 9
-    many_results = 25
-
-    def make(self, seed: int) -> Tuner:
-        return self.make_directed(seed, "minimize")
-
-    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
-        tuner = DNGOTuner(optimize_mode, startup=4, num_epochs_per_training=10, seed=seed)
-        tuner._everywhere, tuner._rounds = QUICK, 1
-        return tuner
+def quick_dngo(seed: int, optimize_mode: str) -> Tuner:
+    tuner = DNGOTuner(optimize_mode, startup=4, num_epochs_per_training=10, seed=seed)
+    tuner._everywhere, tuner._rounds = QUICK, 1
+    return tuner
 
 
-@pytest.mark.parametrize(("task", "trials", "seeds"), [("bowl", 40, 5), ("branches", 50, 8)])
-def test_smac_beats_random_search(task: str, trials: int, seeds: int) -> None:
-    def make(seed: int) -> Tuner:
-        tuner = SMACTuner("minimize", trees=10, seed=seed)
-        tuner._everywhere = Everywhere(random=60, around=40)
-        return tuner
-
-    assert advantage(make, TASKS[task], trials, seeds)[1] < 0
-
-
-def test_dngo_beats_random_search() -> None:
-    def make(seed: int) -> Tuner:
-        return DNGOTuner("minimize", sample_size=100, num_epochs_per_training=100, seed=seed)
-
-    assert advantage(make, TASKS["bowl"], trials=40, seeds=5)[1] < 0
+TestSMAC = suite(quick_smac, trials=9, many_results=25)
+# SMAC takes the other spaces.
+TestDNGO = suite(quick_dngo, trials=9, many_results=25, spaces={name: SPACES[name] for name in DIFFERENT})
 
 
 def test_running_trials_count_with_what_is_expected_of_them() -> None:
@@ -69,15 +42,13 @@ def test_running_trials_count_with_what_is_expected_of_them() -> None:
             learned.append(training)
             return super()._fit(training)
 
-    tuner = Noted("minimize", startup=3, seed=0)
-    tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+    tuner = started(Noted("minimize", startup=3, seed=0), LINE)
     tuner.import_data([{"parameter": {"x": i / 20}, "value": abs(i / 20 - 0.6)} for i in range(21)])
     tuner.generate_multiple_parameters([0, 1])
     without, believing = learned[-2:]
     assert (len(without.targets), len(believing.targets)) == (21, 22)
-    assert believing.targets[-1] < np.median(
-        without.targets
-    )  # the point is a good one, and so is what is believed
+    # The point is a good one, and so is what is believed.
+    assert believing.targets[-1] < np.median(without.targets)
 
 
 def test_few_results_of_a_branch_get_it_a_second_look() -> None:
@@ -87,8 +58,7 @@ def test_few_results_of_a_branch_get_it_a_second_look() -> None:
             "_value": [{"_name": str(k), "x": {"_type": "uniform", "_value": [0, 1]}} for k in range(3)],
         }
     }
-    tuner = SMACTuner("minimize", startup=3, seed=0)
-    tuner.update_search_space(space)
+    tuner = started(SMACTuner("minimize", startup=3, seed=0), space)
     for k, value in enumerate((0.0, 5.0, 6.0)):
         data = [
             {"parameter": {"m": {"_name": str(k), "x": i / 9}}, "value": value + i / 90} for i in range(10)
@@ -102,7 +72,7 @@ def test_few_results_of_a_branch_get_it_a_second_look() -> None:
 def test_the_network_is_trained_as_often_as_configured() -> None:
     trained = []
     tuner = DNGOTuner("minimize", startup=2, trials_per_update=3, num_epochs_per_training=1, seed=0)
-    tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+    started(tuner, LINE)
     tuner.import_data([{"parameter": {"x": i / 40}, "value": i} for i in range(40)])
     for i in range(10):
         point = tuner.generate_parameters(i)

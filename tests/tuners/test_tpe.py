@@ -12,7 +12,8 @@ import pytest
 
 from pitchpipe.tuners import NoMoreTrialError, RandomTuner, TPETuner, TpeTuner, Tuner
 
-PLANE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "loguniform", "_value": [1e-3, 1e3]}}
+from .searches import LINE, PLANE, plane, search, started
+
 TREE: dict[str, Any] = {
     "m": {
         "_type": "choice",
@@ -31,10 +32,6 @@ TREE: dict[str, Any] = {
 }
 
 
-def plane(point: dict[str, Any]) -> float:
-    return (point["x"] - 2) ** 2 + math.log10(point["y"]) ** 2
-
-
 def tree(point: dict[str, Any]) -> float:
     model = point["m"]
     if model["_name"] == "flat":
@@ -43,51 +40,38 @@ def tree(point: dict[str, Any]) -> float:
     return inner + abs(model["n"] - 13) / 20
 
 
-def started(space: dict[str, Any], **arguments: Any) -> TPETuner:
-    tuner = TPETuner(**{"seed": 0, **arguments})
-    tuner.update_search_space(space)
-    return tuner
+def made(space: dict[str, Any], **arguments: Any) -> TPETuner:
+    return started(TPETuner(**{"seed": 0, **arguments}), space)
 
 
 def best(tuner: Tuner, objective: Any, count: int) -> float:
-    values = []
-    for i in range(count):
-        point = tuner.generate_parameters(i)
-        values.append(objective(point))
-        tuner.receive_trial_result(i, point, values[-1])
-        tuner.trial_end(i, True)
-    return min(values)
+    return min(search(tuner, objective, count))
 
 
-def random_search(space: dict[str, Any], objective: Any, count: int, seeds: int = 9) -> float:
-    results = []
-    for seed in range(seeds):
-        tuner = RandomTuner(seed)
-        tuner.update_search_space(space)
-        results.append(best(tuner, objective, count))
-    return float(np.median(results))
+def random_search(space: dict[str, Any], objective: Any, count: int) -> float:
+    return float(np.median([best(started(RandomTuner(s), space), objective, count) for s in range(9)]))
 
 
 @pytest.mark.parametrize(("space", "objective"), [(PLANE, plane), (TREE, tree)], ids=["plane", "tree"])
 def test_it_beats_random_search_by_far(space: dict[str, Any], objective: Any) -> None:
-    ours = [best(started(space, seed=seed), objective, 60) for seed in range(5)]
+    ours = [best(made(space, seed=seed), objective, 60) for seed in range(5)]
     assert np.median(ours) < 0.5 * random_search(space, objective, 60)
 
 
 def test_the_wrong_direction_is_worse_than_random() -> None:
-    ours = [best(started(PLANE, seed=seed, optimize_mode="maximize"), plane, 60) for seed in range(5)]
+    ours = [best(made(PLANE, seed=seed, optimize_mode="maximize"), plane, 60) for seed in range(5)]
     assert np.median(ours) > random_search(PLANE, plane, 60)
 
 
 def test_start_up_jobs_are_spread_over_every_parameter() -> None:
     space = {"x": {"_type": "uniform", "_value": [0, 10]}, "c": {"_type": "choice", "_value": list("abcde")}}
-    points = started(space).generate_multiple_parameters(range(10))
+    points = made(space).generate_multiple_parameters(range(10))
     assert sorted(int(point["x"]) for point in points) == list(range(10))
     assert sorted(point["c"] for point in points) == list("aabbccddee")
 
 
 def test_imported_results_replace_start_up_jobs() -> None:
-    tuner = started(PLANE, tpe_args={"constant_liar_type": None})
+    tuner = made(PLANE, tpe_args={"constant_liar_type": None})
     rng = np.random.default_rng(0)
     known = [{"x": rng.uniform(-5, 5), "y": 10 ** rng.uniform(-3, 3)} for _ in range(60)]
     tuner.import_data([{"parameter": point, "value": {"default": plane(point)}} for point in known])
@@ -96,7 +80,7 @@ def test_imported_results_replace_start_up_jobs() -> None:
 
 
 def trained(lie: str | None) -> TPETuner:
-    tuner = started({"x": {"_type": "uniform", "_value": [0, 1]}}, tpe_args={"constant_liar_type": lie})
+    tuner = made(LINE, tpe_args={"constant_liar_type": lie})
     best(tuner, lambda point: abs(point["x"] - 0.5), 30)
     return tuner
 
@@ -115,7 +99,7 @@ def test_the_mean_of_the_results_is_a_bad_lie() -> None:
 
 
 def test_failures_are_avoided() -> None:
-    tuner = started(
+    tuner = made(
         {"c": {"_type": "choice", "_value": ["ok", "fails"]}, "x": {"_type": "uniform", "_value": [0, 1]}}
     )
     failures = 0
@@ -130,7 +114,7 @@ def test_failures_are_avoided() -> None:
 
 
 def test_nan_counts_as_a_failure() -> None:
-    nan, failed = started(PLANE), started(PLANE)
+    nan, failed = made(PLANE), made(PLANE)
     for i in range(40):
         points = [tuner.generate_parameters(i) for tuner in (nan, failed)]
         assert points[0] == points[1]
@@ -144,7 +128,7 @@ def test_nan_counts_as_a_failure() -> None:
 
 
 def test_a_second_result_replaces_the_first() -> None:
-    first, second = started(PLANE), started(PLANE)
+    first, second = made(PLANE), made(PLANE)
     for i in range(30):
         points = [tuner.generate_parameters(i) for tuner in (first, second)]
         assert points[0] == points[1]
@@ -156,7 +140,7 @@ def test_a_second_result_replaces_the_first() -> None:
 
 
 def test_a_changed_space_keeps_what_still_fits() -> None:
-    tuner = started(PLANE)
+    tuner = made(PLANE)
     best(tuner, plane, 40)
     tuner.update_search_space({**PLANE, "x": {"_type": "uniform", "_value": [0, 5]}})
     points = tuner.generate_multiple_parameters(range(40, 52))
@@ -164,14 +148,14 @@ def test_a_changed_space_keeps_what_still_fits() -> None:
 
 
 def test_a_finite_space_ends_after_every_point_once() -> None:
-    tuner = started({"a": {"_type": "randint", "_value": [0, 6]}, "b": {"_type": "choice", "_value": [1, 2]}})
+    tuner = made({"a": {"_type": "randint", "_value": [0, 6]}, "b": {"_type": "choice", "_value": [1, 2]}})
     assert best(tuner, lambda point: point["a"] * point["b"], 12) == 0
     with pytest.raises(NoMoreTrialError):
         tuner.generate_parameters(12)
 
 
 def test_the_values_of_results_do_not_shift_suggestions() -> None:
-    tuners = [started(PLANE), started(PLANE)]
+    tuners = [made(PLANE), made(PLANE)]
     for i in range(40):
         points = [tuner.generate_parameters(i) for tuner in tuners]
         assert points[0] == points[1]

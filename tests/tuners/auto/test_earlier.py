@@ -13,6 +13,8 @@ from pitchpipe.tuners import AutoTuner
 from pitchpipe.tuners.auto.earlier import EarlierSearches
 from pitchpipe.tuners.base.embedding import Embedding
 
+from ..searches import LINE, search, started
+
 SPACE: dict[str, Any] = {
     **{f"x{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(4)},
     "c": {"_type": "choice", "_value": ["a", "b", "c"]},
@@ -67,16 +69,10 @@ def test_source_of_few_results_and_points_of_another_space_are_left_out() -> Non
 
 
 def best_after(count: int, seed: int, sign: float | None) -> float:
-    tuner = AutoTuner(seed=seed)
-    tuner.update_search_space(SPACE)
+    tuner = started(AutoTuner(seed=seed), SPACE)
     if sign is not None:
         tuner.update_earlier(results(sign, 0))
-    best = float("inf")
-    for i in range(count):
-        point = tuner.generate_parameters(i)
-        best = min(best, loss(point))
-        tuner.receive_trial_result(i, point, loss(point))
-    return best
+    return min(search(tuner, loss, count))
 
 
 def test_a_related_search_helps_and_a_misleading_one_costs_nothing() -> None:
@@ -88,9 +84,6 @@ def test_a_related_search_helps_and_a_misleading_one_costs_nothing() -> None:
 
 
 def test_models_are_made_again_for_another_space() -> None:
-    tuner = AutoTuner(seed=0)
-    tuner.update_search_space(SPACE)
+    tuner = started(AutoTuner(seed=0), SPACE)
     tuner.update_earlier(results(1, 0))
-    tuner.update_search_space({"other": {"_type": "uniform", "_value": [0, 1]}})
-    for i in range(12):
-        tuner.receive_trial_result(i, tuner.generate_parameters(i), float(i))
+    search(started(tuner, LINE), lambda point: point["x"], 12)

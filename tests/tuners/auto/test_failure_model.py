@@ -13,6 +13,8 @@ from pitchpipe.tuners.auto.failure_model import FailureModel
 from pitchpipe.tuners.auto.settings import Settings
 from pitchpipe.tuners.base.embedding import Embedding
 
+from ..searches import search, started
+
 UNIT = {"_type": "uniform", "_value": [0, 1]}
 SPACE: dict[str, Any] = {"x": UNIT, "y": UNIT}
 LOG_HALF = np.log(0.5)
@@ -62,9 +64,7 @@ def test_trials_that_all_end_alike_say_nothing(kinds: list[str | None]) -> None:
     ],
 )
 def test_region_where_trials_die_is_left_though_the_objective_is_best_there(objectives: Any) -> None:
-    tuner = AutoTuner(seed=3)
-    tuner.update_objectives(objectives)
-    tuner.update_search_space(SPACE)
+    tuner = started(AutoTuner(seed=3), SPACE, objectives=objectives)
     names = [one.get("name", "default") for one in objectives]
     failed = []
     for i in range(45):
@@ -82,7 +82,7 @@ def test_region_where_trials_die_is_left_though_the_objective_is_best_there(obje
 def test_small_changes_of_the_best_trials_avoid_the_region() -> None:
     tuner = AutoTuner(seed=3)
     tuner.settings = Settings(model_free_share=1.0)
-    tuner.update_search_space(SPACE)
+    started(tuner, SPACE)
     failed = []
     for i in range(60):
         point = tuner.generate_parameters(i)
@@ -99,9 +99,6 @@ def test_nothing_changes_without_failures() -> None:
     for weighs in (True, False):
         tuner = AutoTuner(seed=3)
         tuner.settings = Settings(failure_model=weighs)
-        tuner.update_search_space(SPACE)
-        for i in range(15):
-            point = tuner.generate_parameters(i)
-            tuner.receive_trial_result(i, point, point["x"])
+        search(started(tuner, SPACE), lambda point: point["x"], 15)
         suggested.append(tuner.generate_parameters(15))
     assert suggested[0] == suggested[1]

@@ -9,6 +9,8 @@ import pytest
 from pitchpipe.tuners import AutoTuner
 from pitchpipe.tuners.auto.learning_curves import LearningCurves
 
+from ..searches import LINE, started
+
 
 def reported(*curves: list[float]) -> LearningCurves:
     """Curves of rows 0, 1, 2 and so on."""
@@ -86,8 +88,7 @@ def test_order_of_equal_early_values_is_kept() -> None:
 
 
 def test_auto_tells_stopped_trials_from_failed_and_finished_ones() -> None:
-    tuner = AutoTuner("maximize", seed=1)
-    tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+    tuner = started(AutoTuner("maximize", seed=1), LINE)
     for i in range(4):
         point = tuner.generate_parameters(i)
         for sequence in range(3 if i == 0 else 2):
@@ -105,8 +106,7 @@ def test_auto_tells_stopped_trials_from_failed_and_finished_ones() -> None:
 
 
 def test_auto_with_curves_finds_what_is_best_in_the_end() -> None:
-    tuner = AutoTuner("minimize", seed=3)
-    tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+    tuner = started(AutoTuner("minimize", seed=3), LINE)
     for i in range(40):
         point = tuner.generate_parameters(i)
         for sequence in range(1 if i % 3 else 9):
@@ -124,9 +124,8 @@ def test_auto_learns_each_objective_of_stopped_trials() -> None:
     """Where stopped trials promised good results in both objectives, it looks on; where they did not, it does not."""
 
     def suggestions(promise: float) -> list[float]:
-        tuner = AutoTuner(seed=3)
-        tuner.update_objectives([{"name": name, "direction": "minimize"} for name in ("error", "cost")])
-        tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+        goals = [{"name": name, "direction": "minimize"} for name in ("error", "cost")]
+        tuner = started(AutoTuner(seed=3), LINE, objectives=goals)
         found: list[float] = []
         for i in range(30):
             point = tuner.generate_parameters(i)

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from pitchpipe.tuners.auto import AutoTuner
 from pitchpipe.tuners.auto.levels import plateau_size
 
+from ..searches import started
+
 LEVELS = st.lists(st.integers(0, 30), min_size=1, max_size=60)
 
 
@@ -47,9 +49,8 @@ def suggested(share: float, plateau: int, count: int = 40, objectives: tuple[str
     """Return how far to the right suggestions are; in that half, results are worse and all different."""
     tuner = AutoTuner(seed=1)
     tuner.settings = replace(tuner.settings, plateau_share=share)
-    if objectives:
-        tuner.update_objectives([{"name": name, "direction": "minimize"} for name in objectives])
-    tuner.update_search_space({name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"})
+    goals = [{"name": name, "direction": "minimize"} for name in objectives]
+    started(tuner, {name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"}, objectives=goals)
     rng = np.random.default_rng(1)
     for number in range(50):
         x, y = rng.random(2) / 2

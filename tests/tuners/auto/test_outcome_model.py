@@ -14,6 +14,8 @@ from pitchpipe.tuners.auto import outcome_model
 from pitchpipe.tuners.auto import tuner as auto_tuner
 from pitchpipe.tuners.auto.outcome_model import scalarised
 
+from ..searches import search, started
+
 SPACE: dict[str, Any] = {
     "x": {"_type": "uniform", "_value": [0, 1]},
     "y": {"_type": "uniform", "_value": [0, 1]},
@@ -38,20 +40,11 @@ def volume(found: list[dict[str, float]]) -> float:
     return total
 
 
-def searched(tuner: Tuner, objectives: list[dict[str, Any]], count: int, failing: float = 0.0) -> list[Any]:
+def searched(tuner: Tuner, objectives: list[dict[str, Any]], count: int) -> list[Any]:
     if hasattr(tuner, "update_objectives"):
         tuner.update_objectives(objectives)
     tuner.update_search_space(SPACE)
-    found = []
-    for i in range(count):
-        point = tuner.generate_parameters(i)
-        if point["x"] < failing:
-            tuner.trial_end(i, False)
-            continue
-        found.append(outcomes(point))
-        tuner.receive_trial_result(i, point, found[-1])
-        tuner.trial_end(i, True)
-    return found
+    return search(tuner, outcomes, count)
 
 
 @pytest.mark.parametrize("tuner", [AutoTuner, TPETuner])
@@ -79,8 +72,14 @@ def test_limit_that_nothing_violates_changes_no_suggestion() -> None:
 
 
 def test_failed_trials_are_avoided_with_several_objectives() -> None:
-    found = searched(AutoTuner(seed=1), TWO, 40, failing=0.5)
-    assert len(found) > 28
+    tuner, succeeded = started(AutoTuner(seed=1), SPACE, objectives=TWO), 0
+    for i in range(40):
+        point = tuner.generate_parameters(i)
+        if point["x"] >= 0.5:
+            succeeded += 1
+            tuner.receive_trial_result(i, point, outcomes(point))
+        tuner.trial_end(i, point["x"] >= 0.5)
+    assert succeeded > 28
 
 
 def test_reference_that_nothing_reaches_is_harmless() -> None:
@@ -96,9 +95,7 @@ def test_reference_draws_the_search_to_where_it_is_beaten() -> None:
 
 
 def test_report_without_an_objective_is_an_error() -> None:
-    tuner = AutoTuner(seed=1)
-    tuner.update_objectives(TWO)
-    tuner.update_search_space(SPACE)
+    tuner = started(AutoTuner(seed=1), SPACE, objectives=TWO)
     point = tuner.generate_parameters(0)
     with pytest.raises(MetricError, match="without 'gain'"):
         tuner.receive_trial_result(0, point, {"loss": 1.0})
@@ -122,22 +119,16 @@ def test_scalarised_losses_have_their_minimum_on_the_front() -> None:
 
 def at_ends(seed: int) -> float:
     """Return which share of the later trials has two of three objectives near 0; four numbers are free there."""
-    tuner = AutoTuner(seed=seed)
-    tuner.update_objectives([{"name": name, "direction": "minimize"} for name in ("one", "two", "three")])
-    tuner.update_search_space({f"x{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(6)})
-    found = []
-    for i in range(70):
-        point = tuner.generate_parameters(i)
+    goals = [{"name": name, "direction": "minimize"} for name in ("one", "two", "three")]
+    space = {f"x{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(6)}
+
+    def sphere(point: dict[str, float]) -> dict[str, float]:
         size = 1 + 2 * sum((point[f"x{place}"] - 0.4) ** 2 for place in range(2, 6))
         a, b = (point[f"x{place}"] * math.pi / 2 for place in range(2))
-        found.append(
-            {
-                "one": size * math.cos(a) * math.cos(b),
-                "two": size * math.cos(a) * math.sin(b),
-                "three": size * math.sin(a),
-            }
-        )
-        tuner.receive_trial_result(i, point, found[-1])
+        above, beside = size * math.cos(a), size * math.sin(a)
+        return {"one": above * math.cos(b), "two": above * math.sin(b), "three": beside}
+
+    found = search(started(AutoTuner(seed=seed), space, objectives=goals), sphere, 70)
     return float(np.mean([sorted(one.values())[1] < 0.1 for one in found[40:]]))
 
 
@@ -148,17 +139,16 @@ def test_ends_of_the_front_that_cannot_move_are_not_searched_again_and_again() -
 def test_objectives_that_agree_are_minimised_within_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit no weightings help, and without growth below the best point nothing would be better than another."""
     monkeypatch.setattr(outcome_model, "_floor", lambda means, early: means.min(axis=0))
-    tuner = AutoTuner(seed=1)
     goals = [{"name": name, "direction": "minimize"} for name in ("one", "two")]
-    tuner.update_objectives([*goals, {"name": "sum", "constraint": "<= 3"}])
-    tuner.update_search_space({f"x{i}": {"_type": "uniform", "_value": [-5, 5]} for i in range(4)})
-    found = []
-    for i in range(40):
-        point = tuner.generate_parameters(i)
-        loss, total = sum((value - 1) ** 2 for value in point.values()), sum(point.values())
-        found.append(loss if total <= 3 else math.inf)
-        tuner.receive_trial_result(i, point, {"one": loss, "two": 2 * loss + 1, "sum": total})
-    assert min(found) < 0.3  # the least possible is 0.25
+    limit = {"name": "sum", "constraint": "<= 3"}
+    space = {f"x{i}": {"_type": "uniform", "_value": [-5, 5]} for i in range(4)}
+
+    def agreeing(point: dict[str, float]) -> dict[str, float]:
+        loss = sum((value - 1) ** 2 for value in point.values())
+        return {"one": loss, "two": 2 * loss + 1, "sum": sum(point.values())}
+
+    found = search(started(AutoTuner(seed=1), space, objectives=[*goals, limit]), agreeing, 40)
+    assert min(one["one"] for one in found if one["sum"] <= 3) < 0.3  # the least possible is 0.25
 
 
 def test_random_weightings_fade_as_results_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,14 +156,9 @@ def test_random_weightings_fade_as_results_arrive(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(
         auto_tuner, "scalarised", lambda *arguments: weighted.append(1) or scalarised(*arguments)
     )
-    tuner = AutoTuner(seed=1)
-    tuner.update_objectives(TWO)
-    tuner.update_search_space(SPACE)
-    random = RandomTuner(seed=2)
-    random.update_search_space(SPACE)
+    tuner = started(AutoTuner(seed=1), SPACE, objectives=TWO)
+    random = started(RandomTuner(seed=2), SPACE)
     rows = [random.generate_parameters(i) for i in range(200)]
     tuner.import_data([{"parameter": row, "value": outcomes(row)} for row in rows])
-    for i in range(25):
-        point = tuner.generate_parameters(i)
-        tuner.receive_trial_result(i, point, outcomes(point))
+    search(tuner, outcomes, 25)
     assert 0 < len(weighted) < 10

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner, Tuner
+from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner
 from pitchpipe.tuners.auto.initial_design import initial_design
 from pitchpipe.tuners.auto.local_search import Step
 from pitchpipe.tuners.auto.model import Acquisition, AutoModel
@@ -21,7 +21,8 @@ from pitchpipe.tuners.base.search_prior import SearchPrior
 from pitchpipe.tuners.moves.mutation import mutants
 from pitchpipe.tuners.moves.regions import Box, Branch, principal_axes
 
-PLANE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "loguniform", "_value": [1e-3, 1e3]}}
+from ..searches import LINE, PLANE, plane, search, started
+
 BOWL = {f"x{i}": {"_type": "uniform", "_value": [-2, 2]} for i in range(5)}
 TREE: dict[str, Any] = {
     "model": {
@@ -40,10 +41,6 @@ TREE: dict[str, Any] = {
 }
 
 
-def plane(point: dict[str, Any]) -> float:
-    return (point["x"] - 2) ** 2 + math.log10(point["y"]) ** 2
-
-
 def tree(point: dict[str, Any]) -> float:
     model, extra = point["model"], {"a": 0.3, "b": 0.0, "c": 0.6}[point["scale"]]
     if model["_name"] == "none":
@@ -53,57 +50,40 @@ def tree(point: dict[str, Any]) -> float:
     return extra + 0.3 * abs(math.log10(model["rate"]) + 3) + 0.1 * abs(math.log2(model["width"] / 64))
 
 
-def started(
-    space: dict[str, Any], seed: int = 0, optimize_mode: str = "minimize", **changes: Any
-) -> AutoTuner:
-    tuner = AutoTuner(optimize_mode, seed)
+def made(space: dict[str, Any], seed: int = 0, **changes: Any) -> AutoTuner:
+    tuner = AutoTuner("minimize", seed)
     tuner.settings = dataclasses.replace(Settings(), **changes)
-    tuner.update_search_space(space)
-    return tuner
-
-
-def losses(tuner: Tuner, objective: Any, count: int) -> list[float]:
-    values = []
-    for i in range(count):
-        point = tuner.generate_parameters(i)
-        values.append(objective(point))
-        tuner.receive_trial_result(i, point, values[-1])
-        tuner.trial_end(i, True)
-    return values
+    return started(tuner, space)
 
 
 @pytest.mark.parametrize(("space", "objective"), [(PLANE, plane), (TREE, tree)], ids=["plane", "tree"])
 def test_it_is_far_better_than_random_search(space: dict[str, Any], objective: Any) -> None:
-    ours = [min(losses(started(space, seed), objective, 30)) for seed in range(3)]
-    random = []
-    for seed in range(5):
-        tuner = RandomTuner(seed)
-        tuner.update_search_space(space)
-        random.append(min(losses(tuner, objective, 30)))
+    ours = [min(search(made(space, seed), objective, 30)) for seed in range(3)]
+    random = [min(search(started(RandomTuner(seed), space), objective, 30)) for seed in range(5)]
     assert np.median(ours) < 0.3 * np.median(random)
 
 
 def test_the_first_suggestion_is_the_middle() -> None:
-    point = started(PLANE).generate_parameters(0)
+    point = made(PLANE).generate_parameters(0)
     assert (point["x"], point["y"]) == pytest.approx((0.0, 1.0))
 
 
 def test_noise_does_not_make_it_return_to_one_lucky_point() -> None:
-    rng, tuner = np.random.default_rng(0), started(PLANE)
-    losses(tuner, lambda point: plane(point) + 2 * rng.standard_normal(), 60)
+    rng, tuner = np.random.default_rng(0), made(PLANE)
+    search(tuner, lambda point: plane(point) + 2 * rng.standard_normal(), 60)
     later = [tuner.generate_parameters(i) for i in range(60, 70)]
     assert np.median([plane(point) for point in later]) < 4
 
 
 def test_every_branch_is_looked_into() -> None:
-    tuner, seen = started(TREE), []
-    losses(tuner, lambda point: seen.append(point["model"]["_name"]) or tree(point), 30)
+    tuner, seen = made(TREE), []
+    search(tuner, lambda point: seen.append(point["model"]["_name"]) or tree(point), 30)
     assert min(seen.count(name) for name in ("none", "tree", "net")) >= 2
 
 
 def test_running_trials_are_not_suggested_again() -> None:
-    tuner = started(PLANE)
-    losses(tuner, plane, 20)
+    tuner = made(PLANE)
+    search(tuner, plane, 20)
     points = tuner.generate_multiple_parameters(range(100, 108))
     distances = [
         math.hypot((a["x"] - b["x"]) / 10, math.log10(a["y"] / b["y"]) / 6)
@@ -115,7 +95,7 @@ def test_running_trials_are_not_suggested_again() -> None:
 
 
 def test_a_region_of_failures_is_left() -> None:
-    tuner = started(PLANE)
+    tuner = made(PLANE)
     failures = 0
     for i in range(50):
         point = tuner.generate_parameters(i)
@@ -129,21 +109,18 @@ def test_a_region_of_failures_is_left() -> None:
 
 @pytest.mark.parametrize("cause", ["USER_CANCELED", "INFRA"])
 def test_cancelled_and_lost_trials_change_no_suggestion(cause: str) -> None:
-    one, other = started(PLANE), started(PLANE)
+    one, other = made(PLANE), made(PLANE)
     for tuner in (one, other):
-        losses(tuner, plane, 12)
+        search(tuner, plane, 12)
         tuner.generate_parameters(50)
-    for tuner in (one, other):
         tuner.trial_end_cause(50, cause)
-        if tuner is one:
-            tuner.trial_end(50, False)
-        else:
-            tuner._running.pop(50)  # as if it had never run
+    one.trial_end(50, False)
+    other._running.pop(50)  # as if it had never run
     assert one.generate_parameters(51) == other.generate_parameters(51)
 
 
 def test_failures_at_random_do_not_hide_the_best_region() -> None:
-    rng, tuner, distances = np.random.default_rng(2), started(PLANE), list[float]()
+    rng, tuner, distances = np.random.default_rng(2), made(PLANE), list[float]()
     for i in range(60):
         point = tuner.generate_parameters(i)
         distances.append(plane(point))
@@ -156,22 +133,20 @@ def test_failures_at_random_do_not_hide_the_best_region() -> None:
 
 
 def test_a_stopped_trial_is_neither_failed_nor_finished() -> None:
-    tuner = started(PLANE)
-    losses(tuner, plane, 12)
-    point = tuner.generate_parameters(50)
+    tuner = made(PLANE)
+    search(tuner, plane, 12)
+    tuner.generate_parameters(50)
     tuner.trial_stopped(50)
     tuner.trial_end(50, False)
-    before = len(tuner._results())
-    assert before == 12
+    assert len(tuner._results()) == 12
     tuner.update_search_space({**PLANE, "x": {"_type": "uniform", "_value": [-5, 5.5]}})
     assert len(tuner._results()) == 12
-    assert point is not None
 
 
 def test_a_finite_space_is_gone_through_once() -> None:
     space = {"a": {"_type": "randint", "_value": [0, 6]}, "b": {"_type": "choice", "_value": [1, 2]}}
-    tuner = started(space)
-    values = losses(tuner, lambda point: abs(point["a"] - 4) + point["b"], 12)
+    tuner = made(space)
+    values = search(tuner, lambda point: abs(point["a"] - 4) + point["b"], 12)
     assert min(values) == 1
     with pytest.raises(NoMoreTrialError):
         tuner.generate_parameters(12)
@@ -184,13 +159,11 @@ def test_a_curved_valley_is_followed() -> None:
         x = [point[f"x{i}"] for i in range(3)]
         return sum(100 * (b - a * a) ** 2 + (1 - a) ** 2 for a, b in itertools.pairwise(x))
 
-    tuner = started(space, near_set=40)
-    rng = np.random.default_rng(0)
-    known = [
-        {name: float(v) for name, v in zip(space, row, strict=True)} for row in rng.uniform(-2, 2, (130, 3))
-    ]
+    tuner = made(space, near_set=40)
+    rows = np.random.default_rng(0).uniform(-2, 2, (130, 3)).tolist()
+    known = [dict(zip(space, row, strict=True)) for row in rows]
     tuner.import_data([{"parameter": point, "value": valley(point)} for point in known])
-    assert min(losses(tuner, valley, 40)) < 0.1 * min(map(valley, known))
+    assert min(search(tuner, valley, 40)) < 0.1 * min(map(valley, known))
 
 
 def test_descending_counts_the_expected_loss_alone() -> None:
@@ -206,18 +179,18 @@ def bowl(point: dict[str, float]) -> float:
 
 def test_late_suggestions_get_closer_to_the_bottom_of_a_bowl() -> None:
     def end(seed: int, after: int) -> float:
-        tuner = started(BOWL, seed, descend_after=after, near_set=40, local_share=0.6)
+        tuner = made(BOWL, seed, descend_after=after, near_set=40, local_share=0.6)
         rows = np.random.default_rng(seed).normal(0.1, 0.4, (100, 5)).clip(-2, 2).tolist()
         known = [dict(zip(BOWL, row, strict=True)) for row in rows]
         tuner.import_data([{"parameter": point, "value": bowl(point)} for point in known])
-        return math.log10(min(losses(tuner, bowl, 30)))
+        return math.log10(min(search(tuner, bowl, 30)))
 
     assert end(seed=0, after=10) - end(seed=0, after=1000) < -0.5
 
 
 def test_a_descent_that_found_the_best_result_is_followed_by_another() -> None:
-    tuner = started(BOWL, 1, descend_after=40, near_set=30, local_share=0.0, model_free_share=0.0)
-    losses(tuner, bowl, 40)
+    tuner = made(BOWL, 1, descend_after=40, near_set=30, local_share=0.0, model_free_share=0.0)
+    search(tuner, bowl, 40)
     assert tuner._step is None
     won = Step(centre=np.full(5, 0.5), is_descent=True, best=1.0)
     tuner._local.finished(won, won.centre, is_best=True)
@@ -227,7 +200,7 @@ def test_a_descent_that_found_the_best_result_is_followed_by_another() -> None:
 
 
 def test_a_descent_has_twice_as_many_results_to_choose_from_as_its_model_takes() -> None:
-    tuner = started(BOWL, near_set=40)
+    tuner = made(BOWL, near_set=40)
     points = np.random.default_rng(0).uniform(-2, 2, (150, 5))
     tuner.import_data(
         [{"parameter": dict(zip(BOWL, row, strict=True)), "value": 1.0} for row in points.tolist()]
@@ -240,8 +213,8 @@ def test_a_descent_has_twice_as_many_results_to_choose_from_as_its_model_takes()
 
 
 def test_workers_do_not_all_descend_to_one_point() -> None:
-    tuner, nearest = started(BOWL, 1, descend_after=60, near_set=40, local_share=1.0), []
-    losses(tuner, bowl, 60)
+    tuner, nearest = made(BOWL, 1, descend_after=60, near_set=40, local_share=1.0), []
+    search(tuner, bowl, 60)
     for first in range(60, 84, 8):
         batch = {i: tuner.generate_parameters(i) for i in range(first, first + 8)}
         points = np.array([[point[name] for name in BOWL] for point in batch.values()])
@@ -364,8 +337,8 @@ def in_levels(point: dict[str, Any]) -> float:
 
 def test_search_leaves_a_level_that_many_points_share() -> None:
     def tied(**changes: Any) -> int:
-        tuners = [started(PLANE, seed, plateau_share=2.0, **changes) for seed in (0, 2)]
-        found = [losses(tuner, in_levels, 24) for tuner in tuners]
+        tuners = [made(PLANE, seed, plateau_share=2.0, **changes) for seed in (0, 2)]
+        found = [search(tuner, in_levels, 24) for tuner in tuners]
         return sum(values.count(min(values)) for values in found)
 
     assert tied() < 0.7 * tied(least_gain=0.0)
@@ -387,9 +360,7 @@ def acquisition_of(units: np.ndarray, found: np.ndarray) -> Acquisition:
 
 
 def test_model_free_step_changes_any_of_the_tied_results() -> None:
-    tuner = started({"x": {"_type": "uniform", "_value": [0, 1]}}, model_free_share=1.0)
-    for i in range(60):
-        point = tuner.generate_parameters(i)
-        tuner.receive_trial_result(i, point, 0.0)
+    tuner = made(LINE, model_free_share=1.0)
+    search(tuner, lambda point: 0.0, 60)
     found = [tuner.generate_parameters(i)["x"] for i in range(60, 80)]
     assert max(found) - min(found) > 0.5

@@ -16,15 +16,15 @@ from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import GridSearchTuner, NoMoreTrialError
 from pitchpipe.tuners.base.grid import GridWalk
 
+from ..searches import LINE, started
+
 
 def spec(kind: str, *values: Any) -> dict[str, Any]:
     return {"_type": kind, "_value": list(values)}
 
 
 def grid(space: dict[str, Any], limit: int, constraints: list[str] | None = None) -> list[dict[str, Any]]:
-    tuner = GridSearchTuner()
-    tuner.update_constraints(constraints or [])
-    tuner.update_search_space(space)
+    tuner = started(GridSearchTuner(), space, constraints=constraints or [])
     return tuner.generate_multiple_parameters(range(limit))
 
 
@@ -80,8 +80,7 @@ def test_steps_come_to_an_end(values: dict[str, Any], expected: list[float]) -> 
 
 
 def test_a_finite_space_ends_for_good() -> None:
-    tuner = GridSearchTuner()
-    tuner.update_search_space({"a": spec("choice", 1, 2)})
+    tuner = started(GridSearchTuner(), {"a": spec("choice", 1, 2)})
     tuner.generate_multiple_parameters([0, 1])
     for _ in range(2):
         with pytest.raises(NoMoreTrialError):
@@ -124,8 +123,7 @@ def test_equal_options_are_one_point() -> None:
 
 
 def test_measured_points_are_left_out_even_if_continuous() -> None:
-    tuner = GridSearchTuner()
-    tuner.update_search_space({"x": spec("uniform", 0, 1)})
+    tuner = started(GridSearchTuner(), LINE)
     tuner.import_data([{"parameter": {"x": 0.25}, "value": None}, {"parameter": {"x": 0.5}, "value": 0.0}])
     assert tuner.generate_parameters(0) == {"x": 0.75}
 

@@ -35,23 +35,17 @@ def dominates(one: np.ndarray, other: np.ndarray) -> bool:
     return bool((one <= other).all() and (one < other).any())
 
 
-def ranked(objectives: list[Objective], reports: list[dict[str, float]]) -> list[int]:
-    """Return the reports' places, best first."""
+def ranked(objectives: list[Objective], *reports: tuple[float, ...]) -> list[int]:
+    """Return the places of reports, best first; their numbers are in the order of the objectives."""
     outcomes = Outcomes(objectives)
     for row, report in enumerate(reports):
-        assert outcomes.note(row, report)
+        assert outcomes.note(row, {one.name: value for one, value in zip(objectives, report, strict=True)})
     rows, losses = outcomes.ranking()
     return rows[np.argsort(losses, kind="stable")].tolist()
 
 
 def test_feasible_trials_come_first_and_then_those_that_violate_least() -> None:
-    reports = [
-        {"cost": 1.0, "ms": 30.0},
-        {"cost": 9.0, "ms": 20.0},
-        {"cost": 0.0, "ms": 21.0},
-        {"cost": 5.0, "ms": 3.0},
-    ]
-    assert ranked([COST, LATENCY], reports) == [3, 1, 2, 0]
+    assert ranked([COST, LATENCY], (1.0, 30.0), (9.0, 20.0), (0.0, 21.0), (5.0, 3.0)) == [3, 1, 2, 0]
 
 
 def test_one_objective_keeps_its_scale_among_feasible_trials() -> None:
@@ -62,19 +56,16 @@ def test_one_objective_keeps_its_scale_among_feasible_trials() -> None:
 
 
 def test_violations_are_shares_of_their_limits() -> None:
-    reports = [{"cost": 0.0, "ms": 20.0 + 100 * n, "size": 1.0} for n in (1, 2, 3)]
-    reports.append({"cost": 0.0, "ms": 20.0, "size": 7.0})
-    assert ranked([COST, LATENCY, SIZE], reports) == [0, 3, 1, 2]
+    reports = [(0.0, 120.0, 1.0), (0.0, 220.0, 1.0), (0.0, 320.0, 1.0), (0.0, 20.0, 7.0)]
+    assert ranked([COST, LATENCY, SIZE], *reports) == [0, 3, 1, 2]
 
 
 def test_front_comes_first_and_its_extremes_before_its_middle() -> None:
-    reports = [
-        {"cost": 2.0, "gain": 2.0},
-        {"cost": 1.0, "gain": 1.0},
-        {"cost": 3.0, "gain": 3.0},
-        {"cost": 3.0, "gain": 1.0},
-    ]
-    assert ranked([COST, GAIN], reports) == [1, 2, 0, 3]
+    assert ranked([COST, GAIN], (2.0, 2.0), (1.0, 1.0), (3.0, 3.0), (3.0, 1.0)) == [1, 2, 0, 3]
+
+
+def test_a_repeat_of_a_point_comes_after_the_other_points_of_its_front() -> None:
+    assert ranked([COST, GAIN], (0.0, 0.0), (0.0, 0.0), (2.0, 2.0), (2.0, 2.0), (1.0, 1.0)) == [0, 2, 4, 1, 3]
 
 
 def test_trial_leads_if_it_is_feasible_and_none_dominates_it() -> None:
@@ -109,11 +100,6 @@ def test_later_result_replaces_the_first() -> None:
     assert outcomes.leads(0)
     assert not outcomes.note(0, {"cost": 2.0, "ms": float("inf")})
     assert 0 not in outcomes
-
-
-def test_a_repeat_of_a_point_comes_after_the_other_points_of_its_front() -> None:
-    reports = [{"cost": float(cost), "gain": float(cost)} for cost in (0, 0, 2, 2, 1)]
-    assert ranked([COST, GAIN], reports) == [0, 2, 4, 1, 3]
 
 
 def test_some_rows_are_ranked_among_themselves() -> None:

@@ -8,11 +8,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import cloudpickle
 import pytest
 
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.tuners import HyperbandTuner, NoMoreTrialError, PBTTuner, Suggestion, TrialControl, Tuner
+from pitchpipe.tuners import HyperbandTuner, NoMoreTrialError, PBTTuner, Suggestion, TrialControl
+
+from ..searches import started
 
 SPACE = {
     "x": {"_type": "uniform", "_value": [0, 1]},
@@ -89,10 +90,7 @@ class Game(TrialControl):
         """Let the trials run until nothing more happens."""
         stalled = False
         for _ in range(turns):
-            self._fill()
-            running = [trial for trial in self.trials.values() if trial.status == "runs"]
-            for trial in running:
-                self._turn(trial)
+            running = self.turn()
             paused = any(trial.status == "paused" for trial in self.trials.values())
             if not running and not self.queue:
                 if stalled or not paused:
@@ -102,6 +100,14 @@ class Game(TrialControl):
             else:
                 stalled = False
         raise AssertionError("it never ends")
+
+    def turn(self) -> list[Trial]:
+        """Let each trial that runs make a result, and return these trials."""
+        self._fill()
+        running = [trial for trial in self.trials.values() if trial.status == "runs"]
+        for trial in running:
+            self._turn(trial)
+        return running
 
     def _fill(self) -> None:
         while sum(trial.status == "runs" for trial in self.trials.values()) < self.slots:
@@ -151,26 +157,29 @@ class Game(TrialControl):
             self.queue.remove(trial)
         self.tuner.trial_end(trial.parameter_id, status == "succeeded")
 
+    def ended(self, status: str) -> list[Trial]:
+        return [trial for trial in self.trials.values() if trial.status == status]
+
     def counts(self, status: str) -> list[int]:
-        return sorted(trial.count for trial in self.trials.values() if trial.status == status)
+        return sorted(trial.count for trial in self.ended(status))
 
 
-def started(tuner: Tuner, space: Any = SPACE) -> Any:
-    tuner.update_search_space(space)
-    return tuner
+def played(tuner: Any, **arguments: Any) -> Game:
+    game = Game(tuner, **arguments)
+    game.play()
+    return game
 
 
 def hyperband(**arguments: Any) -> Any:
-    return started(HyperbandTuner(**{"optimize_mode": "minimize", "R": 27, "seed": 1, **arguments}))
+    return started(HyperbandTuner(**{"optimize_mode": "minimize", "R": 27, "seed": 1, **arguments}), SPACE)
 
 
-def test_bracket_lets_a_third_continue_from_rung_to_rung() -> None:
-    game = Game(hyperband(), most=27)
-    game.play()
+@pytest.mark.parametrize("obeys", [False, True])
+def test_bracket_lets_a_third_continue_from_rung_to_rung(obeys: bool) -> None:
+    game = played(hyperband(), most=27, obeys=obeys)
     assert game.counts("stopped") == [1] * 18 + [3] * 6 + [9] * 2
-    assert game.counts("succeeded") == [27]
-    winner = next(trial for trial in game.trials.values() if trial.status == "succeeded")
-    assert winner.budgets == [1, 3, 9, 27]
+    (winner,) = game.ended("succeeded")
+    assert (winner.count, winner.budgets, winner.pauses) == (27, [1, 3, 9, 27], False)
     others = [abs(trial.parameters["x"] - 0.3) for trial in game.trials.values()]
     assert abs(winner.parameters["x"] - 0.3) == min(others)
     assert "is not among the best 9 of 27 in rung 0 of bracket 0" in "; ".join(game.reasons.values())
@@ -184,51 +193,37 @@ def test_brackets_have_the_sizes_of_the_paper() -> None:
 
 
 def test_maximize_prefers_the_largest() -> None:
-    game = Game(hyperband(optimize_mode="maximize"), most=27, value=lambda trial: trial.parameters["x"])
-    game.play()
-    winner = next(trial for trial in game.trials.values() if trial.status == "succeeded")
+    game = played(hyperband(optimize_mode="maximize"), most=27, value=lambda trial: trial.parameters["x"])
+    (winner,) = game.ended("succeeded")
     assert winner.parameters["x"] == max(trial.parameters["x"] for trial in game.trials.values())
 
 
-def test_trials_that_obey_their_budgets_are_paused_like_the_others() -> None:
-    game = Game(hyperband(), obeys=True, most=27)
-    game.play()
-    assert game.counts("stopped") == [1] * 18 + [3] * 6 + [9] * 2
-    (winner,) = [trial for trial in game.trials.values() if trial.status == "succeeded"]
-    assert (winner.count, winner.budgets, winner.pauses) == (27, [1, 3, 9, 27], False)
-
-
 def test_short_scripts_are_not_run_again_when_they_are_done() -> None:
-    game = Game(hyperband(), length=5, most=27)
-    game.play()
+    game = played(hyperband(), length=5, most=27)
     assert game.counts("succeeded") == [5, 5, 5]  # the three that came to the rung of 9
     assert len(game.trials) == 27
 
 
 def test_failed_trials_leave_their_rung_to_the_others() -> None:
-    game = Game(hyperband(), most=27, dies=lambda trial: trial.parameter_id % 3 == 0)
-    game.play()
+    game = played(hyperband(), most=27, dies=lambda trial: trial.parameter_id % 3 == 0)
     assert game.counts("succeeded") == [27]
     assert len(game.counts("failed")) == 9
 
 
 def test_all_failing_is_survived() -> None:
-    game = Game(hyperband(), most=60, dies=lambda trial: True)
-    game.play()
+    game = played(hyperband(), most=60, dies=lambda trial: True)
     assert len(game.counts("failed")) == 60
 
 
 def test_nan_is_the_worst_result() -> None:
-    game = Game(
+    game = played(
         hyperband(), most=27, value=lambda t: math.nan if t.parameters["x"] < 0.5 else t.parameters["x"]
     )
-    game.play()
     assert min(t.parameters["x"] for t in game.trials.values() if t.status == "succeeded") >= 0.5
 
 
 def test_rung_that_gets_no_more_trials_is_compared_as_it_is() -> None:
-    game = Game(hyperband(), most=10)
-    game.play()
+    game = played(hyperband(), most=10)
     assert game.counts("succeeded") == [27]
     assert game.counts("stopped") == [1] * 7 + [3] * 2
 
@@ -239,27 +234,24 @@ def test_serial_brackets_wait_for_each_other() -> None:
         tuner.generate_parameters(i)
     with pytest.raises(NoMoreTrialError):
         tuner.generate_parameters(27)
-    game = Game(hyperband(exec_mode="serial"), most=30)
-    game.play()
+    game = played(hyperband(exec_mode="serial"), most=30)
     assert game.trials["t27"].budgets[0] == 3
 
 
 def test_finite_space_ends_the_search() -> None:
     tuner = started(HyperbandTuner(R=9, seed=1), {"x": {"_type": "randint", "_value": [0, 4]}})
-    game = Game(tuner, value=lambda trial: trial.parameters["x"], length=9)
-    game.play()
+    game = played(tuner, value=lambda trial: trial.parameters["x"], length=9)
     assert len(game.trials) == 4
     assert [t.parameters["x"] for t in game.trials.values() if t.status == "succeeded"] == [3]
 
 
 def pbt(**arguments: Any) -> Any:
     chosen = {"optimize_mode": "minimize", "population_size": 6, "interval": 5, "seed": 1, **arguments}
-    return started(PBTTuner(**chosen))
+    return started(PBTTuner(**chosen), SPACE)
 
 
 def test_worst_take_over_checkpoints_of_the_best_and_vary_their_parameters() -> None:
-    game = Game(pbt(), length=11, slots=2)
-    game.play()
+    game = played(pbt(), length=11, slots=2)
     assert game.counts("succeeded") == [11] * 6
     for round_ in range(2):
         heirs = [trial for trial in game.trials.values() if trial.sources[round_] is not None]
@@ -274,8 +266,7 @@ def test_exploited_are_the_worst_and_models_the_best() -> None:
     def value(trial: Trial) -> float:
         return seen.setdefault(trial.id, trial.parameter_id)
 
-    game = Game(tuner, length=6, value=value)
-    game.play()
+    game = played(tuner, length=6, value=value)
     assert {t.id for t in game.trials.values() if t.sources[0]} == {"t3", "t4", "t5"}
     assert {t.sources[0] for t in game.trials.values() if t.sources[0]} <= {"t0", "t1", "t2"}
 
@@ -305,34 +296,29 @@ def test_variation_meets_constraints_and_nested_branches() -> None:
         "y": {"_type": "uniform", "_value": [0, 1]},
     }
     tuner = PBTTuner(population_size=4, interval=1, fraction=0.5, optimize_mode="minimize", seed=2)
-    tuner.update_constraints(["x < y"])
-    tuner.update_search_space(space)
-    game = Game(tuner, length=8, value=lambda trial: trial.parameters["x"])
+    started(tuner, space, constraints=["x < y"])
+    game = played(tuner, length=8, value=lambda trial: trial.parameters["x"])
     parsed = SearchSpace.parse(space, ["x < y"])
-    game.play()
     for trial in game.trials.values():
         assert parsed.validate(trial.parameters) == []
         assert parsed.violations(trial.parameters) == []
 
 
 def test_scripts_that_obey_their_budgets_stay_one_trial_through_all_generations() -> None:
-    game = Game(pbt(generations=3), obeys=True, length=100, most=100)
-    game.play()
+    game = played(pbt(generations=3), obeys=True, length=100, most=100)
     assert game.counts("succeeded") == [15] * 6
     assert all(trial.budgets == [5, 10, 15] for trial in game.trials.values())
 
 
 def test_population_that_is_done_ends_the_search() -> None:
-    game = Game(pbt(), length=12, most=100)
-    game.play()
+    game = played(pbt(), length=12, most=100)
     assert game.counts("succeeded") == [12] * 6
     with pytest.raises(NoMoreTrialError):
         game.tuner.generate_parameters(100)
 
 
 def test_smaller_population_than_asked_for_continues() -> None:
-    game = Game(pbt(), length=11, most=4)
-    game.play()
+    game = played(pbt(), length=11, most=4)
     assert game.counts("succeeded") == [11] * 4
 
 
@@ -345,29 +331,11 @@ def test_dead_member_is_replaced_from_the_best() -> None:
             return True
         return False
 
-    game = Game(pbt(), slots=6, length=11, most=100, dies=dies)
-    game.play()
+    game = played(pbt(), slots=6, length=11, most=100, dies=dies)
     assert len(dead) == 1
     (heir,) = [trial for trial in game.trials.values() if trial.source is not None]
     assert (heir.start, heir.budgets[0]) == (5, 10)
     assert game.counts("succeeded") == [11] * 6
-
-
-@pytest.mark.parametrize("make", [hyperband, pbt])
-def test_pickled_on_the_way_it_continues_alike(make: Callable[[], Any]) -> None:
-    games = [Game(make(), most=30), Game(make(), most=30)]
-    for game in games:
-        for _ in range(9):
-            game._fill()
-            for trial in [trial for trial in game.trials.values() if trial.status == "runs"]:
-                game._turn(trial)
-    games[1].tuner = cloudpickle.loads(cloudpickle.dumps(games[1].tuner))
-    games[1].tuner.connect_trials(games[1])
-    stories = []
-    for game in games:
-        game.play()
-        stories.append([(t.id, t.parameters, t.budgets, t.status, t.count) for t in game.trials.values()])
-    assert stories[0] == stories[1]
 
 
 def test_tuner_without_a_manager_says_so() -> None:

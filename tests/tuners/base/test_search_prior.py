@@ -12,6 +12,8 @@ from pitchpipe import tuners
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners.base.search_prior import SearchPrior, rank_agreement
 
+from ..searches import search, started
+
 SPACE: dict[str, Any] = {
     "lr": {"_type": "loguniform", "_value": [1e-4, 1]},
     "units": {"_type": "randint", "_value": [0, 10]},
@@ -125,23 +127,13 @@ def bowl(point: dict[str, float]) -> float:
 
 
 def best_after(count: int, name: str, centre: float | None, seed: int) -> float:
-    tuner = tuners.create(name, seed=seed)
-    if centre is not None:
-        tuner.update_priors({x: {"centre": centre, "confidence": 0.75} for x in BOWL})  # type: ignore[attr-defined]
-    tuner.update_search_space(BOWL)
-    best = float("inf")
-    for i in range(count):
-        point = tuner.generate_parameters(i)
-        best = min(best, bowl(point))
-        tuner.receive_trial_result(i, point, bowl(point))
-    return best
+    priors = None if centre is None else {x: {"centre": centre, "confidence": 0.75} for x in BOWL}
+    return min(search(started(tuners.create(name, seed=seed), BOWL, priors=priors), bowl, count))
 
 
 @pytest.mark.parametrize("name", ["Auto", "TPE"])
 def test_first_suggestion_is_the_centre(name: str) -> None:
-    tuner = tuners.create(name, seed=0)
-    tuner.update_priors(PRIORS)  # type: ignore[attr-defined]
-    tuner.update_search_space(SPACE)
+    tuner = started(tuners.create(name, seed=0), SPACE, priors=PRIORS)
     first = tuner.generate_parameters(0)
     assert (first["lr"], first["layer"]) == (pytest.approx(0.01), {"_name": "pool", "kernel": 8})
 
@@ -158,12 +150,6 @@ def test_good_prior_helps_and_a_wrong_one_costs_little(name: str, count: int, se
 
 @pytest.mark.parametrize("name", ["Auto", "TPE"])
 def test_prior_of_nothing_changes_nothing(name: str) -> None:
-    plain, given = tuners.create(name, seed=3), tuners.create(name, seed=3)
-    given.update_priors({"other": {"centre": 1, "confidence": 0.5}})  # type: ignore[attr-defined]
-    for tuner in (plain, given):
-        tuner.update_search_space(BOWL)
-    for i in range(15):
-        point = plain.generate_parameters(i)
-        assert given.generate_parameters(i) == point
-        for tuner in (plain, given):
-            tuner.receive_trial_result(i, point, bowl(point))
+    strange = {"other": {"centre": 1, "confidence": 0.5}}
+    plain, given = (started(tuners.create(name, seed=3), BOWL, priors=priors) for priors in (None, strange))
+    assert search(given, bowl, 15) == search(plain, bowl, 15)
