@@ -47,8 +47,7 @@ def test_report_written_while_the_agent_is_frozen_survives_its_kill(agent: Local
 
 def test_watchdog_that_was_killed_is_replaced_for_the_next_trial(agent: LocalAgent) -> None:
     client = agent.command("true")
-    client.tell(start())
-    client.until_ended()
+    client.run()
     (watchdog,) = psutil.Process(agent.process.pid).children()
     assert "watchdog.py" in " ".join(watchdog.cmdline())
     watchdog.kill()
@@ -64,8 +63,7 @@ def test_finished_trials_leave_no_process_and_no_descriptor_behind(agent: LocalA
     process = psutil.Process(agent.process.pid)
     descriptors = 0
     for attempt in range(1, 12):
-        client.tell(start(attempt=attempt))
-        client.until_ended(attempt=attempt)
+        client.run(attempt=attempt)
         if attempt == 1:
             descriptors = process.num_fds()
     assert process.num_fds() <= descriptors

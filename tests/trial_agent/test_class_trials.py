@@ -16,6 +16,7 @@ from pitchpipe.trial_agent import Checkpoint
 
 from .client import LocalAgent, read_spool, start, wait_until
 from .test_saving import continuation, last_checkpoint, pause
+from .test_saving import recorded as recorded_texts
 
 Parameters = dict[str, Any]
 Event = dict[str, Any]
@@ -68,14 +69,12 @@ class Train(pitchpipe.Trainable):
 
 def recorded(events: list[Event]) -> list[tuple[Any, ...]]:
     """Return what was reported and saved, in order: (sequence, number) and (name, next sequence, value)."""
-    found: list[tuple[Any, ...]] = []
-    for event in events:
-        if event["e"] == "report":
-            value = json.loads(event["value"])
-            found.append((event["sequence"], value["default"] if isinstance(value, dict) else value))
-        elif event["e"] == "checkpoint":
-            found.append((event["name"], event["sequence"], event["value"]))
-    return found
+    return [(*before, number_in(value)) for *before, value in recorded_texts(events)]
+
+
+def number_in(value: Any) -> Any:
+    found = json.loads(value) if isinstance(value, str) else value
+    return found["default"] if isinstance(found, dict) else found
 
 
 def after(events: list[Event]) -> dict[str, Any]:
@@ -98,6 +97,11 @@ class Lab:
     def run(self, parameters: Parameters | None = None, attempt: int = 1, **more: Any) -> list[Event]:
         self.client.tell(self.start(parameters, attempt=attempt, **more))
         return self.client.until_ended(attempt=attempt)
+
+    def until_reported(self) -> list[Event]:
+        """Start a trial of many steps and return its events up to the first report."""
+        self.client.tell(self.start({"steps": 1000, "slow": True}))
+        return self.client.events_until(lambda event: event["e"] == "report")
 
     @property
     def calls(self) -> list[str]:
@@ -138,12 +142,10 @@ def test_class_pauses_at_a_budget_where_the_tuner_pauses_it_unless_it_is_done(la
     record = {**json.loads(message["parameters"]), "pauses_at_budget": True}
     lab.client.tell({**message, "parameters": json.dumps(record)})
     events = lab.client.until_ended()
-    if steps == 100:
-        assert recorded(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0)]
-        assert (events[-1]["paused"], events[-1]["exit_code"]) == (True, None)
-    else:
-        assert recorded(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
-        assert json.loads(events[-2]["value"])["done"] is True
+    final = [] if steps == 100 else [(0, 1.0)]
+    assert recorded(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), *final]
+    assert (events[-1]["paused"], events[-1]["exit_code"]) == ((False, 0) if final else (True, None))
+    assert not final or json.loads(events[-2]["value"])["done"] is True
 
 
 @pytest.mark.parametrize(
@@ -175,8 +177,7 @@ def test_failed_class_continues_from_its_checkpoint(lab: Lab, files: bool) -> No
 
 
 def test_paused_class_saves_between_two_steps_and_continues(lab: Lab) -> None:
-    lab.client.tell(lab.start({"steps": 1000, "slow": True}))
-    events = lab.client.events_until(lambda event: event["e"] == "report")
+    events = lab.until_reported()
     lab.client.tell(pause())
     events += lab.client.until_ended()
     count = len([event for event in events if event["e"] == "report"])
@@ -194,8 +195,7 @@ def test_class_that_cannot_save_is_paused_all_the_same(agent: LocalAgent) -> Non
             return None
 
     lab = Lab(agent, Forgetful)
-    lab.client.tell(lab.start({"steps": 1000, "slow": True}))
-    lab.client.events_until(lambda event: event["e"] == "report")
+    lab.until_reported()
     lab.client.tell(pause())
     events = lab.client.until_ended()
     assert events[-1]["paused"]
@@ -204,8 +204,7 @@ def test_class_that_cannot_save_is_paused_all_the_same(agent: LocalAgent) -> Non
 
 
 def test_stopped_class_ends_between_two_steps_and_is_cleaned_up(lab: Lab) -> None:
-    lab.client.tell(lab.start({"steps": 1000, "slow": True}))
-    lab.client.events_until(lambda event: event["e"] == "report")
+    lab.until_reported()
     ended = lab.client.kill()[-1]
     assert (ended["killed"], ended["paused"], ended["exit_code"]) == (True, False, None)
     assert lab.calls[-1] == "cleanup"
@@ -295,8 +294,7 @@ def test_wrapped_function_runs_like_the_function(agent: LocalAgent, as_instance:
 
     made = pitchpipe.wrap_function(train)
     client = agent.function((lambda parameters: made(parameters)) if as_instance else made)
-    client.tell(start())
-    assert recorded(client.until_ended()) == [(0, True), ("1-1", 1, 1.0), (0, 4)]
+    assert recorded(client.run()) == [(0, True), ("1-1", 1, 1.0), (0, 4)]
 
 
 def test_exported_paths_are_in_the_end(agent: LocalAgent) -> None:
@@ -327,9 +325,8 @@ def test_results_that_are_not_numbers(agent: LocalAgent, result: Any, words: str
             return result
 
     lab = Lab(agent, Odd)
-    lab.client.tell(lab.start(budget=1))
-    ended = lab.client.until_ended()[-1]
-    assert (words in ended["error"]) if words else ended["error"] is None
+    error = lab.run(budget=1)[-1]["error"]
+    assert (words in error) if words else error is None
     assert lab.calls[-1] == "cleanup"
 
 

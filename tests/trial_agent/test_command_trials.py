@@ -234,10 +234,10 @@ def test_command_gets_parameters_where_it_asks_for_them(agent: LocalAgent) -> No
 
 def test_arguments_with_one_name_end_the_attempt_and_not_the_agent(agent: LocalAgent) -> None:
     client = agent.command("true {args}")
-    client.tell(start(parameters={"k": 1, "model": {"_name": "knn", "k": 2}}))
-    assert client.until_ended()[-1]["error"].startswith("two parameters are called k: as arguments")
-    client.tell(start(attempt=2, parameters=[1]))
-    assert client.until_ended(attempt=2)[-1]["exit_code"] == 0
+    assert client.run(parameters={"k": 1, "model": {"_name": "knn", "k": 2}})[-1]["error"].startswith(
+        "two parameters are called k: as arguments"
+    )
+    assert client.run(attempt=2, parameters=[1])[-1]["exit_code"] == 0
 
 
 def test_script_for_nni_finds_what_nni_gives_it(agent: LocalAgent) -> None:
@@ -388,8 +388,7 @@ def test_trial_over_its_memory_limit_ends_with_the_figures(agent: LocalAgent) ->
 
 def test_file_of_the_experiment_is_read_in_parts_and_no_other(agent: LocalAgent) -> None:
     client = agent.command("echo hello")
-    client.tell(start())
-    client.until_ended()
+    client.run()
     reply = client.ask({"op": "read_file", "path": "trials/0/stdout", "offset": 1, "limit": 3, "id": 9})
     assert reply == {"data": "ZWxs", "size": 6, "id": 9}
     (agent.folder / "link").symlink_to("/etc/passwd")

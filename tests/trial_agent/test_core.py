@@ -44,11 +44,6 @@ def test_sigkill_while_the_kernel_killed_for_memory_is_marked_as_such(
     assert actor.run()[-1].get("out_of_memory", False) == bool(more)
 
 
-def test_function_trial_off_the_main_thread(actor: Actor) -> None:
-    actor.configure_function(lambda parameters: parameters["x"])
-    assert [event.get("value") for event in actor.run(parameters={"x": 3})] == [None, "3", None]
-
-
 def test_agent_replies_while_its_carrier_sends_an_end(actor: Actor) -> None:
     blocked: list[bool] = []
 

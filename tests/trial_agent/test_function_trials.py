@@ -34,8 +34,7 @@ def test_returned_value_is_the_final_result(agent: LocalAgent) -> None:
 
 def test_events_of_a_short_trial_leave_in_one_reply(agent: LocalAgent) -> None:
     client = agent.function(lambda parameters: 0.5)
-    client.tell(start(trial="warm"))
-    client.until_ended("warm")
+    client.run(trial="warm")
     sizes = []
     for number in range(50):
         client.tell(start(trial=f"t{number}"))
@@ -137,8 +136,7 @@ def test_value_that_is_not_json_fails_the_trial_and_is_named(agent: LocalAgent) 
 def test_function_that_cannot_be_loaded_ends_the_trial_with_the_reason(agent: LocalAgent) -> None:
     client = agent.function(lambda parameters: 1)
     (agent.folder / "trial.pkl").unlink()
-    client.tell(start())
-    ended = client.until_ended()[-1]
+    ended = client.run()[-1]
     assert "trial.pkl" in ended["error"]
     assert ended["exit_code"] == 1
 
@@ -246,8 +244,7 @@ def test_shared_spool_holds_what_was_sent(agent: LocalAgent) -> None:
     client = agent.function(lambda parameters: parameters["x"])
     events = []
     for number in range(3):
-        client.tell(start(trial=f"t{number}", parameters={"x": {"default": number, "nan": float("nan")}}))
-        events += client.until_ended(f"t{number}")
+        events += client.run(trial=f"t{number}", parameters={"x": {"default": number, "nan": float("nan")}})
     sent = [event for event in events if event["e"] != "started"]
     spool = agent.folder / "agents" / "agent-1.jsonl"
     assert [event for number in range(3) for event in read_spool(spool, f"t{number}", 1)] == sent
@@ -274,8 +271,7 @@ def test_function_that_changed_on_disk_is_loaded_again(agent: LocalAgent) -> Non
         client = agent.function(lambda parameters, number=number: number)
         path = agent.folder / "trial.pkl"
         os.utime(path, ns=(number, number))
-        client.tell(start(attempt=number))
-        assert reports(client.until_ended(attempt=number))[-1] == ("final", 0, str(number))
+        assert reports(client.run(attempt=number))[-1] == ("final", 0, str(number))
 
 
 def test_signal_that_comes_just_before_the_function_blocks_is_not_lost(agent: LocalAgent) -> None:

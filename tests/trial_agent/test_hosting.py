@@ -14,7 +14,7 @@ import pytest
 from pitchpipe import TrialStopped, minimize, uniform
 from pitchpipe.trial_agent import NoRunningTrial
 
-from .client import Client, LocalAgent, start
+from .client import Client, LocalAgent
 
 Parameters = dict[str, Any]
 
@@ -37,8 +37,7 @@ def two_trials(agent: LocalAgent, function: Callable[[Parameters], Any]) -> list
     client: Client = agent.function(function)
     events = []
     for number in (1, 2):
-        client.tell(start(trial=f"t{number}", parameters={"number": number, "folder": str(agent.folder)}))
-        events += client.until_ended(f"t{number}")
+        events += client.run(trial=f"t{number}", parameters={"number": number, "folder": str(agent.folder)})
     assert [e["error"] for e in events if e["e"] == "ended"] == [None, None]
     return events
 
@@ -279,8 +278,7 @@ def test_signal_to_a_forked_child_is_not_one_to_the_agent(
 ) -> None:
     client = agent.function(function)
     for number in range(3):
-        client.tell(start(trial=f"t{number}"))
-        events = client.until_ended(f"t{number}")
+        events = client.run(trial=f"t{number}")
         assert (events[-1]["error"], results(events, f"t{number}")) == (None, [("final", "3")])
 
 
@@ -330,8 +328,7 @@ def test_forked_child_that_leaves_the_function_ends_and_says_nothing(
 
     client = agent.function(train)
     for trial in ("t1", "t2"):
-        client.tell(start(trial=trial))
-        events = client.until_ended(trial)
+        events = client.run(trial=trial)
         assert (events[-1]["error"], results(events, trial)) == (None, [("final", str(code))])
         assert sum(e["e"] == "ended" for e in events) == 1
     assert agent.process.poll() is None

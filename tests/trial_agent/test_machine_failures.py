@@ -155,18 +155,15 @@ def test_process_that_the_system_cannot_make_is_not_a_command_that_cannot_run(
 
 def test_agent_without_descriptors_is_the_fault_of_the_machine_and_recovers(agent: LocalAgent) -> None:
     client = agent.command("true")
-    client.tell(start(trial="before"))
-    client.until_ended("before")
+    client.run(trial="before")
     soft, hard = resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE)
     used = len(os.listdir(f"/proc/{agent.process.pid}/fd"))
     resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (used, hard))
-    client.tell(start(trial="without"))
-    ended = client.until_ended("without")[-1]
+    ended = client.run(trial="without")[-1]
     assert (ended["infra"], ended["exit_code"]) == (True, None)
     assert "Too many open files" in ended["error"]
     resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
-    client.tell(start(trial="after"))
-    assert client.until_ended("after")[-1]["exit_code"] == 0
+    assert client.run(trial="after")[-1]["exit_code"] == 0
 
 
 def test_kill_and_shutdown_do_not_wait_until_the_machine_may_be_well_again(

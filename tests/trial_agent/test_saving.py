@@ -95,8 +95,7 @@ def test_killed_script_continues_from_its_checkpoint_with_the_next_number(
 ) -> None:
     (agent.folder / "train.sh").write_text(SHELL)
     client = agent.command(script(agent, TRAIN) if language == "python" else "sh train.sh")
-    client.tell(start())
-    first = client.until_ended()
+    first = client.run()
     factor = 10 if language == "python" else 1
     assert recorded(first) == [(0, "0"), ("1-1", 1, 0.0), (1, str(factor)), ("1-2", 2, 1.0 * factor)]
     assert first[-1]["signal"] == 9
@@ -200,8 +199,7 @@ def resumable(parameters: Parameters) -> int:
 
 def test_function_continues_from_its_checkpoint_with_the_next_number(agent: LocalAgent) -> None:
     client = agent.function(resumable)
-    client.tell(start(parameters={"fails_at": 1}))
-    first = client.until_ended()
+    first = client.run(parameters={"fails_at": 1})
     value = '{{"default": {}, "loss": 1.0}}'.format
     assert recorded(first) == [(0, value(0)), ("1-1", 1, 0.0), (1, value(1)), ("1-2", 2, 1.0)]
     assert first[-1]["error"].endswith("the GPU fell off the bus")
@@ -240,8 +238,7 @@ def test_function_leaves_the_checkpoint_it_came_from_alone(tmp_path: Path) -> No
 @pytest.mark.parametrize("kind", ["command", "function"])
 def test_attempt_whose_checkpoint_is_gone_does_not_begin_afresh(agent: LocalAgent, kind: str) -> None:
     client = agent.command(f"{READY}") if kind == "command" else agent.function(resumable)
-    client.tell(start(attempt=2, checkpoint="trials/0/checkpoints/1-4"))
-    events = client.until_ended(attempt=2)
+    events = client.run(attempt=2, checkpoint="trials/0/checkpoints/1-4")
     assert recorded(events) == []
     assert "its checkpoint is gone" in events[-1]["error"]
 

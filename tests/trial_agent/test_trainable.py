@@ -17,8 +17,6 @@ class Counter(p.Trainable):
 
     def setup(self, parameters: Parameters) -> None:
         self.calls = ["setup"]
-        if parameters.get("broken"):
-            raise ValueError("no such data")
 
     def cleanup(self) -> None:
         self.calls.append("cleanup")
