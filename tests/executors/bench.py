@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
+import pytest
 
-from pitchpipe.executors.agents import AgentTrialExecutor
+from pitchpipe.executors.agents import AgentTrialExecutor, Attempt, Listener
 from pitchpipe.executors.base import RunSetup, TrialExecutor
 from pitchpipe.executors.local.executor import LocalTrialExecutor
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.runner.effects import AttemptOrder
-from pitchpipe.runner.events import AgentSilent, AttemptEnded, AttemptStarted, Event, Reported
+from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Event, Reported
 from pitchpipe.runner.ledger import Request, Totals
+from pitchpipe.trial_agent import Event as AgentEvent
 from pitchpipe.trial_agent import RunSpec
 
-from .ray_support import lives
-
 PATIENCE = 60.0
+
+
+def on(fixture: str, *cases: str | tuple[Any, ...], more: Sequence[str] = ()) -> pytest.MarkDecorator:
+    """Repeat a test on these kinds of executors, each with the values of the parameters `more`.
+
+    A kind may be followed by the way of its agents: those on Ray are "called", or have sockets; those of this machine
+    are processes "apart", or forked.
+    """
+    rows = [(case,) if isinstance(case, str) else case for case in cases]
+    marked = [pytest.param(*row, marks=[pytest.mark.ray] if "ray" in row[0] else []) for row in rows]
+    return pytest.mark.parametrize((fixture, *more), marked, indirect=[fixture])
 
 
 def behave(parameters: dict[str, Any]) -> Any:
@@ -154,14 +162,25 @@ class Session:
 
         It calls the agents that it has, and Ray ends the process for a call made after the next manager has left Ray.
         """
-        executor = self.executor
-        if isinstance(executor, AgentTrialExecutor):
-            await self.until(lambda: not executor._links)
+        await self.until(lambda: not self.links)
+
+    @property
+    def links(self) -> dict[str, Any]:
+        """Return the links of an executor that has agents."""
+        return self.executor._links if isinstance(self.executor, AgentTrialExecutor) else {}
+
+    def link_of(self, order: AttemptOrder) -> Any:
+        return self.links[order.agent]
 
     async def end_of(self, order: AttemptOrder) -> AttemptEnded:
         await self.until(lambda: bool(self.of(order, AttemptEnded)))
         (ended,) = self.of(order, AttemptEnded)
         return ended
+
+    async def started(self, order: AttemptOrder) -> AttemptStarted:
+        await self.until(lambda: bool(self.of(order, AttemptStarted)))
+        (started,) = self.of(order, AttemptStarted)
+        return started
 
     def of(self, order: AttemptOrder, *kinds: type) -> list[Any]:
         return [
@@ -178,6 +197,12 @@ class Session:
             else (event.kind, event.sequence, json.loads(event.value))
             for event in self.of(order, Reported, AttemptEnded)
         ]
+
+
+def setup_of(folder: Path, run: RunSpec, **options: Any) -> RunSetup:
+    """Return the setup of an experiment in a folder, one trial at a time."""
+    values = {"concurrency": 1, "clock": lambda: 100.0, **options}
+    return RunSetup(experiment_id="exp", folder=folder, token="secret", run=run, **values)
 
 
 class Bench:
@@ -208,16 +233,14 @@ class Bench:
         path = str(self.folder / "trial.pkl")
         run = {"kind": "function", "path": path, "grace": 1.0, "orphan_timeout": 30.0, **run}
         spec = RunSpec(experiment="exp", folder=str(self.folder), **run)
-        return RunSetup(
-            experiment_id="exp",
-            folder=self.folder,
-            token="secret",
-            run=spec,
-            concurrency=2,
-            clock=self.clock,
-            request=request or Request(),
-            agent_timeout=self.agent_timeout,
-        )
+        options = {"clock": self.clock, "request": request or Request(), "agent_timeout": self.agent_timeout}
+        return setup_of(self.folder, spec, concurrency=2, **options)
+
+    async def killed(self, **run: Any) -> Session:
+        """Open a session that does not close: its agents live on, as those of a manager that is killed."""
+        session = Session(self.executor(), self.setup(**run))
+        await session.open()
+        return session
 
     @asynccontextmanager
     async def session(
@@ -231,76 +254,29 @@ class Bench:
             await session.executor.close()
 
 
-# --------------------------------------------------------------------------- agents that fall silent
+class Heard(Listener):
+    """Remembers what a link says about its agent; an error of the link is a loss."""
 
+    def __init__(self) -> None:
+        self.events: list[AgentEvent] = []
+        self.silences: list[bool] = []
+        self.losses: list[str] = []
+        self.meetings = 0
+        self.arrived = asyncio.Event()
 
-def is_stopped(pid: int) -> bool:
-    """Return whether SIGSTOP has reached all threads of a process (Linux)."""
-    states = [
-        path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")
-    ]
-    return set(states) == {"T"}
+    def on_met(self, agent: str, running: Collection[Attempt], seen: Collection[Attempt]) -> None:
+        self.meetings += 1
 
+    def on_batch(self, agent: str, events: Sequence[AgentEvent], cursor: int) -> None:
+        self.events += events
+        self.arrived.set()
 
-async def run_to_silence(session: Session, never: Path) -> tuple[AttemptOrder, int]:
-    """Start an attempt, stop its agent (SIGSTOP) while it reports, and return both."""
-    order = session.start(wait_for=str(never))
-    await session.until(lambda: bool(session.of(order, Reported)))
-    (started,) = session.of(order, AttemptStarted)
-    os.kill(started.pid, signal.SIGSTOP)
-    while not is_stopped(started.pid):  # until then one of its threads may still answer
-        await asyncio.sleep(0.001)
-    return order, started.pid
+    def on_silent(self, agent: str, is_silent: bool) -> None:
+        self.silences.append(is_silent)
 
+    def on_lost(self, agent: str, reason: str) -> None:
+        self.losses.append(reason)
+        self.arrived.set()
 
-def silences(session: Session) -> list[tuple[str, bool]]:
-    return [(event.agent, event.is_over) for event in session.events if isinstance(event, AgentSilent)]
-
-
-async def check_frozen(bench: Bench, never: Path) -> None:
-    async with bench.session() as session:
-        order, pid = await run_to_silence(session, never)
-        ended = await session.end_of(order)
-        assert ended.lost
-        assert ended.error == "its agent gave no sign of life for 1.5 s"
-        assert (order.agent, False) in silences(session)
-        assert not lives(pid)
-        again = replace(order, attempt=2, agent="0-1", record='{"parameters": {"final": 1}}')
-        session.executor.start_trial(again)
-        await session.until(lambda: len(session.of(order, AttemptEnded)) == 2)
-        assert not session.of(order, AttemptEnded)[-1].lost
-
-
-async def check_thawed(bench: Bench, go: Path) -> None:
-    bench.agent_timeout = 60.0
-    async with bench.session() as session:
-        order, pid = await run_to_silence(session, go)
-        await session.until(lambda: silences(session)[-1:] == [(order.agent, False)])
-        os.kill(pid, signal.SIGCONT)
-        go.touch()
-        ended = await session.end_of(order)
-        assert not ended.lost
-        assert (order.agent, True) in silences(session)
-
-
-async def check_late(bench: Bench, go: Path) -> int:
-    """Let an agent that the kill did not reach wake up, finish its trial and report it, too late."""
-    async with bench.session() as session:
-        order, pid = await run_to_silence(session, go)
-        assert (await session.end_of(order)).lost
-        before = list(session.events)
-        go.touch()
-        os.kill(pid, signal.SIGCONT)
-        spool = bench.folder / "agents" / f"{order.agent}.jsonl"
-        async with asyncio.timeout(PATIENCE):
-            while '"ended"' not in spool.read_text():
-                await asyncio.sleep(0.01)
-        bench.agent_timeout = 60.0
-        after = session.start(1, final=2)
-        await session.end_of(after)
-        new = [event for event in session.events if event not in before]
-        assert [event for event in new if not isinstance(event, AgentSilent)] == session.of(
-            after, AttemptStarted, Reported, AttemptEnded
-        )
-        assert lives(pid)
-        return pid
+    def on_failure(self, error: Exception) -> None:
+        self.on_lost("", repr(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import socket
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,9 @@ from pitchpipe.store.runtime_folder import RUNTIME_DIRECTORY_ENVIRONMENT
 from .quick_ray import NURSERY_VARIABLE
 
 QUICK_RAY = Path(__file__).with_name("quick_ray.py")
-RUN = subprocess.run
+RUN_PROCESS = subprocess.run
+RUN = [sys.executable, "-P", "-m", "pitchpipe", "run", "experiment.json", "--dir", "runs"]
+REPORT = """echo '{"final": 1}' >> $PITCHPIPE_REPORTS"""
 # The GPUs are only counted by Ray: there need not be any.
 RESOURCES = {"CPU": 2.0, "GPU": 2.0, "widget": 2.0}
 # Ray puts the path into a line of shell as it is (its runtime_env/context.py).
@@ -70,7 +74,7 @@ def ray_directory(ray_nursery: None) -> Iterator[Path]:
 def run_quickly(command: list[str], **options: Any) -> Any:
     """Start a supervisor whose Ray starts its processes quickly."""
     words = command[command.index("pitchpipe.executors.private_ray.supervisor") + 1 :]
-    return RUN([sys.executable, "-P", str(QUICK_RAY), "supervisor", *words], **options)
+    return RUN_PROCESS([sys.executable, "-P", str(QUICK_RAY), "supervisor", *words], **options)
 
 
 @pytest.fixture
@@ -91,6 +95,31 @@ def connections(pid: int, folder: Path) -> int:
     """Return how many sockets a process has whose own path is below a folder."""
     paths = (Path(each.laddr) for each in psutil.Process(pid).net_connections("unix") if each.laddr)
     return sum(folder in path.parents and path.suffix == ".sock" for path in paths)
+
+
+def write_config(folder: Path, command: str, **options: Any) -> None:
+    config = {
+        "trial_command": command,
+        "trial_concurrency": 2,
+        "max_trial_number": 3,
+        "objectives": [{"name": "default", "direction": "maximize"}],
+        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "tuner": {"name": "Random"},
+        "training_service": {"platform": "ray", "idle_timeout": 0},
+        **options,
+    }
+    (folder / "experiment.json").write_text(json.dumps(config))
+
+
+@contextmanager
+def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start a command, and kill it at the end if it still runs."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=folder, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def lives(pid: int) -> bool:

@@ -16,6 +16,8 @@ from pitchpipe.executors.base import Deliver
 from pitchpipe.runner import AttemptEnded, AttemptOrder, BadReport, CheckpointSaved, Event, Reported, Totals
 from pitchpipe.trial_agent import Keeping, Report, Request, RunSpec, Start, Started
 
+from .bench import setup_of
+
 ORDER = AttemptOrder(
     trial_id="AbCdE", attempt=1, sequence_id=0, record="{}", slot=0, agent="0-0", start_time=100.0, mark="5f"
 )
@@ -55,16 +57,8 @@ class Executor(AgentTrialExecutor):
         super().__init__()
         self.found: list[Event] = []
         self.agents_live = True
-        run = RunSpec(
-            kind=kind,
-            experiment="exp",
-            folder=str(folder),
-            command="true",
-            keeping=Keeping(metric="f1"),
-        )
-        self._setup = RunSetup(
-            experiment_id="exp", folder=folder, token="token", run=run, concurrency=1, clock=lambda: 100.0
-        )
+        values = {"kind": kind, "command": "true", "keeping": Keeping(metric="f1")}
+        self._setup = setup_of(folder, RunSpec(experiment="exp", folder=str(folder), **values))
         self._deliver = self.found.extend
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
@@ -84,6 +78,11 @@ class Executor(AgentTrialExecutor):
     def causes(self) -> Sequence[str]:
         return [event.cause for event in self.found]
 
+    @property
+    def started(self) -> Sequence[str]:
+        """The trials that the agent 0-0 was told to start."""
+        return [request.trial for request in self._links["0-0"].sent if isinstance(request, Start)]
+
 
 @pytest.fixture
 def executor(tmp_path: Path) -> Executor:
@@ -92,12 +91,9 @@ def executor(tmp_path: Path) -> Executor:
     return executor
 
 
-def test_event_names_its_agent_and_its_number_there(executor: Executor):
-    executor.on_batch("0-0", [STARTED, REPORT], 8)
-    assert executor.causes == ["agent 0-0 #7", "agent 0-0 #8"]
-
-
-def test_event_that_is_delivered_again_has_the_same_cause_in_any_batch(executor: Executor):
+def test_event_names_its_agent_and_its_number_there_and_one_that_is_delivered_again_has_the_same_cause_in_any_batch(
+    executor: Executor,
+):
     executor.on_batch("0-0", [STARTED], 7)
     executor.on_batch("0-0", [STARTED, REPORT], 8)
     assert executor.causes == ["agent 0-0 #7", "agent 0-0 #7", "agent 0-0 #8"]
@@ -110,12 +106,10 @@ def test_event_from_the_spool_of_a_lost_agent_names_the_spool_and_the_end_names_
 
 def test_damaged_end_in_the_spool_of_a_lost_agent_is_a_bad_report_and_a_loss(executor: Executor):
     executor.lose_agent('{"final": 1, "time": 100}\n{"ended": {"exit_code": "x"}}\n')
-    report, damage, end = executor.found
-    assert isinstance(report, Reported)
+    _, damage, _ = executor.found
     assert isinstance(damage, BadReport)
     assert '{"ended":{"exit_code":"x"}}' in damage.message
-    assert isinstance(end, AttemptEnded)
-    assert end.lost
+    assert summary(executor.found)[::2] == [("Reported", "AbCdE", False), ("AttemptEnded", "AbCdE", True)]
 
 
 def test_checkpoint_in_the_spool_of_a_lost_agent_has_the_value_of_the_main_objective(executor: Executor):
@@ -137,10 +131,7 @@ def test_checkpoint_whose_name_alone_survived_a_power_cut_does_not_count(
 
 def test_hole_in_the_spool_of_a_lost_agent_is_the_loss_of_the_attempt(executor: Executor) -> None:
     executor.lose_agent('{"intermediate": 0.5}\n{"inter' + 4096 * "\0")
-    report, end = executor.found
-    assert isinstance(report, Reported)
-    assert isinstance(end, AttemptEnded)
-    assert end.lost
+    assert summary(executor.found) == [("Reported", "AbCdE", False), ("AttemptEnded", "AbCdE", True)]
 
 
 def test_silence_and_loss_of_an_idle_agent_name_the_agent(executor: Executor):
@@ -163,7 +154,7 @@ def test_loss_of_an_agent_is_a_warning_unless_it_is_killed_on_purpose(
     ]
 
 
-def test_agent_that_cannot_be_ended_leaves_no_other_one_behind(tmp_path: Path) -> None:
+async def test_agent_that_cannot_be_ended_leaves_no_other_one_behind(tmp_path: Path) -> None:
     class Stuck(Link):
         async def close(self, grace: float) -> None:
             raise OSError("stuck")
@@ -176,16 +167,11 @@ def test_agent_that_cannot_be_ended_leaves_no_other_one_behind(tmp_path: Path) -
                 await asyncio.sleep(0)
             self.has_ended = True
 
-    slow = Slow()
-
-    async def close() -> None:
-        executor = Executor(tmp_path)
-        executor._links = {"0-0": Stuck(), "1-0": slow}
-        with pytest.raises(OSError, match="stuck"):
-            await executor.close()
-        assert slow.has_ended
-
-    asyncio.run(close())
+    executor, slow = Executor(tmp_path), Slow()
+    executor._links = {"0-0": Stuck(), "1-0": slow}
+    with pytest.raises(OSError, match="stuck"):
+        await executor.close()
+    assert slow.has_ended
 
 
 QUEUE = [replace(ORDER, trial_id=name, start_time=None) for name in ("First", "Secon", "Third", "Fourt")]
@@ -225,10 +211,7 @@ def test_orders_of_a_lost_agent_that_never_began_are_given_back_in_their_order(
     reports = [("Reported", "Secon", False)] if "Secon" in lines else []
     assert summary(executor.found) == [*LEFT, *reports, ("AttemptEnded", "Secon", True)]
     executor.start_together(QUEUE[2:])
-    assert [request.trial for request in executor._links["0-0"].sent if isinstance(request, Start)] == [
-        "Third",
-        "Fourt",
-    ]
+    assert executor.started == ["Third", "Fourt"]
 
 
 def test_orders_that_an_agent_left_are_given_back_to_the_next_manager(tmp_path: Path) -> None:
@@ -244,21 +227,14 @@ def test_orders_that_left_no_trace_are_sent_again(tmp_path: Path) -> None:
     executor.agents_live = False
     asyncio.run(executor.attach(QUEUE))
     assert executor.found == []
-    sent = executor._links["0-0"].sent
-    assert [request.trial for request in sent if isinstance(request, Start)] == [
-        order.trial_id for order in QUEUE
-    ]
+    assert executor.started == [order.trial_id for order in QUEUE]
 
 
 def test_orders_that_are_started_together_leave_in_one_write(executor: Executor) -> None:
     link = executor._links["0-0"]
     link.sent.clear()
     executor.start_together([replace(ORDER, trial_id=name) for name in ("BcDeF", "CdEfG")])
-    assert [request if request is None else request.trial for request in link.sent] == [
-        "BcDeF",
-        "CdEfG",
-        None,
-    ]
+    assert [request and request.trial for request in link.sent] == ["BcDeF", "CdEfG", None]
 
 
 def test_events_of_a_forgotten_trial_with_the_same_id_do_not_count(executor: Executor) -> None:
@@ -268,11 +244,7 @@ def test_events_of_a_forgotten_trial_with_the_same_id_do_not_count(executor: Exe
 
 def test_order_that_is_given_again_is_sent_once(executor: Executor) -> None:
     executor.start_trial(ORDER)
-    (link,) = executor._links.values()
-    assert isinstance(link, Link)
-    assert [request for request in link.sent if isinstance(request, Start)] == [
-        executor._start_request(ORDER)
-    ]
+    assert executor.started == [ORDER.trial_id]
 
 
 def test_event_is_dated_between_the_start_of_its_attempt_and_now(tmp_path: Path) -> None:

@@ -11,43 +11,24 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
-from pitchpipe.executors.agents import AgentTrialExecutor
-from pitchpipe.executors.base import Deliver, RunSetup, TrialExecutor
+from pitchpipe.executors.base import TrialExecutor
 from pitchpipe.executors.errors import ExecutorError
-from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, CheckpointSaved, Reported
-from pitchpipe.runner.ledger import Request, Totals
+from pitchpipe.runner.ledger import Request
 from pitchpipe.runner.verdicts import is_checkpoint_gone
 from pitchpipe.store.runtime_folder import RUNTIME_DIRECTORY_ENVIRONMENT
 
 from ..forked_agents import fork_agents
-from .bench import PATIENCE, Bench, Session
+from .bench import PATIENCE, Bench, Session, on
 from .ray_support import eventually, forbid_sockets, lives
 
 # Agents on Ray have sockets if they are on the manager's node, and are called otherwise.
 KINDS = ("local", "ray", "ray, called", "simulated")
-
-
-def on(fixture: str, *cases: str | tuple[Any, ...], more: Sequence[str] = ()) -> pytest.MarkDecorator:
-    """Repeat a test on these kinds of executors, each with the values of the parameters `more`."""
-    rows = [(case,) if isinstance(case, str) else case for case in cases]
-    marked = [pytest.param(*row, marks=[pytest.mark.ray] if "ray" in row[0] else []) for row in rows]
-    return pytest.mark.parametrize((fixture, *more), marked, indirect=[fixture])
-
-
-@pytest.fixture
-def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """Make a bench for sessions of the test's own."""
-    if request.param == "ray, called":
-        forbid_sockets(monkeypatch, tmp_path)
-    kind = request.param.partition(",")[0]
-    for fixture in {"ray": ["shared_ray"], "local": ["forked_agents"]}.get(kind, []):
-        request.getfixturevalue(fixture)
-    return Bench(kind, tmp_path / "exp")
 
 
 class Place(NamedTuple):
@@ -138,7 +119,7 @@ async def test_attempts_report_in_order_fail_and_stop(session: Session, tmp_path
 
     never = tmp_path / "never"
     stopped = session.start(wait_for=str(never))
-    await session.until(lambda: bool(session.of(stopped, AttemptStarted)))
+    await session.started(stopped)
     session.executor.stop_trial(stopped.trial_id, 1)
     session.executor.stop_trial(stopped.trial_id, 1)
     await session.end_of(stopped)
@@ -164,13 +145,11 @@ async def test_slots_run_side_by_side(session: Session, tmp_path: Path) -> None:
 async def test_next_manager_finds_what_runs(bench: Bench, tmp_path: Path) -> None:
     """Leave agents as a killed manager does; the next manager finds them and misses nothing."""
     go = tmp_path / "go"
-    old = Session(bench.executor(), bench.setup())
-    await old.open()
+    old = await bench.killed()
     old.acknowledging = False  # it is killed before it commits
     order = old.start(reports=[0.1], wait_for=str(go), final=0.2)
     unheard = old.order(1, final=0.5)  # committed, and never sent
-    await old.until(lambda: bool(old.of(order, AttemptStarted)))
-    pids = {event.pid for event in old.of(order, AttemptStarted)}
+    pid = (await old.started(order)).pid
     async with bench.session() as new:
         await new.executor.attach([order, unheard])
         go.touch()
@@ -181,24 +160,22 @@ async def test_next_manager_finds_what_runs(bench: Bench, tmp_path: Path) -> Non
         assert new.outcome(order)[-2:] == [("final", 0, 0.2), "ended"]
         sequences = dict.fromkeys(item[1] for item in new.outcome(order) if item[0] == "intermediate")
         assert list(sequences) == list(range(len(sequences)))
-        assert {event.pid for event in new.of(order, AttemptStarted)} == pids
+        assert {event.pid for event in new.of(order, AttemptStarted)} == {pid}
 
 
 @on("bench", "local", "ray")
 async def test_next_manager_takes_up_an_agent_that_waits(bench: Bench) -> None:
-    old = Session(bench.executor(), bench.setup())
-    await old.open()
+    old = await bench.killed()
     done = old.start(final=1)
     await old.end_of(done)
-    (first,) = old.of(done, AttemptStarted)
+    first = await old.started(done)
     async with bench.session() as new:  # the old manager was killed: it ends nothing
         new.order()  # a trial of its own
         order = new.start(final=2)
         assert (order.agent, order.trial_id == done.trial_id) == (done.agent, False)
         await new.end_of(order)
         await old.until_replaced()
-        (second,) = new.of(order, AttemptStarted)
-        assert second.pid == first.pid
+        assert (await new.started(order)).pid == first.pid
 
 
 @on("shared", *KINDS)
@@ -246,7 +223,7 @@ async def test_attempt_whose_checkpoint_is_gone_does_not_start_from_nothing(sess
 async def test_pausing_attempt_can_be_stopped(session: Session, tmp_path: Path) -> None:
     """Stop a trial whose pause never takes effect (a function that never reports)."""
     order = session.start(wait_for=str(tmp_path / "never"))
-    await session.until(lambda: bool(session.of(order, AttemptStarted)))
+    await session.started(order)
     session.executor.pause_trial(order.trial_id, 1)
     session.executor.stop_trial(order.trial_id, 1)
     await session.end_of(order)
@@ -271,20 +248,19 @@ async def test_function_that_never_reports_is_ended_with_its_agent(session: Sess
 async def test_killed_agent_loses_no_report(session: Session, tmp_path: Path) -> None:
     session.acknowledging = False  # most of what the trial reports is never asked for
     order = session.start(2, reports=[0.1, 0.2], wait_for=str(tmp_path / "never"))  # its agent is a new one
-    await session.until(lambda: bool(session.of(order, AttemptStarted)))
-    (started,) = session.of(order, AttemptStarted)
+    pid = (await session.started(order)).pid
     spool = session.setup.folder / "agents" / f"{order.agent}.jsonl"
     async with asyncio.timeout(PATIENCE):
         while not spool.exists() or len(spool.read_text().splitlines()) < 10:
             await asyncio.sleep(0.01)
-    os.kill(started.pid, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     ended = await session.end_of(order)
     assert ended.lost
-    outcome = session.outcome(order)
-    assert outcome[-1] == "ended"
+    *reports, end = session.outcome(order)
+    assert end == "ended"
     # Every line that was written was delivered before the end; some twice, under the same number.
     lines = spool.read_text().splitlines()
-    assert [item[1] for item in dict.fromkeys(outcome[:-1])] == list(range(len(lines)))
+    assert [item[1] for item in dict.fromkeys(reports)] == list(range(len(lines)))
 
 
 @on("bench", "local", "ray")
@@ -304,12 +280,11 @@ async def test_spool_of_a_forgotten_trial_is_not_taken_for_that_of_another(bench
 @on("bench", "local", "ray", "simulated")
 async def test_what_ended_before_a_restart_is_not_reported_again(bench: Bench, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    old = Session(bench.executor(), bench.setup())
-    await old.open()
+    old = await bench.killed()
     old.acknowledging = False  # killed after a commit, before the agent heard of it
     done = old.start(final=0.1)
     running = old.start(wait_for=str(go), final=0.2)
-    await old.until(lambda: bool(old.of(done, AttemptStarted)))
+    await old.started(done)
     async with bench.session() as new:
         await new.executor.attach([running])
         go.touch()
@@ -348,8 +323,7 @@ async def test_what_an_agent_has_forgotten_is_read_from_the_spool(
     go = tmp_path / "go"
     go.touch()
     run, parameters = reporting(kind, go)
-    old = Session(bench.executor(), bench.setup(**run))
-    await old.open()
+    old = await bench.killed(**run)
     first, second = old.start(**parameters), old.order(**parameters)
     await old.end_of(first)
     old.executor.start_trial(second)
@@ -372,8 +346,7 @@ async def test_results_of_a_running_attempt_that_were_acknowledged_are_read_from
 ) -> None:
     """Lose the commits with the first results of a running trial."""
     run, parameters = reporting(kind, tmp_path / "go")
-    old = Session(bench.executor(), bench.setup(**run))
-    await old.open()
+    old = await bench.killed(**run)
     order = old.start(**parameters)
     await old.until(lambda: len(old.of(order, Reported)) == 2)
     await asyncio.sleep(0)  # they are acknowledged
@@ -399,16 +372,14 @@ async def test_what_an_agent_of_the_same_name_has_run_is_read_from_the_spool(
 ) -> None:
     """Lose the commits with the end of a trial and of its agent, while another agent of that name lives."""
     run, parameters = reporting(kind, tmp_path / "go")
-    old = Session(bench.executor(), bench.setup(**run))
-    await old.open()
-    assert isinstance(old.executor, AgentTrialExecutor)
+    old = await bench.killed(**run)
     order = old.start(**parameters)
     await old.until(lambda: len(old.of(order, Reported)) == 2)
     if is_over:
         (tmp_path / "go").touch()
         await old.end_of(order)
-    old.executor._links[order.agent].kill()
-    await old.until(lambda: order.agent not in old.executor._links)
+    old.link_of(order).kill()
+    await old.until(lambda: order.agent not in old.links)
     (tmp_path / "go").touch()
     other = old.start(**parameters)
     await old.end_of(other)
@@ -427,11 +398,10 @@ async def test_first_run_of_an_attempt_that_the_store_forgot_does_not_count(
     """Lose the commit with the start of a trial, and its agent; then lose the agent that runs it again."""
     run, parameters = reporting(kind, tmp_path / "go")
     async with bench.session(**run) as session:
-        assert isinstance(session.executor, AgentTrialExecutor)
         order = session.start(**parameters)
         for count in (1, 2):
             await session.until(lambda: len(session.of(order, Reported)) == 2)
-            session.executor._links[order.agent].kill()
+            session.link_of(order).kill()
             await session.until(lambda: bool(session.of(order, AttemptEnded)))
             assert each_once(session.outcome(order)) == [*RESULTS[:2], "ended"], count
             session.events.clear()
@@ -454,8 +424,7 @@ async def test_attempt_whose_reports_are_not_in_the_folder_that_was_put_back_is_
     run, parameters = reporting(kind, tmp_path / "go")
     copy = tmp_path / "copy"
     shutil.copytree(bench.folder, copy)
-    old = Session(bench.executor(), bench.setup(**run))
-    await old.open()
+    old = await bench.killed(**run)
     order = old.start(**parameters)
     await old.until(lambda: len(old.of(order, Reported)) == 2)
     if is_over:
@@ -480,8 +449,7 @@ async def test_attempt_whose_reports_are_not_in_the_folder_that_was_put_back_is_
 @on("bench", *KINDS[:3])
 async def test_agent_that_runs_what_the_store_has_forgotten_is_ended(bench: Bench, tmp_path: Path) -> None:
     """Let the agent of a known trial, and another agent, run what the older store does not know."""
-    old = Session(bench.executor(), bench.setup())
-    await old.open()
+    old = await bench.killed()
     known = old.start(reports=[0.1], final=0.2)
     await old.end_of(known)
     unknown = [old.start(slot, wait_for=str(tmp_path / "never")) for slot in (0, 1)]
@@ -504,53 +472,28 @@ async def test_close_leaves_nothing_running(bench: Bench, tmp_path: Path) -> Non
     async with bench.session(kind="command", command=script, code_directory=str(tmp_path)) as session:
         order = session.start()
         await session.until(lambda: bool(session.of(order, Reported)))
-        (started,) = session.of(order, AttemptStarted)
+        started = await session.started(order)
         assert await session.executor.read_file(order, "stdout", 0, 100) == b"out\n"
         assert await session.executor.read_file(order, "stderr", 1, 2) == b"rr"
     assert [pid for pid in (started.pid, int(child.read_text())) if lives(pid)] == []
 
 
-@on("bench", "local")
-async def test_request_that_can_never_be_met_is_refused_in_words(bench: Bench) -> None:
-    with pytest.raises(ExecutorError, match="10000 CPU"):
-        async with bench.session(Request(cpus=10_000)):
+@on(
+    "bench",
+    ("local", Request(cpus=10_000), "10000 CPU"),
+    ("ray", Request(custom={"widget": 5.0}), "a trial needs 5 widget, and there are only 2"),
+    more=["most", "words"],
+)
+async def test_request_that_can_never_be_met_is_refused_in_words(
+    bench: Bench, most: Request, words: str
+) -> None:
+    with pytest.raises(ExecutorError, match=words):
+        async with bench.session(most):
             pass
 
 
-class Minimal(TrialExecutor):
-    """An executor with nothing but what is required; `stopped` are the attempts that it stopped."""
-
-    def __init__(self) -> None:
-        self.stopped: list[tuple[str, int]] = []
-
-    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
-        return Totals()
-
-    async def attach(self, orders: Sequence[AttemptOrder]) -> None:
-        return
-
-    def start_trial(self, order: AttemptOrder) -> None:
-        return
-
-    def stop_trial(self, trial_id: str, attempt: int) -> None:
-        self.stopped.append((trial_id, attempt))
-
-    def acknowledge(self) -> None:
-        return
-
-    async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
-        return b""
-
-    async def close(self) -> None:
-        return
-
-
 def test_executor_that_cannot_pause_stops_the_attempt() -> None:
-    executor = Minimal()
-    executor.pause_trial("T0", 2)
-    assert executor.stopped == [("T0", 2)]
-
-
-def test_executor_without_agents_has_nothing_to_confirm_or_to_warn_of() -> None:
-    executor = Minimal()
-    assert (executor.take_cursors(), executor.warnings(), executor.has_virtual_clock) == ({}, (), False)
+    stopped: list[tuple[str, int]] = []
+    executor: Any = SimpleNamespace(stop_trial=lambda *attempt: stopped.append(attempt))
+    TrialExecutor.pause_trial(executor, "T0", 2)
+    assert stopped == [("T0", 2)]

@@ -18,11 +18,8 @@ def test_error_in_a_daemon_thread_reaches_the_task_that_waits() -> None:
         asyncio.run(in_daemon_thread(fail))
 
 
-def test_thread_stays_if_asked_to() -> None:
-    async def check(stay: bool) -> bool:
-        thread = await in_daemon_thread(threading.current_thread, stay=stay)
-        thread.join(0.1 if stay else 30.0)
-        return thread.is_alive()
-
-    assert asyncio.run(check(stay=True))
-    assert not asyncio.run(check(stay=False))
+@pytest.mark.parametrize("stay", [True, False])
+async def test_thread_stays_if_asked_to(stay: bool) -> None:
+    thread = await in_daemon_thread(threading.current_thread, stay=stay)
+    thread.join(0.1 if stay else 30.0)
+    assert thread.is_alive() is stay

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ class Clock(asyncio.AbstractEventLoop):
     def call_later(self, delay: float, callback: Callable[..., Any], *args: Any, **_: Any) -> Any:
         timer = (self.now + delay, callback)
         self.timers.append(timer)
-        return _Handle(lambda: self.timers.remove(timer) if timer in self.timers else None)
+        return SimpleNamespace(cancel=lambda: self.timers.remove(timer) if timer in self.timers else None)
 
     def elapse(self, seconds: float) -> None:
         """Let time pass; what is due is called when it is due."""
@@ -35,11 +36,6 @@ class Clock(asyncio.AbstractEventLoop):
             self.now = max(self.now, timer[0])
             timer[1]()
         self.now = end
-
-
-class _Handle:
-    def __init__(self, cancel: Callable[[], None]) -> None:
-        self.cancel = cancel
 
 
 class Patient:
@@ -64,8 +60,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_silent_peer_is_asked_then_suspected_then_given_up(clock: Clock) -> None:
-    patient = Patient(clock, suspect_after=3.0)
+@pytest.fixture
+def patient(clock: Clock) -> Patient:
+    return Patient(clock, suspect_after=3.0)
+
+
+def test_silent_peer_is_asked_then_suspected_then_given_up(clock: Clock, patient: Patient) -> None:
     clock.elapse(2.9)
     assert set(patient.said) == {"beat"}
     clock.elapse(0.2)
@@ -79,8 +79,7 @@ def test_silent_peer_is_asked_then_suspected_then_given_up(clock: Clock) -> None
     assert patient.said.count("dead") == 1
 
 
-def test_peer_that_gives_a_sign_of_life_again_is_well(clock: Clock) -> None:
-    patient = Patient(clock, suspect_after=3.0)
+def test_peer_that_gives_a_sign_of_life_again_is_well(clock: Clock, patient: Patient) -> None:
     clock.elapse(5.0)
     patient.heart.heard()
     assert patient.said[-1] == "well"
@@ -92,16 +91,14 @@ def test_peer_that_gives_a_sign_of_life_again_is_well(clock: Clock) -> None:
     assert "dead" not in patient.said
 
 
-def test_peer_that_talks_is_not_asked(clock: Clock) -> None:
-    patient = Patient(clock, suspect_after=3.0)
+def test_peer_that_talks_is_not_asked(clock: Clock, patient: Patient) -> None:
     for _ in range(100):
         clock.elapse(0.3)
         patient.heart.heard()
     assert patient.said == []
 
 
-def test_own_sleep_does_not_count_as_silence(clock: Clock) -> None:
-    patient = Patient(clock, suspect_after=3.0)
+def test_own_sleep_does_not_count_as_silence(clock: Clock, patient: Patient) -> None:
     clock.elapse(0.5)
     clock.now += 3600.0  # this process was stopped, or its machine
     clock.elapse(0.5)
@@ -111,8 +108,7 @@ def test_own_sleep_does_not_count_as_silence(clock: Clock) -> None:
     assert "suspect" in patient.said
 
 
-def test_silent_peer_is_given_up_by_a_process_that_is_always_late(clock: Clock) -> None:
-    patient = Patient(clock, suspect_after=3.0)
+def test_silent_peer_is_given_up_by_a_process_that_is_always_late(clock: Clock, patient: Patient) -> None:
     for _ in range(20):
         clock.now += 2.0
         clock.elapse(0.0)
@@ -120,8 +116,7 @@ def test_silent_peer_is_given_up_by_a_process_that_is_always_late(clock: Clock) 
     assert clock.now > 20.0
 
 
-def test_what_is_heard_while_this_process_is_late_counts_from_then(clock: Clock) -> None:
-    patient = Patient(clock, suspect_after=3.0)
+def test_what_is_heard_while_this_process_is_late_counts_from_then(clock: Clock, patient: Patient) -> None:
     clock.now += 3600.0
     patient.heart.heard()
     clock.elapse(3.5)

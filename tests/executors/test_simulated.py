@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pitchpipe.executors.base import RunSetup
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, CheckpointSaved, Event, Reported, Tick
 from pitchpipe.trial_agent import RunSpec
+
+from .bench import setup_of
 
 
 class Simulation:
@@ -23,14 +24,7 @@ class Simulation:
         self.events: list[Event] = []
         self.executor = SimulatedTrialExecutor(lambda parameters: runs[parameters["run"]], self.clock)
         run = RunSpec(kind="command", experiment="exp", folder="/nowhere", command="true")
-        setup = RunSetup(
-            experiment_id="exp",
-            folder=Path("/nowhere"),
-            token="token",
-            run=run,
-            concurrency=2,
-            clock=self.clock,
-        )
+        setup = setup_of(Path("/nowhere"), run, concurrency=2, clock=self.clock)
         asyncio.run(self.executor.open(setup, self._deliver))
 
     def _deliver(self, events: Sequence[Event]) -> None:

@@ -42,14 +42,11 @@ async def test_owner_receives_the_error(begin: Callable[[Tasks], object]) -> Non
     assert (type(error), str(error)) == (ValueError, "disk")
 
 
-def test_task_that_is_cancelled_has_not_failed() -> None:
-    async def check() -> list[Exception]:
-        errors: list[Exception] = []
-        tasks = Tasks(errors.append)
-        task = tasks.start(asyncio.Event().wait())  # type: ignore[arg-type]
-        tasks.cancel()
-        await tasks.wait(30)
-        assert task.cancelled()
-        return errors
-
-    assert asyncio.run(check()) == []
+async def test_task_that_is_cancelled_has_not_failed() -> None:
+    errors: list[Exception] = []
+    tasks = Tasks(errors.append)
+    task = tasks.start(asyncio.Event().wait())  # type: ignore[arg-type]
+    tasks.cancel()
+    await tasks.wait(30)
+    assert task.cancelled()
+    assert errors == []

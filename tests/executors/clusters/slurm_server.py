@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SlurmServer", "why_no_slurm"]
+__all__ = ["SlurmServer", "free_ports", "why_no_slurm"]
 
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol")
 _PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
@@ -61,7 +61,7 @@ class SlurmServer:
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
         self.config = self.folder / "slurm.conf"
-        host, ports = socket.gethostname().partition(".")[0], _free_ports(2)
+        host, ports = socket.gethostname().partition(".")[0], free_ports(2)
         self.config.write_text(
             CONFIG.format(host=host, folder=self.folder, cpus=os.cpu_count(), ctld=ports[0], slurmd=ports[1])
         )
@@ -73,21 +73,25 @@ class SlurmServer:
         ]
         munge += [f"--socket={self.folder}/munge.socket", f"--seed-file={self.folder}/munge.seed"]
         self._processes = [self._start("munged", "--foreground", "--force", *munge)]
-        self._until((self.folder / "munge.socket").exists)
+        self.until((self.folder / "munge.socket").exists)
         self._processes.append(self._start("slurmctld", "-D", "-i"))
         self._processes.append(self._start("slurmd", "-D", "-N", host))
-        self._until(lambda: "State=IDLE" in self.ask("scontrol", "show", "node"))
+        self.until(lambda: "State=IDLE" in self.ask("scontrol", "show", "node"))
 
     def ask(self, *command: str) -> str:
         """Run a program of Slurm and return what it prints, errors included."""
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 
+    def job(self) -> str:
+        """Return what Slurm says about its first job."""
+        return self.ask("scontrol", "show", "job", "1")
+
     def close(self) -> None:
         """End all jobs and the daemons, and remove their folder."""
         self.ask("scancel", "--user=root", "--signal=KILL", "--full")
         self.ask("scancel", "--user=root")
-        self._until(lambda: not self.ask("squeue", "--noheader").strip())
+        self.until(lambda: not self.ask("squeue", "--noheader").strip())
         for process in reversed(self._processes):
             process.terminate()
             process.wait(20)
@@ -97,16 +101,17 @@ class SlurmServer:
         with (self.folder / f"{command[0]}.out").open("wb") as log:
             return subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
 
-    def _until(self, condition: Callable[[], Any]) -> None:
-        deadline = time.monotonic() + 60
+    def until(self, condition: Callable[[], Any]) -> None:
+        """Wait for what programs of Slurm do, for which there is no event."""
+        deadline = time.monotonic() + 120
         while not condition():
             if time.monotonic() > deadline:
                 logs = [path.read_text(errors="replace")[-1500:] for path in self.folder.glob("*.out")]
-                raise TimeoutError("\n".join([*logs, self.ask("scontrol", "show", "node")]))
+                raise TimeoutError("\n".join([*logs, self.ask("scontrol", "show", "node"), self.job()]))
             time.sleep(0.1)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     servers = [socket.create_server(("", 0)) for _ in range(count)]
     ports = [server.getsockname()[1] for server in servers]
     for server in servers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,13 +47,9 @@ def test_ray_that_does_not_start_is_said(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETING"])
 def test_job_is_requeued_unless_slurm_already_ends_it(
-    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    state: str, programs: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = tmp_path / "calls"
-    scontrol = tmp_path / "scontrol"
-    scontrol.write_text(f"#!/bin/sh\necho $* >> {calls}\necho JobId=7 JobState={state} Restarts=0\n")
-    scontrol.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    calls = programs(scontrol=f"echo JobId=7 JobState={state} Restarts=0")
     monkeypatch.setenv("SLURM_JOB_ID", "no-such-job")
     monkeypatch.setattr(allocation, "start_node", lambda *_, **__: "127.0.0.1:1")
     signals_us = f"import os, signal; os.kill({os.getpid()}, 15); signal.pause()"
@@ -61,5 +58,5 @@ def test_job_is_requeued_unless_slurm_already_ends_it(
         assert allocation.run_in_allocation([sys.executable, "-c", signals_us], directory=tmp_path) == 0
     finally:
         signal.signal(signal.SIGTERM, before)
-    asked = ["show job --oneliner no-such-job", "requeue no-such-job"]
+    asked = ["scontrol show job --oneliner no-such-job", "scontrol requeue no-such-job"]
     assert calls.read_text().splitlines() == asked[: 2 if state == "RUNNING" else 1]

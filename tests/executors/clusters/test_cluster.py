@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psutil
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from pitchpipe.cli.app import run
 from pitchpipe.executors.clusters.cluster import Cluster, cluster_down, token_path_of
 
+from .slurm_server import free_ports
 from .ssh_server import SshServer, why_no_sshd
 
 
@@ -53,7 +53,7 @@ def call(
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_cluster_is_started_used_and_ended(server: SshServer, call: Call, tmp_path: Path) -> None:
-    up = call("cluster", "up", "--hosts", "ada,bob", "--port", str(_free_port()), "--ssh", server.command)
+    up = call("cluster", "up", "--hosts", "ada,bob", "--port", str(free_ports(1)[0]), "--ssh", server.command)
     assert up.code == 0, up.err
     found = Cluster.current()
     assert found is not None
@@ -82,7 +82,8 @@ def test_cluster_is_started_used_and_ended(server: SshServer, call: Call, tmp_pa
     down = call("cluster", "down")
     assert down.code == 0, down.err
     assert not Path(found.folder).exists()
-    assert not [each for each in psutil.process_iter() if any(found.folder in word for word in _words(each))]
+    lines = [" ".join(each.info["cmdline"] or []) for each in psutil.process_iter(["cmdline"])]
+    assert not [line for line in lines if found.folder in line]
     assert call("cluster", "status").out == "no cluster was started here\n"
 
 
@@ -95,41 +96,24 @@ def test_nothing_stays_on_the_others_when_one_machine_cannot_be_used(server: Ssh
     assert Cluster.current() is None
 
 
-@pytest.fixture
-def local_ssh(tmp_path: Path) -> str:
-    """Return a stand-in for ssh that runs the command here."""
-    program = tmp_path / "ssh"
-    program.write_text('#!/bin/sh\nfor word in "$@"; do last=$word; done\nexec sh -c "$last"\n')
-    program.chmod(0o755)
-    return str(program)
-
-
-def test_python_without_pitchpipe_is_named(call: Call, local_ssh: str) -> None:
-    up = call("cluster", "up", "--hosts", "ada", "--ssh", local_ssh, "--python", "/usr/bin/no-python")
+@pytest.mark.parametrize(
+    ("ssh", "words"),
+    [
+        (
+            'for word in "$@"; do last=$word; done; exec sh -c "$last"',
+            "Pitchpipe is not installed for no-python",
+        ),
+        ('echo \'{"versions": {"Pitchpipe": "0.0.1"}}\'', "ada has Pitchpipe 0.0.1, and this machine has "),
+    ],
+)
+def test_python_without_pitchpipe_and_other_versions_are_named(
+    ssh: str, words: str, call: Call, programs: Callable[..., Path]
+) -> None:
+    programs(ssh=ssh)
+    up = call("cluster", "up", "--hosts", "ada", "--python", "no-python")
     assert up.code == 1
-    assert "ada: Pitchpipe is not installed for /usr/bin/no-python" in up.err
-
-
-def test_other_versions_are_named(call: Call, tmp_path: Path) -> None:
-    program = tmp_path / "ssh"
-    program.write_text('#!/bin/sh\necho \'{"versions": {"Pitchpipe": "0.0.1"}}\'\n')
-    program.chmod(0o755)
-    up = call("cluster", "up", "--hosts", "ada", "--ssh", str(program))
-    assert up.code == 1
-    assert "error: ada has Pitchpipe 0.0.1, and this machine has " in up.err
+    assert words in up.err
 
 
 def test_clusters_that_were_not_started_here_have_no_token_here(call: Call) -> None:
     assert token_path_of("10.0.0.1:6379") is None
-
-
-def _words(process: Any) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
-
-
-def _free_port() -> int:
-    with socket.create_server(("", 0)) as server:
-        return server.getsockname()[1]

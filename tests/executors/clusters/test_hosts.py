@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pitchpipe.executors.clusters.hosts import ClusterError, Hosts, on_each
 
-
-def ssh(folder: Path, script: str) -> tuple[str, ...]:
-    program = folder / "ssh"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    return (str(program),)
+HERE = 'for word in "$@"; do last=$word; done; exec sh -c "$last"'
 
 
-def test_request_is_done_by_the_named_python(tmp_path: Path) -> None:
-    here = ssh(tmp_path, 'for word in "$@"; do last=$word; done; exec sh -c "$last"')
-    assert Hosts(here, sys.executable).ask("ada", {"op": "look", "folder": "/no/such"}) == {
-        "is_running": False
-    }
-    with pytest.raises(ClusterError, match=r"^ada: there is no request 'dance'$"):
-        Hosts(here, sys.executable).ask("ada", {"op": "dance"})
+def test_request_is_done_by_the_named_python(programs: Callable[..., Path]) -> None:
+    programs(ssh=HERE)
+    reply = Hosts(("ssh",), sys.executable).ask("ada", {"op": "look", "folder": "/no/such"})
+    assert reply == {"is_running": False}
 
 
-def test_what_ssh_says_is_the_reason(tmp_path: Path) -> None:
-    refusing = ssh(tmp_path, "echo noise >&2; echo Permission denied >&2; exit 255")
-    with pytest.raises(ClusterError, match=r"^ada: Permission denied$"):
-        Hosts(refusing, sys.executable).ask("ada", {"op": "check"})
-
-
-def test_missing_ssh_is_named() -> None:
-    with pytest.raises(ClusterError, match="there is no no-such-ssh here"):
-        Hosts(("no-such-ssh",), sys.executable).ask("ada", {"op": "check"})
+@pytest.mark.parametrize(
+    ("program", "script", "op", "words"),
+    [
+        ("ssh", HERE, "dance", "^ada: there is no request 'dance'$"),
+        ("ssh", "echo noise >&2; echo Permission denied >&2; exit 255", "check", "^ada: Permission denied$"),
+        ("no-such-ssh", "", "check", "there is no no-such-ssh here"),
+    ],
+)
+def test_what_ssh_and_the_node_say_is_the_reason(
+    program: str, script: str, op: str, words: str, programs: Callable[..., Path]
+) -> None:
+    programs(ssh=script)
+    with pytest.raises(ClusterError, match=words):
+        Hosts((program,), sys.executable).ask("ada", {"op": op})
 
 
 def test_errors_of_some_hosts_do_not_hide_the_results_of_others() -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -59,20 +57,6 @@ def test_script_can_be_requeued_and_users_options_replace_ours(tmp_path: Path) -
     )
 
 
-@pytest.fixture
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Return a function that makes stand-ins for Slurm's programs, which write their calls to a file."""
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-
-    def make(**scripts: str) -> Path:
-        for name, script in scripts.items():
-            (tmp_path / name).write_text(f"#!/bin/sh\necho {name} $* >> {tmp_path}/calls\n{script}\n")
-            (tmp_path / name).chmod(0o755)
-        return tmp_path / "calls"
-
-    return make
-
-
 def test_job_that_would_not_be_requeued_is_refused_before_it_starts(
     programs: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -100,23 +84,25 @@ def test_partition_that_cancels_jobs_is_named(programs: Callable[..., Path], tmp
     assert calls.read_text().splitlines()[-1] == "scontrol release 7"
 
 
-def test_what_slurm_refuses_is_said(programs: Callable[..., Path], tmp_path: Path) -> None:
-    programs(sbatch="cat > /dev/null; echo 'sbatch: error: invalid partition' >&2; exit 1")
-    with pytest.raises(SlurmError, match=r"^sbatch failed: sbatch: error: invalid partition$"):
-        submit(job(tmp_path))
-
-
-def test_machine_of_no_cluster_is_told_where_to_submit(programs: Callable[..., Path], tmp_path: Path) -> None:
-    programs(sbatch="cat > /dev/null; echo 'fatal: Could not establish a configuration source' >&2; exit 1")
-    with pytest.raises(SlurmError, match="submit on a login node, or see the script by --print"):
-        submit(job(tmp_path))
-
-
-def test_machine_without_slurm_is_told_where_to_submit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("sbatch: error: invalid partition", "^sbatch failed: sbatch: error: invalid partition$"),
+        ("fatal: Could not establish a configuration source", "submit on a login node, or see the script by"),
+        (None, "there is no sbatch here"),
+    ],
+)
+def test_what_slurm_refuses_and_a_machine_without_it_are_said(
+    error: str | None,
+    words: str,
+    programs: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if error is not None:
+        programs(sbatch=f"/bin/cat > /dev/null; echo '{error}' >&2; exit 1")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SlurmError, match="there is no sbatch here"):
+    with pytest.raises(SlurmError, match=words):
         submit(job(tmp_path))
 
 
@@ -187,13 +173,13 @@ def test_job_that_is_out_of_time_and_then_preempted_loses_nothing(slurm: SlurmSe
     assert "set max_failures: {INFRA: -1}" in submitted.stderr
     checkpoints = tmp_path / "runs" / "e" / "trials" / "0" / "checkpoints"
 
-    until(lambda: saved(checkpoints, 2), slurm)
+    slurm.until(lambda: saved(checkpoints, 2))
     slurm.ask("scancel", "--batch", "--signal=TERM", "1")  # as by --signal=B:TERM@120
     restart(slurm)
-    until(lambda: saved(checkpoints, 4), slurm)
+    slurm.until(lambda: saved(checkpoints, 4))
     slurm.ask("scontrol", "requeue", "1")  # as a preempting job
     restart(slurm)
-    until(lambda: "JobState=COMPLETED" in slurm.ask("scontrol", "show", "job", "1"), slurm)
+    slurm.until(lambda: "JobState=COMPLETED" in slurm.job())
 
     trial = tmp_path / "runs" / "e" / "trials" / "0"
     outputs = [(trial / name).read_text() for name in ("stdout", "stdout-2", "stdout-3")]
@@ -212,15 +198,15 @@ def test_cancelled_job_stays_cancelled_and_its_experiment_can_be_resumed(
     (tmp_path / "e.yml").write_text(CONFIG)
     (tmp_path / "trial.py").write_text(TRIAL)
     assert called(tmp_path, slurm, *SUBMIT).returncode == 0
-    until(lambda: saved(tmp_path / "runs" / "e" / "trials" / "0" / "checkpoints", 2), slurm)
+    slurm.until(lambda: saved(tmp_path / "runs" / "e" / "trials" / "0" / "checkpoints", 2))
     slurm.ask("scancel", "1")
-    until(lambda: "JobState=COMPLETING" not in slurm.ask("scontrol", "show", "job", "1"), slurm)
+    slurm.until(lambda: "JobState=COMPLETING" not in slurm.job())
 
-    assert "JobState=CANCELLED" in slurm.ask("scontrol", "show", "job", "1")
+    assert "JobState=CANCELLED" in slurm.job()
     assert "Slurm ends the job: its next run, or a new job" in (tmp_path / "runs" / "slurm-e.log").read_text()
     assert called(tmp_path, slurm, *SUBMIT).returncode == 0
     resumed = tmp_path / "runs" / "e" / "trials" / "0" / "stdout-2"
-    until(lambda: resumed.is_file() and "from 2" in resumed.read_text(), slurm)
+    slurm.until(lambda: resumed.is_file() and "from 2" in resumed.read_text())
 
 
 def saved(folder: Path, number: int) -> bool:
@@ -232,14 +218,5 @@ def saved(folder: Path, number: int) -> bool:
 
 def restart(slurm: SlurmServer) -> None:
     """Let the requeued job start now: Slurm would wait for two minutes."""
-    until(lambda: "JobState=PENDING" in slurm.ask("scontrol", "show", "job", "1"), slurm)
+    slurm.until(lambda: "JobState=PENDING" in slurm.job())
     slurm.ask("scontrol", "update", "JobId=1", "StartTime=now")
-
-
-def until(condition: Callable[[], Any], slurm: SlurmServer) -> None:
-    """Wait for what other programs do, for which there is no event."""
-    deadline = time.monotonic() + 120
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(slurm.ask("scontrol", "show", "job", "1"))
-        time.sleep(0.1)

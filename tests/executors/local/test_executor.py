@@ -162,11 +162,10 @@ async def test_live_agent_that_cannot_be_looked_for_is_taken_up_by_the_next_mana
     tmp_path: Path, shortage: pytest.MonkeyPatch
 ) -> None:
     bench = Bench("local", tmp_path / "one")
-    old = Session(bench.executor(), bench.setup())
-    await old.open()
+    old = await bench.killed()
     order = old.start(wait_for=str(tmp_path / "go"), final=7)
-    await old.until(lambda: bool(old.of(order, AttemptStarted)))
-    (link,) = old.executor._links.values()  # type: ignore[attr-defined]
+    await old.started(order)
+    link = old.link_of(order)
     link.drop()  # as if the manager had been killed
     async with bench.session() as new:
         shortage.setattr(*NO_SOCKETS)
@@ -183,8 +182,7 @@ async def test_agents_are_ended_though_others_cannot_be_looked_for(
 ) -> None:
     async with experiment(tmp_path / "one") as session:
         order = start(session, (0,), wait_for=str(tmp_path / "never"))
-        await session.until(lambda: bool(session.of(order, AttemptStarted)))
-        (started,) = session.of(order, AttemptStarted)
+        pid = (await session.started(order)).pid
         look, looks = Path.glob, [without_descriptors]
 
         def glob(path: Path, pattern: str) -> Any:
@@ -192,7 +190,7 @@ async def test_agents_are_ended_though_others_cannot_be_looked_for(
 
         shortage.setattr(Path, "glob", glob)
     assert not looks
-    assert not lives(started.pid)
+    assert not lives(pid)
     assert not agent_sockets(tmp_path / "one").exists()
 
 

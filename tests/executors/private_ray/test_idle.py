@@ -3,16 +3,17 @@
 import asyncio
 
 from pitchpipe.executors.private_ray.idle import IdleClock
+from pitchpipe.executors.simulated import VirtualClock
 
 
-class Time:
-    """A clock that a test advances."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+async def waiting_until_idle(idle: IdleClock) -> asyncio.Task[None]:
+    """Wait for the end as a supervisor does; return that task when the idle time has begun."""
+    waiting = asyncio.create_task(idle.wait(list))
+    idle.release()
+    async with asyncio.timeout(5.0):
+        while not idle.is_idle:
+            await asyncio.sleep(0)
+    return waiting
 
 
 async def test_leaves_at_once_when_the_last_lease_wanted_that() -> None:
@@ -45,14 +46,9 @@ def test_largest_timeout_of_a_busy_period_counts():
 
 
 async def test_timeout_is_that_of_the_next_busy_period_after_an_idle_one() -> None:
-    clock = Time()
-    idle = IdleClock(clock)
+    idle = IdleClock(VirtualClock())
     idle.lease(3000.0)
-    idle.release()
-    waiting = asyncio.create_task(idle.wait(list))
-    async with asyncio.timeout(5.0):
-        while not idle.is_idle:
-            await asyncio.sleep(0)
+    waiting = await waiting_until_idle(idle)
     idle.lease(0.0)
     assert idle.timeout == 0.0
     idle.release()
@@ -60,14 +56,10 @@ async def test_timeout_is_that_of_the_next_busy_period_after_an_idle_one() -> No
 
 
 async def test_idle_time_begins_with_the_end_of_the_last_lease() -> None:
-    clock = Time()
+    clock = VirtualClock()
     idle = IdleClock(clock)
     idle.lease(10.0)
-    clock.now += 1000.0
-    waiting = asyncio.create_task(idle.wait(list))
-    idle.release()
-    async with asyncio.timeout(5.0):
-        while not idle.is_idle:
-            await asyncio.sleep(0)
+    clock.advance_to(1000.0)
+    waiting = await waiting_until_idle(idle)
     assert not waiting.done()
     waiting.cancel()

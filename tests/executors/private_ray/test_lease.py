@@ -93,11 +93,6 @@ async def test_stop_asks_the_supervisor_and_removes_its_files() -> None:
     assert not SupervisorFiles.current().socket.exists()
 
 
-def test_there_is_no_status_without_a_supervisor():
-    assert ray_status() is None
-    assert stop_ray() is False
-
-
 @pytest.mark.ray
 def test_ray_that_does_not_start_is_an_error_in_words_and_leaves_only_its_log(runtime_directory):
     with pytest.raises(ExecutorError, match=r"did not start: .*ray-keeper\.log"):

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -27,11 +28,22 @@ def files(runtime_directory: Path) -> SupervisorFiles:
     return SupervisorFiles.current()
 
 
-def sleeper(*arguments: str) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", *arguments])
-    # A process that replaces its program has no command line for a moment, even after Popen has returned.
-    eventually(lambda: bool(psutil.Process(process.pid).cmdline()))
-    return process
+@pytest.fixture
+def sleeper() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Return a function that starts a process with some arguments; it is killed after the test."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", "import time; time.sleep(600)", *arguments]
+        processes.append(process := subprocess.Popen(command))
+        # A process that replaces its program has no command line for a moment, even after Popen has returned.
+        eventually(lambda: bool(psutil.Process(process.pid).cmdline()))
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
 def state_of(process: subprocess.Popen[bytes], folder: Path, age: float = 0.0) -> SupervisorState:
@@ -80,19 +92,14 @@ def test_temp_directory_is_private_and_leaves_room_for_socket_paths(monkeypatch,
     folder.rmdir()
 
 
-def test_processes_of_a_session_are_known_by_its_folder():
+def test_processes_of_a_session_are_known_by_its_folder(sleeper):
     folder = make_temp_directory()
-    ours, other = sleeper(f"--dir={folder}/session"), sleeper("--dir=/tmp/pitchpipe-ray-other")
-    try:
-        assert [process.pid for process in session_processes(str(folder))] == [ours.pid]
-    finally:
-        for process in (ours, other):
-            process.kill()
-            process.wait()
-        folder.rmdir()
+    ours, _ = sleeper(f"--dir={folder}/session"), sleeper("--dir=/tmp/pitchpipe-ray-other")
+    assert [process.pid for process in session_processes(str(folder))] == [ours.pid]
+    folder.rmdir()
 
 
-def test_leftovers_of_a_dead_supervisor_are_removed(files):
+def test_leftovers_of_a_dead_supervisor_are_removed(files, sleeper):
     folder = make_temp_directory()
     (folder / "session").mkdir()
     orphan = sleeper(f"--dir={folder}")
@@ -109,17 +116,13 @@ def test_leftovers_of_a_dead_supervisor_are_removed(files):
     assert not files.state.exists()
 
 
-def test_process_that_reuses_the_supervisors_id_is_spared(files):
+def test_process_that_reuses_the_supervisors_id_is_spared(files, sleeper):
     folder = make_temp_directory()
     other = sleeper()
     files.write_state(state_of(other, folder, age=100.0))
-    try:
-        remove_leftovers(files)
-        assert other.poll() is None
-        assert not folder.exists()
-    finally:
-        other.kill()
-        other.wait()
+    remove_leftovers(files)
+    assert other.poll() is None
+    assert not folder.exists()
 
 
 def test_folder_that_is_not_a_supervisors_is_spared(files, tmp_path):

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from pitchpipe.executors.ray.agent import POLL_SECONDS, AgentSetup, RayAgent, trial_environment
+from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.trial_agent import Outbox, encode_message
 
 WORKER = {"PATH": "/node", "RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"}
@@ -65,19 +66,9 @@ class Recorder:
         return {"events": [{"e": "x"}], "cursor": after + 1}
 
 
-class Time:
-    """A clock that a test advances."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Time:
-    return Time()
+def clock() -> VirtualClock:
+    return VirtualClock(1000.0)
 
 
 @pytest.fixture
@@ -171,7 +162,7 @@ def test_socket_of_an_earlier_manager_is_closed_before_the_next_one_has_its_own(
 def test_agent_stays_while_a_manager_holds_its_socket(actor, agent, clock, peer, runtime_directory):
     agent.orphan_timeout = 60.0
     peer(actor.connect("s", HELLO, str(runtime_directory)))
-    clock.now += 1000.0
+    clock.advance_to(2000.0)
     assert actor.seconds_left() == POLL_SECONDS + 60.0
 
 
@@ -209,7 +200,7 @@ def test_agent_without_a_manager_leaves(bare, agent, monkeypatch):
 def test_agent_stays_as_long_after_each_call_of_a_manager_and_its_wait_for_events(actor, agent, clock, word):
     actor.connect("s", HELLO)
     agent.orphan_timeout = 60.0
-    clock.now += 1000.0
+    clock.advance_to(2000.0)
     assert actor.seconds_left() < 0
     if word == "connect":
         actor.connect("t", HELLO)
@@ -223,9 +214,10 @@ def test_agent_stays_as_long_after_each_call_of_a_manager_and_its_wait_for_event
 def test_agent_whose_trial_runs_stays_no_longer_than_the_orphan_timeout(actor, agent, clock):
     agent.idle_since = None
     agent.orphan_timeout = 60.0
-    clock.now += 50.0
+    clock.advance_to(1050.0)
     assert actor.seconds_left() == POLL_SECONDS + 10.0
-    agent.idle_since = clock.now = 1065.0  # the trial has ended: what it left may be fetched
+    clock.advance_to(1065.0)
+    agent.idle_since = clock()  # the trial has ended: what it left may be fetched
     assert actor.seconds_left() == 60.0
 
 

@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import functools
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,16 +16,14 @@ import orjson
 import pytest
 from ray.exceptions import ActorDiedError, ActorUnavailableError
 
-from pitchpipe.executors.agents import Attempt, Listener
-from pitchpipe.executors.base import RunSetup
 from pitchpipe.executors.ray.care import AgentCare
 from pitchpipe.executors.ray.files import pack, unpack
 from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.runner.effects import AttemptOrder
-from pitchpipe.trial_agent import Ended, Event, Hello, ReadFile, RunSpec, Saved, Start
+from pitchpipe.trial_agent import Ended, Hello, ReadFile, RunSpec, Saved, Start
 
-from ..bench import PATIENCE
+from ..bench import PATIENCE, Heard, setup_of
 
 RUN = RunSpec(kind="command", experiment="exp", folder="/exp")
 ORDER = AttemptOrder(trial_id="T1", attempt=1, sequence_id=3, record="{}", slot=0, agent="0-0")
@@ -109,30 +107,6 @@ class Actor:
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
 
-class Heard(Listener):
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.met = 0
-        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.ended = asyncio.Event()
-
-    def on_met(self, agent: str, running: Collection[Attempt], seen: Collection[Attempt]) -> None:
-        self.met += 1
-
-    def on_batch(self, agent: str, events: Sequence[Event], cursor: int) -> None:
-        self.events += events
-        self.ended.set()
-
-    def on_lost(self, agent: str, reason: str) -> None:
-        self.lost.set_result(reason)
-        self.ended.set()
-
-    def on_failure(self, error: Exception) -> None:
-        if not self.lost.done():
-            self.lost.set_exception(error)
-        self.ended.set()
-
-
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     """Return the folder of the experiment and that of the agent, which has the files of a trial."""
@@ -147,10 +121,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 def link_to(actor: Actor, heard: Heard, folder: Path, timeout: float = PATIENCE) -> RayLink:
     found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     found.set_result(actor)
-    setup = RunSetup(
-        experiment_id="exp", folder=folder, token="secret", run=RUN, concurrency=1, clock=lambda: 0.0
-    )
-    care = AgentCare("0-0", setup, lambda: [ORDER], list)
+    care = AgentCare("0-0", setup_of(folder, RUN), lambda: [ORDER], list)
     return RayLink(agent="0-0", finding=found, hello=Hello(), listener=heard, care=care, timeout=timeout)
 
 
@@ -168,28 +139,24 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "methods", [*([method] for method in METHODS), METHODS], ids=lambda methods: methods[0]
 )
-def test_call_that_does_not_get_through_is_made_again_and_nothing_is_lost_or_done_twice(
+async def test_call_that_does_not_get_through_is_made_again_and_nothing_is_lost_or_done_twice(
     methods: list[str], way: str, folders: tuple[Path, Path]
 ) -> None:
     here, there = folders
     late = [method for method in methods if way == "back" and method != "until_replaced"]
     actor = Actor(there, dict.fromkeys(methods, 2), late)
 
-    async def check() -> None:
-        heard = Heard()
-        link = link_to(actor, heard, here)
-        link.send(START)
-        link.poll(0)
-        async with asyncio.timeout(PATIENCE):
-            assert await link.ask(ReadFile("trials/3/stdout", 0, 100)) == {"data": b"12 steps"}
-            await heard.ended.wait()
-        assert not heard.lost.done()
-        assert heard.met == 1
-        assert [type(event) for event in heard.events] == [Saved, Ended]
-        link._closing = True
-        link.lose("the test ends")
-
-    asyncio.run(check())
+    heard = Heard()
+    link = link_to(actor, heard, here)
+    link.send(START)
+    link.poll(0)
+    async with asyncio.timeout(PATIENCE):
+        assert await link.ask(ReadFile("trials/3/stdout", 0, 100)) == {"data": b"12 steps"}
+        await heard.arrived.wait()
+    assert (heard.losses, heard.meetings) == ([], 1)
+    assert [type(event) for event in heard.events] == [Saved, Ended]
+    link._closing = True
+    link.lose("the test ends")
     assert [each["op"] for each in actor.handled] == ["start"]
     assert (there / "trials/2/checkpoints/1-1/weights").read_text() == "of trial 2"
     assert (here / "trials/3/checkpoints/1-1/weights").read_text() == "of trial 3"
@@ -198,7 +165,7 @@ def test_call_that_does_not_get_through_is_made_again_and_nothing_is_lost_or_don
     assert all(actor.calls.count(method) >= 3 for method in methods)
 
 
-def run_to_loss(actor: Actor, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+async def run_to_loss(actor: Actor, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return why an agent is lost whose trial has ended; it is not called after that."""
     made: list[int] = []
     lose = RayLink.lose
@@ -208,37 +175,34 @@ def run_to_loss(actor: Actor, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         lose(link, reason)
 
     monkeypatch.setattr(RayLink, "lose", lose_and_count)
-
-    async def check() -> str:
-        heard = Heard()
-        link = link_to(actor, heard, folder, timeout=0.2)
-        link.send(START)
-        link.poll(0)
-        async with asyncio.timeout(PATIENCE):
-            reason = await heard.lost
-        for _ in range(100):
-            await asyncio.sleep(0)
-        await link._tasks.wait(PATIENCE)
-        assert len(actor.calls) == made[0]
-        assert heard.events == []
-        return reason
-
-    return asyncio.run(check())
+    heard = Heard()
+    link = link_to(actor, heard, folder, timeout=0.2)
+    link.send(START)
+    link.poll(0)
+    async with asyncio.timeout(PATIENCE):
+        await heard.arrived.wait()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    await link._tasks.wait(PATIENCE)
+    assert len(actor.calls) == made[0]
+    assert heard.events == []
+    (reason,) = heard.losses
+    return reason
 
 
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("method", ["ask", "bring", "exchange", "fetch", "checkpoints"])
-def test_agent_that_stays_out_of_reach_is_given_up_and_not_called_any_more(
+async def test_agent_that_stays_out_of_reach_is_given_up_and_not_called_any_more(
     method: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = folders
     actor = Actor(there, {method: 10**9, "beat": 10**9})
-    assert run_to_loss(actor, here, monkeypatch) == "its agent gave no sign of life for 0.2 s"
+    assert await run_to_loss(actor, here, monkeypatch) == "its agent gave no sign of life for 0.2 s"
 
 
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("method", ["fetch", "bring"])
-def test_agent_that_dies_during_a_call_about_its_files_is_lost(
+async def test_agent_that_dies_during_a_call_about_its_files_is_lost(
     method: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = folders
@@ -249,4 +213,4 @@ def test_agent_that_dies_during_a_call_about_its_files_is_lost(
         raise ActorDiedError
 
     monkeypatch.setattr(actor, f"_{method}", die)
-    assert run_to_loss(actor, here, monkeypatch) == "its agent's process has ended or was killed"
+    assert await run_to_loss(actor, here, monkeypatch) == "its agent's process has ended or was killed"

@@ -6,18 +6,20 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ray.exceptions import ObjectLostError, RayTaskError
 
-from pitchpipe.executors.base import RunSetup
 from pitchpipe.executors.ray.care import AgentCare
 from pitchpipe.executors.ray.files import pack
 from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.trial_agent import Ended, Event, Ping, RunSpec, Saved
+
+from ..bench import setup_of
 
 RUN = RunSpec(
     kind="function", experiment="exp", folder="/exp", path="/exp/trial.pkl", code_directory="/home/ada"
@@ -26,10 +28,7 @@ RUN = RunSpec(
 
 @pytest.fixture
 def care() -> AgentCare:
-    setup = RunSetup(
-        experiment_id="exp", folder=Path("/exp"), token="secret", run=RUN, concurrency=1, clock=lambda: 0.0
-    )
-    return AgentCare("0-0", setup, list, list)
+    return AgentCare("0-0", setup_of(Path("/exp"), RUN), list, list)
 
 
 def location(**where: str) -> AgentLocation:
@@ -38,12 +37,9 @@ def location(**where: str) -> AgentLocation:
 
 def test_request_has_the_folders_of_the_agent(care: AgentCare) -> None:
     care.where = location(folder="/scratch/exp/0-0", code_directory="/ray/code")
-    assert care.localized(RUN) == RunSpec(
-        kind="function",
-        experiment="exp",
-        folder="/scratch/exp/0-0",
-        path="/scratch/exp/0-0/trial.pkl",
-        code_directory="/ray/code",
+    folder = "/scratch/exp/0-0"
+    assert care.localized(RUN) == replace(
+        RUN, folder=folder, path=f"{folder}/trial.pkl", code_directory="/ray/code"
     )
 
 
@@ -68,10 +64,7 @@ ENDED = Ended(trial="T1", attempt=1, exit_code=0, time=0.0)
 
 def fetched(tmp_path: Path, fetch: Callable[[str], bytes], *events: Event, **methods: Any) -> list[Event]:
     """Return the events that are passed on after their files were fetched; `methods` are others of the agent."""
-    setup = RunSetup(
-        experiment_id="exp", folder=tmp_path, token="secret", run=RUN, concurrency=1, clock=lambda: 0.0
-    )
-    care = AgentCare("0-0", setup, lambda: [ORDER], list)
+    care = AgentCare("0-0", setup_of(tmp_path, RUN), lambda: [ORDER], list)
     replies = {"fetch": fetch, "checkpoints": lambda folder: [], "forget": lambda name: None, **methods}
 
     async def call(method: str, *arguments: Any) -> Any:

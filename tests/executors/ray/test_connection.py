@@ -60,7 +60,6 @@ class Lab:
         self.directory = folder / "experiments"
 
     def create(self, concurrency: int, **options: Any) -> Manager:
-        service = {"platform": "ray", "address": self.cluster.address}
         data = {
             "search_space": {
                 "folder": {"_type": "choice", "_value": [str(self.folder)]},
@@ -70,7 +69,7 @@ class Lab:
             "max_trial_number": 3,
             "trial_cpu_number": 1,
             "tuner": {"name": "Random"},
-            "training_service": service,
+            "training_service": {"platform": "ray", "address": self.cluster.address},
         }
         config = ExperimentConfig.from_dict(data, needs_command=False)
         executor = RayTrialExecutor(self.cluster.address, **options)

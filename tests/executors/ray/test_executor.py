@@ -12,7 +12,6 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 from pitchpipe.executors.ray.nodes import is_internal
 from pitchpipe.runner.effects import AttemptOrder
@@ -51,7 +50,7 @@ async def test_killed_agent_of_a_command_takes_its_trial_along(bench: Bench, tmp
     async with bench.session(kind="command", command=script, code_directory=str(tmp_path)) as session:
         order = session.start()
         await session.until(lambda: len(session.of(order, Reported)) == 2)
-        trial = psutil.Process(session.of(order, AttemptStarted)[0].pid)
+        trial = psutil.Process((await session.started(order)).pid)
         tree = [trial, *trial.children(recursive=True)]
         agent = trial.parent()
         assert agent is not None
@@ -64,8 +63,7 @@ async def test_killed_agent_of_a_command_takes_its_trial_along(bench: Bench, tmp
         assert outcome == [("intermediate", 0, 1), ("intermediate", 1, 2), "ended"]
         await asyncio.to_thread(eventually, lambda: not any(lives(process.pid) for process in tree))
         assert len(session.of(order, AttemptEnded)) == 1
-        again = session.start()  # a new agent of the same name
-        await session.until(lambda: bool(session.of(again, AttemptStarted)))
+        await session.started(session.start())  # a new agent of the same name
 
 
 async def test_agents_hold_their_custom_resources(bench: Bench, tmp_path: Path) -> None:
@@ -84,7 +82,7 @@ async def test_agents_hold_their_custom_resources(bench: Bench, tmp_path: Path) 
         assert await asyncio.to_thread(free_widgets) == 0.0
         (waiting,) = [order for order in orders if order not in running]
         os.kill(session.of(running[0], AttemptStarted)[0].pid, signal.SIGKILL)
-        await session.until(lambda: bool(session.of(waiting, AttemptStarted)))
+        await session.started(waiting)
         assert (await session.end_of(running[0])).lost
 
 
@@ -104,7 +102,8 @@ async def test_no_more_agents_are_made_ahead_than_fit(bench: Bench, tmp_path: Pa
         session.executor.prepare(agents)
         # Both at once: an idle agent would make room for one that is slow to start.
         orders = [session.start(slot, wait_for=str(tmp_path / "go")) for slot in (0, 1)]
-        await session.until(lambda: all(session.of(order, AttemptStarted) for order in orders))
+        for order in orders:
+            await session.started(order)
         exists = partial(agent_exists, session.setup.experiment_id)
         assert [await asyncio.to_thread(exists, agent) for agent in agents] == [True, True, False, False]
         (tmp_path / "go").touch()
@@ -127,12 +126,6 @@ def free_widgets() -> float:
     import ray
 
     return ray.available_resources().get("widget", 0.0)
-
-
-async def test_custom_resource_that_is_not_there_is_refused_in_words(bench: Bench) -> None:
-    with pytest.raises(ExecutorError, match="a trial needs 5 widget, and there are only 2"):
-        async with bench.session(Request(custom={"widget": 5.0})):
-            pass
 
 
 def look_around(parameters: dict[str, Any]) -> dict[str, Any]:

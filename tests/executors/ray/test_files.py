@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import os
 import signal
-import subprocess
-import sys
 import tarfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -28,13 +25,13 @@ from pitchpipe.executors.ray.files import (
     unpack,
     working_folder,
 )
-from pitchpipe.runner.events import AttemptEnded, AttemptStarted, CheckpointSaved, Reported
+from pitchpipe.runner.events import AttemptEnded, CheckpointSaved, Reported
 from pitchpipe.runner.ledger import Request
 from pitchpipe.trial_agent import remove
 
 from ..bench import Bench, Session
 from ..cluster_support import Cluster
-from ..ray_support import eventually
+from ..ray_support import REPORT, RUN, eventually, started, write_config
 
 
 def test_folder_is_shared_where_the_managers_mark_is_found(tmp_path: Path) -> None:
@@ -59,44 +56,52 @@ def test_folder_of_an_agents_own_that_others_could_change_is_refused(
         make_working_folder(own, {})
 
 
-def test_what_is_packed_arrives_without_checkpoints_that_are_being_made(tmp_path: Path) -> None:
-    checkpoints = tmp_path / "there" / "trials" / "3" / "checkpoints"
+@pytest.fixture
+def trial(tmp_path: Path) -> Path:
+    """Return the folder of a trial, below the folder there; that of the experiment is here."""
+    (tmp_path / "here").mkdir()
+    folder = tmp_path / "there" / "trials" / "3"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def brought(trial: Path, *names: str) -> Path:
+    """Bring files from there; return the folder of the trial here."""
+    there, here = (trial.parents[2] / name for name in ("there", "here"))
+    unpack(pack(str(there), names or ["trials/3"]), here)
+    return here / "trials" / "3"
+
+
+def test_what_is_packed_arrives_without_checkpoints_that_are_being_made(trial: Path, tmp_path: Path) -> None:
     for name in ("1-1", ".1-abc"):
-        (checkpoints / name).mkdir(parents=True)
-        (checkpoints / name / ".hidden").write_text(name)
-    (checkpoints.parent / "stdout").write_text("new")
-    here = tmp_path / "here"
-    (here / "trials" / "3").mkdir(parents=True)
-    (here / "trials" / "3" / "stdout").write_text("old, and longer")
-    unpack(pack(str(tmp_path / "there"), ["trials/3", "trials/4"]), here)
-    found = {path.relative_to(here).as_posix() for path in here.rglob("*") if path.is_file()}
-    assert found == {"trials/3/stdout", "trials/3/checkpoints/1-1/.hidden"}
-    assert (here / "trials" / "3" / "stdout").read_text() == "new"
+        (trial / "checkpoints" / name).mkdir(parents=True)
+        (trial / "checkpoints" / name / ".hidden").write_text(name)
+    (trial / "stdout").write_text("new")
+    (tmp_path / "here" / "trials" / "3").mkdir(parents=True)
+    (tmp_path / "here" / "trials" / "3" / "stdout").write_text("old, and longer")
+    here = brought(trial, "trials/3", "trials/4")
+    assert files(here) == {"stdout", "checkpoints/1-1/.hidden"}
+    assert (here / "stdout").read_text() == "new"
 
 
 @pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="this Python unpacks links as they are")
 def test_link_that_leads_elsewhere_and_pipe_are_left_out_and_the_rest_arrives(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    trial: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    trial = tmp_path / "there" / "trials" / "3"
-    trial.mkdir(parents=True)
     (trial / "stdout").write_text("12 steps")
     for name, target in (("latest", "stdout"), ("data", "/data/set"), ("up", "../../../../up")):
         (trial / name).symlink_to(target)
     os.mkfifo(trial / "pipe")
-    here = tmp_path / "here"
-    here.mkdir()
-    unpack(pack(str(tmp_path / "there"), ["trials/3"]), here)
-    found = {path.name: path.read_text() for path in (here / "trials" / "3").iterdir()}
+    found = {path.name: path.read_text() for path in brought(trial).iterdir()}
     assert found == {"latest": "12 steps", "stdout": "12 steps"}
     assert sorted(message.split()[0] for message in caplog.messages) == [
         f"trials/3/{name}" for name in ("data", "pipe", "up")
     ]
 
 
-def checkpoint(folder: Path, name: str) -> Path:
+def checkpoint(trial: Path, name: str) -> Path:
     """Make a checkpoint with three files."""
-    path = folder / "trials" / "3" / "checkpoints" / name
+    path = trial / "checkpoints" / name
     path.mkdir(parents=True)
     for file in ("a", "b", "c"):
         (path / file).write_text(file)
@@ -105,10 +110,10 @@ def checkpoint(folder: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("after", range(5))
 def test_checkpoint_that_is_removed_while_it_is_packed_is_not_packed_in_part(
-    after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    after: int, trial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Remove it before, between and after its files are looked at."""
-    pruned, kept = (checkpoint(tmp_path / "there", name) for name in ("1-1", "1-2"))
+    pruned, kept = (checkpoint(trial, name) for name in ("1-1", "1-2"))
     looks = [lambda: None] * after + [lambda: remove(str(pruned))]
     look = tarfile.TarFile.gettarinfo
 
@@ -119,23 +124,17 @@ def test_checkpoint_that_is_removed_while_it_is_packed_is_not_packed_in_part(
         return found
 
     monkeypatch.setattr(tarfile.TarFile, "gettarinfo", look_while_it_goes)
-    names = ["trials/3/checkpoints/1-1", "trials/3"]
-    (tmp_path / "here").mkdir()
-    unpack(pack(str(tmp_path / "there"), names), tmp_path / "here")
-    found = sorted(path.name for path in (tmp_path / "here").rglob("checkpoints/1-1/*"))
-    assert found in ([], ["a", "b", "c"])
-    assert sorted(path.name for path in (tmp_path / "here").rglob("checkpoints/1-2/*")) == ["a", "b", "c"]
+    here = brought(trial, "trials/3/checkpoints/1-1", "trials/3")
+    assert files(here / "checkpoints/1-1") in (set(), {"a", "b", "c"})
+    assert files(here / "checkpoints/1-2") == {"a", "b", "c"}
     assert kept.is_dir()
 
 
 def test_what_cannot_be_read_is_left_out_of_the_files_that_are_packed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    trial: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    there, here = tmp_path / "there", tmp_path / "here"
-    (there / "trials" / "3").mkdir(parents=True)
-    here.mkdir()
     for name in ("bad", "good"):
-        (there / "trials" / "3" / name).write_text(name)
+        (trial / name).write_text(name)
     look = tarfile.TarFile.gettarinfo
 
     def look_or_fail(archive: tarfile.TarFile, path: str, *names: Any) -> Any:
@@ -144,18 +143,14 @@ def test_what_cannot_be_read_is_left_out_of_the_files_that_are_packed(
         return look(archive, path, *names)
 
     monkeypatch.setattr(tarfile.TarFile, "gettarinfo", look_or_fail)
-    unpack(pack(str(there), ["trials/3"]), here)
-    assert files(here) == {"trials/3/good"}
+    assert files(brought(trial)) == {"good"}
     assert "trials/3/bad cannot be read" in caplog.text
 
 
-def test_hard_link_arrives_as_a_file_of_its_own(tmp_path: Path) -> None:
-    there, here = tmp_path / "there", tmp_path / "here"
-    original = checkpoint(there, "1-1")
+def test_hard_link_arrives_as_a_file_of_its_own(trial: Path) -> None:
+    original = checkpoint(trial, "1-1")
     os.link(original / "a", original / "link")
-    here.mkdir()
-    unpack(pack(str(there), ["trials/3"]), here)
-    assert (here / "trials/3/checkpoints/1-1/link").read_text() == "a"
+    assert (brought(trial) / "checkpoints/1-1/link").read_text() == "a"
 
 
 def test_only_checkpoints_of_the_attempt_are_forgotten(tmp_path: Path) -> None:
@@ -251,14 +246,15 @@ async def test_reports_of_a_lost_agent_are_fetched_from_its_node(
     async with far_session(own_bench, cluster) as session:
         session.acknowledging = False  # most of what it reports is never asked for
         order = session.start(reports=[0.1, 0.2], wait_for=str(tmp_path / "never"))
-        await session.until(lambda: bool(session.of(order, AttemptStarted)))
-        (spool,) = [path async for path in appearing(far, "agents/0-0.jsonl")]
+        pid = (await session.started(order)).pid
+        await asyncio.to_thread(eventually, lambda: list(far.rglob("agents/0-0.jsonl")))
+        (spool,) = far.rglob("agents/0-0.jsonl")
         if not session.of(order, Reported):
             session.acknowledge()  # the first batch had nothing but the start: ask for one more
         await session.until(lambda: bool(session.of(order, Reported)))
         heard = len(session.of(order, Reported))
         await asyncio.to_thread(eventually, lambda: len(spool.read_text().splitlines()) > heard + 5)
-        os.kill(session.of(order, AttemptStarted)[0].pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         assert (await session.end_of(order)).lost
         written = len((own_bench.folder / "agents" / "0-0.jsonl").read_text().splitlines())
         assert written > heard
@@ -267,36 +263,19 @@ async def test_reports_of_a_lost_agent_are_fetched_from_its_node(
         assert files(far) == set()
 
 
-async def appearing(folder: Path, name: str) -> AsyncIterator[Path]:
-    """Wait for a file of this name below a folder, and yield it."""
-    await asyncio.to_thread(eventually, lambda: any(True for _ in folder.rglob(name)))
-    yield next(folder.rglob(name))
-
-
 @pytest.mark.ray
 def test_log_of_a_trial_that_runs_on_a_far_node_is_shown(cluster: Cluster, far: Path, tmp_path: Path) -> None:
-    config = {
-        "trial_command": f"echo so far; while [ ! -e {tmp_path}/go ]; do sleep 0.02; done; echo done; "
-        """echo '{"final": 1}' >> $PITCHPIPE_REPORTS""",
-        "trial_resources": {"far": 1},
-        "max_trial_number": 1,
-        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
-        "tuner": {"name": "Random"},
-        "training_service": {"platform": "ray", "address": cluster.address},
-    }
-    (tmp_path / "experiment.json").write_text(json.dumps(config))
-    pitchpipe = [sys.executable, "-P", "-m", "pitchpipe"]
-    log = [*pitchpipe, "trial", "log", "0", "--dir", str(tmp_path / "runs"), "--follow"]
-    run = [*pitchpipe, "run", str(tmp_path / "experiment.json"), "--dir", str(tmp_path / "runs"), "--json"]
-    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        try:
-            eventually(lambda: any(far.rglob("stdout")))
-            with subprocess.Popen(log, stdout=subprocess.PIPE, text=True) as following:
-                assert following.stdout is not None
-                assert following.stdout.readline() == "so far\n"
-                (tmp_path / "go").touch()
-                assert following.stdout.read() == "done\n"
-            output, errors = running.communicate(timeout=30)
-        finally:
-            running.kill()
+    command = f"echo so far; while [ ! -e {tmp_path}/go ]; do sleep 0.02; done; echo done; {REPORT}"
+    service = {"platform": "ray", "address": cluster.address}
+    options = {"trial_resources": {"far": 1}, "max_trial_number": 1, "training_service": service}
+    write_config(tmp_path, command, **options)
+    log = [*RUN[:4], "trial", "log", "0", "--dir", "runs", "--follow"]
+    with started([*RUN, "--json"], tmp_path) as running:
+        eventually(lambda: any(far.rglob("stdout")))
+        with started(log, tmp_path) as following:
+            assert following.stdout is not None
+            assert following.stdout.readline() == "so far\n"
+            (tmp_path / "go").touch()
+            assert following.stdout.read() == "done\n"
+        output, errors = running.communicate(timeout=30)
     assert (running.returncode, errors) == (0, ""), output

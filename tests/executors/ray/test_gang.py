@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from pitchpipe.trial_agent import Ended, Event, Kill, Report, Start, Started
 from pitchpipe.trial_agent import Request as AgentRequest
 from pitchpipe.trial_agent.watchdog import environment_of
 
-from ..bench import Bench, Session
+from ..bench import Bench, Heard, Session
 from ..cluster_support import Cluster
 from ..ray_support import eventually
 
@@ -79,34 +79,12 @@ class FakeLink:
         self.listener.on_batch(self.name, events, cursor)
 
 
-class Heard(Listener):
-    """Remembers what a gang passes on."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.silences: list[bool] = []
-        self.losses: list[str] = []
-        self.releases = 0
-
-    def on_batch(self, agent: str, events: Sequence[Event], cursor: int) -> None:
-        assert agent == "0-0"
-        self.events += events
-
-    def on_silent(self, agent: str, is_silent: bool) -> None:
-        self.silences.append(is_silent)
-
-    def on_lost(self, agent: str, reason: str) -> None:
-        self.losses.append(reason)
-
-    async def release(self) -> None:
-        self.releases += 1
-
-
 class Gang:
     """A gang of fake links, whose first agent is placed at once unless it is said otherwise."""
 
     def __init__(self, nodes: int = 3, *, placed: bool = True, new: bool = True) -> None:
         self.heard = Heard()
+        self.releases = 0
         self.links: list[FakeLink] = []
 
         def connect(node: int, listener: Listener) -> Any:
@@ -118,16 +96,25 @@ class Gang:
             nodes=nodes,
             connect=connect,
             listener=self.heard,
-            release=self.heard.release,
+            release=self.release,
             new=new,
         )
         if placed:
             self.links[0].placed.set()
 
+    async def release(self) -> None:
+        self.releases += 1
+
     async def started(self) -> Gang:
         self.link.send(START)
         await settle()
         return self
+
+    def end(self) -> Ended:
+        """Return the only event that was passed on."""
+        (ended,) = self.heard.events
+        assert isinstance(ended, Ended)
+        return ended
 
 
 async def settle() -> None:
@@ -169,8 +156,7 @@ async def test_earliest_failure_ends_the_others_and_is_the_error() -> None:
     assert [isinstance(link.sent[-1], Kill) for link in gang.links] == [True, True, False]
     gang.links[1].tell(end(exit_code=1, error="the connection was closed", time=3.0))
     gang.links[0].tell(end(exit_code=None, signal=15, killed=True))
-    (ended,) = gang.heard.events
-    assert isinstance(ended, Ended)
+    ended = gang.end()
     assert (ended.signal, ended.exit_code, ended.killed) == (11, None, False)
     assert ended.error == "a fault\n(on node 2 of 3)"
 
@@ -181,18 +167,14 @@ async def test_stopped_attempt_ends_as_stopped_though_a_node_ends_by_itself(by_i
     gang.link.send(Kill("T1", 1))
     gang.links[by_itself].tell(end(exit_code=1, error="the connection was closed"))
     gang.links[1 - by_itself].tell(end(exit_code=None, signal=15, killed=True))
-    (ended,) = gang.heard.events
-    assert isinstance(ended, Ended)
-    assert ended.killed
+    assert gang.end().killed
 
 
 async def test_attempt_that_waits_for_nodes_is_stopped_at_once() -> None:
     gang = await Gang(2, placed=False).started()
     gang.link.send(Kill("T1", 1))
     await settle()
-    (ended,) = gang.heard.events
-    assert isinstance(ended, Ended)
-    assert ended.error == "stopped before it had started"
+    assert gang.end().error == "stopped before it had started"
     gang.links[0].placed.set()
     await settle()
     assert [link.sent for link in gang.links] == [[], []]
@@ -212,7 +194,7 @@ async def test_loss_of_one_is_the_loss_of_all_and_releases_what_they_held() -> N
     await settle()
     assert all(link.lost for link in gang.links)
     assert gang.heard.losses == ["its agent's node is gone (node 1 of the trial)"]
-    assert gang.heard.releases == 1
+    assert gang.releases == 1
 
 
 async def test_agents_of_another_manager_are_left_alone() -> None:
@@ -221,7 +203,7 @@ async def test_agents_of_another_manager_are_left_alone() -> None:
     await settle()
     assert all(link.is_anothers for link in gang.links)
     assert gang.heard.losses == ["another manager has taken over its agent"]
-    assert gang.heard.releases == 0
+    assert gang.releases == 0
 
 
 async def test_gang_is_silent_while_one_is() -> None:

@@ -11,15 +11,13 @@ import psutil
 import pytest
 import ray
 
-from pitchpipe.executors.base import RunSetup
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
 from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.ray.reasons import ray_error
-from pitchpipe.runner.ledger import Request
 
-from ..bench import Bench, Session
+from ..bench import Bench
 
 pytestmark = pytest.mark.ray
 
@@ -32,23 +30,15 @@ def cluster(shared_ray: Path, monkeypatch: pytest.MonkeyPatch) -> SupervisorStat
     return state
 
 
-def session(tmp_path: Path, address: str) -> Session:
-    bench = Bench("ray", tmp_path / "exp")
-    setup: RunSetup = bench.setup(Request())
-    return Session(RayTrialExecutor(address), setup)
-
-
 async def test_cluster_that_auto_means_is_joined_and_left_without_a_trace(
-    cluster: SupervisorState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: SupervisorState, own_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
-    joined = session(tmp_path, "auto")
-    totals = await joined.open()
-    assert totals.amounts["widget"] == 2.0
-    order = joined.start(final=3)
-    await joined.end_of(order)
-    assert joined.outcome(order) == [("final", 0, 3), "ended"]
-    await joined.executor.close()
+    async with own_bench.session(executor=RayTrialExecutor("auto")) as joined:
+        assert joined.totals.amounts["widget"] == 2.0
+        order = joined.start(final=3)
+        await joined.end_of(order)
+        assert joined.outcome(order) == [("final", 0, 3), "ended"]
     status = ray_status()
     assert status is not None
     assert (status["pid"], status["agents"]) == (cluster.pid, [])
@@ -60,6 +50,7 @@ async def test_cluster_that_auto_means_is_joined_and_left_without_a_trace(
 
 def test_wrong_token_is_an_error_in_words_and_nothing_is_printed(
     cluster: SupervisorState,
+    own_bench: Bench,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -70,8 +61,9 @@ def test_wrong_token_is_an_error_in_words_and_nothing_is_printed(
     redirected: list[int] = []
     redirect = os.dup2
     monkeypatch.setattr(os, "dup2", lambda old, new: redirected.append(new) or redirect(old, new))
+    opening = RayTrialExecutor(cluster.address).open(own_bench.setup(), lambda events: None)
     with pytest.raises(ExecutorError, match=f"the Ray cluster at {cluster.address} refuses our token: set "):
-        asyncio.run(asyncio.wait_for(session(tmp_path, cluster.address).open(), 15.0))
+        asyncio.run(asyncio.wait_for(opening, 15.0))
     assert redirected == []  # what else this process prints meanwhile must not be lost
     assert capfd.readouterr() == ("", "")
     assert "RAY_AUTH_MODE" not in os.environ

@@ -13,7 +13,7 @@ import pytest
 
 from pitchpipe.executors.agents import spool_path
 from pitchpipe.runner.effects import AttemptOrder
-from pitchpipe.runner.events import AttemptStarted, Reported
+from pitchpipe.runner.events import Reported
 
 from ..bench import Bench
 from ..ray_support import lives
@@ -40,7 +40,7 @@ async def test_trial_that_outlives_its_agent_and_watchdog_is_ended_before_its_re
     async with bench.session(kind="command", command=REPORTING, code_directory=str(tmp_path)) as session:
         order = session.start()
         await session.until(lambda: len(session.of(order, Reported)) > 2)
-        trial = psutil.Process(session.of(order, AttemptStarted)[0].pid)
+        trial = psutil.Process((await session.started(order)).pid)
         agent = trial.parent()
         assert agent is not None
         for each in (*watchdogs(agent), agent):

@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from pitchpipe.executors.agents import Listener
-from pitchpipe.executors.ray.executor import RayTrialExecutor
-from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.executors.ray.near import NearLink
 from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
-from pitchpipe.trial_agent import Event, Hello, Kill, Ping, Start
+from pitchpipe.trial_agent import Hello, Kill, Ping, Start
 
-from ..bench import Bench, Session
+from ..bench import Bench, Heard
 from ..ray_support import connections
 
 START = Start(trial="T1", attempt=1, sequence_id=0, parameters="{}")
 
 
-class Unheard(Listener):
-    def on_batch(self, agent: str, events: Sequence[Event], cursor: int) -> None:
-        raise AssertionError(events)
-
-    def on_lost(self, agent: str, reason: str) -> None:
-        self.reason = reason
-
-
 async def test_request_is_kept_until_a_batch_shows_that_it_was_handled(tmp_path: Path) -> None:
-    listener = Unheard()
-    link = NearLink(
-        agent="0-0",
-        path=tmp_path / "nobody.sock",
-        hello=Hello(),
-        listener=listener,
-        timeout=60.0,
-        kill=lambda: None,
-    )
+    heard, path = Heard(), tmp_path / "nobody.sock"
+    link = NearLink(agent="0-0", path=path, hello=Hello(), listener=heard, timeout=60.0, kill=lambda: None)
     link.send(START)
     link.poll(0)
     link.send(Ping())
@@ -51,13 +32,15 @@ async def test_request_is_kept_until_a_batch_shows_that_it_was_handled(tmp_path:
     link.settle()
     assert link.unhandled == [Kill("T1", 1)]
     assert not await link.is_open()
-    assert listener.reason.startswith("its agent cannot be reached")
+    assert heard.events == []
+    (reason,) = heard.losses
+    assert reason.startswith("its agent cannot be reached")
 
 
 async def test_agent_whose_socket_is_silent_is_killed_and_its_link_says_nothing_more(
     runtime_directory: Path,
 ) -> None:
-    killed = asyncio.Event()
+    killed, heard = asyncio.Event(), Heard()
 
     def kill() -> None:
         killed.set()
@@ -67,20 +50,13 @@ async def test_agent_whose_socket_is_silent_is_killed_and_its_link_says_nothing_
         path = runtime_directory / "mute.sock"
         mute.bind(str(path))
         mute.listen()
-        link = NearLink(agent="0-0", path=path, hello=Hello(), listener=Unheard(), timeout=0.3, kill=kill)
+        link = NearLink(agent="0-0", path=path, hello=Hello(), listener=heard, timeout=0.3, kill=kill)
         assert not await link.is_open()
         assert killed.is_set()
-    assert not hasattr(link._listener, "reason")
+    assert (heard.events, heard.losses) == ([], [])
 
 
 # --------------------------------------------------------------------------- with a real actor
-
-
-def link_of(session: Session, agent: str) -> RayLink:
-    assert isinstance(session.executor, RayTrialExecutor)
-    link = session.executor._links[agent]
-    assert isinstance(link, RayLink)
-    return link
 
 
 @pytest.mark.ray
@@ -108,11 +84,11 @@ async def test_socket_is_private_and_replaced_by_calls_when_it_breaks_and_nothin
     async with bench.session() as session:
         order = session.start(reports=[0.5], wait_for=str(go), final=2)
         await session.until(lambda: len(session.of(order, Reported)) >= 3)
-        (started,) = session.of(order, AttemptStarted)
+        started = await session.started(order)
         assert connections(started.pid, sockets) == 2  # it listens, and has accepted the manager
         assert sockets.stat().st_mode & 0o777 == 0o700
         assert list(sockets.iterdir()) == []
-        link_of(session, order.agent)._near._transport.abort()
+        session.link_of(order)._near._transport.abort()
         before = len(session.of(order, Reported))
         await session.until(lambda: len(session.of(order, Reported)) >= before + 3)
         assert connections(started.pid, sockets) == 1  # it listens still
@@ -135,8 +111,7 @@ async def test_request_that_did_not_get_through_a_socket_is_sent_by_a_call(
     async with bench.session() as session:
         first = session.start(final=1)
         await session.end_of(first)
-        near = link_of(session, first.agent)._near
-        assert near is not None
+        near = session.link_of(first)._near
         monkeypatch.setattr(near._transport, "write", lambda data: None)  # into the void
         order = session.start(wait_for=str(tmp_path / "never"))
         session.executor.stop_trial(order.trial_id, 1)

@@ -17,7 +17,7 @@ import pytest
 from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
-from pitchpipe.runner.events import AttemptStarted, Reported, TotalsChanged
+from pitchpipe.runner.events import Reported, TotalsChanged
 from pitchpipe.runner.ledger import Ledger, Request
 
 from ..bench import Bench, Session
@@ -68,8 +68,7 @@ async def test_trials_are_spread_by_resources_and_a_node_added_later_is_used(
         await session.until(lambda: all(session.of(order, Reported) for order in orders))
         assert sorted(where(session, order) for order in orders) == ["head", "head", "left"]
         for order in orders:  # the manager is on the head: only agents there have a socket for it
-            (started,) = session.of(order, AttemptStarted)
-            agent = psutil.Process(started.pid).parent()
+            agent = psutil.Process((await session.started(order)).pid).parent()
             assert agent is not None
             has_socket = connections(agent.pid, agent_sockets(own_bench.folder)) == 2
             assert has_socket == (where(session, order) == "head")

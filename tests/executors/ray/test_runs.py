@@ -3,48 +3,16 @@
 import json
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 
-from ..ray_support import eventually, lives
+from ..ray_support import REPORT, RUN, eventually, lives, started, write_config
 
 pytestmark = pytest.mark.ray
-
-RUN = [sys.executable, "-P", "-m", "pitchpipe", "run", "experiment.json", "--dir", "runs"]
-REPORT = """echo '{"final": 1}' >> $PITCHPIPE_REPORTS"""
-
-
-def write_config(folder: Path, command: str, **options: Any) -> None:
-    config = {
-        "trial_command": command,
-        "trial_concurrency": 2,
-        "max_trial_number": 3,
-        "objectives": [{"name": "default", "direction": "maximize"}],
-        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
-        "tuner": {"name": "Random"},
-        "training_service": {"platform": "ray", "idle_timeout": 0},
-        **options,
-    }
-    (folder / "experiment.json").write_text(json.dumps(config))
-
-
-@contextmanager
-def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start a command, and kill it at the end if it still runs."""
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=folder, **pipes) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def test_stopped_run_says_what_it_does_and_nothing_else(shared_ray: Path, tmp_path: Path):

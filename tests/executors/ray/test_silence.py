@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,7 +31,13 @@ class Lab:
         self.take_up()
         self.connection = self.executor._connection
         self.connection._settled.set()
+
+    async def __aenter__(self) -> Lab:
         self.watching = asyncio.ensure_future(self.connection._watch_cluster())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.watching.cancel()
 
     def take_up(self) -> None:
         self.executor._links[AGENT] = cast(AgentLink, object())
@@ -61,36 +67,26 @@ class Lab:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Lab], Any]], None]:
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    lab = Lab(tmp_path / "exp")
     monkeypatch.setattr("pitchpipe.executors.ray.connection._QUERY_EVERY", 0.001)
-
-    async def check(case: Callable[[Lab], Coroutine[Any, Any, None]]) -> None:
-        lab = Lab(tmp_path / "exp")
-        monkeypatch.setattr("pitchpipe.executors.ray.connection.live_nodes", lab.live_nodes)
-        await case(lab)
-        lab.watching.cancel()
-
-    return lambda case: asyncio.run(check(case))
+    monkeypatch.setattr("pitchpipe.executors.ray.connection.live_nodes", lab.live_nodes)
+    return lab
 
 
-Run = Callable[[Callable[[Lab], Any]], None]
-
-
-def test_agent_that_alone_is_silent_is_reported(run: Run, caplog: pytest.LogCaptureFixture) -> None:
-    async def case(lab: Lab) -> None:
+async def test_agent_that_alone_is_silent_is_reported(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    async with lab:
         lab.executor.on_silent(AGENT, True)
         await lab.until(lambda: lab.silences == [True])
         lab.executor.on_silent(AGENT, False)
         assert lab.silences == [True, False]
-
-    run(case)
     assert caplog.messages == ["agent 0-0 gives no sign of life"]
 
 
-def test_agent_of_a_cluster_that_is_away_is_reported_only_if_it_is_silent_afterwards(
-    run: Run, caplog: pytest.LogCaptureFixture
+async def test_agent_of_a_cluster_that_is_away_is_reported_only_if_it_is_silent_afterwards(
+    lab: Lab, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def case(lab: Lab) -> None:
+    async with lab:
         lab.is_away = True  # not noticed yet
         lab.executor.on_silent(AGENT, True)
         await lab.until(lab.executor.warnings)
@@ -101,11 +97,9 @@ def test_agent_of_a_cluster_that_is_away_is_reported_only_if_it_is_silent_afterw
         lab.is_away = False
         await lab.until(lambda: lab.silences == [True])
 
-    run(case)
 
-
-def test_agent_that_gives_a_sign_of_life_while_the_cluster_is_away_is_not_reported(run: Run) -> None:
-    async def case(lab: Lab) -> None:
+async def test_agent_that_gives_a_sign_of_life_while_the_cluster_is_away_is_not_reported(lab: Lab) -> None:
+    async with lab:
         lab.is_away = True
         for is_silent in (True, False, True, False):
             lab.executor.on_silent(AGENT, is_silent)
@@ -114,13 +108,11 @@ def test_agent_that_gives_a_sign_of_life_while_the_cluster_is_away_is_not_report
         await lab.be_queried()
         assert lab.silences == []
 
-    run(case)
 
-
-def test_agent_that_is_lost_while_the_cluster_is_away_is_not_silent_and_its_successor_may_be(
-    run: Run,
+async def test_agent_that_is_lost_while_the_cluster_is_away_is_not_silent_and_its_successor_may_be(
+    lab: Lab,
 ) -> None:
-    async def case(lab: Lab) -> None:
+    async with lab:
         lab.is_away = True
         lab.executor.on_silent(AGENT, True)
         await lab.be_queried()
@@ -133,13 +125,11 @@ def test_agent_that_is_lost_while_the_cluster_is_away_is_not_silent_and_its_succ
         lab.executor.on_silent(AGENT, True)
         await lab.until(lambda: lab.silences == [True])
 
-    run(case)
 
-
-def test_silence_is_of_no_interest_once_the_cluster_is_given_up(
-    run: Run, caplog: pytest.LogCaptureFixture
+async def test_silence_is_of_no_interest_once_the_cluster_is_given_up(
+    lab: Lab, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def case(lab: Lab) -> None:
+    async with lab:
         lab.is_away = True
         lab.executor.on_silent(AGENT, True)
         await lab.until(lab.executor.warnings)
@@ -147,6 +137,4 @@ def test_silence_is_of_no_interest_once_the_cluster_is_given_up(
         await lab.until(lambda: not lab.executor._tasks._running)
         assert lab.silences == []
         assert len(lab.events) == 1  # the experiment ends
-
-    run(case)
     assert "the executor has failed" not in caplog.text
