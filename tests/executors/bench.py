@@ -146,6 +146,12 @@ class Session:
         self.executor.start_trial(order)
         return order
 
+    async def outcome_of(self, **parameters: Any) -> list[Any]:
+        """Run an attempt; return its outcome."""
+        order = self.start(**parameters)
+        await self.end_of(order)
+        return self.outcome(order)
+
     async def until(self, condition: Callable[[], bool]) -> None:
         """Let events arrive until `condition` holds."""
         async with asyncio.timeout(PATIENCE):

@@ -113,9 +113,6 @@ async def test_attempts_report_in_order_fail_and_stop(session: Session, tmp_path
     session.executor.start_trial(twice)
     await session.end_of(twice)
     session.executor.start_trial(twice)
-    after = session.start(final=2)
-    await session.end_of(after)
-    assert len(session.of(twice, AttemptEnded)) == 1
 
     never = tmp_path / "never"
     stopped = session.start(wait_for=str(never))
@@ -124,9 +121,8 @@ async def test_attempts_report_in_order_fail_and_stop(session: Session, tmp_path
     session.executor.stop_trial(stopped.trial_id, 1)
     await session.end_of(stopped)
     session.executor.stop_trial(stopped.trial_id, 1)
-    last = session.start(final=3)
-    await session.end_of(last)
-    assert len(session.of(stopped, AttemptEnded)) == 1
+    await session.end_of(session.start(final=3))
+    assert len(session.of(twice, AttemptEnded)) == len(session.of(stopped, AttemptEnded)) == 1
 
 
 @on("shared", *KINDS)
@@ -228,8 +224,7 @@ async def test_pausing_attempt_can_be_stopped(session: Session, tmp_path: Path) 
     session.executor.stop_trial(order.trial_id, 1)
     await session.end_of(order)
     session.executor.pause_trial(order.trial_id, 1)  # of one that has ended: nothing happens
-    last = session.start(final=1)
-    await session.end_of(last)
+    await session.end_of(session.start(final=1))
     assert len(session.of(order, AttemptEnded)) == 1
 
 
@@ -478,17 +473,10 @@ async def test_close_leaves_nothing_running(bench: Bench, tmp_path: Path) -> Non
     assert [pid for pid in (started.pid, int(child.read_text())) if lives(pid)] == []
 
 
-@on(
-    "bench",
-    ("local", Request(cpus=10_000), "10000 CPU"),
-    ("ray", Request(custom={"widget": 5.0}), "a trial needs 5 widget, and there are only 2"),
-    more=["most", "words"],
-)
-async def test_request_that_can_never_be_met_is_refused_in_words(
-    bench: Bench, most: Request, words: str
-) -> None:
-    with pytest.raises(ExecutorError, match=words):
-        async with bench.session(most):
+@on("bench", "local")
+async def test_request_that_can_never_be_met_is_refused_in_words(bench: Bench) -> None:
+    with pytest.raises(ExecutorError, match="10000 CPU"):
+        async with bench.session(Request(cpus=10_000)):
             pass
 
 

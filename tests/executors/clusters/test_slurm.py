@@ -153,7 +153,9 @@ SUBMIT = ("slurm", "submit", "e.yml", "--dir", "runs", "--experiment-id", "e")
 
 
 @pytest.fixture
-def slurm() -> Iterator[SlurmServer]:
+def slurm(tmp_path: Path) -> Iterator[SlurmServer]:
+    (tmp_path / "e.yml").write_text(CONFIG)
+    (tmp_path / "trial.py").write_text(TRIAL)
     if why := why_no_slurm():
         pytest.skip(why)
     server = SlurmServer()
@@ -165,8 +167,6 @@ def slurm() -> Iterator[SlurmServer]:
 @pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_job_that_is_out_of_time_and_then_preempted_loses_nothing(slurm: SlurmServer, tmp_path: Path) -> None:
-    (tmp_path / "e.yml").write_text(CONFIG)
-    (tmp_path / "trial.py").write_text(TRIAL)
     submitted = called(tmp_path, slurm, *SUBMIT)
     assert submitted.returncode == 0, submitted.stderr
     assert submitted.stdout == f"job 1 runs experiment e and writes to {tmp_path}/runs/slurm-e.log\n"
@@ -195,8 +195,6 @@ def test_job_that_is_out_of_time_and_then_preempted_loses_nothing(slurm: SlurmSe
 def test_cancelled_job_stays_cancelled_and_its_experiment_can_be_resumed(
     slurm: SlurmServer, tmp_path: Path
 ) -> None:
-    (tmp_path / "e.yml").write_text(CONFIG)
-    (tmp_path / "trial.py").write_text(TRIAL)
     assert called(tmp_path, slurm, *SUBMIT).returncode == 0
     slurm.until(lambda: saved(tmp_path / "runs" / "e" / "trials" / "0" / "checkpoints", 2))
     slurm.ask("scancel", "1")

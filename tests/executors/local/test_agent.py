@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import signal
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -35,36 +34,26 @@ echo '{"final": 8}' >> $PITCHPIPE_REPORTS
 """
 
 
-def pid_of(link: LocalAgentLink) -> int:
-    assert link._process is not None
-    return link._process.pid
-
-
-def abort(link: LocalAgentLink) -> None:
-    assert link._transport is not None
+def abort(link: Any) -> None:
     link._transport.abort()
 
 
-def reset(link: LocalAgentLink) -> None:
+def reset(link: Any) -> None:
     """Let the next write fail, as with ECONNRESET."""
-    assert link._transport is not None
     link._transport.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
     link.poll(0)
     link.flush()
 
 
-def lose_what_is_sent(link: LocalAgentLink) -> None:
+def lose_what_is_sent(link: Any) -> None:
     transport = link._transport
-    assert transport is not None
-    link._transport = cast(
-        asyncio.Transport, SimpleNamespace(write=lambda data: None, is_closing=lambda: False)
-    )
+    link._transport = SimpleNamespace(write=lambda data: None, is_closing=lambda: False)
     asyncio.get_running_loop().call_later(0.1, transport.abort)
 
 
 @pytest.mark.parametrize("break_it", [abort, reset, lose_what_is_sent])
 async def test_connection_that_breaks_is_made_again_and_nothing_is_lost_or_done_twice(
-    bench: Bench, break_it: Callable[[LocalAgentLink], None], tmp_path: Path
+    bench: Bench, break_it: Callable[[Any], None], tmp_path: Path
 ) -> None:
     """Break the connection to an agent while its trial reports; the agent and the trial live."""
     run = {"kind": "command", "command": COUNTING.replace("GO", str(tmp_path / "go"))}
@@ -77,7 +66,7 @@ async def test_connection_that_breaks_is_made_again_and_nothing_is_lost_or_done_
         assert (ended.lost, ended.exit_code) == (False, 0)
         numbers = [("intermediate", number, number) for number in range(8)]
         assert list(dict.fromkeys(session.outcome(order))) == [*numbers, ("final", 0, 8), "ended"]
-        assert lives(pid_of(session.link_of(order)))
+        assert lives(session.link_of(order)._process.pid)
         after = session.start()
         await session.end_of(after)
         assert len(session.of(after, AttemptEnded)) == 1
@@ -98,9 +87,7 @@ async def test_agent_that_cannot_be_reached_just_now_is_tried_again(
 
     monkeypatch.setattr(loop, "create_unix_connection", refuse)
     async with bench.session() as session:
-        order = session.start(final=1)
-        await session.end_of(order)
-        assert session.outcome(order) == [("final", 0, 1), "ended"]
+        assert await session.outcome_of(final=1) == [("final", 0, 1), "ended"]
     assert not refusals
 
 
@@ -111,7 +98,6 @@ async def test_request_that_was_lost_with_the_connection_is_sent_again(
         first = session.start(final=1)
         await session.end_of(first)
         transport = session.link_of(first)._transport
-        assert transport is not None
         monkeypatch.setattr(transport, "write", lambda data: None)  # into the void
         order = session.start(wait_for=str(tmp_path / "never"))
         session.executor.stop_trial(order.trial_id, 1)
@@ -133,7 +119,7 @@ async def test_trial_of_an_agent_that_cannot_be_reached_again_is_lost_and_not_ki
         abort(link)
         ended = await session.end_of(order)
         assert (ended.lost, ended.signal) == (True, None)
-        assert not lives(pid_of(link))
+        assert not lives(link._process.pid)
 
 
 # --------------------------------------------------------------------------- a machine without room for threads
@@ -153,7 +139,7 @@ async def test_agent_that_dies_while_no_thread_can_be_started_ends_its_trial(
         pid = (await session.started(order)).pid
         loop = asyncio.get_running_loop()
         loop.set_default_executor(Full())
-        os.kill(pid_of(session.link_of(order)), signal.SIGKILL)
+        session.link_of(order)._process.kill()
         assert (await session.end_of(order)).lost
         assert not lives(pid)
 
@@ -169,7 +155,6 @@ async def test_trial_ends_even_if_nothing_can_be_learned_about_its_lost_agent(
         await session.started(order)
         monkeypatch.setattr(LocalAgentLink, "why_lost", fail)
         process = session.link_of(order)._process
-        assert process is not None
         process.kill()
         process.wait()
         ended = await session.end_of(order)

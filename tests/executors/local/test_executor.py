@@ -153,9 +153,7 @@ async def test_agent_that_cannot_be_started_is_lost_and_the_next_attempt_may_fin
         assert f"its agent cannot be started: [Errno {number}]" in (ended.error or "")
         assert f"agent 0-0 cannot be started: [Errno {number}]" in caplog.text
         shortage.undo()
-        again = session.start()
-        await session.end_of(again)
-        assert session.outcome(again)[-1] == "ended"
+        assert (await session.outcome_of())[-1] == "ended"
 
 
 async def test_live_agent_that_cannot_be_looked_for_is_taken_up_by_the_next_manager(

@@ -10,9 +10,10 @@ import pytest
 from pitchpipe.executors.local.gpu_claims import GpuClaims
 
 
-def claims(tmp_path: Path, name: str, alive: set[str]) -> GpuClaims:
+def claims(tmp_path: Path, name: str, alive: set[str], cards: dict[int, str] | None = None) -> GpuClaims:
     folder = tmp_path / name
-    return GpuClaims(tmp_path, folder, tmp_path / f"{name}-sockets", lambda path: path.name in alive)
+    sockets = tmp_path / f"{name}-sockets"
+    return GpuClaims(tmp_path, folder, sockets, lambda path: path.name in alive, cards or {})
 
 
 def test_claimed_device_is_refused_to_others_until_it_is_given_back(tmp_path: Path) -> None:

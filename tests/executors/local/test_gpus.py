@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.executors.errors import ExecutorError
-from pitchpipe.executors.local.gpu_claims import GpuClaims
 from pitchpipe.executors.local.gpus import DEVICES_ENVIRONMENT, hidden_by, names_of_gpus, visible_gpus
 from pitchpipe.executors.local.resources import local_totals, sufficient_totals
 from pitchpipe.manager.dispatcher_link.process import dispatcher_environment
@@ -16,6 +15,7 @@ from pitchpipe.manager.dispatcher_link.session import _gpus_of_tuner
 from pitchpipe.runner.ledger import Request
 
 from .test_executor import experiment, start
+from .test_gpu_claims import claims
 
 pytestmark = pytest.mark.usefixtures("forked_agents")
 
@@ -126,18 +126,14 @@ async def test_a_trial_gets_its_gpu_under_the_name_that_was_given(
     assert got == seen
 
 
-def claims(tmp_path: Path, name: str) -> GpuClaims:
-    cards = {gpu.index: gpu.uuid for gpu in visible_gpus()}
-    return GpuClaims(tmp_path, tmp_path / name, tmp_path / f"{name}-sockets", lambda path: True, cards)
-
-
 def test_the_same_number_in_another_container_is_another_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    alive = {"inside", "outside"}
     install_nvidia_smi(tmp_path / "bin", monkeypatch, count=2, first=2)
-    inside = claims(tmp_path, "inside")
+    inside = claims(tmp_path, "inside", alive, {gpu.index: gpu.uuid for gpu in visible_gpus()})
     install_nvidia_smi(tmp_path / "bin", monkeypatch)
-    outside = claims(tmp_path, "outside")
+    outside = claims(tmp_path, "outside", alive, {gpu.index: gpu.uuid for gpu in visible_gpus()})
     assert inside.take("A", (0,)) == ()
     assert outside.busy() == {2}
     assert outside.take("B", (0, 3)) == ()

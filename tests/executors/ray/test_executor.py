@@ -12,13 +12,14 @@ import cloudpickle
 import psutil
 import pytest
 
+from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 from pitchpipe.executors.ray.nodes import is_internal
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.runner.ledger import Request
 
-from ..bench import Bench, Session
+from ..bench import Bench
 from ..ray_support import eventually, lives
 
 pytestmark = pytest.mark.ray
@@ -128,6 +129,12 @@ def free_widgets() -> float:
     return ray.available_resources().get("widget", 0.0)
 
 
+async def test_custom_resource_that_is_not_there_is_refused_in_words(bench: Bench) -> None:
+    with pytest.raises(ExecutorError, match="a trial needs 5 widget, and there are only 2"):
+        async with bench.session(Request(custom={"widget": 5.0})):
+            pass
+
+
 def look_around(parameters: dict[str, Any]) -> dict[str, Any]:
     """Report the environment, as a trial."""
     import os
@@ -153,29 +160,23 @@ async def environments(
             session.executor.start_trial(order)
         for order in orders:
             await session.end_of(order)
-        return [found(session, order) for order in orders]
+        return [session.outcome(order)[0][2]["found"] for order in orders]
 
 
-def found(session: Session, order: AttemptOrder) -> Any:
-    outcome = session.outcome(order)
-    assert outcome[-1] == "ended"
-    return outcome[0][2]["found"]
-
-
-def test_trial_has_the_managers_environment_and_nothing_of_rays(
+async def test_trial_has_the_managers_environment_and_nothing_of_rays(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     monkeypatch.setenv("GREETING", "hello")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     expected = {"CUDA_VISIBLE_DEVICES": "7", "OMP_NUM_THREADS": None, "GREETING": "hello", "ray": []}
-    assert asyncio.run(environments(bench, Request(), None)) == [expected]
+    assert await environments(bench, Request(), None) == [expected]
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    (hidden,) = asyncio.run(environments(bench, Request(gpus=0), ()))
+    (hidden,) = await environments(bench, Request(gpus=0), ())
     assert (hidden["CUDA_VISIBLE_DEVICES"], hidden["OMP_NUM_THREADS"]) == ("", "5")
 
 
-def test_ray_gives_each_agent_its_own_gpu(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+async def test_ray_gives_each_agent_its_own_gpu(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
-    seen = asyncio.run(environments(bench, Request(gpus=1), None, slots=2))
+    seen = await environments(bench, Request(gpus=1), None, slots=2)
     assert {each["CUDA_VISIBLE_DEVICES"] for each in seen} == {"0", "1"}

@@ -36,9 +36,7 @@ async def test_cluster_that_auto_means_is_joined_and_left_without_a_trace(
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     async with own_bench.session(executor=RayTrialExecutor("auto")) as joined:
         assert joined.totals.amounts["widget"] == 2.0
-        order = joined.start(final=3)
-        await joined.end_of(order)
-        assert joined.outcome(order) == [("final", 0, 3), "ended"]
+        assert await joined.outcome_of(final=3) == [("final", 0, 3), "ended"]
     status = ray_status()
     assert status is not None
     assert (status["pid"], status["agents"]) == (cluster.pid, [])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 from pitchpipe.executors.ray.care import AgentCare
 from pitchpipe.executors.ray.link import RayLink
-from pitchpipe.executors.ray.near import NearLink
 from pitchpipe.trial_agent import Ended, Event, Hello, Kill, Request, Start
 
 from ..bench import Heard
@@ -50,18 +50,10 @@ async def test_only_a_start_of_this_manager_and_of_this_attempt_is_taken_back() 
     assert await events_after(START, Kill("T1", 2), new=True) == []
 
 
-class Dropped(NearLink):
-    def __init__(self) -> None:
-        self._unhandled = []
-
-    def drop(self) -> None:
-        pass
-
-
 async def test_lost_agent_is_not_called_when_its_socket_reports_its_end_later() -> None:
     """It would be called until the manager ends, and Ray ends a process that makes a call after it has left Ray."""
     link = link_to_none(Heard(), new=True)
-    link._near, link._closing = Dropped(), True
+    link._near, link._closing = SimpleNamespace(drop=lambda: None, unhandled=[]), True
     link.lose("its process has ended")
     link.on_lost("0-0", "its agent is gone")
     assert link._heartbeat._timer is None

@@ -71,9 +71,7 @@ async def test_agent_whose_socket_cannot_be_reached_is_called(
 
     monkeypatch.setattr(NearLink, "__init__", elsewhere)
     async with bench.session() as session:
-        order = session.start(final=2)
-        await session.end_of(order)
-        assert session.outcome(order) == [("final", 0, 2), "ended"]
+        assert await session.outcome_of(final=2) == [("final", 0, 2), "ended"]
 
 
 @pytest.mark.ray

@@ -117,9 +117,7 @@ async def test_code_of_commands_is_shipped_in_the_working_directory(
     executor = RayTrialExecutor(cluster.address, runtime_env={"working_dir": str(code)})
     async with own_bench.session(Request(custom={"left": 1}), executor, **run) as session:
         shutil.rmtree(code)  # as if the node had never had it
-        order = session.start()
-        await session.end_of(order)
-        assert session.outcome(order) == [("final", 0, 17), "ended"]
+        assert await session.outcome_of() == [("final", 0, 17), "ended"]
 
 
 def use_model(parameters: dict[str, Any]) -> int:
@@ -146,6 +144,4 @@ async def test_modules_and_variables_of_functions_are_shipped(
     executor = RayTrialExecutor(cluster.address, runtime_env=runtime_env)
     async with own_bench.session(Request(custom={"left": 1}), executor) as session:
         shutil.rmtree(module.parent)
-        order = session.start()
-        await session.end_of(order)
-        assert session.outcome(order) == [("final", 0, 123), "ended"]
+        assert await session.outcome_of() == [("final", 0, 123), "ended"]
