@@ -56,7 +56,8 @@ class DispatcherProcess(asyncio.Protocol):
     """Spawns a dispatcher, exchanges frames with it and reports its end.
 
     `on_frames` gets the frames as they come. `on_end(exit code, sentence)` is called once, when the process has ended
-    or sends what is not a frame. Both run on the event loop's thread.
+    or sends what is not a frame. Both run on the event loop's thread, and not before `listen`: on a busy machine, the
+    process may say that it is ready, or end, before `start` returns.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class DispatcherProcess(asyncio.Protocol):
         self._on_frames = on_frames
         self._on_end = on_end
         self._decoder = FrameDecoder()
+        self._held: list[Callable[[], None]] | None = []  # None: nothing is held back any more
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         self._writer: asyncio.WriteTransport | None = None
@@ -97,6 +99,12 @@ class DispatcherProcess(asyncio.Protocol):
         self._writer, _ = await self._loop.connect_write_pipe(
             lambda: _Backpressure(self), os.fdopen(we_write, "wb", 0)
         )
+
+    def listen(self) -> None:
+        """Hand on what the process says and its end, from now on and until now."""
+        held, self._held = self._held or [], None
+        for tell in held:
+            tell()
 
     def write(self, data: bytes) -> None:
         """Send encoded frames, unless the process has ended."""
@@ -133,7 +141,7 @@ class DispatcherProcess(asyncio.Protocol):
             self._fail(-1, f"the dispatcher wrote what is not a frame: {error}")
             return
         if frames:
-            self._on_frames(frames)
+            self._tell(lambda: self._on_frames(frames))
 
     def _reap(self, pid: int) -> None:
         _, status = os.waitpid(pid, 0)
@@ -159,8 +167,17 @@ class DispatcherProcess(asyncio.Protocol):
             self._fail(code, f"the dispatcher process ended with {_exit_text(code)}")
 
     def _fail(self, code: int, sentence: str) -> None:
+        self._tell(lambda: self._end(code, sentence))
+
+    def _end(self, code: int, sentence: str) -> None:
         on_end, self._on_end = self._on_end, lambda code, sentence: None
         on_end(code, sentence)
+
+    def _tell(self, tell: Callable[[], None]) -> None:
+        if self._held is None:
+            tell()
+        else:
+            self._held.append(tell)
 
     def _close_pipes(self) -> None:
         for transport in (self._writer, self._reader):

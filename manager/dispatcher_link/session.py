@@ -162,6 +162,7 @@ class DispatcherSession:
         if setup.command is None:
             self._heartbeat.start()  # our dispatcher replies as soon as its plug-ins are loaded
         self._take_up(recall(saved))
+        process.listen()
 
     async def restart(self, recall: Recall, saved: SavedState | None = None, mode: str = "start") -> None:
         """Replace a failed dispatcher by a new one that gets the same commands."""

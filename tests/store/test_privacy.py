@@ -37,6 +37,7 @@ def test_config_is_not_on_the_dispatchers_command_line(tmp_path: Path) -> None:
         assert (given["tuner"]["name"], given.get("trialEnvironment")) == ("Random", None)
         (tmp_path / "logs").mkdir()
         await process.start(DISPATCHER_COMMAND, environment, tmp_path / "logs" / "dispatcher.out")
+        process.listen()
         process.write(encode_frame(CommandType.Initialize, json.dumps(CONFIG.canonical()["searchSpace"])))
         await asyncio.wait_for(started.wait(), 30.0)  # it has read its configuration
         assert psutil.Process(process.pid).cmdline() == list(DISPATCHER_COMMAND)

@@ -15,6 +15,8 @@ import psutil
 import pytest
 
 from pitchpipe.executors.heartbeat import Heartbeat
+from pitchpipe.manager.dispatcher_link import session
+from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
 from pitchpipe.manager.dispatcher_link.session import DispatcherSession, DispatcherSetup
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
@@ -209,6 +211,44 @@ async def test_pause_and_resume_are_events(table: Table) -> None:
         resumed,
         replace(resumed, pauses_at_budget=True),
     ]
+
+
+class SlowToStart(DispatcherProcess):
+    """A dispatcher that has said all that it says by itself before its manager gets round to listening."""
+
+    async def start(self, *arguments: Any) -> None:
+        self.has_spoken = asyncio.Event()
+        await super().start(*arguments)
+        await self.has_spoken.wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self.has_spoken.set()
+
+
+@pytest.fixture
+def slow_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "DispatcherProcess", SlowToStart)
+
+
+@pytest.mark.usefixtures("slow_to_start")
+async def test_dispatcher_that_is_ready_before_its_manager_listens_is_ready(table: Table) -> None:
+    saved = SavedState(1, "one.pkl", 0, 0)
+    table.says(start=[READY])
+    await table.session.start(lambda asked: Conversation(saved=asked), saved)
+    await table.until(lambda: table.session.has_answered_all)
+    assert table.kinds() == ["DispatcherReady"]
+
+
+@pytest.mark.usefixtures("slow_to_start")
+async def test_checkpoint_refused_before_the_manager_listens_is_reported_with_the_reason(
+    table: Table,
+) -> None:
+    saved = SavedState(2, "two.pkl", 1, 1)
+    table.says(start=[["CK", {"unusable": "is damaged"}], ["exit", 3]])
+    await table.session.start(lambda asked: Conversation(saved=asked), saved)
+    await table.until(lambda: bool(table.unusable))
+    assert table.unusable == [(saved, "it is damaged")]
 
 
 async def test_nothing_is_answered_before_the_dispatcher_is_ready(table: Table) -> None:
