@@ -101,6 +101,11 @@ async def test_trials_that_share_a_gpu_see_the_same_one(
             await session.end_of(order)
 
 
+# The nodes of one machine share the folder where Ray unpacks what it ships: one that unpacks later takes it from under
+# a worker of another. So only the node that needs it does.
+LAZILY = {"config": {"eager_install": False}}
+
+
 @needs_runtime_env
 async def test_code_of_commands_is_shipped_in_the_working_directory(
     cluster: Cluster, own_bench: Bench, tmp_path: Path
@@ -114,7 +119,7 @@ async def test_code_of_commands_is_shipped_in_the_working_directory(
         "command": f"{shlex.quote(sys.executable)} train.py",
         "code_directory": str(code),
     }
-    executor = RayTrialExecutor(cluster.address, runtime_env={"working_dir": str(code)})
+    executor = RayTrialExecutor(cluster.address, runtime_env={"working_dir": str(code), **LAZILY})
     async with own_bench.session(Request(custom={"left": 1}), executor, **run) as session:
         shutil.rmtree(code)  # as if the node had never had it
         assert await session.outcome_of() == [("final", 0, 17), "ended"]
@@ -140,7 +145,7 @@ async def test_modules_and_variables_of_functions_are_shipped(
     module.mkdir(parents=True)
     (module / "__init__.py").write_text("SIZE = 23")
     (own_bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(use_model))
-    runtime_env = {"py_modules": [str(module)], "env_vars": {"MORE": "100"}}
+    runtime_env = {"py_modules": [str(module)], "env_vars": {"MORE": "100"}, **LAZILY}
     executor = RayTrialExecutor(cluster.address, runtime_env=runtime_env)
     async with own_bench.session(Request(custom={"left": 1}), executor) as session:
         shutil.rmtree(module.parent)
