@@ -1,4 +1,4 @@
-"""What users read when an experiment begins, changes or starts from others: each input is YAML."""
+"""What users read when an experiment begins, changes or starts from others: inputs are YAML, stoppers Python."""
 
 from __future__ import annotations
 
