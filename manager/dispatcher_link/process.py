@@ -101,7 +101,7 @@ class DispatcherProcess(asyncio.Protocol):
         )
 
     def listen(self) -> None:
-        """Hand on what the process says and its end, from now on and until now."""
+        """Hand on what the process has said, what it says from now on, and its end."""
         held, self._held = self._held or [], None
         for tell in held:
             tell()
