@@ -13,7 +13,7 @@ from ..protocol import MetricError, Objective, metric_value, objectives_of
 from ..runner import TrialStatus
 from ..search_space import Parameter, SearchSpace, SearchSpaceError
 from ..store import ExperimentFolder
-from ..store.reading import ExperimentView, TrialQuery, to_json
+from ..store.reading import ExperimentView, to_json
 from .failures import FAILED, Failure
 
 __all__ = ["write_study"]
@@ -48,9 +48,10 @@ def write_study(folder: ExperimentFolder, path: Path) -> int:
         directions = [StudyDirection[objective["direction"].upper()] for objective in objectives]
         study = optuna.create_study(storage=f"sqlite:///{path}", study_name=name, directions=directions)
         study.set_user_attr("pitchpipe:config", to_json(view.config()).decode())
-        made = list(_frozen_trials(view, space, [objective["name"] for objective in objectives]))
-        study.add_trials(made)
-    return len(made)
+        made = 0
+        for made, trial in enumerate(_frozen_trials(view, space, [one["name"] for one in objectives]), 1):
+            study.add_trial(trial)
+    return made
 
 
 def _space(view: ExperimentView) -> SearchSpace:
@@ -64,9 +65,9 @@ def _frozen_trials(view: ExperimentView, space: SearchSpace, names: list[str]) -
     from optuna.trial import TrialState, create_trial
 
     parameters = _Parameters(space)
-    results, main = view.results(), view.main_objective()
+    main = view.main_objective()
     limits = [one for one in objectives_of(view.config().get("objectives") or ()) if one.is_limited]
-    for trial in view.trials(TrialQuery(limit=None)).trials:
+    for trial, results in view.with_results():
         if trial["status"] not in _STATES:
             continue
         state = TrialState[_STATES[trial["status"]]]
@@ -81,7 +82,7 @@ def _frozen_trials(view: ExperimentView, space: SearchSpace, names: list[str]) -
                 values=[trial["values"][name] for name in names] if state is TrialState.COMPLETE else None,
                 params=values,
                 distributions=distributions,
-                intermediate_values=_curve(results.get(trial["sequence_id"], {}), main),
+                intermediate_values=_curve(results, main),
                 user_attrs={**limited, **known},
                 system_attrs=_constraints(limits, limited),
             ),

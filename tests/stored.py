@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.runner.changes import AttemptRow, Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.reading import database
 from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}, "units": {"_type": "choice", "_value": [16, 32]}}
@@ -107,3 +110,18 @@ def results(trial: Trial, values: Sequence[Any], first: int = 0, attempt: int = 
         )
         for number, value in enumerate(values)
     ]
+
+
+@contextmanager
+def counted_steps() -> Iterator[list[int]]:
+    """Count what readers cost that open a database meanwhile: an item for each 100 steps of SQLite."""
+    steps: list[int] = []
+
+    def opened(*args: Any, **options: Any) -> Any:
+        connection = open_to_read(*args, **options)
+        connection.set_progress_handler(lambda: steps.append(100), 100)
+        return connection
+
+    open_to_read = database.open_to_read
+    with mock.patch.object(database, "open_to_read", opened):
+        yield steps

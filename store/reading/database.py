@@ -29,6 +29,7 @@ _CONNECTIONS = 4
 _OLDEST = 2
 # How long a reader waits for a connection, or for the writer while it changes the journal: seconds.
 _PATIENCE = 10.0
+_PORTION = 500
 
 
 class Database:
@@ -54,6 +55,18 @@ class Database:
         """Return the first row of a query."""
         with self.connection() as db:
             return db.execute(statement, values).fetchone()
+
+    def portions(self, statement: str) -> Iterator[list[Row]]:
+        """Yield the rows of a table of trials in order, some hundred at a time: each portion is a read of its own.
+
+        The first column of `statement`, which has no condition, is `sequence_id`.
+        """
+        after = -1
+        while found := self.rows(
+            f"{statement} WHERE sequence_id > ? ORDER BY sequence_id LIMIT ?", (after, _PORTION)
+        ):
+            yield found
+            after = found[-1][0]
 
     def version(self) -> int:
         """Return a number that changes with the database; this takes a few microseconds."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import understood
 from .csv_cells import NULL, csv_text
-from .curves import read_results
-from .json_values import to_json
-from .trial_query import TrialQuery
+from .json_values import parsed, to_json
 from .words import flat
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["csv_lines", "family_object", "json_lines", "trial_object"]
 
-_PORTION = 500
 # Columns of the CSV before and after parameters and results: names in `trial_object`.
 _FIRST = ("sequence_id", "id", "status", "start_time", "end_time")
 _LAST = ("reason",)
@@ -39,12 +37,9 @@ def json_lines(view: ExperimentView) -> Iterator[bytes]:
         head["families"] = [family_object(one) for one in families]
     yield b'{"experiment":' + to_json({**head, "config": view.config()}) + b',"trials":['
     between = b"\n"
-    for portion in _portions(view):
-        numbers = [trial["sequence_id"] for trial in portion]
-        results = read_results(view.database, numbers[0], numbers[-1])
-        for number, trial in zip(numbers, portion, strict=True):
-            yield between + to_json(trial_object(trial, [*results.get(number, {}).values()]))
-            between = b",\n"
+    for trial, results in view.with_results():
+        yield between + to_json(trial_object(trial, [*results.values()]))
+        between = b",\n"
     yield b"\n]}\n"
 
 
@@ -84,29 +79,23 @@ def csv_lines(view: ExperimentView) -> Iterator[bytes]:
         f"{_PREFIX}{name}" if name in taken or name.startswith(_PREFIXES) else name for name in parameters
     ]
     yield csv_text([[*_FIRST, *head, *finals, *last]])
-    for portion in _portions(view):
+    for portion in view.portions():
         yield csv_text([_row(trial, parameters, finals, last) for trial in portion])
 
 
-def _portions(view: ExperimentView) -> Iterator[list[dict[str, Any]]]:
-    """Yield the trials in order of their numbers, including those made meanwhile."""
-    offset = 0
-    while portion := view.trials(TrialQuery(offset=offset, limit=_PORTION)).trials:
-        yield portion
-        offset += len(portion)
-
-
 def _columns(view: ExperimentView) -> tuple[list[str], list[str]]:
+    """Return the names of all parameters and results: the trials are read twice, here without their results."""
     parameters, finals = dict[str, None](), dict[str, None]()
-    for portion in _portions(view):
-        for trial in portion:
-            parameters.update(dict.fromkeys(flat(trial["parameters"])))
-            finals.update(dict.fromkeys(_flat_final(trial)))
+    for portion in view.database.portions("SELECT sequence_id, record, final FROM trials"):
+        for number, record, final in portion:
+            with understood(view.database.path, f"trial {number}"):
+                parameters.update(dict.fromkeys(flat(parsed(record)["parameters"])))
+                finals.update(dict.fromkeys(_flat_final(parsed(final))))
     return list(parameters), list(finals)
 
 
 def _row(trial: dict[str, Any], parameters: list[str], finals: list[str], after: Sequence[str]) -> list[Any]:
-    exported, results = trial_object(trial, []), _flat_final(trial)
+    exported, results = trial_object(trial, []), _flat_final(trial["final"])
     values = {name: NULL if value is None else value for name, value in flat(trial["parameters"]).items()}
     first, last = ([_or_none(exported.get(name)) for name in names] for names in (_FIRST, after))
     return [*first, *map(values.get, parameters), *map(results.get, finals), *last]
@@ -116,5 +105,5 @@ def _or_none(value: Any) -> Any:
     return None if value == "" else value
 
 
-def _flat_final(trial: dict[str, Any]) -> dict[str, Any]:
-    return {} if trial["final"] is None else flat(trial["final"], "final")
+def _flat_final(final: Any) -> dict[str, Any]:
+    return {} if final is None else flat(final, "final")

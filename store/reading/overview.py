@@ -15,8 +15,7 @@ from .configuration import read_config, read_objectives
 from .database import Database
 from .defaults import read_defaults
 from .json_values import parsed
-from .trial_query import TrialQuery
-from .trial_rows import read_trials
+from .trial_rows import read_portions
 
 __all__ = ["read_everything", "read_experiment", "read_summary"]
 
@@ -24,7 +23,6 @@ _COLUMNS = ("id", "name", "status", "reason", "error", "created", "end_time", "r
 _LIMITS = tuple(one.name for one in fields(Limits) if one.default is None or type(one.default) is int)
 # The current rate of trials is measured over this many seconds.
 _RECENTLY = 60.0
-_PORTION = 500
 _LAST_TIME = 253402214400.0  # the last day of year 9999
 
 
@@ -88,9 +86,8 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
 
 def read_everything(db: Database) -> None:
     """Read all trials, in portions, and check all results; raise `StoreError` for what cannot be understood."""
-    offset = 0
-    while portion := read_trials(db, TrialQuery(offset=offset, limit=_PORTION), whole=True).trials:
-        offset += len(portion)
+    for _ in read_portions(db, whole=True):
+        pass
     with understood(db.path, "metrics"):
         doubtful = "typeof(value) <> 'text' OR NOT json_valid(value)"  # SQLite knows no NaN and no infinity
         for (value,) in db.rows(f"SELECT value FROM metrics WHERE {doubtful}"):

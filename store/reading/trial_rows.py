@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ __all__ = [
     "TrialPage",
     "read_exports",
     "read_matching",
+    "read_portions",
     "read_record",
     "read_trial",
     "read_trials",
@@ -82,11 +83,19 @@ def read_trials(db: Database, query: TrialQuery, *, whole: bool = False) -> Tria
     return TrialPage(found, total)
 
 
-def rows_by_number(db: Database, sequence_ids: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the trials with these numbers, in this order, as in a page of the table."""
+def read_portions(db: Database, *, whole: bool = False) -> Iterator[list[dict[str, Any]]]:
+    """Yield all trials in order of their numbers, those made meanwhile included, some hundred at a time."""
+    for numbers in db.portions("SELECT sequence_id FROM trials"):
+        yield rows_by_number(db, [number for (number,) in numbers], whole=whole)
+
+
+def rows_by_number(
+    db: Database, sequence_ids: Sequence[int], *, whole: bool = False
+) -> list[dict[str, Any]]:
+    """Return the trials with these numbers, in this order, each `whole` or as in a page of the table."""
     main = main_name(db)
     with db.connection() as connection:
-        return _rows(db, connection, main, _LIST, sequence_ids)
+        return _rows(db, connection, main, _DETAIL if whole else _LIST, sequence_ids)
 
 
 def read_trial(db: Database, sequence_id: int) -> dict[str, Any]:

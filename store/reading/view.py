@@ -9,7 +9,7 @@ Times are seconds since the epoch. Numbers are as reported, NaN and infinities i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -41,6 +41,7 @@ from .trial_rows import (
     TrialPage,
     read_exports,
     read_matching,
+    read_portions,
     read_record,
     read_trial,
     read_trials,
@@ -199,6 +200,17 @@ class ExperimentView:
         if not page.total:
             self._check_names(query)
         return page
+
+    def portions(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield all trials in order of their numbers, some hundred at a time: memory does not grow with them."""
+        return read_portions(self.database)
+
+    def with_results(self) -> Iterator[tuple[dict[str, Any], dict[int, Any]]]:
+        """Yield each trial, as `portions` does, and its intermediate results by their sequence numbers."""
+        for portion in self.portions():
+            numbers = [trial["sequence_id"] for trial in portion]
+            results = read_results(self.database, numbers[0], numbers[-1])
+            yield from ((trial, results.get(trial["sequence_id"], {})) for trial in portion)
 
     def _check_names(self, query: TrialQuery) -> None:
         """Raise `QueryError` for a condition on a parameter or a metric that neither the config nor any trial has."""

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from pitchpipe.results import result_of
 from pitchpipe.store.reading.exporting import csv_lines, json_lines
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...stored import MadeExperiment, a_trial
+from ...stored import MadeExperiment, a_trial, counted_steps
 
 NAN, INF = math.nan, math.inf
 # (reported, in Python, in JSON, in CSV)
@@ -61,3 +63,34 @@ def test_csv_has_numbers_as_pandas_writes_them_and_lists_as_json(
 def test_python_has_the_numbers_themselves(made: MadeExperiment, rule: tuple[Any, Any, Any, str]) -> None:
     (row,) = result_of(made.folder.path).trials
     assert repr((row["parameters"]["x"], row["final"]["more"])) == repr((rule[1], rule[1]))
+
+
+READERS: dict[str, Callable[[ExperimentView], object]] = {
+    "csv": lambda view: b"".join(csv_lines(view)),
+    "json": lambda view: b"".join(json_lines(view)),
+    "check": ExperimentView.check,
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_reading_every_trial_costs_twice_as_much_for_twice_as_many(
+    tmp_path: Path, read: Callable[[ExperimentView], object]
+) -> None:
+    costs = []
+    for count in (1500, 3000):
+        made = MadeExperiment(tmp_path / f"of-{count}")
+        made.commit(*(a_trial(number, value=number / 10) for number in range(count)))
+        made.store.close()
+        with counted_steps() as steps, ExperimentView(made.folder) as view:
+            read(view)
+        costs.append(len(steps))
+    assert costs[1] <= 2.05 * costs[0]
+
+
+def test_trials_of_any_number_are_exported_once(made: MadeExperiment) -> None:
+    numbers = [*range(0, 3000, 3), 5_000_000]
+    made.commit(*(a_trial(number, value=0.5) for number in numbers))
+    with ExperimentView(made.folder) as view:
+        rows = csv.DictReader(io.StringIO(b"".join(csv_lines(view)).decode()))
+        assert [int(row["sequence_id"]) for row in rows] == numbers
+        assert [trial["sequence_id"] for trial in json.loads(b"".join(json_lines(view)))["trials"]] == numbers
