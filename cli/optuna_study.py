@@ -49,8 +49,9 @@ def write_study(folder: ExperimentFolder, path: Path) -> int:
         study = optuna.create_study(storage=f"sqlite:///{path}", study_name=name, directions=directions)
         study.set_user_attr("pitchpipe:config", to_json(view.config()).decode())
         made = 0
-        for made, trial in enumerate(_frozen_trials(view, space, [one["name"] for one in objectives]), 1):
+        for trial in _frozen_trials(view, space, [objective["name"] for objective in objectives]):
             study.add_trial(trial)
+            made += 1
     return made
 
 
