@@ -29,7 +29,7 @@ def chosen_experiment(name: str | None, option: str | None, directory: Path | No
     try:
         return ExperimentFolder.find(directory, chosen)
     except FolderError:
-        if ExperimentFolder(Path(chosen).absolute()).database.is_file():
+        if ExperimentFolder(Path(chosen).absolute()).has_experiment:
             return _at(Path(chosen))
         raise
 
@@ -77,7 +77,8 @@ def chosen_trial(view: ExperimentView, word: str) -> dict[str, Any]:
 
 def _at(path: Path) -> ExperimentFolder:
     folder = ExperimentFolder(path.expanduser().absolute())
-    if not folder.database.is_file():
+    folder.refuse_if_closed()
+    if not folder.has_experiment:
         raise FolderError(f"{path} is not the folder of an experiment: it contains no experiment.db")
     return folder
 

@@ -98,10 +98,10 @@ class Tools:
     def wait_for_experiment(self, experiment: str, seconds: float = 30.0) -> dict[str, Any]:
         """Wait until an experiment is over, for at most so many seconds; return its status and best trial."""
         found = self._verb("status", experiment)
-        manager = ExperimentFolder(Path(found["folder"])).manager()
-        if manager is None:
+        folder = ExperimentFolder(Path(found["folder"]))
+        if folder.manager() is None:
             return found
-        manager.wait(seconds)
+        folder.wait_until_unmanaged(seconds)
         return self._verb("status", experiment)
 
     def explain_experiment(self, experiment: str) -> dict[str, Any]:

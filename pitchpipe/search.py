@@ -153,7 +153,7 @@ class Search(Plots):
         config = _config(space, {key: value for key, value in given.items() if value is not None})
         self._scratch = _Scratch() if folder is None else None
         path = self._scratch.path / "search" if self._scratch is not None else Path(folder or "")
-        if space is None and not ExperimentFolder(path.expanduser()).database.exists():
+        if space is None and not ExperimentFolder(path.expanduser()).has_experiment:
             raise FolderError(f"there is no search in {path.absolute()}: {_NEEDS_SPACE}")
         self._session = SearchSession(path, config)
         self._closing = weakref.finalize(self, self._session.close)

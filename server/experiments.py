@@ -72,7 +72,7 @@ class Experiments:
 
     def _found(self, name: str) -> ExperimentFolder:
         whole = ExperimentFolder(self.directory / name) if _ID.fullmatch(name) else None
-        if whole is not None and whole.database.is_file():
+        if whole is not None and whole.has_experiment:
             return whole
         try:
             return ExperimentFolder.find(self.directory, name[:100])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
@@ -40,6 +41,7 @@ _log = logging.getLogger(__name__)
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}")
 _LOOK_EVERY = 0.05
 _TURN = 0.002  # between two attempts to get the lock, which others hold for milliseconds
+_LOOKS = 0.2  # for how long others who only look may hold it in turn
 # What a search holds before its database is made.
 _OWN_NAMES = {"manager.lock", "logs", "checkpoint"}
 DIRECTORY_ENVIRONMENT = "PITCHPIPE_DIR"
@@ -70,25 +72,16 @@ class ManagerInfo:
     clock: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def is_alive(self) -> bool:
-        """Whether that very process lives; one that has ended and waits for its parent does not."""
+    def process(self) -> psutil.Process | None:
+        """That very process, if it is seen from here; one that has ended and waits for its parent is not."""
         if self.host != socket.gethostname():
-            return True  # only the lock on the shared disk knows
+            return None
         try:
             process = psutil.Process(self.pid)
-            is_it = abs(process.create_time() - self.create_time) < 1.0
-            return is_it and process.status() != psutil.STATUS_ZOMBIE
+            is_it = abs(process.create_time() - self.create_time) < 1.0  # and not of another pid namespace
+            return process if is_it and process.status() != psutil.STATUS_ZOMBIE else None
         except psutil.NoSuchProcess:
-            return False
-
-    def wait(self, timeout: float) -> bool:
-        """Wait until the process has ended; return False if it still lives after `timeout` seconds."""
-        deadline = time.monotonic() + timeout
-        while self.is_alive:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(_LOOK_EVERY)  # it is not our child: no signal comes
-        return True
+            return None
 
 
 class ExperimentFolder:
@@ -108,6 +101,11 @@ class ExperimentFolder:
     def database(self) -> Path:
         """The SQLite database."""
         return self.path / "experiment.db"
+
+    @property
+    def has_experiment(self) -> bool:
+        """Whether this user sees a database in it; another user's folder may be closed."""
+        return os.path.isfile(self.database)  # unlike `Path.is_file` it raises no error there
 
     @property
     def logs(self) -> Path:
@@ -138,7 +136,7 @@ class ExperimentFolder:
 
     def _or_delete(self) -> str:
         """Return how to delete this folder; empty while an experiment in it may run, for then `delete` refuses."""
-        if not self.database.is_file():
+        if not self.has_experiment:
             return ", or delete the folder"
         deleting = f", or delete that one: pitchpipe delete {shlex.quote(str(self.path))}"
         try:
@@ -181,7 +179,8 @@ class ExperimentFolder:
         """Return a folder that several processes use by turns, and make it if need be; raise `FolderError`."""
         folder = cls(Path(os.path.abspath(path.expanduser())))
         _checked(folder.experiment_id)
-        if not make and not folder.database.exists():
+        folder.refuse_if_closed()
+        if not make and not folder.has_experiment:
             raise FolderError(f"there is no experiment in {folder.path}")
         try:
             for one in (folder.path, folder.logs, folder.path / "checkpoint"):
@@ -190,7 +189,7 @@ class ExperimentFolder:
         except OSError as error:
             raise FolderError(f"{folder.path} cannot be made: {error.strerror}") from error
         others = sorted(name for name in names - _OWN_NAMES if not name.startswith("experiment.db"))
-        if others and not folder.database.exists():
+        if others and not folder.has_experiment:
             raise FolderError(f"{folder.path} has other files in it ({others[0]}): name a folder of its own")
         return folder
 
@@ -200,7 +199,7 @@ class ExperimentFolder:
 
         Raise `FolderError` if a manager runs the experiment.
         """
-        lock = FileLock(self.path / "manager.lock", mode=0o600)
+        lock = self._usable_lock()
         while not lock.is_locked:
             try:
                 lock.acquire(timeout=_LOOK_EVERY, poll_interval=_TURN)
@@ -228,23 +227,39 @@ class ExperimentFolder:
             return known[matching[0]]
         if matching:
             raise FolderError(f"'{experiment_id}' may be any of {', '.join(sorted(matching))} in {directory}")
+        cls(directory / experiment_id).refuse_if_closed()
         raise FolderError(
             f"there is no experiment '{experiment_id}' in {directory}: see pitchpipe list --dir DIR"
         )
 
     @classmethod
     def all(cls, directory: Path) -> Iterator[ExperimentFolder]:
-        """Yield all experiments in a directory."""
-        if directory.is_dir():
-            for path in sorted(directory.iterdir()):
-                if (path / "experiment.db").is_file():
-                    yield cls(path)
+        """Yield all experiments in a directory but those in folders that are closed to this user.
+
+        Raise `FolderError` if the directory itself is.
+        """
+        try:
+            folders = [cls(path) for path in sorted(directory.iterdir())]
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise FolderError(f"{directory} cannot be read: {error.strerror}") from error
+        yield from (folder for folder in folders if folder.has_experiment)
+
+    def refuse_if_closed(self) -> None:
+        """Raise `FolderError` if this user cannot look into the folder, which may be another user's."""
+        try:
+            self.database.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise FolderError(f"{self.path} cannot be entered: {error.strerror}") from error
 
     def own(self) -> None:
         """Become the one manager of this experiment; raise `FolderError` if another process is."""
-        lock = FileLock(self.path / "manager.lock", mode=0o600)
+        lock = self._usable_lock()
         try:
-            lock.acquire(blocking=False)
+            lock.acquire(timeout=_LOOKS, poll_interval=_TURN)
         except Timeout:
             who = self.manager()
             by = f"process {who.pid} on {who.host}" if who else "another process"
@@ -272,9 +287,55 @@ class ExperimentFolder:
             self._lock = None
 
     def manager(self) -> ManagerInfo | None:
-        """Return which process runs the experiment now; None if none does."""
-        info = self._last_manager()
-        return info if info is not None and info.is_alive else None
+        """Return which process runs the experiment now; None if none does.
+
+        It holds the lock, wherever it is: in a container with the same disk its number and host say nothing here.
+        """
+        if (info := self._last_manager()) is None:
+            return None
+        is_held = self._is_lock_held()
+        if is_held is None:
+            is_held = info.host != socket.gethostname() or info.process is not None
+        return info if is_held else None
+
+    def wait_until_unmanaged(self, timeout: float) -> bool:
+        """Wait until no process runs the experiment; return False if one still does after `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while self.manager() is not None:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_EVERY)  # a lock that is released sends no signal
+        return True
+
+    def _is_lock_held(self) -> bool | None:
+        """Return whether a process owns the folder; None if this user, or this file system, cannot tell."""
+        try:
+            with (self.path / "manager.lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # released as the file is closed
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return None
+        return False
+
+    def _usable_lock(self) -> FileLock:
+        """Return the lock by which a process owns the folder; raise `FolderError` where files cannot be locked.
+
+        Without locks two managers would write into one database, which SQLite locks in the same way.
+        """
+        path = self.path / "manager.lock"
+        try:
+            path.touch(mode=0o600)
+        except OSError as error:
+            raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
+        if self._is_lock_held() is None:
+            raise FolderError(
+                f"files in {self.path} cannot be locked, on a file system without locks perhaps: "
+                "keep experiments on another disk, with --dir or $PITCHPIPE_DIR"
+            )
+        return FileLock(path, mode=0o600)
 
     def _last_manager(self) -> ManagerInfo | None:
         """Return which process runs the experiment, or ran it until it was killed."""

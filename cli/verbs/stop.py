@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
+import psutil
 
 from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, ManagerInfo, Store, StoreError
@@ -95,17 +94,18 @@ def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
     from ...manager.control import ControlError, ask_manager
 
     patience = _grace_of(folder) + _PATIENCE
+    by = f"process {manager.pid} on {manager.host}"
     try:
         ask_manager(folder.path, {"op": "stop"})
     except ControlError:
-        if manager.host != socket.gethostname():
-            where = f"experiment {folder.experiment_id} is running on {manager.host}"
-            raise Failure(f"{where}: stop it there", FAILED) from None
-        _send_signal(manager.pid)
-    if not manager.wait(patience):
-        raise Failure(
-            f"process {manager.pid} is still running after {patience:g} s: kill -9 {manager.pid}", FAILED
-        )
+        if (process := manager.process) is None:
+            where = f"experiment {folder.experiment_id} is run by {by}"
+            raise Failure(f"{where}, which does not answer here: stop it there", FAILED) from None
+        with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+            process.terminate()
+    if not folder.wait_until_unmanaged(patience):
+        end = f"end it there: kill -9 {manager.pid}" if manager.process is None else f"kill -9 {manager.pid}"
+        raise Failure(f"{by} is still running after {patience:g} s: {end}", FAILED)
 
 
 def _grace_of(folder: ExperimentFolder) -> float:
@@ -115,13 +115,6 @@ def _grace_of(folder: ExperimentFolder) -> float:
             return float(view.config().get("killGrace") or 0.0)
     except StoreError:
         return 0.0
-
-
-def _send_signal(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGTERM)
-    except ProcessLookupError:
-        return  # it ended meanwhile
 
 
 def _end_abandoned(folder: ExperimentFolder) -> None:

@@ -1,14 +1,7 @@
 """Results of stored trials, as the tests of several verbs use them."""
 
-import json
-import os
-import socket
 from pathlib import Path
 from typing import Any
-
-import psutil
-
-from pitchpipe.store.folder import ExperimentFolder
 
 NESTED = {"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}}
 
@@ -29,12 +22,6 @@ RAY_RUNS: dict[str, Any] = {
     "seconds_left": 250.0,
     "agents": [],
 }
-
-
-def run_by_us(folder: ExperimentFolder) -> None:
-    """Note this process as the manager of a stored experiment."""
-    me = {"pid": os.getpid(), "host": socket.gethostname(), "create_time": psutil.Process().create_time()}
-    (folder.path / "manager.json").write_text(json.dumps(me))
 
 
 def write_output(files: Path, text: str) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from .conftest import Call, Storing
-from .results import run_by_us
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def test_without_a_name_the_newest_is_meant(two: list[Any], call: Call) -> None:
 
 
 def test_without_a_name_the_only_running_one_is_meant(two: list[Any], call: Call) -> None:
-    run_by_us(two[0])
+    two[0].own()
     called = call("status")
     assert called.out.startswith("experiment abc: ")
     assert "abc (which is running" in called.err
@@ -56,7 +55,7 @@ def test_without_a_name_the_only_running_one_is_meant(two: list[Any], call: Call
 
 def test_without_a_name_several_running_ones_are_listed(two: list[Any], call: Call) -> None:
     for folder in two:
-        run_by_us(folder)
+        folder.own()
     called = call("status")
     assert called.code == 2
     assert "give the ID of one: abc, abd" in called.err

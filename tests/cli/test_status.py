@@ -12,7 +12,7 @@ from pitchpipe import Search, uniform
 from pitchpipe.runner.trial import FailureKind
 
 from .conftest import Call, Storing, make_trial
-from .results import NESTED, run_by_us, write_output
+from .results import NESTED, write_output
 
 
 def test_list_shows_a_copy_by_the_name_of_its_folder(directory: Path, three: list[Any], call: Call) -> None:
@@ -43,7 +43,8 @@ def test_status_as_json_is_the_object_of_run(three: list[Any], directory: Path, 
 
 
 def test_status_of_an_experiment_with_a_manager_is_running(stored: Storing, call: Call) -> None:
-    run_by_us(stored(status="RUNNING").write("alive", []))
+    folder = stored(status="RUNNING").write("alive", [])
+    folder.own()
     assert call("status", "alive").out.splitlines()[0] == "experiment alive: RUNNING"
     found = json.loads(call("status", "alive", "--json").out)
     assert (found["running"], found["pid"]) == (True, os.getpid())
@@ -52,7 +53,8 @@ def test_status_of_an_experiment_with_a_manager_is_running(stored: Storing, call
 def test_status_of_a_stopped_experiment_whose_manager_still_ends_does_not_say_how_to_continue(
     stored: Storing, call: Call
 ) -> None:
-    run_by_us(stored(status="STOPPED").write("e", []))
+    folder = stored(status="STOPPED").write("e", [])
+    folder.own()
     assert "to continue" not in call("status", "e").out
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,14 +51,156 @@ def test_folder_has_one_owner_at_a_time(tmp_path: Path) -> None:
     other.disown()
 
 
-def test_manager_that_has_ended_counts_as_none(tmp_path: Path) -> None:
+def hold(path: Path) -> subprocess.Popen[bytes]:
+    """Start a process that owns a folder, as the user's manager does, until its input ends."""
+    code = f"""
+from pathlib import Path
+from pitchpipe.store.folder import ExperimentFolder
+folder = ExperimentFolder(Path({str(path)!r}))
+folder.own()
+print(flush=True)
+input()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def seen_from_elsewhere(folder: ExperimentFolder, **changes: Any) -> None:
+    """Let the note of the manager be as from another machine, container or pid namespace."""
+    note = folder.path / "manager.json"
+    note.write_text(json.dumps({**json.loads(note.read_text()), **changes}))
+
+
+ELSEWHERE: Any = pytest.mark.parametrize(
+    "changes", [{}, {"host": "another"}, {"pid": 2**22}, {"pid": os.getpid()}, {"create_time": 0.0}]
+)
+
+
+@ELSEWHERE
+def test_manager_is_who_holds_the_lock_wherever_it_is(changes: dict[str, Any], tmp_path: Path) -> None:
     folder = ExperimentFolder.create(tmp_path, "exp")
-    note = json.loads((folder.path / "manager.json").read_text())
+    seen_from_elsewhere(folder, **changes)
     who = folder.manager()
     assert who is not None
-    assert who.pid == os.getpid()
+    assert (who.process is not None) == (changes in ({}, {"pid": os.getpid()}))
+    assert not folder.wait_until_unmanaged(0.01)
+    note = (folder.path / "manager.json").read_text()
     folder.disown()
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    (folder.path / "manager.json").write_text(json.dumps({**note, "pid": ended.pid}))
+    (folder.path / "manager.json").write_text(note)  # as a killed one leaves it
     assert folder.manager() is None
+    assert folder.wait_until_unmanaged(0.0)
+    (folder.path / "manager.lock").unlink()  # a copy without it
+    assert folder.manager() is None
+
+
+def test_manager_that_was_killed_is_gone_though_its_parent_has_not_noticed(tmp_path: Path) -> None:
+    folder = ExperimentFolder.create(tmp_path, "exp")
+    folder.disown()
+    process = hold(folder.path)
+    try:
+        who = folder.manager()
+        assert who is not None
+        assert who.pid == process.pid
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert folder.manager() is None
+        assert who.process is None
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_owner_does_not_fail_because_others_look_whether_there_is_one(tmp_path: Path) -> None:
+    folder = ExperimentFolder.create(tmp_path, "exp")
+    note = (folder.path / "manager.json").read_text()
+    looking = threading.Event()
+
+    def look() -> None:
+        while not looking.is_set():
+            ExperimentFolder(folder.path).manager()
+
+    watchers = [threading.Thread(target=look) for _ in range(4)]
+    folder.disown()
+    (folder.path / "manager.json").write_text(note)
+    for watcher in watchers:
+        watcher.start()
+    try:
+        for _ in range(50):
+            folder.own()
+            folder.disown()
+    finally:
+        looking.set()
+        for watcher in watchers:
+            watcher.join()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_without_locks_nothing_is_started_and_what_was_there_stays(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = ExperimentFolder.create(tmp_path, "old")
+    made.disown()
+
+    def refuse(*_: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(FolderError, match="--dir"):
+        ExperimentFolder.create(tmp_path, "exp")
+    assert not (tmp_path / "exp").exists()
+    with pytest.raises(FolderError, match="--dir"):
+        made.own()
+    assert made.path.exists()
+
+
+def as_somebody(work: Callable[[], None]) -> None:
+    """Do something in a process of its own as a user who may not do all; raise what it raises as text."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(54321)
+                os.setuid(54321)
+            work()
+        except BaseException as error:  # noqa: BLE001 - the parent raises it
+            os.write(2, f"{error!r}\n".encode())
+            os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_folder_that_is_closed_to_this_user_hides_no_other() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as shared:
+        directory = Path(shared)
+        directory.chmod(0o755)
+        for name in ("alice", "lost+found", "mine"):
+            (directory / name).mkdir()
+            (directory / name / "experiment.db").touch()
+        closed = [directory / "alice", directory / "lost+found"]
+        for path in closed:
+            path.chmod(0o000)
+
+        def look() -> None:
+            assert [folder.experiment_id for folder in ExperimentFolder.all(directory)] == ["mine"]
+            assert ExperimentFolder.find(directory, "mi").experiment_id == "mine"
+            for path in closed:
+                with pytest.raises(FolderError, match="cannot be entered"):
+                    ExperimentFolder.find(directory, path.name)
+            with pytest.raises(FolderError, match="cannot be entered"):
+                ExperimentFolder.shared(directory / "alice", make=True)
+            assert ExperimentFolder(directory / "alice").manager() is None
+            with pytest.raises(FolderError, match="cannot be read"):
+                list(ExperimentFolder.all(directory / "alice"))
+            with pytest.raises(FolderError, match="cannot be read"):
+                ExperimentFolder.find(directory / "alice" / "runs", "mine")
+
+        try:
+            as_somebody(look)
+        finally:
+            for path in closed:
+                path.chmod(0o700)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import cloudpickle
-import psutil
 import pytest
 
 from pitchpipe.executors.local.gpus import DEVICES_ENVIRONMENT
@@ -22,6 +20,7 @@ from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptStarted, ResourcesChanged, StartRefused
 from pitchpipe.runner.ledger import Request
+from pitchpipe.store import ExperimentFolder
 
 from ..bench import Bench, Session
 from ..ray_support import lives
@@ -51,9 +50,8 @@ visible_devices.__module__ = "__main__"
 async def experiment(folder: Path) -> AsyncIterator[Session]:
     """Open an experiment on the machine's GPUs, which this process manages."""
     bench = Bench("local", folder)
-    me = psutil.Process()
-    owner = {"pid": me.pid, "host": socket.gethostname(), "create_time": me.create_time()}
-    (folder / "manager.json").write_text(json.dumps(owner))
+    owner = ExperimentFolder(folder)
+    owner.own()
     (folder / "trial.pkl").write_bytes(cloudpickle.dumps(visible_devices))
     async with bench.session(Request(gpus=1)) as session:
         yield session
