@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
 import io
 import logging
@@ -499,6 +500,35 @@ def test_stopper_is_kept_with_the_experiment_and_can_be_replaced(tmp_path: Path)
     resume_experiment(ExperimentFolder(tmp_path / "exp"), ending=True).folder.disown()
     again = Experiment.restore(tmp_path / "exp", stop={"training_iteration": 2}, max_trial_number=2).run()
     assert again.trials[1]["reason"] == "training_iteration has reached 2"
+
+
+OF_A_PROGRAM = """
+from pitchpipe import MaximumIterationStopper
+
+class Two(MaximumIterationStopper):
+    def __init__(self):
+        super().__init__(2)
+
+def train(parameters):
+    from pitchpipe import report_intermediate_result
+    for height in range(9):
+        report_intermediate_result(height)
+"""
+
+
+def test_restored_experiment_imports_the_modules_of_the_program_that_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of_a_program.py").write_text(OF_A_PROGRAM)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    module: Any = importlib.import_module("of_a_program")
+    search = experiment(module.train, tmp_path, stop=module.Two(), max_trial_number=1)
+    search.stop()
+    search.run()
+    sys.path.remove(str(tmp_path))
+    del sys.modules["of_a_program"]
+    result = Experiment.restore(tmp_path / "exp").run()
+    assert [(row["status"], row["final"]) for row in result.trials] == [("SUCCEEDED", 1)]
 
 
 def test_experiment_that_is_done_continues_under_new_limits(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def _unpickle(path: str, job: Job) -> TrialFunction:
     os.environ.update({**environ.limited_threads(job.run.threads, os.environ, own), **own})
     directory = job.run.code_directory
     if directory is not None and directory not in sys.path:
-        sys.path.insert(0, directory)
+        sys.path.append(directory)  # must not hide what the program itself does not find there
     activate()
     with own_calls(), open(path, "rb") as file:
         data = file.read()

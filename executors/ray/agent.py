@@ -13,7 +13,6 @@ import importlib
 import os
 import shutil
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -42,11 +41,10 @@ class AgentSetup:
     """What an agent is created with.
 
     `environment` is the manager's if both are on one machine, and None if trials use the node's. Either way trials
-    get `omp_threads` as OMP_NUM_THREADS (None: unset), because Ray overwrites it in its workers. `search_path` are
-    folders with modules of function trials, searched after all installed ones. A node that finds the file `mark` in
-    `folder` sees the experiment's folder (the default is found wherever the folder is). With `code_is_shipped` the
-    trials' code is in the worker's working directory. An agent `is_in_group` if a trial has several nodes; without a
-    manager it releases the group.
+    get `omp_threads` as OMP_NUM_THREADS (None: unset), because Ray overwrites it in its workers. A node that finds the
+    file `mark` in `folder` sees the experiment's folder (the default is found wherever the folder is). With
+    `code_is_shipped` the trials' code is in the worker's working directory. An agent `is_in_group` if a trial has
+    several nodes; without a manager it releases the group.
     """
 
     agent_id: str
@@ -56,7 +54,6 @@ class AgentSetup:
     directory: str | None = None
     omp_threads: str | None = None
     has_gpus: bool = False
-    search_path: tuple[str, ...] = ()
     mark: str = "."
     code_is_shipped: bool = False
     is_in_group: bool = False
@@ -77,7 +74,6 @@ class RayAgent:
         os.environ.update(environment)
         if setup.directory is not None and os.path.isdir(setup.directory):
             os.chdir(setup.directory)
-        sys.path += [path for path in setup.search_path if path not in sys.path]
         self._token = setup.token
         self._agent = Agent(setup.agent_id, os.path.join(self._folder, "agents"), environment=environment)
         self._lock = threading.Lock()

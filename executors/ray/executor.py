@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import shutil
-import sys
 import time
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from functools import partial
@@ -343,7 +342,6 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             directory=os.getcwd() if local else None,
             omp_threads=os.environ.get("OMP_NUM_THREADS"),
             has_gpus=bool(self.setup.request.gpus),
-            search_path=_search_path(),
             mark=self._mark.name,
             code_is_shipped=bool((self._runtime_env or {}).get("working_dir")),
             is_in_group=self.setup.request.nodes > 1,
@@ -372,12 +370,6 @@ def _make_sockets(folder: Path) -> Path | None:
         _log.info("agents on this node are called, they have no sockets: %s", error)
         return None
     return directory
-
-
-def _search_path() -> tuple[str, ...]:
-    """Return where this program finds its own modules: beside its script, and in the working directory."""
-    script = os.path.dirname(os.path.realpath(sys.argv[0]))
-    return (script, os.getcwd()) if script in sys.path else (os.getcwd(),)
 
 
 async def _found(value: Any) -> Any:

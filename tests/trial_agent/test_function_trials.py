@@ -1,5 +1,6 @@
 """Function trials, run in the process of a real agent."""
 
+import json
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ import pytest
 from pitchpipe.trial_agent import Job, NoRunningTrial, RunSpec
 from pitchpipe.trial_agent.function_channel import FunctionChannel
 from pitchpipe.trial_agent.outbox import Outbox
+from pitchpipe.trial_agent.pickling import pickled
 
 from .client import PATIENCE, LocalAgent, read_spool, start, wait_until
 from .test_command_trials import reports
@@ -272,6 +274,40 @@ def test_function_that_changed_on_disk_is_loaded_again(agent: LocalAgent) -> Non
         path = agent.folder / "trial.pkl"
         os.utime(path, ns=(number, number))
         assert reports(client.run(attempt=number))[-1] == ("final", 0, str(number))
+
+
+@pytest.mark.parametrize(
+    "place", ["before the library", "after it", "relative", "only in the code directory"]
+)
+def test_function_imports_what_its_program_imports(
+    agent: LocalAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def where(parameters: Parameters) -> list[str]:
+        import tabnanny
+
+        import beside  # type: ignore[import-not-found]
+
+        return [os.path.dirname(module.__file__ or "") for module in (beside, tabnanny)]
+
+    before = list(sys.path)
+    (mine := tmp_path / "mine").mkdir()
+    for name in ("beside.py", "tabnanny.py"):
+        (mine / name).touch()
+    match place:
+        case "before the library":
+            monkeypatch.setattr(sys, "path", [str(mine), *sys.path])
+        case "after it":
+            monkeypatch.setattr(sys, "path", [*sys.path, str(mine)])
+        case "relative":
+            monkeypatch.chdir(tmp_path)
+            monkeypatch.setattr(sys, "path", ["mine", *sys.path])
+    (tmp_path / "trial.pkl").write_bytes(pickled(where))
+    monkeypatch.chdir("/")
+    code = tmp_path if sys.path != before else mine
+    client = agent.configured({"kind": "function", "path": "trial.pkl", "code_directory": str(code)})
+    hides_library = place in ("before the library", "relative")
+    library = str(mine) if hides_library else os.path.dirname(os.__file__)
+    assert reports(client.run()) == [("final", 0, json.dumps([str(mine), library]))]
 
 
 def test_signal_that_comes_just_before_the_function_blocks_is_not_lost(agent: LocalAgent) -> None:

@@ -80,12 +80,9 @@ def agent() -> Recorder:
 def bare(agent, monkeypatch, tmp_path):
     """Replace what an actor changes and starts."""
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(RayAgent, "_run", lambda self: None)
     monkeypatch.setattr("pitchpipe.executors.ray.agent.Agent", lambda *arguments, **options: agent)
-    return AgentSetup(
-        agent_id="a", token="secret", folder=str(tmp_path), search_path=(str(tmp_path), sys.path[-1])
-    )
+    return AgentSetup(agent_id="a", token="secret", folder=str(tmp_path))
 
 
 @pytest.fixture
@@ -219,8 +216,3 @@ def test_agent_whose_trial_runs_stays_no_longer_than_the_orphan_timeout(actor, a
     clock.advance_to(1065.0)
     agent.idle_since = clock()  # the trial has ended: what it left may be fetched
     assert actor.seconds_left() == 60.0
-
-
-def test_folders_of_the_managers_program_come_after_installed_packages(actor, tmp_path):
-    assert sys.path[-1] == str(tmp_path)
-    assert sys.path.count(sys.path[-2]) == 1
