@@ -197,6 +197,8 @@ def _private_ray(_directory: Path) -> Finding:
 
     try:
         found = ray_status()
+    except RuntimeDirectoryError:
+        return Finding("warn", "Ray", "without a place for sockets no private Ray can be found")
     except OSError as error:
         return Finding("warn", "Ray", f"the private Ray does not respond: {error}", "pitchpipe ray stop")
     if found is None:

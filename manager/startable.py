@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..config import ExperimentConfig, Finding
+from ..store import runtime_directory
 from ..trial_agent import StartError, arguments_of, base_environment, filled, flat_arguments, misfits
 from .settings import runs_here, shortages_of
 
@@ -27,8 +28,9 @@ def faults_at_start(config: ExperimentConfig) -> list[Finding]:
 
     Placeholders that cannot take a value are found wherever trials run. Nothing else is checked for a Ray cluster,
     whose nodes may differ from this machine, no command of a function, and none that runs in an environment that Ray
-    makes.
+    makes. Raise `RuntimeDirectoryError` if there is no place for the sockets of an experiment.
     """
+    runtime_directory()
     command = config.trial_command
     faults = [] if command is None else [*_faults_of_placeholders(config, command)]
     if command is not None and runs_here(config) and not faults:

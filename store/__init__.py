@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     )
     from .json_lines import JsonConnection, json_line
     from .mirror import Mirror, fetch_experiment
-    from .runtime_folder import RuntimeDirectoryError, private_directory, runtime_directory
+    from .runtime_folder import (
+        RuntimeDirectoryError,
+        folder_for_sockets,
+        private_directory,
+        runtime_directory,
+    )
     from .storage import StorageError
     from .store import ExperimentRow, Store, Tick
 
@@ -37,7 +42,7 @@ _HOMES = {
     ".folder": "ExperimentFolder FolderError ManagerInfo default_directory discard new_experiment_id",
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
-    ".runtime_folder": "RuntimeDirectoryError private_directory runtime_directory",
+    ".runtime_folder": "RuntimeDirectoryError folder_for_sockets private_directory runtime_directory",
     ".storage": "StorageError",
     ".store": "ExperimentRow Store Tick",
 }
@@ -66,6 +71,7 @@ __all__ = [
     "default_directory",
     "discard",
     "fetch_experiment",
+    "folder_for_sockets",
     "json_line",
     "new_experiment_id",
     "private_directory",

@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["RUNTIME_DIRECTORY_ENVIRONMENT", "RuntimeDirectoryError", "private_directory", "runtime_directory"]
+__all__ = [
+    "RUNTIME_DIRECTORY_ENVIRONMENT",
+    "RuntimeDirectoryError",
+    "folder_for_sockets",
+    "private_directory",
+    "runtime_directory",
+]
 
 RUNTIME_DIRECTORY_ENVIRONMENT = "PITCHPIPE_RUNTIME_DIR"
 _HINT = f"set {RUNTIME_DIRECTORY_ENVIRONMENT} to a private folder (chmod 700) of your own"
+# How many bytes the path of a socket may have.
+_SOCKET_LIMIT = 107 if sys.platform == "linux" else 103
+# The longest name in the runtime directory is that of an agent's socket.
+_ROOM = len("/a-0123456789ab/01234567.sock")
+# Where to go when the folder for temporary files has a long path.
+_SHORT = ("/tmp", "/var/tmp")
 
 
 class RuntimeDirectoryError(OSError):
@@ -25,10 +38,20 @@ def runtime_directory() -> Path:
     """Return the user's runtime directory, made (mode 0700) if it is not there.
 
     It is `$PITCHPIPE_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/pitchpipe`, else `pitchpipe-<uid>` in the folder
-    for temporary files. Raises `RuntimeDirectoryError` when it cannot be made, is a link, belongs to somebody
-    else or is open to others.
+    for temporary files; one of the latter two whose path is too long for sockets is passed over. Raises
+    `RuntimeDirectoryError` when it cannot be made, is a link, belongs to somebody else, is open to others, or was
+    chosen with a path that is too long.
     """
-    return private_directory(_choose())
+    chosen = os.environ.get(RUNTIME_DIRECTORY_ENVIRONMENT)
+    if not chosen:
+        return private_directory(_choose())
+    path = Path(chosen).expanduser().absolute()
+    if not _fits(path, _ROOM):
+        most = f"sockets need one of at most {_SOCKET_LIMIT - _ROOM}"
+        raise RuntimeDirectoryError(
+            f"the path of the runtime directory {path} is too long: {most} bytes; {_HINT}"
+        )
+    return private_directory(path)
 
 
 def private_directory(path: Path, what: str = "runtime directory", hint: str = _HINT) -> Path:
@@ -44,15 +67,27 @@ def private_directory(path: Path, what: str = "runtime directory", hint: str = _
     return path
 
 
+def folder_for_sockets(room: int) -> Path:
+    """Return a folder for temporary files in which the path of a socket may have `room` more bytes."""
+    usable = (Path(each) for each in (tempfile.gettempdir(), *_SHORT) if os.access(each, os.W_OK))
+    return next((each for each in usable if _fits(each, room)), Path(_SHORT[0]))
+
+
+def _fits(folder: Path, room: int) -> bool:
+    return len(os.fsencode(folder)) + room <= _SOCKET_LIMIT
+
+
 def _choose() -> Path:
-    chosen = os.environ.get(RUNTIME_DIRECTORY_ENVIRONMENT)
-    if chosen:
-        return Path(chosen).absolute()
-    session = os.environ.get("XDG_RUNTIME_DIR")
-    # A left-over variable (su, containers) may name a folder that is not there or not ours.
-    if session and os.path.isdir(session) and os.access(session, os.W_OK):
-        return Path(session).absolute() / "pitchpipe"
-    return Path(tempfile.gettempdir()) / f"pitchpipe-{os.getuid()}"
+    session = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere").absolute() / "pitchpipe"
+    # A variable that is left over (from su, sudo -E, a container) may name a folder that is missing or not the user's.
+    if _is_own(session.parent) and (_is_own(session) or not session.exists()) and _fits(session, _ROOM):
+        return session
+    name = f"pitchpipe-{os.getuid()}"
+    return folder_for_sockets(len(name) + 1 + _ROOM) / name
+
+
+def _is_own(folder: Path) -> bool:
+    return os.path.isdir(folder) and folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK)
 
 
 def _problem(info: os.stat_result) -> str | None:

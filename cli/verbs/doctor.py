@@ -66,6 +66,7 @@ def _one_trial(platform: str, interrupts: Interrupts) -> Finding:
     """Run one trial: manager, dispatcher, agent and store work together."""
     from ...config import ExperimentConfig
     from ...executors import ExecutorError
+    from ...store import RuntimeDirectoryError
     from ..diagnosis import Finding
     from ..trying import tried_lines, try_config
 
@@ -82,7 +83,7 @@ def _one_trial(platform: str, interrupts: Interrupts) -> Finding:
     subject = f"a trial ({platform})"
     try:
         tried = try_config(config, _PATIENCE, interrupts)
-    except ExecutorError as error:
+    except (ExecutorError, RuntimeDirectoryError) as error:
         return Finding("fail", subject, str(error))
     if not tried.is_whole:
         return Finding("fail", subject, "; ".join(tried_lines(tried, config)))

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import psutil
 
-from ...store import runtime_directory
+from ...store import folder_for_sockets, runtime_directory
 from ...trial_agent import command_words
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
 TEMP_PREFIX = "pitchpipe-ray-"
 # What Ray appends: "/session_<date>_<time>_<microseconds>_<pid>/sockets/plasma_store.<n>".
 _RAY_SOCKET_SUFFIX = 70
-_SOCKET_LIMIT = 103  # macOS; Linux allows 107
 _KILL_ROUNDS = 10
 
 
@@ -130,10 +129,8 @@ def versions_here() -> dict[str, str]:
 
 def make_temp_directory() -> Path:
     """Make a folder for Ray whose name is short enough for socket paths, and return it."""
-    folder = tempfile.gettempdir()
-    if len(folder) + len(TEMP_PREFIX) + 9 + _RAY_SOCKET_SUFFIX > _SOCKET_LIMIT:
-        folder = "/tmp"
-    return Path(tempfile.mkdtemp(prefix=TEMP_PREFIX, dir=folder))
+    room = len(TEMP_PREFIX) + 9 + _RAY_SOCKET_SUFFIX
+    return Path(tempfile.mkdtemp(prefix=TEMP_PREFIX, dir=folder_for_sockets(room)))
 
 
 def session_processes(temp_dir: str) -> list[psutil.Process]:

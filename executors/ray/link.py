@@ -89,7 +89,7 @@ class RayLink(AgentLink, Listener):
             on_suspect=self._on_suspect,
         )
         self._tasks = Tasks(listener.on_failure)
-        self._session = secrets.token_hex(8)
+        self._session = secrets.token_hex(4)
         self._number = 0
         self._actor: Any = None
         self._unsent: list[Request] = []

@@ -53,6 +53,18 @@ def test_doctor_finds_nothing_wrong_and_runs_a_trial(call: Call, directory: Path
     assert not directory.exists()
 
 
+def test_doctor_names_the_lack_of_a_place_for_sockets_and_completes_its_checks(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PITCHPIPE_RUNTIME_DIR", str(tmp_path / "file" / "x"))
+    called = call("doctor", "--json")
+    levels = {finding["subject"]: finding["level"] for finding in json.loads(called.out)}
+    assert called.code == 1
+    assert [name for name, level in levels.items() if level == "fail"] == ["sockets", "a trial (local)"]
+    assert levels["Ray"] == "warn"
+
+
 def test_doctor_tells_experiments_that_lost_their_manager_or_cannot_be_read(
     stored: Storing, directory: Path
 ) -> None:
@@ -80,11 +92,8 @@ def test_doctor_fails_where_sqlite_cannot_work(tmp_path: Path, monkeypatch: pyte
     assert (finding.level, finding.hint) == ("fail", "choose a local disk")
 
 
-def test_doctor_fails_with_sockets_that_others_can_reach(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "open").mkdir(mode=0o755)
-    monkeypatch.setenv("PITCHPIPE_RUNTIME_DIR", str(tmp_path / "open"))
+def test_doctor_fails_with_sockets_that_others_can_reach(tmp_path: Path, apart: Path) -> None:
+    apart.mkdir(mode=0o755)
     finding = found(tmp_path)["sockets"]
     assert finding.level == "fail"
     assert "is open to others" in finding.text

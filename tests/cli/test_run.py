@@ -156,6 +156,19 @@ def test_a_directory_that_cannot_be_made_is_a_sentence(call: Call, config: Path,
     assert "Traceback" not in called.err
 
 
+@pytest.mark.parametrize("verb", ["run", "create", "validate"])
+@pytest.mark.parametrize("place", ["{}/file/x", "{}/" + 100 * "x"], ids=["below a file", "too long"])
+def test_without_a_place_for_sockets_nothing_is_made(
+    verb: str, place: str, call: Call, config: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (config.parent / "file").touch()
+    monkeypatch.setenv("PITCHPIPE_RUNTIME_DIR", place.format(config.parent))
+    called = call(verb, config)
+    assert (called.code, called.out) == (2, "")
+    assert "PITCHPIPE_RUNTIME_DIR" in called.err
+    assert not directory.exists()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_directory_that_cannot_be_written_is_a_sentence(call: Call, config: Path, tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o500)
