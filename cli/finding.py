@@ -88,12 +88,12 @@ def _obvious(directory: Path) -> ExperimentFolder:
     running = [folder for folder in known if folder.manager() is not None]
     if len(running) > 1:
         ids = ", ".join(folder.experiment_id for folder in running)
-        raise Failure(f"{len(running)} experiments are running in {directory}; give the ID of one: {ids}")
+        raise Failure(f"{len(running)} experiments are running; give the ID of one: {ids}")
     if not known:
         raise Failure(f"there are no experiments in {directory}: pitchpipe run CONFIG, or --dir DIR")
     folder = running[0] if running else max(known, key=_created)
     why = "which is running" if running else "the newest"
-    click.echo(f"experiment {folder.experiment_id} ({why} in {directory})", err=True)
+    click.echo(f"experiment {folder.experiment_id} ({why} in {folder.path.parent})", err=True)
     return folder
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..protocol import MetricError, Objective, metric_value, with_default
 from ..runner import TrialStatus, mean
-from ..store import ExperimentFolder, FolderError, StoreError
+from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from ..store.reading import ExperimentView, TrialQuery, cell_text, cell_value, flat
 from .nni_results import nni_database, read_nni
 
@@ -67,7 +67,7 @@ def read_earlier(source: str, objective: Objective, directory: Path) -> tuple[li
 
 def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterator[EarlierResult]:
     try:
-        folder = ExperimentFolder(Path(source)) if "/" in source else ExperimentFolder.find(directory, source)
+        folder = ExperimentFolder(Path(source)) if "/" in source else _found(directory, source)
         with ExperimentView(folder) as view:
             objectives = {one["name"]: one["direction"] for one in view.objectives()}
             name = objective.name if objective.name in objectives else next(iter(objectives))
@@ -82,6 +82,15 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
         if trial["status"] == TrialStatus.SUCCEEDED.value and name in trial["values"]:
             loss = _loss(trial["values"][name], objectives[name])
             yield EarlierResult(flat(trial["parameters"]), loss, trial["values"], direction)
+
+
+def _found(directory: Path, experiment_id: str) -> ExperimentFolder:
+    try:
+        return ExperimentFolder.find(directory, experiment_id)
+    except FolderError:
+        if directory == default_directory():
+            raise
+        return ExperimentFolder.find(default_directory(), experiment_id)
 
 
 def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:

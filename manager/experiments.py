@@ -138,6 +138,8 @@ def resume_experiment(
         config = ExperimentConfig.from_canonical(stored)
         if executor is None and not ending:
             folder.refuse_search(stored)
+        if not ending:
+            folder.link()  # it may have been moved
         store.objectives = _names(config)
         if stopper is None and not ending:
             stopper = _stopper_of(folder)

@@ -37,7 +37,7 @@ class Experiments:
         self.directory = directory.expanduser().absolute()
         self.only = only
         self._lock = threading.Lock()
-        self._shown: dict[str, Shown] = {}
+        self._shown: dict[Path, Shown] = {}
 
     def view(self, name: str) -> ExperimentView:
         """Return the view of an experiment; raise `LookupError` if there is none."""
@@ -99,7 +99,7 @@ class Experiments:
 
     def _of(self, folder: ExperimentFolder) -> Shown:
         with self._lock:
-            shown = self._shown.get(folder.experiment_id)
+            shown = self._shown.get(folder.path)
             inode = folder.database.stat().st_ino
             if shown is not None and shown.inode != inode:  # deleted, and created again with the same id
                 shown.view.close()
@@ -107,5 +107,5 @@ class Experiments:
             if shown is None:
                 view = ExperimentView(folder)
                 shown = Shown(view, ResponseCache(view.database.version), inode)
-                self._shown[folder.experiment_id] = shown
+                self._shown[folder.path] = shown
             return shown

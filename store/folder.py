@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from ..runner import ExperimentStatus
 from ..trial_agent import sync, sync_tree, write_whole
 from .clock import clock_jump, clock_mark
+from .elsewhere import elsewhere, link_to
 from .errors import StoreError
 from .store import Store
 
@@ -172,6 +173,7 @@ class ExperimentFolder:
         except FolderError:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
+        folder.link()
         return folder
 
     @classmethod
@@ -191,7 +193,13 @@ class ExperimentFolder:
         others = sorted(name for name in names - _OWN_NAMES if not name.startswith("experiment.db"))
         if others and not folder.has_experiment:
             raise FolderError(f"{folder.path} has other files in it ({others[0]}): name a folder of its own")
+        folder.link()
         return folder
+
+    def link(self) -> None:
+        """Let verbs find the experiment by its id alone, if it is not in the default directory."""
+        with suppress(RuntimeError):  # there is no home, and so no default
+            link_to(self.path.parent, default_directory())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -219,14 +227,16 @@ class ExperimentFolder:
     @classmethod
     def find(cls, directory: Path, experiment_id: str) -> ExperimentFolder:
         """Return the folder of an experiment, by its id or a prefix that only one id has."""
-        known = {folder.experiment_id: folder for folder in cls.all(directory)}
-        matching = [name for name in known if name == experiment_id] or [
-            name for name in known if name.startswith(experiment_id)
+        known = list(cls.all(directory))
+        matching = [one for one in known if one.experiment_id == experiment_id] or [
+            one for one in known if one.experiment_id.startswith(experiment_id)
         ]
-        if len(matching) == 1:
-            return known[matching[0]]
+        here = [one for one in matching if one.path.parent == directory]
+        if len(matching) == 1 or (here and here[0].experiment_id == experiment_id):
+            return (here or matching)[0]
         if matching:
-            raise FolderError(f"'{experiment_id}' may be any of {', '.join(sorted(matching))} in {directory}")
+            named = sorted(one.experiment_id if one in here else str(one.path) for one in matching)
+            raise FolderError(f"'{experiment_id}' may be any of {', '.join(named)} in {directory}")
         cls(directory / experiment_id).refuse_if_closed()
         raise FolderError(
             f"there is no experiment '{experiment_id}' in {directory}: see pitchpipe list --dir DIR"
@@ -234,7 +244,7 @@ class ExperimentFolder:
 
     @classmethod
     def all(cls, directory: Path) -> Iterator[ExperimentFolder]:
-        """Yield all experiments in a directory but those in folders that are closed to this user.
+        """Yield all experiments in a directory, and where it has links to, but those that are closed to this user.
 
         Raise `FolderError` if the directory itself is.
         """
@@ -244,6 +254,7 @@ class ExperimentFolder:
             return
         except OSError as error:
             raise FolderError(f"{directory} cannot be read: {error.strerror}") from error
+        folders += map(cls, elsewhere(directory))
         yield from (folder for folder in folders if folder.has_experiment)
 
     def refuse_if_closed(self) -> None:

@@ -74,21 +74,24 @@ def shelter() -> Iterator[Path]:
 # One fixture for all, and no folder before somebody needs it: thousands of tests pay for it.
 @pytest.fixture(autouse=True)
 def apart(shelter: Path) -> Iterator[Path]:
-    """Give each test a runtime directory of its own and an empty working directory; end it without a channel.
+    """Give each test a runtime directory, a directory of experiments and an empty working directory of its own.
 
-    At the root of the tree, its folders would hide the package. A call outside a trial makes a channel,
-    which stays.
+    At the root of the tree, its folders would hide the package. A call outside a trial makes a channel, which
+    stays, unless it is ended here.
     """
     runtime, working = shelter / f"{next(NUMBERS)}", shelter / "cwd"
     os.environ["PITCHPIPE_RUNTIME_DIR"] = str(runtime)
+    os.environ["PITCHPIPE_DIR"] = str(shelter / "default")
     working.mkdir(exist_ok=True)
     with contextlib.chdir(working):
         yield runtime
-    os.environ.pop("PITCHPIPE_RUNTIME_DIR", None)
+    for name in ("PITCHPIPE_RUNTIME_DIR", "PITCHPIPE_DIR"):
+        os.environ.pop(name, None)
     current.enter(None)
     shutil.rmtree(runtime, ignore_errors=True)
     if next(working.iterdir(), None):
         shutil.rmtree(working, ignore_errors=True)
+    shutil.rmtree(shelter / "default", ignore_errors=True)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ _PATIENCE = 20.0
 
 @verb("stop", "pitchpipe stop", "pitchpipe stop k3x9a2bq", "pitchpipe stop --all")
 @experiment_options
-@click.option("--all", "every", is_flag=True, help="Stop all experiments of the directory.")
+@click.option("--all", "every", is_flag=True, help="Stop all experiments, or all of --dir.")
 @json_option
 def stop(
     experiment: str | None, experiment_id: str | None, directory: Path | None, every: bool, as_json: bool

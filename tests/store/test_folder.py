@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.store.folder import ExperimentFolder, FolderError
+from pitchpipe.store.folder import ExperimentFolder, FolderError, default_directory
 
 
 def test_owner_finds_a_folder_for_logs_also_when_it_was_deleted(tmp_path: Path) -> None:
@@ -204,3 +204,53 @@ def test_folder_that_is_closed_to_this_user_hides_no_other() -> None:
         finally:
             for path in closed:
                 path.chmod(0o700)
+
+
+def test_experiment_in_a_directory_of_its_own_is_found_by_its_id_alone(tmp_path: Path) -> None:
+    made = [ExperimentFolder.create(tmp_path / name, name).path for name in ("runs", "other", "gone")]
+    for path in made:
+        (path / "experiment.db").touch()
+    shutil.rmtree(tmp_path / "gone")
+    default = default_directory()
+    assert ExperimentFolder.find(default, "ru").path == made[0]
+    assert {one.path for one in ExperimentFolder.all(default)} == {*made[:2]}
+    assert ExperimentFolder.find(tmp_path / "other", "other").path == made[1]
+    with pytest.raises(FolderError):
+        ExperimentFolder.find(tmp_path / "other", "runs")
+    ExperimentFolder.create(tmp_path / "more", "more")
+    assert len(list(default.iterdir())) == 3  # none of them leads to the folder that was removed
+
+
+def test_experiments_with_the_same_id_are_told_apart(tmp_path: Path) -> None:
+    default = default_directory()
+    made = [ExperimentFolder.create(tmp_path / name, "same") for name in ("runs", "other")]
+    for one in made:
+        one.database.touch()
+        one.disown()
+    with pytest.raises(FolderError):
+        ExperimentFolder.find(default, "same")
+    own = ExperimentFolder.create(default, "same")
+    own.database.touch()
+    assert ExperimentFolder.find(default, "same").path == own.path
+    assert len(list(ExperimentFolder.all(default))) == 3
+
+
+def test_one_directory_with_two_names_is_listed_once(tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(tmp_path / "runs")
+    for name in ("runs", "alias"):
+        folder = ExperimentFolder.create(tmp_path / name, f"in_{name}")
+        folder.database.touch()
+    assert len(list(ExperimentFolder.all(default_directory()))) == 2
+
+
+@pytest.mark.parametrize("fault", ["file", "no home"])
+def test_default_directory_that_cannot_be_used_harms_no_experiment(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if fault == "file":
+        default_directory().touch()
+    else:
+        monkeypatch.setattr("pitchpipe.store.folder.default_directory", Path("~nobody-there").expanduser)
+    made = ExperimentFolder.create(tmp_path / "runs", "exp")
+    made.database.touch()
+    assert ExperimentFolder.find(tmp_path / "runs", "exp").path == made.path
