@@ -19,6 +19,7 @@ from typing import Literal
 import psutil
 
 from ..store import ExperimentFolder, RuntimeDirectoryError, default_directory, runtime_directory
+from ..trial_agent import available_bytes, usable_bytes, usable_cpus
 from .trying import size_text
 
 __all__ = ["Finding", "Level", "findings"]
@@ -77,10 +78,10 @@ def _packages(_directory: Path) -> Finding:
 
 
 def _machine(_directory: Path) -> Finding:
-    memory = psutil.virtual_memory()
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    text = f"{usable} of {os.cpu_count()} CPUs, {size_text(memory.available)} of {size_text(memory.total)} memory free"
-    if memory.available < _LITTLE_MEMORY:
+    memory, free = psutil.virtual_memory().total, available_bytes()
+    cpus = f"{usable_cpus()} of {os.cpu_count()} CPUs"
+    text = f"{cpus}, {size_text(usable_bytes())} of {size_text(memory)} of memory, {size_text(free)} free"
+    if free < _LITTLE_MEMORY:
         return Finding(
             "warn", "machine", text, "trials may be killed: lower trial_concurrency, or set trial_memory_size"
         )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..config import ExperimentConfig, LocalConfig, RayConfig
 from ..protocol import Objective, main_objective
-from ..runner import FailureKind, Ledger, Limits, Repeats, Request, Retries, Totals
-from ..trial_agent import Keeping, RunSpec
+from ..runner import FailureKind, Ledger, Limits, Repeats, Request, Retries
+from ..trial_agent import Keeping, RunSpec, usable_cpus
 
 if TYPE_CHECKING:
     from ..store import ExperimentFolder
@@ -104,38 +103,39 @@ def runs_here(config: ExperimentConfig) -> bool:
 
 
 def shortages_of(config: ExperimentConfig) -> Mapping[str, str]:
-    """Return the resources of which a trial takes more than this machine has, each with a sentence.
-
-    A cluster is not asked. Only Ray itself knows the custom resources of a private Ray.
-    """
-    request, service = request_of(config), config.training_service
-    if isinstance(service, LocalConfig):
-        return Ledger(_local_totals(request, service)).shortages(request)
-    if service.address is not None:
-        return {}
-    from ..executors.private_ray import most_of_this_machine
-
-    return Ledger(most_of_this_machine(request)).shortages(replace(request, custom={}))
+    """Return the resources of which a trial takes more than this machine has, each with a sentence."""
+    request, here = _on_this_machine(config)
+    return here.shortages(request) if here is not None else {}
 
 
 def most_at_once(config: ExperimentConfig) -> int:
     """Return how many trials can run at a time: `trial_concurrency`, or fewer if this machine is too small."""
-    request, service, most = request_of(config), config.training_service, config.trial_concurrency
+    request, here = _on_this_machine(config)
+    most = config.trial_concurrency
+    return here.fitting(request, most) if here is not None else most
+
+
+def _on_this_machine(config: ExperimentConfig) -> tuple[Request, Ledger | None]:
+    """Return what a trial takes of this machine, and what there is; None on a cluster, which is not asked."""
+    request, service = request_of(config), config.training_service
     if not isinstance(service, LocalConfig):
-        return most
-    return Ledger(_local_totals(request, service)).fitting(request, most)
+        if service.address is not None:
+            return request, None
+        from ..executors.private_ray import most_of_this_machine
 
-
-def _local_totals(request: Request, service: LocalConfig) -> Totals:
+        return replace(request, custom={}), Ledger(
+            most_of_this_machine(request)
+        )  # Ray itself knows custom ones
     from ..executors.local import local_totals
 
-    return local_totals(
+    totals = local_totals(
         request,
         service.gpu_indices,
         service.max_trial_number_per_gpu,
         service.use_active_gpu,
         service.resources,
     )
+    return request, Ledger(totals)
 
 
 def agent_timeout_of(config: ExperimentConfig) -> float:
@@ -182,8 +182,7 @@ def _threads_of(config: ExperimentConfig) -> int | None:
     service = config.training_service
     if isinstance(service, RayConfig) and service.address is not None:
         return None  # the nodes may differ
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cpus // config.trial_concurrency)
+    return max(1, usable_cpus() // config.trial_concurrency)
 
 
 def _keeping_of(config: ExperimentConfig) -> Keeping:

@@ -45,7 +45,7 @@ def _shortages(config: ExperimentConfig) -> Iterator[Finding]:
         "memory": ("trial_memory_size",),
     }
     for name, why in shortages_of(config).items():
-        hint = "pitchpipe doctor lists the GPUs" if name == "GPU" else ""
+        hint = "pitchpipe doctor shows what you may use" if name in fields else ""
         place = fields.get(name, ("trial_resources", name))
         yield Finding(path=place, message=f"{why} on this machine", hint=hint)
 

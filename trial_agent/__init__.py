@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .hosting import hosted
     from .job import Job
     from .line_file import LineFile
+    from .machine import available_bytes, usable_bytes, usable_cpus
     from .messages import MessageDecoder, MessageError, encode_message
     from .outbox import Outbox
     from .pickling import pickled
@@ -83,6 +84,7 @@ _HOMES = {
     ".hosting": "hosted",
     ".job": "Job",
     ".line_file": "LineFile",
+    ".machine": "available_bytes usable_bytes usable_cpus",
     ".messages": "MessageDecoder MessageError encode_message",
     ".outbox": "Outbox",
     ".pickling": "pickled",
@@ -142,6 +144,7 @@ __all__ = [
     "TrialStopped",
     "UnixServer",
     "arguments_of",
+    "available_bytes",
     "base_environment",
     "best_watch",
     "command_words",
@@ -180,6 +183,8 @@ __all__ = [
     "spool_name",
     "sync",
     "sync_tree",
+    "usable_bytes",
+    "usable_cpus",
     "visible_devices",
     "with_interpreter",
     "wrap_function",

@@ -18,7 +18,6 @@ from .watchdog import command_of, each_process, environment_of, stat_of
 __all__ = [
     "LINUX",
     "ProcessTree",
-    "available_bytes",
     "carries",
     "command_words",
     "is_zombie",
@@ -166,17 +165,6 @@ def proportional_bytes(pid: int) -> int:
     except (OSError, ValueError):
         pass
     return resident_bytes(pid)
-
-
-def available_bytes() -> int:
-    """Return how much memory this machine can give without swapping.
-
-    >>> available_bytes() > 1_000_000
-    True
-    """
-    import psutil
-
-    return psutil.virtual_memory().available
 
 
 def _psutil_resident(pid: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
 from ..verb import config_options, json_option, say, verb
@@ -112,7 +112,7 @@ def _warm_start_notes(checked: ExperimentConfig) -> tuple[Sequence[str], Sequenc
 def _machine(checked: ExperimentConfig) -> str:
     if checked.training_service.platform != "local":
         return ""
-    count = os.cpu_count() or 1
+    count = usable_cpus()
     return f" ({count} CPU{'s' * (count > 1)}, which the trials share)"
 
 

@@ -61,7 +61,7 @@ class _Allocation:
             self._others.wait()
 
     def run(self, command: Sequence[str]) -> int:
-        address = start_node(self._folder, self._token, cpus=_own_cpus())
+        address = start_node(self._folder, self._token)
         print(f"Ray runs at {address}", flush=True)
         self._start_others(address)
         token = os.path.join(self._folder, "token")
@@ -138,12 +138,6 @@ def main(config: str, experiment_id: str, directory: str, *overrides: str) -> in
     except NodeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-
-
-def _own_cpus() -> int | None:
-    """Return how many CPUs the job has on this node."""
-    found = os.environ.get("SLURM_CPUS_ON_NODE")
-    return int(found) if found else None
 
 
 if __name__ == "__main__":

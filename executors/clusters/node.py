@@ -23,7 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..private_ray import remove_session, session_processes, versions_here
+from ..private_ray import limits_of_this_machine, remove_session, session_processes, versions_here
 
 __all__ = ["NodeError", "do", "start_node"]
 
@@ -42,7 +42,7 @@ def do(request: Mapping[str, Any]) -> dict[str, Any]:
         case "check":
             return {"versions": {"Pitchpipe": version("pitchpipe"), **_comparable()}}
         case "start":
-            more = {name: request[name] for name in ("address", "port", "cpus") if name in request}
+            more = {name: request[name] for name in ("address", "port") if name in request}
             return {"address": start_node(folder, request["token"], **more)}
         case "look":
             return {"is_running": any(each.name() == "raylet" for each in session_processes(folder))}
@@ -53,10 +53,10 @@ def do(request: Mapping[str, Any]) -> dict[str, Any]:
             raise NodeError(f"there is no request {other!r}")
 
 
-def start_node(
-    folder: str, token: str, *, address: str | None = None, port: int = 0, cpus: int | None = None
-) -> str:
+def start_node(folder: str, token: str, *, address: str | None = None, port: int = 0) -> str:
     """Start Ray on this machine with its files in `folder`, and return the address of the cluster.
+
+    It offers what this process may use.
 
     Without an address it is the head, at `port` (0: any). Raise `NodeError` if Ray does not start.
     """
@@ -74,7 +74,8 @@ def start_node(
     else:
         options = [f"--address={address}"]
     options += [f"--node-ip-address={place}", f"--temp-dir={folder}", "--disable-usage-stats"]
-    options += [] if cpus is None else [f"--num-cpus={cpus}"]
+    names = {"CPU": "--num-cpus", "memory": "--memory"}
+    options += [f"{names[name]}={amount:.0f}" for name, amount in limits_of_this_machine().items()]
     _start(options, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token_path)}, path / "start.log")
     return address
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
-import psutil
-
 from ...runner import Ledger, Request, Totals
+from ...trial_agent import usable_bytes, usable_cpus
 from ..errors import ExecutorError
 from .gpus import Gpu, hidden_by, visible_gpus
 
@@ -26,8 +24,7 @@ def local_totals(
 
     `gpus` are those that are found; None: look for them.
     """
-    memory = float(psutil.virtual_memory().total)
-    amounts = {"CPU": float(os.cpu_count() or 1), "memory": memory, **(custom or {})}
+    amounts = {"CPU": float(usable_cpus()), "memory": float(usable_bytes()), **(custom or {})}
     if not request.gpus:
         return Totals(amounts=amounts)
     every = visible_gpus() if gpus is None else gpus

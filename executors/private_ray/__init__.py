@@ -10,19 +10,20 @@ if TYPE_CHECKING:
     from .lease import RayLease, acquire, ray_status, stop_ray
     from .places import TEMP_PREFIX, remove_session, session_processes, versions_here
     from .ray_process import named_actors, take_back_signals
-    from .totals import most_of_this_machine
+    from .totals import limits_of_this_machine, most_of_this_machine
 
 _HOMES = {
     ".lease": "RayLease acquire ray_status stop_ray",
     ".places": "TEMP_PREFIX remove_session session_processes versions_here",
     ".ray_process": "named_actors take_back_signals",
-    ".totals": "most_of_this_machine",
+    ".totals": "limits_of_this_machine most_of_this_machine",
 }
 
 __all__ = [
     "TEMP_PREFIX",
     "RayLease",
     "acquire",
+    "limits_of_this_machine",
     "most_of_this_machine",
     "named_actors",
     "ray_status",

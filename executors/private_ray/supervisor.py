@@ -36,6 +36,7 @@ from .places import (
     versions_here,
 )
 from .serving import Supervisor
+from .totals import limits_of_this_machine
 
 __all__ = ["main"]
 
@@ -48,7 +49,8 @@ def main(arguments: list[str]) -> int:
     """Serve leases until none is needed, then remove everything; return the exit code."""
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     listener = socket.socket(fileno=int(options["--listen-fd"]))
-    files, resources = SupervisorFiles(Path(options["--directory"])), json.loads(options["--resources"])
+    files = SupervisorFiles(Path(options["--directory"]))
+    resources = {**limits_of_this_machine(), **json.loads(options["--resources"])}
     ready_reader, ready_writer = os.pipe()
     if os.fork():
         # The manager waits for this process only: it is not the supervisor's parent and need not reap it.

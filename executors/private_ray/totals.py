@@ -1,28 +1,36 @@
-"""What a private Ray has at most, asked without starting it."""
+"""What a Ray on this machine has at most, asked without starting it."""
 
 from __future__ import annotations
 
 import importlib
-import os
 from typing import Any
 
 import psutil
 
 from ...runner import Request, Totals
+from ...trial_agent import available_bytes, usable_bytes, usable_cpus
 from .places import SupervisorFiles
 
-__all__ = ["most_of_this_machine"]
+__all__ = ["limits_of_this_machine", "most_of_this_machine"]
+
+
+def limits_of_this_machine() -> dict[str, float]:
+    """Return what Ray itself would overestimate: it knows neither the affinity nor nested control groups.
+
+    Without a limit, Ray is right about the memory: it keeps some for objects.
+    """
+    is_limited = usable_bytes() < psutil.virtual_memory().total
+    return {"CPU": usable_cpus(), **({"memory": available_bytes()} if is_limited else {})}
 
 
 def most_of_this_machine(request: Request) -> Totals:
     """Return what Ray can find on this machine; look for GPUs only if trials request them (half a second).
 
-    Ray may offer fewer CPUs (of a container) and less memory (it keeps some for objects). One that runs already has
-    what it was started with.
+    Ray may offer less memory. One that runs already has what it was started with.
     """
     state = SupervisorFiles.current().read_state()
     declared = {} if state is None else state.resources
-    amounts = {"CPU": float(os.cpu_count() or 1), "memory": float(psutil.virtual_memory().total), **declared}
+    amounts = {"memory": float(usable_bytes()), **limits_of_this_machine(), **declared}
     gpus = amounts.pop("GPU", None)
     return Totals(
         amounts=amounts, anonymous_gpus=(_gpus() if gpus is None else gpus) if request.gpus else 0.0

@@ -218,14 +218,16 @@ def test_what_a_private_ray_cannot_have_is_named_and_starts_nothing(
 def test_fewer_trials_at_a_time_than_wanted_are_forecast(
     call: Call, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {4, 5}, raising=False)
     config.write_text(config.read_text() + "resources: {processes: 2}\n")
     called = call("validate", config, "--try")
     assert "  trials        1 at a time, on local (2 CPUs" in called.out
     assert "  trial_concurrency is 2, and this machine has room for 1\n" in called.out
     assert " for 4 trials, 1 at a time\n" in called.out
-    found = json.loads(call("validate", config, "--json").out)
-    assert (found["trial_concurrency"], found["at_a_time"]) == (2, 1)
+    for platform in ("local", "ray"):
+        words = ("--set", f"training_service.platform={platform}", "--json")
+        found = json.loads(call("validate", config, *words).out)
+        assert (found["platform"], found["trial_concurrency"], found["at_a_time"]) == (platform, 2, 1)
 
 
 @pytest.mark.usefixtures("directory", "left")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..guard import Guard
-from ..processes import LINUX, available_bytes, size_text
+from ..machine import available_bytes
+from ..processes import LINUX, size_text
 from .adoption import Adopted
 from .launch import Kind, Launch
 from .zygotes import Zygote

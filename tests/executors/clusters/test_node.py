@@ -33,6 +33,14 @@ def test_what_ray_says_last_is_the_reason(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "ray" / "token").stat().st_mode & 0o777 == 0o600
 
 
+def test_ray_on_a_node_gets_what_its_process_may_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "_RAY", ("sh", "-c", 'echo "$@"', "sh"))
+    monkeypatch.setattr(node, "limits_of_this_machine", lambda: {"CPU": 3, "memory": 2.0**40})
+    start_node(str(tmp_path / "ray"), "secret", address="head:1")
+    options = (tmp_path / "ray" / "start.log").read_text().split()
+    assert options[-2:] == ["--num-cpus=3", f"--memory={2**40}"]
+
+
 def test_node_that_stays_is_stopped_at_the_end_of_the_input(tmp_path: Path) -> None:
     request = '{"op": "look", "folder": "%s", "stays": true}\n'
     command = [sys.executable, "-P", "-m", "pitchpipe.executors.clusters.node"]

@@ -11,6 +11,7 @@ import pytest
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import RayLease, acquire, ray_status, stop_ray
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
+from pitchpipe.trial_agent import usable_cpus
 
 from ..ray_support import eventually, lives, shared_memory
 
@@ -69,7 +70,7 @@ async def test_supervisor_that_is_killed_is_replaced_and_one_that_is_asked_to_en
     await asyncio.to_thread(eventually, place.read_state)
     killed = place.read_state()
     assert killed is not None
-    assert killed.address == ""
+    assert (killed.address, killed.resources["CPU"]) == ("", usable_cpus())
     os.kill(killed.pid, signal.SIGKILL)
     lease = await acquiring
     assert lease.supervisor_pid != killed.pid

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import pytest
 
 from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
-from pitchpipe.executors.private_ray.totals import most_of_this_machine
+from pitchpipe.executors.private_ray.totals import limits_of_this_machine, most_of_this_machine
 from pitchpipe.runner import Request
 
 
@@ -34,3 +35,15 @@ def test_ray_that_runs_has_what_it_was_started_with(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(SupervisorFiles, "read_state", lambda files: state)
     totals = most_of_this_machine(Request(cpus=64, gpus=2))
     assert (totals.amounts["CPU"], totals.amounts["widget"], totals.anonymous_gpus) == (64, 3, 2)
+
+
+@pytest.mark.parametrize(("usable", "memory"), [(2**62, {}), (2**20, {"memory": 2**19})])
+def test_ray_is_told_of_limits_that_it_does_not_know(
+    usable: int, memory: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "pitchpipe.executors.private_ray.totals"
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {5}, raising=False)
+    monkeypatch.setattr(f"{module}.usable_bytes", lambda: usable)
+    monkeypatch.setattr(f"{module}.available_bytes", lambda: 2**19)
+    assert limits_of_this_machine() == {"CPU": 1, **memory}
+    assert most_of_this_machine(Request()).amounts == {"CPU": 1, "memory": usable, **memory}
