@@ -9,19 +9,23 @@ from .objectives import ObjectiveConfig
 
 __all__ = ["default_direction", "objectives_text"]
 
-_LAST_RESORT = "minimize"
+_TO_MINIMIZE = "for the lowest: objectives: [{direction: minimize}]"
 _VERBS = {"minimize": "minimizing", "maximize": "maximizing"}
 
 
-def default_direction(config: ConfigFields, own: Mapping[str, str]) -> tuple[str, str]:
+def default_direction(config: ConfigFields, own: Mapping[str, str], *, is_nnis: bool) -> tuple[str, str]:
     """Return the direction and a sentence that says where it comes from.
 
     `own` has the defaults of the tuner's and the assessor's class, if any. The tuner's wins over the assessor's; if
-    neither class has one (such as Random), lower is better.
+    neither class has one (such as Random), lower is better, but in NNI's form higher, as on NNI's pages.
     """
     role = next((role for role in ("tuner", "assessor") if role in own), None)
-    direction = own[role] if role is not None else _LAST_RESORT
-    source = f"{direction} is the default of the {_name(config, role)}" if role else "no algorithm has one"
+    if role is not None:
+        direction, source = own[role], f"{own[role]} is the default of the {_name(config, role)}"
+    elif is_nnis:
+        direction, source = "maximize", f"NNI ranks the highest result first ({_TO_MINIMIZE})"
+    else:
+        direction, source = "minimize", "no algorithm has one"
     note = f"{_VERBS[direction]} default: no direction is given, and {source}"
     if own.get("assessor", direction) != direction:
         note += f"; the {_name(config, 'assessor')}, whose own default is {own['assessor']}, follows"

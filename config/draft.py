@@ -45,7 +45,8 @@ class Draft:
     """Values under canonical names, the origin of each, and the problems so far (at the user's paths).
 
     `wrong` has the malformed top-level fields, `meant` the fields that mistyped keys probably mean; `stopped` means
-    that further checks are pointless; `notes` are what was given and has no effect.
+    that further checks are pointless; `notes` are what was given and has no effect; `is_nnis` means NNI's form, v1 or
+    with a capital letter in a key.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Draft:
     meant: set[Path] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     stopped: bool = False
+    is_nnis: bool = False
 
     def origin(self, path: Path) -> Path:
         """Return the path as the user wrote it."""
@@ -91,8 +93,8 @@ def make_draft(data: Any, *, stored: bool = False) -> Draft:
     else:
         draft.values = _section(draft, data, (), [*ConfigFields.model_fields, "advisor"])
         _settle(draft)
-        is_nnis = any(isinstance(key, str) and key != key.lower() for key in data)
-        if "assessor" in data if stored else is_nnis:
+        draft.is_nnis = not stored and any(isinstance(key, str) and key != key.lower() for key in data)
+        if "assessor" in data if stored else draft.is_nnis:
             draft.values = _NO_DEFAULT | draft.values
     return draft
 
@@ -108,6 +110,7 @@ def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
         old.findings = [finding for finding in old.findings if fold(str(finding.path[0])) != "trial"]
         old.meant.add(("trial_command",))
     new = make_draft(old.values)
+    draft.is_nnis = True
     draft.values, draft.wrong, draft.meant, draft.notes = (
         _NO_DEFAULT | new.values,
         new.wrong,

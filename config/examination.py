@@ -60,6 +60,7 @@ class Examination(Generic[Fields]):
         if problems or self.config is None:
             raise ConfigError(problems)
         self.config._notes = tuple(self.draft.notes)
+        self.config._is_nnis = self.draft.is_nnis
         if self.main is not None:
             given = [path for path in IGNORED if path in self.draft.origins]
             self.config._written = {path: places.named(self.draft.origins[path]) for path in given}

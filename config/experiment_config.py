@@ -146,7 +146,7 @@ class ExperimentConfig(ConfigFields):
         return found
 
     def with_direction(self, own: Mapping[str, str]) -> ExperimentConfig:
-        """Return the config with an objective: its own, or one in the default direction of its algorithms.
+        """Return the config with an objective: its own, or one in the default direction of its algorithms or of NNI.
 
         >>> config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "x", "tuner": "GP"})
         >>> config.with_direction({"tuner": "maximize"}).direction_note
@@ -154,7 +154,7 @@ class ExperimentConfig(ConfigFields):
         """
         if "objectives" in self.model_fields_set:
             return self
-        direction, note = default_direction(self, own)
+        direction, note = default_direction(self, own, is_nnis=self._is_nnis)
         objective = ObjectiveConfig.model_validate({"direction": direction})
         decided = self.model_copy(update={"objectives": (objective,)})
         decided._direction_note = note

@@ -93,6 +93,7 @@ class ConfigFields(Section):
     """The root of the config."""
 
     _notes: tuple[str, ...] = PrivateAttr(())  # what was given and has no effect
+    _is_nnis: bool = PrivateAttr(False)  # whether it is in NNI's form
     # How a file writes the fields without an effect, with their lines.
     _written: dict[tuple[str | int, ...], str] = PrivateAttr({})
 

@@ -31,6 +31,7 @@ __all__ = ["import_nni_experiment"]
 _STATUSES = frozenset(TrialStatus.__members__) - {"PAUSED"}
 _LISTED = 10
 _UNFINISHED = "NNI's manager ended before it"
+_HIGHEST = "; its config names no direction, and NNI ranks the highest result first"
 
 
 def import_nni_experiment(path: Path, directory: Path, experiment_id: str | None = None) -> ExperimentFolder:
@@ -66,7 +67,7 @@ def _config(old: OldExperiment) -> ExperimentConfig:
         "trial_command": params.get("trialCommand") or "NNI's config has none",
         "trial_concurrency": params.get("trialConcurrency"),
         "max_trial_number": params.get("maxTrialNumber") or params.get("maxTrialNum"),
-        "objectives": [{"name": "default", "direction": direction_of(params) or "minimize"}],
+        "objectives": [{"name": "default", "direction": direction_of(params) or "maximize"}],
         "training_service": {"platform": "local"},
         "search_space": _space(old),
     }
@@ -200,6 +201,7 @@ def _write(
     (folder.path / "nni_config.json").write_text(json.dumps(old.params, indent=2), encoding="utf-8")
     store = Store.create(folder.database, row, ("default",))
     more = [f"{len(old.notes) - _LISTED} more"] if len(old.notes) > _LISTED else []
+    highest = "" if direction_of(old.params) else _HIGHEST
     changes = Changes(
         trials={trial.trial_id: trial for trial, _ in trials},
         metrics=[row for _, rows in trials for row in rows],
@@ -209,7 +211,7 @@ def _write(
             changes=changes,
             status=row.status,
             reason="; left out: ".join(
-                [f"an experiment of NNI, in {source.resolve()}", *old.notes[:_LISTED], *more]
+                [f"an experiment of NNI, in {source.resolve()}{highest}", *old.notes[:_LISTED], *more]
             ),
             run_time=seconds(old.profile.get("execDuration")) * 1000,
             end_time=seconds(old.profile.get("endTime")) or max(ends, default=began),

@@ -24,6 +24,12 @@ __all__ = [
 
 _log = logging.getLogger(__name__)
 
+# The direction of NNI's tuners and advisors without `optimize_mode`; GridSearch, Random and Batch have none.
+_DIRECTIONS = {
+    **dict.fromkeys(("tpe", "tpe_legacy", "anneal"), "minimize"),
+    **dict.fromkeys(("evolution", "gp", "metis", "smac", "dngo", "bohb", "hyperband", "pbt"), "maximize"),
+}
+
 _EVENTS = "SELECT * FROM TrialJobEvent WHERE trialJobId != '' ORDER BY rowid"
 _METRICS = "SELECT * FROM MetricData WHERE type IN ('PERIODICAL', 'FINAL') ORDER BY rowid"
 _PROFILE = "SELECT * FROM ExperimentProfile ORDER BY revision DESC LIMIT 1"
@@ -173,7 +179,16 @@ def section_of(config: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def direction_of(config: Mapping[str, Any]) -> str | None:
-    """Return the direction of the tuner in a config of any version."""
-    section = section_of(config, "tuner") or section_of(config, "advisor")
-    mode = section_of(section, "classArgs").get("optimize_mode")
-    return mode if mode in ("minimize", "maximize") else None
+    """Return the direction in a config of any version, or the default of its algorithm; None if it has none."""
+    for kind in ("tuner", "advisor", "assessor"):
+        section = section_of(config, kind)
+        mode = section_of(section, "classArgs").get("optimize_mode")
+        name = str(section.get("name") or section.get(f"builtin{kind.title()}Name"))
+        found = mode if mode in ("minimize", "maximize") else _DIRECTIONS.get(_folded(name))
+        if found is not None:
+            return found
+    return None
+
+
+def _folded(name: str) -> str:
+    return name.lower().removesuffix("tuner")

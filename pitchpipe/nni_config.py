@@ -163,19 +163,17 @@ class ExperimentConfig(ConfigBase):
 
     def json(self) -> dict[str, Any]:
         """Return the fields that are set by the names of NNI's JSON, and the search space of `search_space_file`."""
-        without = (_UNSET, "none")
         found = {
-            name: value
-            for name, value in super().json().items()
-            if name != "assessor" or value not in without
+            name: value for name, value in super().json().items() if name != "assessor" or value != _UNSET
         }
         if self.search_space_file is not None:
             found["searchSpace"] = read_source(self.search_space_file).data
         return found
 
     def plain(self, named: Callable[[str], str] = str) -> dict[str, Any]:
-        """Return the fields that are set, with an assessor only if one is named, as in NNI."""
-        return {"assessor": "none", **super().plain(named)}
+        """Return the fields that are set; with one in NNI's spelling, NNI's defaults apply."""
+        fields = super().plain(named)
+        return {"experimentType": fields.pop(named("experiment_type"), "hpo"), **fields}
 
     def validate(self) -> None:
         """Raise `ConfigError` with all problems."""

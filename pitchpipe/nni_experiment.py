@@ -297,9 +297,9 @@ class Experiment:
 
     def _ended_well(self) -> bool:
         """Wait until the experiment has ended, and print how; Ctrl-C stops it. Return whether it did not fail."""
-        manager = ExperimentFolder(self._path()).manager()
+        folder = ExperimentFolder(self._path())
         try:
-            while manager is not None and not manager.wait(3600.0):
+            while not folder.wait_until_unmanaged(3600.0):
                 continue
         except KeyboardInterrupt:
             self.stop()

@@ -79,9 +79,10 @@ def _import_experiment(
     folder = import_nni_experiment(source, experiments_directory(directory), experiment_id)
     with ExperimentView(folder) as view:
         summary = view.summary()
-    trials, (_, *left_out) = summary["trials"], summary["reason"].split("; left out: ")
+    trials, (source_text, *left_out) = summary["trials"], summary["reason"].split("; left out: ")
     lines = (
         f"imported experiment {folder.experiment_id} with {trials} trials",
+        *source_text.split("; ")[1:],
         *(f"left out: {what}" for what in left_out),
         f"to look at it: {command_for(folder, 'ui')}",
         f"to continue its search: warm_start: [{folder.path}] in a config",

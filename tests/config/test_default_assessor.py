@@ -1,4 +1,7 @@
-"""A config that names no assessor gets `Auto` where only time limits the search, unless it is one of NNI's."""
+"""The defaults of a config in NNI's form are NNI's: the assessor, and the direction.
+
+Elsewhere, a config that names no assessor gets `Auto` where only time limits the search.
+"""
 
 from __future__ import annotations
 
@@ -76,6 +79,43 @@ def test_config_of_nni_runs_as_nni_would() -> None:
     assert assessor_of({"searchSpace": {}, "trialCommand": "x", "maxExperimentDuration": "1h"}) is None
     assert assessor_of({**V1, "maxExecDuration": "1h"}) is None
     assert assessor_of(NniConfig("local", **TIMED).json()) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "direction"),
+    [
+        ({"searchSpace": {}, "trialCommand": "x", "tuner": {"name": "Random"}}, "maximize"),
+        (
+            {"search_space": {}, "trial_command": "x", "tuner": {"name": "Batch"}, "logLevel": "info"},
+            "maximize",
+        ),
+        ({**V1, "tuner": {"builtinTunerName": "GridSearch"}}, "maximize"),
+        (
+            NniConfig("local", trial_command="x", search_space={}, tuner={"name": "Random"}).plain(),
+            "maximize",
+        ),
+        (
+            {
+                "searchSpace": {},
+                "trialCommand": "x",
+                "tuner": "Random",
+                "objectives": [{"name": "a", "direction": "minimize"}],
+            },
+            "minimize",
+        ),
+        (
+            {**V1, "tuner": {"builtinTunerName": "Random", "classArgs": {"optimize_mode": "minimize"}}},
+            "minimize",
+        ),
+        ({"search_space": {}, "trial_command": "x", "tuner": "Random"}, "minimize"),
+    ],
+)
+def test_direction_that_no_algorithm_has_is_nnis_in_its_form(data: dict[str, Any], direction: str) -> None:
+    config = ExperimentConfig.from_dict(data).with_plugins(PluginCheck())
+    assert config.objectives[0].direction == direction
+    own = ExperimentConfig.from_dict(data).with_plugins(PluginCheck(directions={"tuner": "minimize"}))
+    assert own.objectives[0].direction == "minimize"
+    assert ExperimentConfig.from_canonical(config.canonical()).objectives == config.objectives
 
 
 def test_stored_experiment_keeps_what_it_had() -> None:

@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,14 @@ from pitchpipe.manager.warm_start import warm_start_of
 from pitchpipe.protocol import Objective
 from pitchpipe.store import FolderError
 from pitchpipe.store.reading import ExperimentView, TrialQuery
+from pitchpipe.tuners import find
 
 from .experiments import config
 
+NNIS_TUNERS = (
+    *("TPE", "TPE_legacy", "Anneal", "Evolution", "GP", "GPTuner", "Metis", "MetisTuner", "SMAC", "DNGO"),
+    *("DNGOTuner", "BOHB", "Hyperband", "PBT", "PBTTuner"),
+)
 START = 1_700_000_000_000
 V3 = {
     "experimentName": "old one",
@@ -101,6 +107,41 @@ def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dic
     assert folder.manager() is None
     found, _ = read_earlier(str(folder.path), Objective(), tmp_path)
     assert [(one.parameters, one.loss) for one in found] == [({"lr": 0.0}, -0.5)]
+
+
+def test_direction_is_the_default_of_the_algorithm_of_nni(tmp_path: Path) -> None:
+    trials = [("AbCdE", "SUCCEEDED", 0.5), ("BcDeF", "SUCCEEDED", 0.7)]
+    own = {"className": "mine.Tuner", "classArgs": {}}
+    cases: dict[str, tuple[dict[str, Any], str, str | None]] = {
+        **{
+            name: ({"tuner": {"name": name}}, default, default)
+            for name in NNIS_TUNERS
+            for default in [signature(find(name)).parameters["optimize_mode"].default]
+        },
+        "old": ({"tuner": {"builtinTunerName": "anneal"}}, "minimize", "minimize"),
+        "advisor": (
+            {"advisor": {"builtinAdvisorName": "BOHB", "classArgs": {"R": 9}}},
+            "maximize",
+            "maximize",
+        ),
+        "both": (
+            {"tuner": own, "assessor": {"classArgs": {"optimize_mode": "minimize"}}},
+            "minimize",
+            "minimize",
+        ),
+        "random": ({"tuner": {"name": "Random"}}, "maximize", None),
+        "batch": ({"tuner": {"builtinTunerName": "BatchTuner"}}, "maximize", None),
+        "own": ({"tuner": own}, "maximize", None),
+        "none": ({}, "maximize", None),
+    }
+    for name, (given, shown, own_direction) in cases.items():
+        old = nni_folder(tmp_path / name, {**V3, "tuner": None, **given}, trials)
+        with ExperimentView(import_nni_experiment(old, tmp_path, f"new_{name}")) as view:
+            assert view.objectives()[0]["direction"] == shown, name
+            assert [one["final"] for one in view.best(1)] == [0.7 if shown == "maximize" else 0.5], name
+        # Where NNI names none, the direction of the new search counts.
+        losses = [one.loss for one in read_earlier(str(old), Objective("default", "minimize"), tmp_path)[0]]
+        assert losses[0] == (-0.5 if own_direction == "maximize" else 0.5), name
 
 
 @pytest.mark.parametrize(

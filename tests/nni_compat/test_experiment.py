@@ -84,6 +84,7 @@ def test_config_has_absolute_paths_and_what_is_set() -> None:
     here = os.getcwd()
     folder = os.path.join(here, "plugins")
     assert made.json() == {
+        "experimentType": "hpo",
         "trialCommand": "python train.py",
         "trialCodeDirectory": here,
         "searchSpace": SPACE,
