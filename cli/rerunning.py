@@ -76,11 +76,13 @@ def _value(text: str, written: str) -> Any:
 
 def _holder(parameters: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
     """Return the dict that has a parameter, and its key there."""
-    holder: Any = parameters
-    steps = [name] if name in parameters else name.split(".")
-    for step in steps[:-1]:
-        holder = holder.get(step) if isinstance(holder, dict) else None
-    if not isinstance(holder, dict) or steps[-1] not in holder:
+    for steps in ([name], name.split("."), name.split("/")):
+        holder: Any = parameters
+        for step in steps[:-1]:
+            holder = holder.get(step) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and steps[-1] in holder:
+            break
+    else:
         known = ", ".join(key for key in flat(parameters) if not key.endswith("._name"))
         raise Failure(f"--set {name}: the trial has no such parameter; it has {known}")
     if steps[-1] == "_name" or isinstance(holder[steps[-1]], dict):

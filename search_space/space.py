@@ -50,7 +50,10 @@ _Parts = tuple[tuple[Parameter, ...], tuple[Node, ...], tuple[Constraint, ...], 
 
 def _examine(space: Any, constraints: Any) -> _Parts:
     parameters, unread, problems = read(space)
-    keys = {p.path: tuple(part for part in p.key if isinstance(part, str)) for p in reversed(parameters)}
+    # Of several parameters with one dotted name, the outermost is meant.
+    keys: dict[str, tuple[str, ...]] = {}
+    for one in sorted(parameters, key=lambda one: len(one.key)):
+        keys.setdefault(one.path, tuple(part for part in one.key if isinstance(part, str)))
     conditions, faults_in_conditions = read_constraints(constraints, Names(keys, unread))
     problems += faults_in_conditions
     if problems:

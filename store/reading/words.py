@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
@@ -259,17 +260,33 @@ def counts_text(counts: Mapping[str, int]) -> str:
 
 
 def flat(value: object, name: str = "") -> dict[str, Any]:
-    """Return nested parameters as one level, with dots.
+    """Return nested parameters as one level, with dots; a name that is one of the outer levels' has slashes.
 
     >>> flat({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}})
     {'lr': 0.1, 'solver._name': 'sgd', 'solver.momentum': 0.9}
+    >>> flat({"solver": {"_name": "sgd", "lr": 0.9}, "solver.lr": 0.1})
+    {'solver._name': 'sgd', 'solver/lr': 0.9, 'solver.lr': 0.1}
     """
     if not isinstance(value, Mapping) or not value:
         return {name: value} if name else {}
-    found: dict[str, Any] = {}
-    for key, inner in value.items():
-        found |= flat(inner, f"{name}.{key}" if name else str(key))
-    return found
+    leaves, prefix = dict(_leaves(value)), f"{name}." if name else ""
+    found = {prefix + ".".join(path): leaf for path, leaf in leaves.items()}
+    if len(found) == len(leaves):
+        return found
+    paths = dict[str, tuple[str, ...]]()
+    for path in sorted(leaves, key=len):
+        spellings = (("/" * number or ".").join(path) for number in itertools.count())
+        paths[next(one for one in spellings if one not in paths)] = path
+    names = {path: prefix + name for name, path in paths.items()}
+    return {names[path]: leaf for path, leaf in leaves.items()}
+
+
+def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, str(key)))
+    else:
+        yield path, value
 
 
 def closest_text(sequence_id: int, status: str, *, repeats: int = 1) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from pitchpipe import Search, uniform
 from pitchpipe.cli.app import run
+from pitchpipe.cli.rerunning import changed_parameters
 from pitchpipe.config import ExperimentConfig
 
 from .conftest import Call, Storing, make_trial
@@ -186,3 +187,9 @@ def test_rerun_sets_parameters_and_refuses_unknown_ones(folder: Path, again: Cal
     unknown = again(folder, "--set", "y=1")
     assert unknown.returncode == 2
     assert "--set y: the trial has no such parameter; it has x" in unknown.stderr
+
+
+def test_each_of_two_parameters_with_one_dotted_name_is_set_by_its_own() -> None:
+    given = {"m.lr": 1, "m": {"_name": "a", "lr": 2}}
+    assert changed_parameters(given, ["m.lr=3"]) == {"m.lr": 3, "m": {"_name": "a", "lr": 2}}
+    assert changed_parameters(given, ["m/lr=3"]) == {"m.lr": 1, "m": {"_name": "a", "lr": 3}}

@@ -77,6 +77,14 @@ def test_a_dotted_name_is_found_whole() -> None:
     assert space.violations({"a.b": 3}) == ["a.b > 3"]
 
 
+def test_of_two_parameters_with_one_dotted_name_the_outer_one_is_meant() -> None:
+    inner = {"_type": "choice", "_value": [{"_name": "x", "b": SPACE["low"]}]}
+    for several in ({"a.b": SPACE["low"], "a": inner}, {"a": inner, "a.b": SPACE["low"]}):
+        space = SearchSpace.parse(several, ["a.b > 3"])
+        assert space.violations({"a.b": 3, "a": {"_name": "x", "b": 5}}) == ["a.b > 3"]
+        assert space.violations({"a.b": 5, "a": {"_name": "x", "b": 3}}) == []
+
+
 def test_one_equals_sign_is_explained() -> None:
     assert said("low = 3")[0].endswith("(use == to compare)")
 

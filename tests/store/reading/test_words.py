@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,22 @@ from pitchpipe.store.reading.words import flat, moment_text
 def test_empty_objects_stay_as_parameters() -> None:
     assert flat({"a": {}, "b": [1], "c": {"d": {"e": 1}}}) == {"a": {}, "b": [1], "c.d.e": 1}
     assert flat({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("nested", "names"),
+    [
+        ({"m": {"_name": "a", "lr": 1}, "m.lr": 2}, ["m._name", "m/lr", "m.lr"]),
+        ({"m.lr": 2, "m": {"_name": "a", "lr": 1}}, ["m.lr", "m._name", "m/lr"]),
+        ({"m.lr": 2, "m": {"_name": "b"}}, ["m.lr", "m._name"]),
+        ({"m": {"_name": "a"}, "m._name": "x"}, ["m/_name", "m._name"]),
+        ({"a": {"b": {"c": 1}, "b.c": 2}, "a.b.c": 3, "a/b.c": 4}, ["a/b/c", "a//b.c", "a.b.c", "a/b.c"]),
+    ],
+    ids=json.dumps,
+)
+def test_every_parameter_has_a_name_of_its_own(nested: dict[str, Any], names: list[str]) -> None:
+    assert [*flat(nested)] == names
+    assert [*flat(nested, "final")] == [f"final.{name}" for name in names]
 
 
 def test_moment_is_in_local_time(monkeypatch: pytest.MonkeyPatch) -> None:
