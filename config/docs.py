@@ -128,7 +128,9 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   limit of `objectives` are left out. An experiment is named by its folder, or by its id if it is in the same
   `experiment_working_directory`. A CSV file has a column for each parameter and one for the result, named `value`,
   `final`, or like the objective, whose direction it shares; a limited metric may have one, too. `pitchpipe export
-  --format csv` writes such files, and every value in them is read as it was; write `'0.1` for the text 0.1.
+  --format csv` writes such files, and every value in them is read as it was. In other files a cell is the option that
+  it equals, or the only one that it can mean: `0.1` and `TRUE` may be texts. Write `'0.1` for the text if the number
+  is an option, too, and `null` for null; an empty cell is no value.
   `Auto` also models each source and weighs it by how well it ranks the new results; a
   useless one soon counts for nothing.
 - **`priors`** are for the tuners `Auto`, `TPE` and `NSGA`. Part of the first suggestions is drawn near the centres.

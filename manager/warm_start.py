@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
 from ..config import ConfigError, ConfigProblem, ExperimentConfig, Finding
 from ..protocol import Objective, main_objective
-from ..search_space import Parameter, SearchSpace, identity, unit_map, with_constants
-from ..store.reading import flat
+from ..search_space import Parameter, SearchSpace, identity, unit_map
+from ..store.reading import cell_value, flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
 from .settings import objectives_of
 
@@ -46,10 +46,13 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
     space = SearchSpace.parse(config.search_space, config.constraints)
     objectives = objectives_of(config)
     limits = [one for one in objectives if one.is_limited]
+    slots = _slots(space)
+    known = _names(name for slot in slots for name in slot.names)
     fitting = _Fitting(
         space=space,
-        defaults=flat(with_constants(config.search_space or {}, config.defaults or {})),
-        flat=_flat_names(space),
+        slots=slots,
+        known=known,
+        defaults=_whole(flat(config.defaults or {}), slots, known),
         limits=limits,
         objective=main_objective(objectives),
     )
@@ -128,22 +131,105 @@ class _Fitted:
     note: str
 
 
+class _Slot:
+    """One parameter of the space among flat values of other searches: `names` are those that it may have there."""
+
+    def __init__(self, parameter: Parameter, name: str, leaf: str) -> None:
+        self.parameter = parameter
+        self.names = [f"{name}._name"] * parameter.nested + [name, leaf]
+        self.unit = unit_map(parameter)
+        exact = {identity(_parts(option)): option for option in parameter.options}
+        alike = dict[Hashable, list[Any]]()
+        for option in exact.values():
+            alike.setdefault(identity(_said(_parts(option))), []).append(option)
+        self._options = {key: several[0] for key, several in alike.items() if len(several) == 1} | exact
+
+    def given(self, *several: Mapping[str, Any]) -> list[Any]:
+        """Return the value in the first of several that has one, or the only possible one; an empty list for none.
+
+        Only a choice can be null.
+        """
+        for values in several:
+            for name in self.names:
+                if name in values and (values[name] is not None or self.parameter.categorical):
+                    return [values[name]]
+        return [*self.parameter.options] if len(self.parameter.options) == 1 else []
+
+    def value(self, found: Any) -> list[Any]:
+        """Return the value of the parameter that is written as one that was found; an empty list for none.
+
+        An option is equal to it, or the only one that a table has alike, such as `"0.1"` for 0.1.
+        """
+        if self.parameter.categorical:
+            forms = identity(_parts(found)), identity(_said(_parts(found)))
+            return [self._options[key] for key in forms if key in self._options][:1]
+        found = _said(found)
+        if self.parameter.integer and isinstance(found, float) and found.is_integer():
+            found = int(found)
+        return [] if self.unit.fault(found) else [found]
+
+
+def _slots(space: SearchSpace) -> list[_Slot]:
+    """Return the parameters with the names that `flat` and a search without nested choices may give them."""
+    parts = [[part for part in one.key if isinstance(part, str)] for one in space.parameters]
+    outermost = dict[str, int]()
+    for path in parts:
+        outermost[".".join(path)] = min(len(path), outermost.get(".".join(path), len(path)))
+    names = [("." if len(path) == outermost[".".join(path)] else "/").join(path) for path in parts]
+    leaves = dict(zip(names, (path[-1] for path in parts), strict=True))
+    count = Counter(leaves.values())
+    return [
+        _Slot(one, name, leaves[name] if count[leaves[name]] == 1 else name)
+        for one, name in zip(space.parameters, names, strict=True)
+    ]
+
+
+def _whole(values: Mapping[str, Any], slots: Sequence[_Slot], known: set[str]) -> Mapping[str, Any]:
+    """Return flat values with the options that are objects in one piece."""
+    for slot in slots:
+        if slot.parameter.nested or not any(isinstance(one, dict) for one in slot.parameter.options):
+            continue
+        for name in slot.names:
+            inner = (f"{name}.", f"{name}/")
+            parts = {
+                key: value for key, value in values.items() if key.startswith(inner) and key not in known
+            }
+            if parts:
+                values = {key: value for key, value in values.items() if key not in parts}
+                values[name] = {key[len(name) + 1 :]: value for key, value in parts.items()}
+    return values
+
+
+def _parts(option: Any) -> Any:
+    """Return an option that is an object as a table has it."""
+    return flat(option) if isinstance(option, dict) else option
+
+
+def _said(value: Any) -> Any:
+    """Return what a text says in a cell of a table: `1` for `"1"`."""
+    if isinstance(value, dict):
+        return {name: _said(inner) for name, inner in value.items()}
+    return cell_value(value) if value and isinstance(value, str) else value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitting:
     """Maps flat parameters of other searches to points of the space; `defaults` (flat) fill in what they lack.
 
-    `flat` has the name that a search without nested choices may give each parameter, by its path.
+    `known` are the names that the parameters of the space may have in them.
     """
 
     space: SearchSpace
+    slots: Sequence[_Slot]
+    known: set[str]
     defaults: Mapping[str, Any]
-    flat: Mapping[str, str]
     limits: Sequence[Objective]
     objective: Objective
 
     def of(self, results: Sequence[EarlierResult], unmeasured: int) -> _Fitted:
         """Return the results of one source as points; `unmeasured` of its rows have none."""
         points, reasons = dict[Any, tuple[dict[str, Any], float]](), Counter[str]()
+        results = [replace(one, parameters=_whole(one.parameters, self.slots, self.known)) for one in results]
         for result in sorted(results, key=lambda result: result.loss):
             point = self._point(result.parameters) if self._shares(result.parameters) else _NOTHING_SHARED
             point = self._broken(result) or point
@@ -164,10 +250,10 @@ class _Fitting:
         if unmeasured:
             parts.append(f"{unmeasured} without a result")
         named = {name for result in results for name in _names(result.parameters)}
-        filled = [one.path for one in self.space.parameters if self._is_filled(one, named)]
+        filled = [one.parameter.path for one in self.slots if self._is_filled(one, named)]
         if fit and filled:
             parts.append(f"from your defaults: {', '.join(filled)}")
-        if unknown := named - {*self.flat, *self.flat.values(), *(one.name for one in self.limits)}:
+        if unknown := named - self.known - {one.name for one in self.limits}:
             parts.append(f"ignored, because this space does not have them: {', '.join(sorted(unknown))}")
         theirs, ours = results[0].direction, self.objective.direction
         if theirs is not None and ours is not None and theirs != ours:
@@ -175,15 +261,15 @@ class _Fitting:
             parts.append(f"it {theirs}s {self.objective.name}, so its {good} results count as good here, too")
         return "; ".join(parts)
 
-    def _is_filled(self, parameter: Parameter, named: set[str]) -> bool:
+    def _is_filled(self, slot: _Slot, named: set[str]) -> bool:
         """Return whether no result names a parameter, so that the defaults decide its value."""
-        is_constant = parameter.categorical and len(parameter.options) == 1
-        is_named = parameter.path in named or self.flat[parameter.path] in named
-        return parameter.path in _names(self.defaults) and not is_named and not is_constant
+        names = _names(slot.names)
+        is_constant = len(slot.parameter.options) == 1
+        return bool(names & _names(self.defaults)) and not names & named and not is_constant
 
     def _shares(self, values: Mapping[str, Any]) -> bool:
         """Return whether a result has a parameter of the space; without one, the defaults alone would fit."""
-        return any(name in self.flat or name in self.flat.values() for name in _names(values))
+        return not self.known.isdisjoint(_names(values))
 
     def _broken(self, result: EarlierResult) -> str:
         """Return which limit on outcomes a result breaks; empty for none, or if its metric is not known.
@@ -192,7 +278,7 @@ class _Fitting:
         """
         columns = {name: value for name, value in result.parameters.items() if isinstance(value, int | float)}
         metrics = {**columns, **result.metrics}
-        known = [one for one in self.limits if one.name in metrics and one.name not in self.flat]
+        known = [one for one in self.limits if one.name in metrics and one.name not in self.known]
         broken = [one for one in known if one.violation(metrics[one.name]) > 0]
         return f"break the limit {broken[0].name} {broken[0].limits_text}" if broken else ""
 
@@ -200,42 +286,24 @@ class _Fitting:
         """Return a point of the space, or why there is none."""
         point: dict[str, Any] = {}
         chosen = dict[int, Any]()
-        for index, parameter in enumerate(self.space.parameters):
+        for index, slot in enumerate(self.slots):
+            parameter = slot.parameter
             if parameter.parent is not None and chosen.get(parameter.parent[0]) != parameter.parent[1]:
                 continue
-            value = self._value(parameter, values)
-            if value is None:
+            given = slot.given(values, self.defaults)
+            if not given:
                 return f"have no value for {parameter.path}"
-            if unit_map(parameter).fault(value):
+            found = slot.value(given[0])
+            if not found:
                 return f"have a value of {parameter.path} that this space does not have"
             if parameter.nested:
-                chosen[index] = unit_map(parameter).from_unit(unit_map(parameter).to_unit(value))
-            _put(point, parameter, value)
+                chosen[index] = slot.unit.from_unit(slot.unit.to_unit(found[0]))
+            _put(point, parameter, found[0])
         return f"violate {broken[0]}" if (broken := self.space.violations(point)) else point
 
-    def _value(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
-        """Return the value of a parameter: a number for a number, and an option that is written alike for a choice."""
-        names = (parameter.path, self.flat[parameter.path])
-        names = (f"{parameter.path}._name", *names) if parameter.nested else names
-        given = (known.get(name) for known in (values, self.defaults) for name in names)
-        found = next((value for value in given if value is not None), None)
-        if parameter.integer and isinstance(found, float) and found.is_integer():
-            return int(found)
-        if found is None or not parameter.categorical:
-            return found
-        options = {str(option): option for option in parameter.options}
-        return found if not unit_map(parameter).fault(found) else options.get(str(found), found)
 
-
-def _flat_names(space: SearchSpace) -> dict[str, str]:
-    """Return the name of each parameter without the choices above it; the whole path if several share that name."""
-    leaves = {one.path: one.path.rpartition(".")[2] if one.parent else one.path for one in space.parameters}
-    count = Counter(leaves.values())
-    return {path: leaf if count[leaf] == 1 else path for path, leaf in leaves.items()}
-
-
-def _names(values: Mapping[str, Any]) -> set[str]:
-    return {name.removesuffix("._name") for name in values}
+def _names(names: Iterable[str]) -> set[str]:
+    return {name.removesuffix("._name") for name in names}
 
 
 def _of_one(reason: str) -> str:

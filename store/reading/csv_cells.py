@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 __all__ = ["NULL", "cell_text", "cell_value", "csv_text"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
-_WORDS = {"True": True, "False": False}
+# What JSON does not read: words of Python and of spreadsheets, and numbers as people write them.
+_WORDS = {"True": True, "False": False, "TRUE": True, "FALSE": False, "None": None}
+_WORDS |= {"inf": math.inf, "-inf": -math.inf}
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MARK = "'"
 NULL = object()
 """A value that is null; a cell without a value is None."""
@@ -62,8 +67,8 @@ def _needs_mark(text: str) -> bool:
 def cell_value(text: str) -> Any:
     """Return the value of a cell: a number, a truth value, a list, a text, or None for an empty cell.
 
-    >>> [cell_value(text) for text in ("-1.5", "'-1.5", "relu", "True", "[1, 2]", "")]
-    [-1.5, '-1.5', 'relu', True, [1, 2], None]
+    >>> [cell_value(text) for text in ("-1.5", "'-1.5", "+.5", "relu", "True", "[1, 2]", "")]
+    [-1.5, '-1.5', 0.5, 'relu', True, [1, 2], None]
     """
     return cell_text(text) if _is_marked(text) else _read(text)
 
@@ -85,4 +90,4 @@ def _read(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return _WORDS.get(text, text or None)
+        return float(text) if _NUMBER.fullmatch(text) else _WORDS.get(text, text or None)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
@@ -20,6 +22,7 @@ from pitchpipe.manager.earlier_results import read_earlier
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.warm_start import WarmStart, warm_start_of
 from pitchpipe.protocol import Objective, repeated, with_family_end
+from pitchpipe.search_space import SearchSpace
 from pitchpipe.store.reading import ExperimentView, csv_lines
 
 from ..hostile_texts import TEXTS, hostile_experiment
@@ -115,6 +118,82 @@ def test_every_text_in_an_export_as_csv_is_read_again_as_it_was(tmp_path: Path) 
     kinds = [{name: type(value) for name, value in one.parameters.items()} for one in by_file]
     assert kinds == [{name: type(value) for name, value in one.parameters.items()} for one in direct]
     assert len(direct) == len(TEXTS) + 1
+
+
+LINE: dict[str, Any] = {"_type": "uniform", "_value": [0, 1]}
+
+
+def choice(*options: Any) -> dict[str, Any]:
+    return {"_type": "choice", "_value": list(options)}
+
+
+ALIKE: list[dict[str, Any]] = [
+    {"c": choice("1e-3", "1e-4")},
+    {"c": choice("true", "false", "TRUE", "True", True, False)},
+    {"c": choice("null", "none", "None", None, "", "a")},
+    {"c": choice("1.50", "2.50", "1.5", 1.5)},
+    {"c": choice('"q"', "r", "'r")},
+    {"c": choice("1", 1, True, "+1", ".5", 0.5, "5.", "007", 7)},
+    {"c": choice(math.inf, "inf", -math.inf)},
+    {"c": choice([1, "2"], ["1", 2], "[1, 2]", [])},
+    {"c": choice({"a": 1}, {"a": 2}, {"a": 1, "b": None}, {})},
+    {"c": choice({"a": {"b": "1"}}, {"a": {"b": 1}}, {"a.b": True}, "x"), "a": LINE},
+    {"c": choice({"_name": "a", "k": 1}, "none")},
+    {"c": choice(*({"_name": name, "k": choice(1, "1"), "fix": 3} for name in (1, "1", True, None)))},
+    {"c": choice({"_name": "a", "k": choice({"o": 1}, {"o": 2})}, {"_name": "b"})},
+    {"c.k": LINE, "c": choice({"_name": "a", "k": LINE, "c.k": LINE}, {"_name": "b"})},
+    {"c": choice({"a": 1}, {"a": 2}), "c.a": LINE},
+]
+
+
+@pytest.mark.parametrize("space", ALIKE, ids=json.dumps)
+@pytest.mark.parametrize("as_csv", [False, True])
+def test_same_space_has_every_result_with_its_own_parameters(
+    tmp_path: Path, space: dict[str, Any], as_csv: bool
+) -> None:
+    space = {**space, "x": LINE, "n": {"_type": "randint", "_value": [0, 9]}, "fixed": 5}
+    earlier = MadeExperiment(tmp_path / "old", a_config(search_space=space))
+    rng, parsed = np.random.default_rng(0), SearchSpace.parse(space)
+    points = [parsed.sample(rng) for _ in range(40)]
+    earlier.commit(*(a_trial(n, parameters=point, value=n) for n, point in enumerate(points)))
+    if as_csv:
+        with ExperimentView(earlier.folder) as view:
+            (tmp_path / "old.csv").write_bytes(b"".join(csv_lines(view)))
+    source = str(tmp_path / ("old.csv" if as_csv else "old"))
+    found = read(tmp_path, source, search_space=space, tuner={"name": "Auto"})
+    assert json.dumps([one["parameter"] for one in found.results]) == json.dumps(points)
+    assert found.notes[0].endswith("40 of 40 results fit this search space")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "cell", "values"),
+    [
+        (choice("1e-3", "1e-4"), "1e-4", ["1e-4"]),
+        (choice(1e-3, 1e-4), ".0001", [1e-4]),
+        (choice("0.5", "1"), "+.5", ["0.5"]),
+        (choice(True, False), "TRUE", [True]),
+        (choice("true", "false"), "FALSE", ["false"]),
+        (choice(None, "a"), "null", [None]),
+        (choice("1.5", "1.50"), "1.500", []),
+        (choice("a", "b"), "null", []),
+        (choice({"a": 1}, {"a": 2}), '{"a": 2}', [{"a": 2}]),
+        (LINE, "+0.1", [0.1]),
+        (LINE, "null", [0.75]),
+        ({"_type": "randint", "_value": [0, 9]}, "+8", [8]),
+    ],
+    ids=str,
+)
+def test_cell_that_people_or_spreadsheets_wrote_is_the_only_option_that_reads_alike(
+    tmp_path: Path, parameter: Any, cell: str, values: list[Any]
+) -> None:
+    space = {"c": parameter, "x": LINE}
+    old = table(tmp_path / "old.csv", {"c": cell, "x": 0.5, "value": 1})
+    default = 0.75 if parameter == LINE else parameter["_value"][0]
+    found = read(
+        tmp_path, old, search_space=space, defaults={"c": default, "x": 0.25}, tuner={"name": "Auto"}
+    )
+    points = [one["parameter"] for one in found.results]
+    assert json.dumps(points) == json.dumps([{"c": value, "x": 0.5} for value in values])
 
 
 def test_sources_take_turns_within_a_quarter_of_the_trials(tmp_path: Path) -> None:
