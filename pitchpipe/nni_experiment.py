@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import math
 import re
 import subprocess
 import sys
@@ -297,10 +298,8 @@ class Experiment:
 
     def _ended_well(self) -> bool:
         """Wait until the experiment has ended, and print how; Ctrl-C stops it. Return whether it did not fail."""
-        folder = ExperimentFolder(self._path())
         try:
-            while not folder.wait_until_unmanaged(3600.0):
-                continue
+            ExperimentFolder(self._path()).wait_until_unmanaged(math.inf)
         except KeyboardInterrupt:
             self.stop()
             raise

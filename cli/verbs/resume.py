@@ -26,6 +26,7 @@ __all__ = ["resume"]
     "pitchpipe resume k3x9a2bq --detach",
     "pitchpipe resume k3x9a2bq --max-trial-number 200",
     "pitchpipe resume k3x9a2bq --from /mnt/shared",
+    "pitchpipe resume k3x9a2bq --code-directory .",
 )
 @experiment_options
 @watch_options
@@ -37,6 +38,12 @@ __all__ = ["resume"]
     metavar="STORAGE",
     help="First fetch the experiment from its copy in this folder or URL (the config's storage_path).",
 )
+@click.option(
+    "--code-directory",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where the trials' code is now, if the project was moved or renamed.",
+)
 @click.option("--detach", is_flag=True, help="Continue in the background, like `create`.")
 @click.option("--announce-fd", type=int, hidden=True)
 def resume(
@@ -47,6 +54,7 @@ def resume(
     quiet: bool,
     extend: bool,
     storage: str | None,
+    code_directory: Path | None,
     detach: bool,
     announce_fd: int | None,
     **limits: Any,
@@ -70,7 +78,7 @@ def resume(
         else:
             folder = chosen_experiment(experiment, experiment_id, directory)
         try:
-            _prepare(folder, extend, Extension(**limits))
+            _prepare(folder, extend, Extension(**limits), code_directory)
         except BaseException:
             if storage is not None:  # the corrected command fetches it again
                 shutil.rmtree(folder.path, ignore_errors=True)
@@ -94,10 +102,18 @@ def _fetch(storage: str, name: str | None, directory: Path | None) -> Experiment
     return fetch_experiment(storage, name, experiments_directory(directory))
 
 
-def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> None:
-    """Refuse an experiment that cannot continue, and store new limits."""
+def _prepare(
+    folder: ExperimentFolder, extend: bool, extension: Extension, code_directory: Path | None
+) -> None:
+    """Refuse an experiment that cannot continue, and store new limits and the new place of its code."""
     from ...manager import experiment_config, faults_at_start
-    from ...manager.control import ExtensionError, extend_experiment, options_to_extend
+    from ...manager.control import (
+        ExtensionError,
+        extend_experiment,
+        options_to_extend,
+        owned_store,
+        with_code_in,
+    )
     from ...store.reading import ExperimentView
     from ..outcome import command_for
 
@@ -112,12 +128,18 @@ def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> No
         raise Failure(f"experiment {folder.experiment_id} is {status}: there is nothing to continue{hint}")
     if extend and not extension.changes():
         raise Failure(f"--extend needs a new limit, such as: {again}")
-    if faults := faults_at_start(experiment_config(folder)):
+    changed = experiment_config(folder)
+    if code_directory is not None:
+        changed = with_code_in(changed, code_directory.absolute())
+    if faults := faults_at_start(changed):
         why = "; ".join(one.message for one in faults)
-        raise Failure(
-            f"experiment {folder.experiment_id} cannot continue here: {why}; put that right, then resume it",
-            FAILED,
-        )
+        cure = "put that right, then resume it"
+        if not changed.trial_code_directory.is_dir():
+            cure = f"if the project was moved: {command_for(folder, 'resume', '--code-directory DIR')}"
+        raise Failure(f"experiment {folder.experiment_id} cannot continue here: {why}; {cure}", FAILED)
+    if code_directory is not None:
+        with owned_store(folder) as store:
+            store.set_config(changed.canonical())
     if extension.changes():
         try:
             extend_experiment(folder, extension)

@@ -8,7 +8,14 @@ from ...protocol import lazy_names
 
 if TYPE_CHECKING:
     from .connection import ControlError, ask_manager
-    from .extension import Extension, ExtensionError, extend_experiment, options_to_extend
+    from .extension import (
+        Extension,
+        ExtensionError,
+        extend_experiment,
+        options_to_extend,
+        owned_store,
+        with_code_in,
+    )
     from .host import RunningManager, why_failed
     from .rate import RateMeter, forecast
     from .steering import (
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     ".connection": "ControlError ask_manager",
-    ".extension": "Extension ExtensionError extend_experiment options_to_extend",
+    ".extension": "Extension ExtensionError extend_experiment options_to_extend owned_store with_code_in",
     ".host": "RunningManager why_failed",
     ".rate": "RateMeter forecast",
     ".steering": (
@@ -50,11 +57,13 @@ __all__ = [
     "import_results",
     "kill_trial",
     "options_to_extend",
+    "owned_store",
     "read_running",
     "rename_experiment",
     "rerun_trial",
     "stop_experiment",
     "why_failed",
+    "with_code_in",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

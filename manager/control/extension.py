@@ -1,8 +1,11 @@
-"""More trials, more time, another concurrency for an experiment that does not run."""
+"""More trials, more time, another concurrency, another place of the code for an experiment that does not run."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from ...config import ExperimentConfig
@@ -10,7 +13,15 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, Store
 from .change_checks import problems_of
 
-__all__ = ["LIMITS", "Extension", "ExtensionError", "extend_experiment", "options_to_extend"]
+__all__ = [
+    "LIMITS",
+    "Extension",
+    "ExtensionError",
+    "extend_experiment",
+    "options_to_extend",
+    "owned_store",
+    "with_code_in",
+]
 
 
 class ExtensionError(ValueError):
@@ -45,15 +56,35 @@ def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:
     """
     if problems := problems_of(extension.changes()):
         raise ExtensionError("; ".join(problems))
+    with owned_store(folder) as store:
+        _extend(store, extension)
+
+
+@contextmanager
+def owned_store(folder: ExperimentFolder) -> Iterator[Store]:
+    """Yield the store of an experiment that does not run, for changes; raise `StoreError`, or `FolderError` if it runs."""
     folder.own()
     try:
-        store = Store.open(folder.database)
-        try:
-            _extend(store, extension)
-        finally:
-            store.close()
+        with closing(Store.open(folder.database)) as store:
+            yield store
     finally:
         folder.disown()
+
+
+def with_code_in(config: ExperimentConfig, directory: Path) -> ExperimentConfig:
+    """Return a configuration for a project that was moved: what was in its code directory is in `directory` now."""
+    before = config.trial_code_directory
+
+    def moved(path: Path) -> Path:
+        return directory / path.relative_to(before) if path.is_relative_to(before) else path
+
+    changes: dict[str, Any] = {"trial_code_directory": directory}
+    for name in ("tuner", "assessor"):
+        section = getattr(config, name)
+        if section is not None and section.code_directory is not None:
+            place = {"code_directory": moved(section.code_directory)}
+            changes[name] = section.model_copy(update=place)
+    return config.model_copy(update=changes)
 
 
 def options_to_extend(folder: ExperimentFolder) -> str:

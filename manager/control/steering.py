@@ -16,7 +16,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, FolderError, Store
 from ..experiments import BY_USER, experiment_config
 from .connection import ControlError, ask_manager
-from .extension import LIMITS, Extension, ExtensionError, extend_experiment, options_to_extend
+from .extension import LIMITS, Extension, ExtensionError, extend_experiment, options_to_extend, owned_store
 from .operations import changed_config, checked_import
 
 __all__ = [
@@ -97,17 +97,10 @@ def rename_experiment(folder: ExperimentFolder, name: str) -> None:
     if len(name) > _LONGEST_NAME:
         raise ControlError(f"a name has at most {_LONGEST_NAME} characters, not {len(name)}", "invalid")
     try:
-        folder.own()
+        with owned_store(folder) as store:
+            store.set_name(name or None)
     except FolderError as error:
         raise ControlError(str(error)) from error
-    try:
-        store = Store.open(folder.database)
-        try:
-            store.set_name(name or None)
-        finally:
-            store.close()
-    finally:
-        folder.disown()
 
 
 def stop_experiment(folder: ExperimentFolder, reason: str = BY_USER, timeout: float = _PATIENCE) -> None:

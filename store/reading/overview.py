@@ -70,6 +70,7 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
     best, outcome_limits = read_best(db, 1), limits_of(db)
     return {
         **found,
+        "id": folder.experiment_id,  # the row of a copied or renamed folder has the old one
         "folder": str(folder.path),
         "is_running": is_running,
         "is_search": folder.is_search(config),

@@ -89,9 +89,7 @@ def read_portions(db: Database, *, whole: bool = False) -> Iterator[list[dict[st
         yield rows_by_number(db, [number for (number,) in numbers], whole=whole)
 
 
-def rows_by_number(
-    db: Database, sequence_ids: Sequence[int], *, whole: bool = False
-) -> list[dict[str, Any]]:
+def rows_by_number(db: Database, sequence_ids: Sequence[int], *, whole: bool = False) -> list[dict[str, Any]]:
     """Return the trials with these numbers, in this order, each `whole` or as in a page of the table."""
     main = main_name(db)
     with db.connection() as connection:

@@ -159,13 +159,18 @@ def test_experiment_that_is_done_is_extended_where_its_script_is(
     assert refused.code == 1
     assert refused.err.startswith("error: experiment e cannot continue here: there is no file ")
     assert "DONE" in call("status", "e").out
-    moved.rename(script)
+    renamed = config.parent / "renamed"
+    renamed.mkdir()
+    moved.rename(renamed / script.name)
+    assert call("resume", "e", "--code-directory", renamed, "--max-trial-number", "5", "--quiet").code == 0
     line = "to continue: pitchpipe resume e"
-    assert line in call("update", "e", "--max-trial-number", "5").out.splitlines()
+    assert line in call("update", "e", "--max-trial-number", "6").out.splitlines()
     words = ["--max-trial-number", "7", "--trial-concurrency", "3", "--max-experiment-duration", "2h"]
     extended = call("resume", "e", "--json", *words)
     assert extended.code == 0, extended.err
     assert json.loads(extended.out)["counts"] == {"SUCCEEDED": 7}
+    shutil.copytree(directory / "e", directory / "copy")
+    assert json.loads(call("status", "copy", "--json").out)["id"] == "copy"
 
 
 def test_experiment_is_fetched_from_its_storage(
