@@ -195,7 +195,7 @@ class Manager:
         if self._loop is None:
             return []
         of_runner = () if self.runner is None else warnings_of(self.runner)
-        return [*self._loop.room.warnings(), *self.executor.warnings(), *of_runner]
+        return [*self._loop.room.warnings(), *self.executor.warnings(), *of_runner, *self.hooks.warnings]
 
     def add_trial(self, parameters: Mapping[str, Any]) -> None:
         """Run a trial with a user's parameters; raise `ValueError` if it cannot be run any more."""

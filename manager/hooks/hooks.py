@@ -1,8 +1,8 @@
 """Passes on what was committed to callbacks, lets a stopper judge results, and turns what it decides into events.
 
-Both are users' code. A callback that raises is logged and dropped. A stopper that raises ends the experiment, because
-its rule is part of the experiment. A result and what the stopper decides about it are one commit: what the trial does
-later, however soon, cannot change that.
+Both are users' code. A callback that raises is logged and dropped. A stopper that raises ends nothing there, because a
+value that a trial reports must not end the experiment; one that cannot begin ends it in ERROR. A result and what the
+stopper decides about it are one commit: what the trial does later, however soon, cannot change that.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ...protocol import Objective
 from ...runner import (
@@ -31,6 +31,8 @@ from .stoppers import Stopper
 
 __all__ = ["Hooks"]
 
+Answer = TypeVar("Answer")
+
 _log = logging.getLogger(__name__)
 
 
@@ -40,10 +42,10 @@ class Hooks:
     def __init__(self, *, callbacks: Iterable[Callback] = (), stopper: Stopper | None = None) -> None:
         self.callbacks = list(callbacks)
         self.stopper = stopper
+        self.warnings: Sequence[str] = ()
         self._runner: TrialRunner | None = None
         self._notified: dict[str, tuple[TrialStatus, int]] = {}
         self._is_over = False
-        self._is_timed = True
         self._judged_next: dict[str, int] = {}
 
     # ------------------------------------------------------------------ beginning and end
@@ -65,7 +67,7 @@ class Hooks:
         try:
             with ending_forks():
                 self.stopper.begin(lambda: runner.elapsed(clock()))
-        except Exception as error:  # noqa: BLE001  (the user's code)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (the user's code)
             return [self._failed(error, clock())]
         return [*self.judge(results(), clock()), *self.end_of_all(clock())]
 
@@ -76,15 +78,9 @@ class Hooks:
 
     def time_left(self) -> float | None:
         """Return in how many seconds the stopper must be asked again at the latest."""
-        if self.stopper is None or self._is_over or not self._is_timed:
+        if self.stopper is None or self._is_over:
             return None
-        try:
-            with ending_forks():
-                return self.stopper.time_left()
-        except Exception:  # noqa: BLE001  (the user's code)
-            _log.exception("stopper %s failed in time_left", type(self.stopper).__name__)
-            self._is_timed = False
-            return None
+        return self._asked(self.stopper.time_left, None)
 
     # ------------------------------------------------------------------ after each commit
 
@@ -156,29 +152,32 @@ class Hooks:
         """Return the trials that the stopper ends because of some results, as events."""
         if self._is_over or self.stopper is None:
             return []
-        ended: list[Event] = []
-        try:
-            with ending_forks():
-                for metric in results:
-                    ended.extend(self._judged_trial(self.stopper, metric, now))
-        except Exception as error:  # noqa: BLE001  (the user's code)
-            ended.append(self._failed(error, now))
-        return ended
+        return [event for metric in results for event in self._judged_trial(self.stopper, metric, now)]
 
     def end_of_all(self, now: float) -> list[Event]:
         """Return the end of the experiment, if the stopper wants it now."""
-        if self._is_over or self.stopper is None:
+        stopper = self.stopper
+        if self._is_over or stopper is None or not self._asked(lambda: bool(stopper.stop_all()), False):
             return []
+        self._is_over = True
+        return [StopRequested(now, self._reason(stopper), "DONE", cause="stopper")]
+
+    def _asked(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
+        """Return what the stopper says, or `otherwise` if it raises; the first time is logged and a warning."""
         try:
             with ending_forks():
-                if not self.stopper.stop_all():
-                    return []
-                self._is_over = True
-                return [StopRequested(now, self.stopper.reason(), "DONE", cause="stopper")]
-        except Exception as error:  # noqa: BLE001  (the user's code)
-            return [self._failed(error, now)]
+                return ask()
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (the user's code)
+            if not self.warnings:
+                what = f"the stopper {type(self.stopper).__name__} raised {type(error).__name__}: {error}"
+                self.warnings = (f"{what}; it ends nothing where it raises",)
+                _log.warning("%s", self.warnings[0], exc_info=True)
+            return otherwise
 
-    def _failed(self, error: Exception, now: float) -> StopRequested:
+    def _reason(self, stopper: Stopper) -> str:
+        return self._asked(lambda: str(stopper.reason()), Stopper.reason(stopper))
+
+    def _failed(self, error: BaseException, now: float) -> StopRequested:
         """End the experiment: it does not continue without its rule."""
         self._is_over = True
         reason = f"the stopper {type(self.stopper).__name__} raised {type(error).__name__}: {error}"
@@ -196,8 +195,9 @@ class Hooks:
         is_final = metric.kind == "FINAL"
         if not is_final and not self._is_new(metric):
             return
-        if stopper(metric.trial.trial_id, result_row(metric, self._objectives)) and not is_final:
-            reason = stopper.reason()
+        row = result_row(metric, self._objectives)
+        if self._asked(lambda: bool(stopper(metric.trial.trial_id, row)), False) and not is_final:
+            reason = self._reason(stopper)
             yield CompleteRequested(now, metric.trial.trial_id, metric.value, reason, cause="stopper")
 
 

@@ -3,17 +3,22 @@
 A stopper judges every result that comes in. A trial that it ends has succeeded: its last result is its final result.
 An assessor, in contrast, compares trials and stops the bad ones. House rules: a stopper gets plain data, keeps its own
 state, and decides by the results alone, so that the results in the store restore its state when an experiment is
-resumed.
+resumed. A value that cannot be compared ends nothing: scripts report a metric late, or as None until it is known.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from reprlib import repr as short_repr
 from typing import Any, Literal, cast
+
+from ...protocol import names_of
 
 __all__ = [
     "CombinedStopper",
@@ -30,6 +35,8 @@ __all__ = [
 
 Result = Mapping[str, Any]
 Mode = Literal["min", "max"]
+
+_log = logging.getLogger(__name__)
 
 
 class StopperError(ValueError):
@@ -73,7 +80,7 @@ class MaximumIterationStopper(Stopper):
     """
 
     def __init__(self, max_iter: int) -> None:
-        if max_iter < 1:
+        if _given("max_iter", max_iter) < 1:
             raise StopperError(f"max_iter is {max_iter}: a trial cannot end before its first result")
         self.max_iter = max_iter
 
@@ -108,8 +115,12 @@ class TrialPlateauStopper(Stopper):
     ) -> None:
         if metric_threshold is not None and mode not in ("min", "max"):
             raise StopperError("with a metric_threshold, mode must be 'min' or 'max'")
-        if num_results < 1:
+        if _given("num_results", num_results) < 1:
             raise StopperError(f"num_results is {num_results}: a plateau needs results")
+        _given("grace_period", grace_period)
+        if metric_threshold is not None:
+            _given("metric_threshold", metric_threshold)
+        _check_spread(std)
         self.metric = metric
         self.std = std
         self.num_results = num_results
@@ -168,9 +179,10 @@ class ExperimentPlateauStopper(Stopper):
     ) -> None:
         if mode not in ("min", "max"):
             raise StopperError(f"mode is {mode!r}, and must be 'min' or 'max'")
-        if patience < 0 or std < 0:
-            raise StopperError("patience and std cannot be negative")
-        if top < 2:
+        _check_spread(std)
+        if _given("patience", patience) < 0:
+            raise StopperError(f"patience is {patience}: it cannot be negative")
+        if _given("top", top) < 2:
             raise StopperError(f"top is {top}: it takes two trials to be as good as each other")
         self.metric = metric
         self.std = std
@@ -209,7 +221,7 @@ class TimeoutStopper(Stopper):
     """Ends the experiment when it has run for `timeout` seconds, breaks between its managers not counted."""
 
     def __init__(self, timeout: float) -> None:
-        if not timeout > 0:
+        if _given("timeout", timeout) <= 0:
             raise StopperError(f"timeout is {timeout}: it is a number of seconds above 0")
         self.timeout = timeout
         self._elapsed = _stopwatch()
@@ -263,27 +275,43 @@ class FunctionStopper(Stopper):
 class CriteriaStopper(Stopper):
     """Ends a trial as soon as one of some numbers in its result is reached.
 
-    A result without one of them is an error: the criterion would never be met.
+    Where a result lacks one of them, or has anything but a number there, that criterion is not met; the first
+    time is logged.
 
     >>> CriteriaStopper({"training_iteration": 10, "accuracy": 0.9})("a", {"training_iteration": 4, "accuracy": 0.95})
     True
     """
 
+    _noted: frozenset[str] = frozenset()  # of the class: stoppers that earlier versions have pickled lack it
+
     def __init__(self, criteria: Mapping[str, float]) -> None:
-        self.criteria = dict(criteria)
+        self.criteria = {name: _given(repr(name), bound) for name, bound in criteria.items()}
         self._met = ""
 
     def __call__(self, trial_id: str, result: Result) -> bool:
         """Return whether one of the criteria is met."""
         for name, bound in self.criteria.items():
-            if name not in result:
-                if result.get("done"):
-                    continue  # a final result need not have what is counted along the way
-                raise StopperError(f"'{name}' is not in the result {dict(result)!r}")
-            if _number(result, name) >= bound:
-                self._met = f"{name} has reached {bound:g}"
-                return True
+            value = result.get(name)
+            if _is_number(value):
+                if value >= bound:
+                    self._met = f"{name} has reached {bound:g}"
+                    return True
+            elif not result.get("done"):  # a final result need not have what is counted along the way
+                self._note(name, trial_id, result)
         return False
+
+    def _note(self, name: str, trial_id: str, result: Result) -> None:
+        if name in self._noted:
+            return
+        self._noted |= {name}
+        what = (
+            f"is {short_repr(result[name])}"
+            if name in result
+            else f"is missing (it has {names_of({**result})})"
+        )
+        _log.warning(
+            "'%s' %s in a result of trial %s: no trial ends by it until it is a number", name, what, trial_id
+        )
 
     def reason(self) -> str:
         """Say which criterion was met."""
@@ -299,13 +327,22 @@ class CombinedStopper(Stopper):
 
     def __call__(self, trial_id: str, result: Result) -> bool:
         """Return whether any of them ends the trial."""
-        return self._note([stopper for stopper in self.stoppers if stopper(trial_id, result)])
+        return self._is_ended(lambda stopper: stopper(trial_id, result))
 
     def stop_all(self) -> bool:
         """Return whether any of them ends the experiment."""
-        return self._note([stopper for stopper in self.stoppers if stopper.stop_all()])
+        return self._is_ended(lambda stopper: stopper.stop_all())
 
-    def _note(self, ending: Sequence[Stopper]) -> bool:
+    def _is_ended(self, ask: Callable[[Stopper], object]) -> bool:
+        """Ask all of them, also after one that raises; that counts only if no other ends it."""
+        ending, raised = list[Stopper](), list[BaseException]()
+        for stopper in self.stoppers:
+            try:
+                ending += [stopper] * bool(ask(stopper))
+            except (Exception, SystemExit) as error:  # noqa: BLE001  (the user's code)
+                raised.append(error)
+        if raised and not ending:
+            raise raised[0]
         self._who = ending[0] if ending else self._who
         return bool(ending)
 
@@ -341,10 +378,33 @@ def as_stopper(given: Any) -> Stopper | None:
     raise StopperError(f"{given!r} is not a stopper, a function, or a dict of criteria")
 
 
+def _is_number(value: Any) -> bool:
+    """Return whether a value can be compared with a number; true is 1, so `{"done": True}` is a criterion."""
+    return isinstance(value, Real) and value == value
+
+
+def _given(name: str, value: Any) -> float:
+    """Return an argument as a float; raise `StopperError` if it is not a number that a float can hold."""
+    try:
+        if _is_number(value):
+            return float(value)
+    except OverflowError:
+        pass
+    raise StopperError(f"{name} is {short_repr(value)}, which is not a number")
+
+
+def _check_spread(std: Any) -> None:
+    if _given("std", std) < 0:
+        raise StopperError(f"std is {std}: a standard deviation cannot be negative")
+
+
 def _number(result: Result, metric: str) -> float:
-    """Return the value of a metric; NaN where there is none."""
+    """Return the value of a metric; NaN where there is none that a float can hold."""
     value = result.get(metric)
-    return float(value) if isinstance(value, int | float) else math.nan
+    try:
+        return float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:
+        return math.nan
 
 
 def _spread(values: Sequence[float]) -> float:

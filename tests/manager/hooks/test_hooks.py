@@ -22,6 +22,7 @@ from pitchpipe.manager.hooks.stoppers import (
     Stopper,
     TimeoutStopper,
     TrialPlateauStopper,
+    as_stopper,
 )
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner import events as happened
@@ -304,30 +305,48 @@ def test_timeout_needs_no_results(tmp_path: Path) -> None:
     assert [trial.status for trial in trials_of(tmp_path)] == [TrialStatus.SYS_CANCELED]
 
 
-def test_stopper_that_raises_ends_the_experiment_and_is_named(tmp_path: Path) -> None:
-    class Broken(Stopper):
-        def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
-            raise KeyError("accuracy")
+@pytest.mark.parametrize("error", [KeyError("accuracy"), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("method", ["__call__", "stop_all", "reason", "time_left"])
+def test_stopper_that_raises_ends_nothing_and_is_named_once(
+    method: str, error: BaseException, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> bool:
+        raise error
 
-    manager = listened(tmp_path, stopper=Broken(), max_trial_number=3)
-    assert run(manager) is ExperimentStatus.ERROR
-    assert manager.runner.reason == "the stopper Broken raised KeyError: 'accuracy'"
-    assert "raise KeyError" in manager.runner.error
+    kind = type("Broken", (Stopper,), {"__call__": lambda *_: method == "reason", method: broken})
+    manager = listened(tmp_path, stopper=kind(), max_trial_number=3)
+    assert run(manager) is ExperimentStatus.DONE
+    assert [trial.status for trial in trials_of(tmp_path)] == [TrialStatus.SUCCEEDED] * 3
+    (warning,) = manager.warnings()
+    assert [record.message for record in caplog.records if "Broken" in record.message] == [warning]
 
 
-def test_stopper_that_cannot_begin_or_tell_its_time_does_not_break_the_manager(tmp_path: Path) -> None:
+def test_stopper_that_raises_for_a_result_judges_the_next_and_hides_no_other(tmp_path: Path) -> None:
+    def third(_: str, result: Mapping[str, Any]) -> bool:
+        return result["accuracy"] > 0.5 or result["training_iteration"] > 2  # type: ignore[no-any-return]
+
+    odd = [{"default": 1.0}, {"default": 1.0, "accuracy": None}, {"default": 1.0, "accuracy": 0.1}]
+    both: Any = as_stopper([third, {"training_iteration": 3}])
+    for name, stopper, steps in (("one", both.stoppers[0], odd), ("two", both, odd[:2] * 2)):
+        endless = SimulatedRun(0.5, steps * 5)
+        run(
+            listened(
+                tmp_path / name, stopper=stopper, simulate=lambda _, run=endless: run, max_trial_number=1
+            )
+        )  # type: ignore[misc]
+        (trial,) = trials_of(tmp_path / name)
+        assert (trial.status, trial.next_sequence) == (TrialStatus.SUCCEEDED, 3)
+
+
+def test_stopper_that_cannot_begin_ends_the_experiment_and_is_named(tmp_path: Path) -> None:
     class NoBeginning(Stopper):
         def begin(self, elapsed: Any) -> None:
             raise ValueError("no clock")
 
-    class NoTime(Stopper):
-        def time_left(self) -> float:
-            raise ValueError("no clock")
-
-    manager = listened(tmp_path / "one", stopper=NoBeginning(), max_trial_number=2)
+    manager = listened(tmp_path, stopper=NoBeginning(), max_trial_number=2)
     assert run(manager) is ExperimentStatus.ERROR
     assert manager.runner.reason == "the stopper NoBeginning raised ValueError: no clock"
-    assert run(listened(tmp_path / "two", stopper=NoTime(), max_trial_number=2)) is ExperimentStatus.DONE
+    assert "raise ValueError" in manager.runner.error
 
 
 @pytest.mark.slow
