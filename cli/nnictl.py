@@ -48,6 +48,7 @@ WITHOUT_EQUIVALENT: Mapping[tuple[str, ...], str] = MappingProxyType(
         ("algo",): "the script nnictl has it: nnictl algo register, unregister, show, list",
         ("platform", "clean"): "pitchpipe stop --all",
         ("ss_gen",): "pitchpipe init SCRIPT",
+        ("tensorboard",): "tensorboard --logdir FOLDER/trials, in the folder that pitchpipe status names",
         ("hello",): "pitchpipe init SCRIPT writes a first config, and examples/ has whole experiments",
         ("jupyter-extension",): "pitchpipe ui shows experiments in a browser",
         ("package",): "nnictl algo register, or class_name and code_directory in the config",

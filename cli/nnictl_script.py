@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..store.reading import ExperimentView, TrialQuery, csv_text, nni_export, nni_jobs
+from ..store.reading import ExperimentView, TrialQuery, csv_text, nni_export, nni_jobs, nni_profile
 from .app import main as run_main
 from .app import pitchpipe, run
 from .failures import FAILED, USAGE, Failure
@@ -134,6 +135,29 @@ def export(name: str | None, directory: Path | None, filename: Path, kind: str, 
     click.echo(f"{len(rows)} {'trial is' if len(rows) == 1 else 'trials are'} in {filename}")
 
 
+@click.command("nnictl experiment show")
+@_NAME
+@_DIRECTORY
+def experiment_show(name: str | None, directory: Path | None) -> None:
+    """Print the config and how far the experiment is as JSON, as NNI does."""
+    with ExperimentView(chosen_experiment(name, None, directory)) as view:
+        profile = nni_profile(view)
+    times = {key: profile[key] // 1000 for key in ("startTime", "endTime") if key in profile}
+    dates = {key: time.strftime("%Y/%m/%d %H:%M:%S", time.localtime(at)) for key, at in times.items()}
+    click.echo(json.dumps({**profile, **dates}, indent=4, sort_keys=True))
+
+
+@click.command("nnictl experiment status")
+@_NAME
+@_DIRECTORY
+def experiment_status(name: str | None, directory: Path | None) -> None:
+    """Print the status and why as JSON, as NNI does."""
+    with ExperimentView(chosen_experiment(name, None, directory)) as view:
+        summary = view.summary()
+    errors = [summary["error"] or summary["reason"]] if summary["status"] == "ERROR" else []
+    click.echo(json.dumps({"errors": errors, "status": summary["status"]}, indent=4))
+
+
 @click.command("nnictl config show")
 @_NAME
 @_DIRECTORY
@@ -174,6 +198,8 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 _OWN: Mapping[tuple[str, ...], click.Command] = {
     ("trial", "ls"): trial_ls,
     ("experiment", "export"): export,
+    ("experiment", "show"): experiment_show,
+    ("experiment", "status"): experiment_status,
     ("config", "show"): config_show,
     ("webui", "url"): webui_url,
     **{("algo", name): command for name, command in ALGO.items()},

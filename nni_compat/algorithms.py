@@ -20,7 +20,10 @@ def HyperoptTuner(algorithm_name: str, optimize_mode: str = "minimize", **class_
     """
     if algorithm_name not in _BY_NAME:
         raise ValueError(f"HyperoptTuner has anneal and tpe, not {algorithm_name!r}")
-    return _BY_NAME[algorithm_name](optimize_mode=optimize_mode, **class_args)
+    arguments = {"optimize_mode": optimize_mode, **class_args}
+    tuner = _BY_NAME[algorithm_name](**arguments)
+    vars(tuner)["hyperopt_config"] = {"name": algorithm_name, "class_args": arguments}
+    return tuner
 
 
 class RegularizedEvolutionTuner:

@@ -14,15 +14,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from .nni_config import ExperimentConfig
-from .store import ExperimentFolder, StoreError, default_directory
+from .nni_config import AlgorithmConfig, ExperimentConfig
+from .store import ExperimentFolder, StoreError, default_directory, new_experiment_id
 from .store.reading import ExperimentView, TrialQuery, nni_metadata, nni_profile, nni_statistics
 
 __all__ = [
@@ -37,6 +37,13 @@ __all__ = [
 
 _ENDED = ("DONE", "STOPPED", "ERROR")
 _COMMAND = (sys.executable, "-P", "-m", "pitchpipe")
+# NNI 2.0 to 2.2 took the tuner itself; only a class and its arguments reach another process.
+_TUNER_GIVEN = (
+    "Experiment(tuner, platform) of NNI 2.0 to 2.2 knows no arguments of {0}: write Experiment(platform), then"
+    " experiment.config.tuner.name and .class_args, or CustomAlgorithmConfig(class_name='file.{0}',"
+    " code_directory='.', class_args={{}}) as experiment.config.tuner"
+)
+_LOOKS = 10  # scripts that look at the status again and again after the end wait for DONE
 
 
 class ExperimentError(RuntimeError):
@@ -98,17 +105,43 @@ class TrialJob:
     message: str = "--"
 
 
+class _StaticToo:
+    """A method that is static in NNI 2: with an id as its first argument, it continues and returns that experiment."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, experiment: Experiment | None, cls: type[Experiment]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            if "experiment_id" in options:
+                arguments = (options.pop("experiment_id"), *arguments)
+            if not arguments or not isinstance(arguments[0], str):
+                return self._method(experiment, *arguments, **options)
+            named = cls(id=arguments[0])
+            self._method(named, *arguments[1:], **options)
+            return named
+
+        return call
+
+
 class Experiment:
     """NNI's Experiment. Ports are accepted and have no effect: `pitchpipe ui` shows the pages.
 
-    `config` is an `ExperimentConfig`, a platform, or None for an experiment that exists and is named by `id`.
+    `config` is an `ExperimentConfig`, a platform, or None for an experiment that exists and is named by `id`. In the
+    form of NNI 2.0 to 2.2 it is a `HyperoptTuner`, and `id` takes its place.
     """
 
-    def __init__(
-        self, config: ExperimentConfig | str | list[str] | None = None, id: str | None = None
-    ) -> None:
+    def __init__(self, config: ExperimentConfig | str | list[str] | Any = None, id: Any = None) -> None:
+        tuner = None
+        if hasattr(config, "generate_parameters"):
+            tuner, config, id = config, "local" if id is None else id, None
         self.config = ExperimentConfig(config) if isinstance(config, str | list) else config
-        self.id = id
+        if tuner is not None:
+            self.config.tuner = _config_of(tuner)
+        self.id: str | None = new_experiment_id() if id is None and config is not None else id
+        self._folder: Path | None = None
+        self._ends_seen = 0
         self.port: int | None = None
         self.url_prefix: str | None = None
         self._viewer: subprocess.Popen[bytes] | None = None
@@ -119,29 +152,23 @@ class Experiment:
         """Start the experiment in the background; unless detached, it is stopped when the script ends."""
         if self.config is None:
             raise ExperimentError("an experiment needs a config to start; `resume` continues one")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "experiment.json"
-            more = {"debug": True} if debug else {}
-            path.write_text(json.dumps({**self.config.plain(), **more}), encoding="utf-8")
-            try:
-                made = json.loads(_verb("create", path, *self._named(), "--json"))
-            except ExperimentError as error:  # the user has no such file
-                raise ExperimentError(re.sub(rf"{re.escape(str(path))}(:\d+)*: ", "", str(error))) from None
-        self._began(made, port, run_mode)
+        more = {"debug": True} if debug else {}
+        with _as_file({**self.config.plain(), **more}) as path:
+            made = _verb("create", path, "--experiment-id", self.id, "--json", hidden=path)
+        self._began(json.loads(made), port, run_mode)
 
     def run(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> bool | None:
         """Start the experiment and wait; return whether it ended well, None without waiting."""
         self.start(port, debug)
         return self._ended_well() if wait_completion else None
 
-    def resume(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> Any:
+    @_StaticToo
+    def resume(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> bool | None:
         """Continue an experiment; `Experiment.resume("ID")` returns it."""
         del debug
-        experiment, given = _or_named(self)
-        made = json.loads(_verb("resume", experiment._path(), "--detach", "--json"))
-        experiment._began(made, port, RunMode.Background)
-        ended = experiment._ended_well() if wait_completion else None
-        return experiment if given else ended
+        made = json.loads(_verb("resume", self._path(), "--detach", "--json"))
+        self._began(made, port, RunMode.Background)
+        return self._ended_well() if wait_completion else None
 
     def run_or_resume(
         self, port: int = 8080, wait_completion: bool = True, debug: bool = False
@@ -154,21 +181,20 @@ class Experiment:
         """End the experiment with its trials, and its pages; nothing happens if it has ended."""
         atexit.unregister(self.stop)
         self._end_view()
-        if self.has_checkpoint() and self.get_status() not in _ENDED:
+        if self.has_checkpoint() and self._summary()["status"] not in _ENDED:
             _verb("stop", self._path())
 
-    def view(self, port: int = 8080, non_blocking: bool = False) -> Any:
+    @_StaticToo
+    def view(self, port: int = 8080, non_blocking: bool = False) -> None:
         """Show the pages of an experiment, until Ctrl-C or, with `non_blocking`, until the script ends."""
-        experiment, given = _or_named(self)
-        words = [*_COMMAND, "ui", str(experiment._path()), "--port", str(port), "--no-browser"]
-        experiment._end_view()
-        experiment._viewer = subprocess.Popen(words)
+        words = [*_COMMAND, "ui", str(self._path()), "--port", str(port), "--no-browser"]
+        self._end_view()
+        self._viewer = subprocess.Popen(words)
         if non_blocking:
-            atexit.register(experiment._end_view)
+            atexit.register(self._end_view)
         else:
             with suppress(KeyboardInterrupt):
-                experiment._viewer.wait()
-        return experiment if given else None
+                self._viewer.wait()
 
     @classmethod
     def connect(cls, port: int = 8080) -> Experiment:
@@ -195,9 +221,15 @@ class Experiment:
     # to read
 
     def get_status(self) -> str:
-        """Return the status, in NNI's words; of an experiment that has ended VIEWED while `view` shows its pages."""
-        with self._view() as view:
-            status = view.summary()["status"]
+        """Return the status, in NNI's words; of an experiment that has ended VIEWED while `view` shows its pages.
+
+        An event loop that waits for DONE gets `ExperimentError` some calls after another end.
+        """
+        summary = self._summary()
+        status, why = summary["status"], summary["reason"]
+        self._ends_seen = self._ends_seen + 1 if status in ("ERROR", "STOPPED") else 0
+        if self._ends_seen > _LOOKS:
+            raise ExperimentError(f"experiment {self.id} has ended as {status} and stays it: {why}")
         is_viewed = self._viewer is not None and self._viewer.poll() is None
         return "VIEWED" if is_viewed and status in _ENDED else status
 
@@ -211,9 +243,9 @@ class Experiment:
         return next((line for line in self.get_all_experiments_metadata() if line["id"] == exp_id), {})
 
     def get_all_experiments_metadata(self) -> list[dict[str, Any]]:
-        """Return a line for each experiment in the folder of this one; those that cannot be read are left out."""
+        """Return a line for each experiment; those that cannot be read are left out."""
         lines = []
-        for folder in ExperimentFolder.all(self._directory()):
+        for folder in ExperimentFolder.all(default_directory()):
             with suppress(StoreError), ExperimentView(folder) as view:
                 lines.append(nni_metadata(view))
         return lines
@@ -268,10 +300,8 @@ class Experiment:
 
     def update_search_space(self, value: dict[str, Any]) -> None:
         """Change the search space."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "search_space.json"
-            path.write_text(json.dumps(value), encoding="utf-8")
-            self._update("--search-space", path)
+        with _as_file(value) as path:
+            _verb("update", self._path(), "--search-space", path, hidden=path)
 
     def kill_trial_job(self, trial_job_id: str) -> None:
         """End a trial."""
@@ -284,9 +314,6 @@ class Experiment:
             self._viewer.terminate()
             self._viewer.wait()
             self._viewer = None
-
-    def _named(self) -> list[str]:
-        return [] if self.id is None else ["--experiment-id", self.id]
 
     def _began(self, made: dict[str, Any], port: int, run_mode: RunMode) -> None:
         self.id, self.port, self._folder = made["id"], port, Path(made["folder"])
@@ -304,21 +331,24 @@ class Experiment:
             self.stop()
             raise
         print(_verb("status", self._path()), end="", file=sys.stderr)
-        return self.get_status() != "ERROR"
-
-    def _directory(self) -> Path:
-        given = None if self.config is None else self.config.experiment_working_directory
-        return default_directory() if given is None else Path(given).expanduser().absolute()
+        return self._summary()["status"] != "ERROR"
 
     def _path(self) -> Path:
         if self.id is None:
             raise ExperimentError("the experiment was not started")
-        return self.__dict__.get("_folder") or self._directory() / self.id
+        given = None if self.config is None else self.config.experiment_working_directory
+        path = self._folder or (default_directory() if given is None else Path(given).expanduser()) / self.id
+        known = () if path.is_dir() else ExperimentFolder.all(default_directory())
+        return next((one.path for one in known if one.experiment_id == self.id), path.absolute())
 
     def _view(self) -> ExperimentView:
         if not self._path().is_dir():
             raise ExperimentError(f"there is no experiment {self.id} in {self._path().parent}")
         return ExperimentView(self._path())
+
+    def _summary(self) -> dict[str, Any]:
+        with self._view() as view:
+            return view.summary()
 
     def _trials(self) -> list[dict[str, Any]]:
         with self._view() as view:
@@ -347,20 +377,33 @@ class Experiment:
         )
 
 
-def _or_named(experiment: Any) -> tuple[Experiment, bool]:
-    """Return the experiment, and whether a method was called on the class with its id."""
-    return (Experiment(id=experiment), True) if isinstance(experiment, str) else (experiment, False)
+def _config_of(tuner: Any) -> AlgorithmConfig:
+    """Return the config that makes a tuner again; raise `ExperimentError` if its arguments are not known."""
+    if not hasattr(tuner, "hyperopt_config"):
+        raise ExperimentError(_TUNER_GIVEN.format(type(tuner).__name__))
+    return AlgorithmConfig(**tuner.hyperopt_config)
 
 
-def _verb(*words: object) -> str:
+@contextmanager
+def _as_file(data: Any) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data.json"
+        path.write_text(json.dumps(data), encoding="utf-8")
+        yield path
+
+
+def _verb(*words: object, hidden: Path | None = None) -> str:
     """Run a verb and return what it prints; raise `ExperimentError` with its message if it fails.
 
-    What it says beside its output, a warning about the config for example, goes to stderr.
+    What it says beside its output, a warning about the config for example, goes to stderr. The user has no file
+    `hidden`: what is said of it has no place.
     """
     done = subprocess.run([*_COMMAND, *map(str, words)], capture_output=True, text=True, check=False)
+    place = re.compile(rf"{re.escape(str(hidden))}(:\d+)*:? ?")
+    said = place.sub("", done.stderr)
     if done.returncode:
-        raise ExperimentError(done.stderr.strip() or done.stdout.strip())
-    print(done.stderr, end="", file=sys.stderr)
+        raise ExperimentError(said.strip() or done.stdout.strip())
+    print(said, end="", file=sys.stderr)
     return done.stdout
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from .conftest import Call, Storing, make_trial
 # All verbs of nnictl 3.0 with which nothing else can be meant.
 VERBS = (
     *("experiment", "config", "log", "webui", "algo", "platform", "ss_gen", "hello", "package", "view"),
-    *("jupyter-extension", "trainingservice"),
+    *("jupyter-extension", "trainingservice", "tensorboard"),
 )
 
 
@@ -97,6 +98,15 @@ def test_trials_under_nnis_name_are_nnis_json(two: Any, nnictl: Callable[..., Ou
     assert json.loads(json.loads(final["data"])) == {"default": 0.5, "loss": 2.0}
     assert "finalMetricData" not in second
     assert [job["sequenceId"] for job in json.loads(nnictl("trial", "ls", "--head", "3")[1])] == [0]
+
+
+def test_experiment_under_nnis_name_is_nnis_json(stored: Storing, nnictl: Callable[..., Outcome]) -> None:
+    made = stored(status="ERROR", created=0.0).write("abc", [])
+    shown = json.loads(nnictl("experiment", "show", "abc")[1])
+    assert (shown["id"], shown["params"]["trialCommand"]) == ("abc", "sh trial.sh")
+    assert time.mktime(time.strptime(shown["startTime"], "%Y/%m/%d %H:%M:%S")) == 0
+    status = json.loads(nnictl("experiment", "status", made.path)[1])
+    assert (status["status"], len(status["errors"])) == ("ERROR", 1)
 
 
 def test_export_under_nnis_name_is_nnis(two: Any, tmp_path: Path, nnictl: Callable[..., Outcome]) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from pitchpipe.config import ConfigError
 from pitchpipe.config import ExperimentConfig as OwnConfig
+from pitchpipe.nni_compat.algorithms import HyperoptTuner
 from pitchpipe.nni_config import (
     AlgorithmConfig,
     CustomAlgorithmConfig,
@@ -21,7 +22,11 @@ from pitchpipe.nni_config import (
     RemoteConfig,
     RemoteMachineConfig,
 )
-from pitchpipe.nni_experiment import Experiment, ExperimentError
+from pitchpipe.nni_experiment import Experiment, ExperimentError, RunMode
+from pitchpipe.store import ExperimentFolder
+from pitchpipe.tuners import EvolutionTuner
+
+from ..stored import MadeExperiment
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 TRAIN = """\
@@ -142,7 +147,7 @@ def test_what_does_not_exist_is_an_error_with_a_sentence(project: Path) -> None:
     with pytest.raises(ExperimentError, match="an experiment needs a config to start"):
         Experiment(id="absent").start()
     with pytest.raises(ExperimentError, match="the experiment was not started"):
-        Experiment("local").get_status()
+        Experiment().get_status()
     with pytest.raises(ExperimentError, match=f"there is no experiment absent in {project / 'experiments'}"):
         Experiment(id="absent").get_status()
     with pytest.raises(ExperimentError, match=r"there is no experiment|no experiment"):
@@ -151,6 +156,92 @@ def test_what_does_not_exist_is_an_error_with_a_sentence(project: Path) -> None:
         Experiment.connect(8080)
     assert not Experiment(id="absent").has_checkpoint()
     Experiment("local").stop()
+
+
+def test_experiment_has_its_id_before_it_starts(project: Path) -> None:
+    first, second = Experiment("local"), Experiment(config(), id="mine")
+    assert first.id is not None
+    assert (len(first.id), second.id, first.has_checkpoint()) == (8, "mine", False)
+    with pytest.raises(ExperimentError, match=first.id):
+        first.get_status()
+
+
+def test_experiment_in_another_directory_is_known_by_its_id(project: Path) -> None:
+    MadeExperiment(project / "runs" / "made", status="DONE").store.close()
+    ExperimentFolder(project / "runs" / "made").link()
+    assert Experiment(id="made").get_status() == "DONE"
+    assert [one["id"] for one in Experiment("local").get_all_experiments_metadata()] == ["made"]
+
+
+@pytest.mark.parametrize("status", ["ERROR", "STOPPED"])
+def test_event_loop_that_waits_for_done_ends_with_the_reason(project: Path, status: str) -> None:
+    made = MadeExperiment(project / "experiments" / "made", status=status)
+    made.store.set_status(status, "all trials failed")
+    made.store.close()
+    experiment, seen = Experiment(id="made"), list[str]()
+
+    def wait() -> None:
+        while (found := experiment.get_status()) != "DONE":
+            seen.append(found)
+
+    with pytest.raises(ExperimentError, match="all trials failed"):
+        wait()
+    assert set(seen) == {status}
+    experiment.stop()
+    assert Experiment(id="made").get_status() == status
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_resume_of_nni_2_takes_the_id(project: Path, monkeypatch: pytest.MonkeyPatch, *, whole: bool) -> None:
+    path = project / "experiments" / "made"
+    MadeExperiment(path, status="DONE").store.close()
+    verbs = list[tuple[object, ...]]()
+
+    def take(*words: object, **_: Any) -> str:
+        verbs.append(words)
+        return json.dumps({"id": "made", "folder": str(path)})
+
+    monkeypatch.setattr("pitchpipe.nni_experiment._verb", take)
+    resume = Experiment("local").resume if whole else Experiment.resume
+    for resumed in (resume("made", 8080, False), resume(experiment_id="made", wait_completion=False)):
+        assert (resumed.id, resumed.get_status()) == ("made", "DONE")
+        resumed.stop()
+    assert verbs == [("resume", path, "--detach", "--json")] * 2
+
+
+def test_hyperopt_tuner_of_nni_2_0_is_the_tuner(project: Path) -> None:
+    made = Experiment(HyperoptTuner("anneal", optimize_mode="maximize"), "local").config
+    assert made is not None
+    made.trial_command, made.search_space = "true", SPACE
+    own = OwnConfig.from_dict(made.plain())
+    assert (own.tuner.name, own.tuner.class_args) == ("anneal", {"optimize_mode": "maximize"})
+    assert own.objectives[0].direction == "maximize"
+    given = config(max_trial_number=3)
+    assert Experiment(HyperoptTuner("tpe"), given).config is given
+    assert given.tuner.name == "tpe"
+    with pytest.raises(ExperimentError, match="Experiment"):
+        Experiment(EvolutionTuner(), "local")
+
+
+def test_what_is_said_names_no_file_that_the_user_does_not_have(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = 0
+
+    def run(words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        path = next(word for word in words if word.endswith(".json"))
+        said = f"warning: {path}:3:4: x has no effect\n{path}: y\n"
+        out = json.dumps({"id": "made", "folder": str(project)})
+        return subprocess.CompletedProcess(words, code, out, said)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    experiment = Experiment(config(), id="made")
+    experiment.start(run_mode=RunMode.Detach)
+    experiment.update_search_space(SPACE)
+    assert capsys.readouterr().err.count("warning: x has no effect\ny\n") == 2
+    code = 2
+    with pytest.raises(ExperimentError, match=r"^warning: x has no effect\ny$"):
+        experiment.update_search_space(SPACE)
 
 
 def test_experiment_that_cannot_be_read_is_left_out_of_the_list(project: Path) -> None:
