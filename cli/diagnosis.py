@@ -166,11 +166,11 @@ def _runtime(_directory: Path) -> Finding:
 
 
 def _experiments(directory: Path) -> Finding:
-    from ..store import StoreError
+    from ..store import ComputingError, StoreError
     from ..store.reading import ExperimentView
     from .outcome import is_abandoned
 
-    running, left, torn = 0, [], []
+    running, left, torn, is_damaged = 0, [], [], False
     for folder in ExperimentFolder.all(directory):
         try:
             with ExperimentView(folder) as view:
@@ -178,6 +178,7 @@ def _experiments(directory: Path) -> Finding:
                 view.check()
         except StoreError as error:
             torn.append(f"{folder.experiment_id} ({error})")
+            is_damaged |= not isinstance(error, ComputingError)
             continue
         running += summary["is_running"]
         if is_abandoned(summary):
@@ -187,7 +188,7 @@ def _experiments(directory: Path) -> Finding:
         parts += [f"unreadable: {', '.join(torn)}"] if torn else []
         at = "" if directory == default_directory() else f" --dir {shlex.quote(str(directory))}"
         hints = [f"to continue or end one: pitchpipe resume ID{at} or pitchpipe stop ID{at}"] if left else []
-        if torn:
+        if is_damaged:
             hints.append(f"unreadable: restore experiment.db from a copy, or pitchpipe delete ID{at}")
         return Finding("warn", "experiments", "; ".join(parts), "; ".join(hints))
     return Finding("ok", "experiments", f"{running} running, none left without a manager")

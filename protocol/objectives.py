@@ -62,9 +62,8 @@ class Objective(NamedTuple):  # not a dataclass: see Frame
         >>> latency.violation(25.0), latency.violation(15.0)
         (0.25, 0.0)
         """
-        over, under = value - self.at_most, self.at_least - value
-        excess, limit = (over, self.at_most) if over >= under else (under, self.at_least)
-        return max(excess, 0.0) / (abs(limit) or 1.0) if self.is_limited else 0.0
+        excess, limit = max(self._excesses(value), default=(0.0, 1.0))
+        return max(excess, 0.0) / (abs(limit) or 1.0)
 
     def excess(self, report: Any) -> float:
         """Return by how much a report exceeds the limits, below 0 if it keeps them; raise `MetricError`."""
@@ -72,7 +71,12 @@ class Objective(NamedTuple):  # not a dataclass: see Frame
 
     def excess_of(self, value: float) -> float:
         """Return by how much a value exceeds the limits, below 0 if it keeps them."""
-        return max(value - self.at_most, self.at_least - value)
+        return max(self._excesses(value), default=(-math.inf, 1.0))[0]
+
+    def _excesses(self, value: float) -> list[tuple[float, float]]:
+        """Return by how much a value exceeds each limit, and the limit; infinite values have no distance from none."""
+        ends = (value - self.at_most, self.at_most), (self.at_least - value, self.at_least)
+        return [(excess, limit) for excess, limit in ends if math.isfinite(limit)]
 
 
 def objectives_of(given: Sequence[Mapping[str, Any]]) -> tuple[Objective, ...]:

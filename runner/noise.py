@@ -8,6 +8,7 @@ metaheuristics (F-Race), GECCO 2002: the idea to give up what is clearly worse t
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 
 __all__ = ["interval", "is_clearly_worse", "mean"]
@@ -24,12 +25,16 @@ def mean(values: Sequence[float]) -> float:
     """
     if min(values) == max(values):
         return values[0]  # without a rounding error
-    total = sum(values)
-    return math.fsum(values) / len(values) if math.isfinite(total) else total / len(values)
+    try:
+        return math.fsum(values) / len(values)
+    except (OverflowError, ValueError):  # a sum beyond the largest float, opposite infinities
+        return statistics.mean(values)
 
 
 def interval(values: Sequence[float]) -> float | None:
-    """Return half the width of the 95 % confidence interval of the mean (Student's t); None if it is unknown.
+    """Return half the width of the 95 % confidence interval of the mean (Student's t).
+
+    None if it is unknown, or beyond the largest float.
 
     >>> interval([1.0]), round(interval([1.0, 2.0, 3.0]), 3)
     (None, 2.484)
@@ -37,7 +42,8 @@ def interval(values: Sequence[float]) -> float | None:
     count = len(values)
     if count < 2 or not all(map(math.isfinite, values)):
         return None
-    return _quantile(0.975, count - 1) * math.sqrt(_squares(values) / (count - 1) / count)
+    found = _quantile(0.975, count - 1) * (_distance(values) / math.sqrt(count * (count - 1)))
+    return found if math.isfinite(found) else None
 
 
 def is_clearly_worse(losses: Sequence[float], best: Sequence[float]) -> bool:
@@ -49,19 +55,20 @@ def is_clearly_worse(losses: Sequence[float], best: Sequence[float]) -> bool:
     >>> is_clearly_worse([1.0, 1.2], [0.1, 0.2, 0.3]), is_clearly_worse([0.2, 0.4], [0.1, 0.2, 0.3])
     (True, False)
     """
-    gap, freedom = mean(losses) - mean(best), len(losses) + len(best) - 2
+    freedom = len(losses) + len(best) - 2
+    losses, best = ([loss / 4 for loss in each] for each in (losses, best))  # their differences stay finite
+    gap = mean(losses) - mean(best)
     if not math.isfinite(gap):
         return gap > 0
     if freedom < 1:
         return False
-    variance = (_squares(losses) + _squares(best)) / freedom
-    return gap > _quantile(0.95, freedom) * math.sqrt(variance * (1 / len(losses) + 1 / len(best)))
+    deviation = math.hypot(_distance(losses), _distance(best)) * math.sqrt(1 / len(losses) + 1 / len(best))
+    return gap > _quantile(0.95, freedom) / math.sqrt(freedom) * deviation
 
 
-def _squares(values: Sequence[float]) -> float:
-    """Return the sum of the squared differences from the mean."""
-    middle = mean(values)
-    return sum((value - middle) ** 2 for value in values)
+def _distance(values: Sequence[float]) -> float:
+    """Return the square root of the sum of the squared differences from the mean."""
+    return math.dist(values, [mean(values)] * len(values))
 
 
 def _quantile(share: float, freedom: int) -> float:

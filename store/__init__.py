@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .clock import steady_clock
     from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
     from .disk_space import DiskSpaceGuard
-    from .errors import NoRoomError, StoreError
+    from .errors import ComputingError, NoRoomError, StoreError
     from .folder import (
         ExperimentFolder,
         FolderError,
@@ -38,7 +38,7 @@ _HOMES = {
     ".clock": "steady_clock",
     ".conversation": "QUEUES Conversation Record SavedState queue_of_reply",
     ".disk_space": "DiskSpaceGuard",
-    ".errors": "NoRoomError StoreError",
+    ".errors": "ComputingError NoRoomError StoreError",
     ".folder": "ExperimentFolder FolderError ManagerInfo default_directory discard new_experiment_id",
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
@@ -51,6 +51,7 @@ __all__ = [
     "QUEUES",
     "Annotation",
     "Annotations",
+    "ComputingError",
     "Conversation",
     "DiskSpaceGuard",
     "ExperimentFolder",

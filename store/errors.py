@@ -7,6 +7,7 @@ import os
 import shlex
 import sqlite3
 import struct
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import BinaryIO
 __all__ = [
     "NOT_UNDERSTOOD",
     "SQLITE_ERRORS",
+    "ComputingError",
     "NoRoomError",
     "StoreError",
     "check_wal",
+    "computed",
     "damaged",
     "empty",
     "explain",
@@ -53,6 +56,10 @@ class NoRoomError(StoreError):
         super().__init__(f"{what}: {advice}")
         self.what = what
         self.awaited = awaited
+
+
+class ComputingError(StoreError):
+    """The database is whole, and something cannot be computed from it: a fault of Pitchpipe."""
 
 
 def damaged(path: Path, what: object) -> StoreError:
@@ -208,3 +215,18 @@ def understood(path: Path, what: str) -> Iterator[None]:
     except NOT_UNDERSTOOD as error:
         said = f"no {error}" if isinstance(error, KeyError) else error
         raise damaged(path, f"{what}: {said}") from error
+
+
+@contextmanager
+def computed(path: Path) -> Iterator[None]:
+    """Turn an unforeseen error into a `ComputingError`, so that one experiment does not hide the others."""
+    try:
+        yield
+    except (StoreError, OSError):
+        raise
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error}, {Path(frame.filename).name}:{frame.lineno}"
+        raise ComputingError(
+            f"{path} is whole, but not all that it says can be shown ({what}): please report this fault of Pitchpipe"
+        ) from error

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
+from ...store import StoreError
 from ...store.reading import (
     ExperimentView,
     TrialQuery,
@@ -65,7 +66,15 @@ def get_metadata(request: Request) -> Response:
 def list_metadata(request: Request) -> Response:
     """Return a line for each experiment."""
     experiments: Experiments = request.app.state.experiments
-    return json_response([nni_metadata(view) for view in experiments.views()])
+    return json_response([*filter(None, map(_metadata, experiments.views()))])
+
+
+def _metadata(view: ExperimentView) -> dict[str, Any] | None:
+    """Return the line of an experiment, None if it cannot be read: it does not hide the others."""
+    try:
+        return nni_metadata(view)
+    except StoreError:
+        return None
 
 
 @router.get("/job-statistics")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ __all__ = ["Closeness", "changes_text", "closeness_lines", "read_closest_to_defa
 _TOLERANCE = 0.05
 _FEWEST = 10  # results that a model needs
 _MOST = 150  # results that it learns from
+_FAR = 1e6  # tolerated losses: what is better by more than that would hide all others
 
 Row = dict[str, Any]
 
@@ -54,12 +56,11 @@ def read_closest_to_defaults(db: Database) -> Row | None:
     with understood(db.path, "keepClose"):
         space = SearchSpace.parse(config["searchSpace"], config.get("constraints") or ())
         defaults = with_constants(config["searchSpace"], config["defaults"])
-        if space.validate(defaults):
-            return None  # the search space has changed since
-        objectives = read_objectives(db)
-        values = _read_values(db, [one.name for one in objectives])
-        search = Closeness(space, defaults, objectives, values, lambda numbers: read_outcomes(db, numbers))
-        return search.found()
+    if space.validate(defaults):
+        return None  # the search space has changed since
+    objectives = read_objectives(db)
+    values = _read_values(db, [one.name for one in objectives])
+    return Closeness(space, defaults, objectives, values, lambda numbers: read_outcomes(db, numbers)).found()
 
 
 class Closeness:
@@ -81,10 +82,14 @@ class Closeness:
         self._goals = [one for one in objectives if one.direction is not None]
         self._limits = [one for one in objectives if one.is_limited]
         self._points = {
-            number: tuple(one.sign * values[one.name] for one in self._goals)
+            number: self._losses(values)
             for number, values in self._values.items()
             if all(one.violation(values[one.name]) == 0 for one in self._limits)
         }
+
+    def _losses(self, values: Mapping[str, float]) -> Point:
+        """Return the losses, a quarter of each: so their differences are finite."""
+        return tuple(one.sign * values[one.name] / 4 for one in self._goals)
 
     def found(self) -> Row | None:
         """Return what `read_closest_to_defaults` does."""
@@ -158,9 +163,10 @@ class Closeness:
         def model(numbers: Sequence[float]) -> Effects:
             return Effects(points, _compressed(np.array(numbers)), self._choices)
 
+        losses = zip(*map(self._losses, values), strict=True)
         goals = [
-            model([(one.sign * value[one.name] - aim) / unit for value in values])
-            for one, aim, unit in zip(self._goals, target, scale, strict=True)
+            model([(loss - aim) / unit for loss in column])
+            for column, aim, unit in zip(losses, target, scale, strict=True)
         ]
         limits = [model(_excesses(one, values)) for one in self._limits]
         return [*((one, False) for one in goals), *((one, True) for one in limits)]
@@ -253,14 +259,15 @@ def _read_values(db: Database, names: Sequence[str]) -> dict[int, dict[str, floa
 
 def _excesses(limit: Objective, values: Sequence[Mapping[str, float]]) -> list[float]:
     """Return by how much the trials exceed a limit, relative to the usual distance from it."""
-    found = [limit.excess({limit.name: value[limit.name]}) for value in values]
-    unit = statistics.median(map(abs, found)) or 1.0
+    found = [limit.excess({limit.name: value[limit.name]}) / 4 for value in values]
+    unit = min(statistics.median(map(abs, found)), sys.float_info.max) or 1.0
     return [value / unit for value in found]
 
 
 def _compressed(values: Floats) -> Floats:
     import numpy as np
 
+    values = np.clip(values, -_FAR, sys.float_info.max)
     return np.where(values > 1, 1 + np.log(np.maximum(values, 1)), values)
 
 

@@ -51,11 +51,12 @@ def _has_result(defaults: Mapping[str, Any]) -> bool:
 
 def _differences(summary: Summary) -> dict[str, list[float]]:
     """Return by how much each of the best trials is better than the defaults, by objective."""
-    base = summary["defaults"]["values"]
-    return {
-        name: [sign * (base[name] - trial["values"][name]) for trial in summary["best"]]
-        for name, sign in _signs(summary["objectives"]).items()
-    }
+    base, found = summary["defaults"]["values"], dict[str, list[float]]()
+    for name, sign in _signs(summary["objectives"]).items():
+        values = [trial["values"][name] for trial in summary["best"]]
+        # The difference of equal infinities would be NaN.
+        found[name] = [sign * (base[name] - value) if value != base[name] else 0.0 for value in values]
+    return found
 
 
 def _broken_limits(summary: Summary) -> list[str]:

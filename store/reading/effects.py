@@ -23,6 +23,9 @@ __all__ = ["Effects", "differences"]
 _LENGTHS = (8.0, 2.0, 0.7, 0.25)
 _NOISES = (1e-4, 1e-3, 1e-2, 1e-1)  # of the variance of the results
 _ROUNDS = 2
+# What is inactive lies beside the middle of the unit interval, at a distance of 1 from its ends. These are distances of
+# points in space: with others, the covariances may have no Cholesky factor.
+_APART = 0.75
 
 
 def differences(units: Floats, point: Floats, choices: Bools) -> Floats:
@@ -66,9 +69,12 @@ class Effects:
         """Return the squared distances between points and those that the process knows, shape (d, m, n)."""
         import numpy as np
 
-        here, there = np.nan_to_num(units, nan=-1.0), np.nan_to_num(self._units, nan=-1.0)
-        squares = (here.T[:, :, None] - there.T[:, None, :]) ** 2
-        return np.where(self._choices[:, None, None], squares > 1e-18, np.minimum(squares, 1.0))
+        here, there = units.T[:, :, None], self._units.T[:, None, :]
+        is_apart = np.isnan(here) != np.isnan(there)
+        squares = (np.nan_to_num(here, nan=0.5) - np.nan_to_num(there, nan=0.5)) ** 2
+        return np.where(
+            self._choices[:, None, None], is_apart | (squares > 1e-18), squares + _APART * is_apart
+        )
 
     def _fitted(self, squares: Floats) -> tuple[Floats, float]:
         """Return the weights of the parameters, 0 without an effect, and the noise: the pair with most evidence.

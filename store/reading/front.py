@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import le, lt, sub
@@ -50,15 +51,16 @@ def _dominates(one: Point, other: Point) -> bool:
 def hypervolume(points: Iterable[Point], reference: Point) -> float:
     """Return the volume between the points and the reference point, exactly.
 
-    Points that are not better than the reference in every objective, or not finite, add nothing. While, Bradstreet and
+    Points that are not better than the reference in every objective, or not finite, add nothing. A volume beyond the
+    largest float is infinite. While, Bradstreet and
     Barone, A Fast Way of Calculating Exact Hypervolumes, IEEE Transactions on Evolutionary Computation 16(1), 2012.
 
     >>> hypervolume([(1.0, 2.0), (2.0, 1.0), (4.0, 0.0)], (3.0, 3.0))
     3.0
     """
-    return _volume(
-        {point for point in points if -math.inf not in point and all(map(lt, point, reference))}, reference
-    )
+    inside = {point for point in points if -math.inf not in point and all(map(lt, point, reference))}
+    found = _volume(inside, reference)
+    return math.inf if math.isnan(found) else found
 
 
 def _volume(points: Collection[Point], reference: Point) -> float:
@@ -122,7 +124,8 @@ def reference_of(front: Iterable[Point], given: Sequence[float | None]) -> Point
 
 def _worst_and_margin(values: Sequence[float]) -> float:
     worst = max(values)
-    return worst + _MARGIN * (worst - min(values) or abs(worst) or 1.0)
+    found = worst + _MARGIN * (worst - min(values) or abs(worst) or 1.0)
+    return min(found, sys.float_info.max)
 
 
 def knee_of(front: Mapping[int, Point]) -> int | None:
@@ -135,7 +138,11 @@ def knee_of(front: Mapping[int, Point]) -> int | None:
     >>> knee_of({0: (0.0, 1.0), 1: (0.1, 0.2), 2: (0.6, 0.1), 3: (1.0, 0.0)})
     1
     """
-    finite = {number: point for number, point in front.items() if all(map(math.isfinite, point))}
+    finite = {
+        number: tuple(value / 2 for value in point)  # so that differences are finite
+        for number, point in front.items()
+        if all(map(math.isfinite, point))
+    }
     if len(set(finite.values())) < 3:
         return None
     ends = [(min(column), max(column)) for column in zip(*finite.values(), strict=True)]

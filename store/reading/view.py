@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..annotations import Annotations
+from ..errors import computed
 from ..folder import ExperimentFolder
 from .best_trials import read_best, read_front, read_front_trials, read_history
 from .closeness import read_closest_to_defaults
@@ -101,7 +102,8 @@ class ExperimentView:
 
     def summary(self) -> dict[str, Any]:
         """Return its state: its row, is_running, counts, totals, times, limits, objectives, defaults, best."""
-        return read_summary(self.database, self.folder)
+        with computed(self.database.path):
+            return read_summary(self.database, self.folder)
 
     def check(self) -> None:
         """Read everything; raise `StoreError` for anything that cannot be understood."""
@@ -137,8 +139,9 @@ class ExperimentView:
 
         It is the knee of the front, or else its best trial in the first objective.
         """
-        names, front = [one["name"] for one in self.objectives()], self.best()
-        trial = next(iter((self.best(1, "knee") if len(front) > 1 else []) or front), None)
+        with computed(self.database.path):
+            names, front = [one["name"] for one in self.objectives()], self.best()
+            trial = next(iter((self.best(1, "knee") if len(front) > 1 else []) or front), None)
         if trial is None or len(names) == 1:
             return None if trial is None else trial["values"][names[0]]
         return {name: trial["values"][name] for name in names}
@@ -169,7 +172,8 @@ class ExperimentView:
 
     def history(self) -> list[dict[str, Any]]:
         """Return every result in order of time, with the best so far: `sequence_id`, `time`, `value`, `best`."""
-        return read_history(self.database)
+        with computed(self.database.path):
+            return read_history(self.database)
 
     def failures(self) -> list[FailureGroup]:
         """Return the ways in which trials failed, the most frequent first."""

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pitchpipe.cli.diagnosis import findings
 from pitchpipe.runner.changes import Changes
+from pitchpipe.server.experiments import Experiments
 from pitchpipe.store.errors import StoreError
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.reading.database import Database
+from pitchpipe.store.reading.overview import read_summary
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.store import Store, Tick
 
+from ..server.asking import Asking
 from ..store.kill_points import leave_journal
 from ..stored import results
 from .conftest import Call, Storing, make_trial
@@ -102,6 +109,29 @@ def test_doctor_names_what_is_damaged_and_verbs_do_or_are_not_concerned(
             assert called.err.startswith("error: "), words
             assert "is damaged (" in called.err, words
             assert len(called.err.splitlines()) == 1, words
+
+
+def test_fault_of_computing_is_neither_damage_nor_hides_the_others(
+    stored: Storing, directory: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("good", "bad"):
+        stored(more={"trainingService": {"platform": "local"}}).write(name, [])
+
+    def faulty(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
+        return {"good": read_summary(db, folder)}[folder.experiment_id]
+
+    monkeypatch.setattr("pitchpipe.store.reading.view.read_summary", faulty)
+    bad, good = sorted(json.loads(call("list", "--json").out), key=lambda one: one["id"])
+    assert (bad["status"], good["status"]) == ("UNREADABLE", "DONE")
+    (finding,) = (found for found in findings(directory) if found.subject == "experiments")
+    for said in (bad["reason"], finding.text, call("status", "bad").err):
+        assert "is whole" in said
+        assert "KeyError: 'bad', test_damaged.py:" in said
+    assert finding.hint == ""  # nothing is to be restored or deleted
+    with closing(Experiments(directory)) as experiments:
+        shown = Asking(experiments)
+        for place in ("/api/v1/experiments", "/api/v1/nni/experiments-info"):
+            assert [one["id"] for one in shown.get(place).json] == ["good"]
 
 
 @pytest.mark.parametrize(

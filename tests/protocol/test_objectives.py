@@ -54,6 +54,22 @@ def test_main_objective_is_default_or_the_first_with_a_direction() -> None:
     assert main_objective(()).direction == "minimize"
 
 
+@pytest.mark.parametrize(
+    ("constraint", "value", "excess", "violation"),
+    [
+        ("<= 2", -math.inf, -math.inf, 0.0),
+        ("<= 2", math.inf, math.inf, math.inf),
+        (">= 2", math.inf, -math.inf, 0.0),
+        (">= 2", -math.inf, math.inf, math.inf),
+        (">= 1, <= 2", -math.inf, math.inf, math.inf),
+        (">= 1, <= 2", 1.75, -0.25, 0.0),
+    ],
+)
+def test_excess_over_limits(constraint: str, value: float, excess: float, violation: float) -> None:
+    (one,) = objectives_of([{"name": "ms", "constraint": constraint}])
+    assert (one.excess_of(value), one.violation(value)) == (excess, violation)
+
+
 def test_loss_and_excess_of_a_report() -> None:
     (both,) = objectives_of([{"name": "f1", "direction": "maximize", "constraint": ">= 0.5"}])
     assert both.loss({"f1": 0.75}) == -0.75

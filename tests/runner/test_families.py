@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -75,6 +76,21 @@ def test_configuration_runs_several_times_and_the_tuner_learns_the_mean_once() -
     assert ends(driver) == [(0, "SUCCEEDED")]
     assert family_end_of(trials[0].record) == "complete"
     assert [(trial.sequence_id, trial.values) for trial in driver.runner.best.front] == [(0, (2.5,))]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [((1e200, 2e200, 3e200), 2e200), ((1.7e308, 1.7e308, 1.7e308), 1.7e308)]
+)
+def test_configuration_that_diverges_has_a_mean_and_loses_the_race(
+    values: Sequence[float], expected: float
+) -> None:
+    driver = repeating(trial_concurrency=1)
+    tried(driver, 1.0, 2.0, 4.5)
+    tried(driver, *values[:2])
+    assert family_end_of(driver.runner.get_trials()[3].record) == "raced"
+    driver = repeating(trial_concurrency=1)
+    tried(driver, *values)
+    assert json.loads(finals(driver)[0]["value"]) == pytest.approx(expected)
 
 
 def test_repeats_run_at_the_same_time_and_requests_leave_room_for_them() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pitchpipe.runner.noise import interval, is_clearly_worse, mean
 
@@ -18,6 +21,35 @@ def test_interval_is_that_of_students_t(freedom: int, quantile: float) -> None:
     deviation = math.sqrt(sum((value - freedom / 2) ** 2 for value in values) / freedom)
     expected = quantile * deviation / math.sqrt(freedom + 1)
     assert interval(values) == pytest.approx(expected, rel=2e-3)
+
+
+MOST = sys.float_info.max
+RESULTS = st.lists(st.floats(allow_nan=False), min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize(
+    ("values", "middle", "half"),
+    [
+        ([MOST, MOST, MOST], MOST, 0.0),
+        ([MOST, 0.0], MOST / 2, None),  # wider than any float
+        ([1.5e308, 1.6e308, 1.7e308], 1.6e308, 0.1e308 * TABLE[2] / math.sqrt(3)),
+        ([-1e200, 1e200], 0.0, 1e200 * TABLE[1]),
+        ([1e-200, 3e-200], 2e-200, 1e-200 * TABLE[1]),
+        ([MOST, -MOST, 1.0], 1 / 3, None),
+        ([-MOST, math.inf, -MOST], math.inf, None),
+    ],
+)
+def test_mean_and_interval_of_extreme_results(values: list[float], middle: float, half: float | None) -> None:
+    assert mean(values) == pytest.approx(middle)
+    assert interval(values) == (None if half is None else pytest.approx(half, rel=1e-3))
+
+
+@given(RESULTS, RESULTS)
+def test_results_of_any_size_can_be_compared(losses: list[float], best: list[float]) -> None:
+    middle, half = mean(losses), interval(losses)
+    assert math.isnan(middle) or min(losses) <= middle <= max(losses)
+    assert half is None or 0 <= half < math.inf
+    assert not (is_clearly_worse(losses, best) and is_clearly_worse(best, losses))
 
 
 def test_interval_of_a_single_or_infinite_result_is_unknown() -> None:
@@ -42,6 +74,11 @@ def test_mean_of_infinities() -> None:
         ([0.9], [0.1], False),  # nothing is known of the noise
         ([math.inf, 0.1], [0.1, 0.2], True),
         ([0.1, 0.2], [math.inf, 0.2], False),
+        ([MOST, MOST], [-MOST, -MOST], True),
+        ([1e200, 1.1e200], [1.0, 2.0], True),
+        ([MOST, 1.0, 1.0], [1.0, 2.0], False),  # one run of three diverged
+        ([MOST, MOST, -MOST], [-MOST, MOST, -MOST], False),
+        ([3e-200, 3.1e-200], [1e-200, 1.1e-200], True),
     ],
 )
 def test_clearly_worse(losses: list[float], best: list[float], is_worse: bool) -> None:

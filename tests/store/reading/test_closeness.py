@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -198,3 +199,59 @@ def test_constants_need_not_be_among_the_defaults(view_of: Callable[..., Experim
     found = view_of(defaults, better, **config).closest_to_defaults()
     assert found is not None
     assert changes_text(found["changes"]) == "lr 0.5 -> 0.6"
+
+
+NESTED = {
+    "model": {
+        "_type": "choice",
+        "_value": [
+            {"_name": "knn"},
+            {"_name": "svm", "c": UNIT, "kernel": {"_type": "choice", "_value": ["a", "b"]}},
+        ],
+    },
+    "lr": UNIT,
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "default", [{"_name": "knn"}, {"_name": "svm", "c": 0.9, "kernel": "a"}], ids=["knn", "svm"]
+)
+def test_changes_of_a_nested_choice(default: dict[str, Any], seed: int) -> None:
+    rng, space = np.random.default_rng(seed), SearchSpace.parse(NESTED)
+
+    def loss(point: Mapping[str, Any]) -> float:
+        model = point["model"]
+        return point["lr"] * 0.1 + {"knn": 0.3, "svm": 0.2}[model["_name"]] + model.get("c", 0) * 0.05
+
+    start = {"model": default, "lr": 0.9}
+    points = [start, *(space.sample(rng) for _ in range(59))]
+    found = found_in([(point, loss(point)) for point in points], LOSS, NESTED)
+    changes = {one["parameter"]: (one["default"], one["value"]) for one in found["best_changes"]}
+    assert found["best"]["parameters"]["model"]["_name"] == "svm"
+    assert changes["lr"][0] == 0.9
+    assert changes["lr"][1] < 0.5
+    assert ("model" in changes) is (default["_name"] == "knn")
+
+
+@pytest.mark.parametrize("huge", [1e155, 1e200, sys.float_info.max])
+@pytest.mark.parametrize("side", ["worse", "better", "both"])
+@pytest.mark.parametrize(
+    "limit", [None, Objective(name="ms", direction=None, at_most=0.5)], ids=["free", "limited"]
+)
+def test_changes_beside_huge_results(huge: float, side: str, limit: Objective | None) -> None:
+    sign = {"worse": 1.0, "better": -1.0, "both": 1.0}[side]
+
+    def result(number: int, point: Mapping[str, Any]) -> dict[str, float]:
+        wild = sign * (-1 if side == "both" and number % 2 else 1) * huge
+        return {
+            "default": wild if number % 5 == 4 else point["x"],
+            "ms": huge if number % 7 == 6 else point["y"],
+        }
+
+    points = [point for point, _ in model_trials(40, lambda _: 0.0)]
+    objectives = [*LOSS, *([limit] if limit else [])]
+    found = found_in([(point, result(number, point)) for number, point in enumerate(points)], objectives)
+    values = found["best"]["values"]
+    assert (values["default"] == -huge) is (side != "worse")
+    assert found["trial"]["values"]["default"] <= max(values["default"], 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -26,6 +27,18 @@ def test_gain_is_that_of_the_best_in_every_objective() -> None:
     assert found == {"loss": pytest.approx(0.4), "f1": pytest.approx(0.45)}
     allowed = gains({"default": 0.8, "ms": 20.0}, {"default": 0.9, "ms": 9.0}, **LIMITED)
     assert allowed == {"default": pytest.approx(0.1)}
+
+
+@pytest.mark.parametrize(
+    ("base", "best", "gain"),
+    [(math.inf, math.inf, 0.0), (-math.inf, 1.0, math.inf), (-1e308, 1e308, math.inf), (5e-324, 1.0, 1.0)],
+)
+def test_gain_over_extreme_defaults(base: float, best: float, gain: float) -> None:
+    assert gains({"default": base}, {"default": best}) == {"default": gain}
+    row = {"sequence_id": 0, "status": "SUCCEEDED", "values": {"default": base}}
+    said = gain_text({"defaults": row, "best": [{**row, "values": {"default": best}}], "objectives": ONE})
+    assert "nan" not in said
+    assert said.startswith("no trial is better" if not gain else f"{gain:g}")
 
 
 def test_nothing_is_compared_with_defaults_without_a_result_or_beyond_a_limit() -> None:

@@ -43,3 +43,16 @@ def test_small_effect_beside_a_large_one_is_found(count: int, noise: float, erro
 def test_equal_results_are_predicted() -> None:
     effects = Effects(np.random.default_rng(0).random((12, 3)), np.ones(12), FEW)
     np.testing.assert_allclose(effects.predicted(np.full((1, 3), 0.5)), [1.0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parameters_below_a_choice_have_effects_of_their_own(seed: int) -> None:
+    rng, count = np.random.default_rng(seed), 60
+    svm = rng.random(count) < 0.5
+    units = np.column_stack(
+        [rng.random(count), np.where(svm, rng.random(count), np.nan), np.where(svm, 0.75, 0.25)]
+    )
+    targets = units[:, 0] + np.where(svm, np.nan_to_num(units[:, 1]), 0.5)
+    effects = Effects(units, targets, FEW)
+    points = np.array([[0.5, np.nan, 0.25], [0.5, 0.1, 0.75], [0.5, 0.9, 0.75]])
+    np.testing.assert_allclose(effects.predicted(points), [1.0, 0.6, 1.4], atol=0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -86,3 +87,27 @@ def test_straight_front_has_no_knee(tenths: Sequence[int]) -> None:
 @pytest.mark.parametrize("front", [{}, {1: (0.0, 1.0)}, {1: (0.0, 1.0), 2: (1.0, 0.0), 3: (1.0, 0.0)}])
 def test_front_of_two_points_has_no_knee(front: dict[int, tuple[float, ...]]) -> None:
     assert knee_of(front) is None
+
+
+MOST = sys.float_info.max
+
+
+@pytest.mark.parametrize("size", [1.0, 1e200, MOST, 1e-200])
+def test_knee_and_reference_do_not_depend_on_the_size_of_results(size: float) -> None:
+    points = {0: (-1.0, 1.0), 1: (-0.9, -0.6), 2: (0.2, -0.8), 3: (1.0, -1.0)}
+    front = {number: tuple(size * value for value in point) for number, point in points.items()}
+    assert knee_of(front) == 1
+    reference = reference_of(front.values(), (None, None))
+    assert reference == pytest.approx((min(1.2 * size, MOST),) * 2)
+    assert hypervolume(front.values(), reference) > 0 or size < 1
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda size: st.lists(st.tuples(*[st.floats(allow_nan=False)] * size), max_size=6)
+    )
+)
+def test_hypervolume_of_any_results_is_a_number(points: list[tuple[float, ...]]) -> None:
+    reference = reference_of(points, [None] * len(points[0] if points else (1,)))
+    assert all(map(math.isfinite, reference))
+    assert hypervolume(points, reference) >= 0
