@@ -55,10 +55,10 @@ class _Order(click.Choice[str]):
         try:
             return value if _OBJECTIVE.fullmatch(value) else super().convert(value, param, ctx)
         except click.BadParameter as error:
-            metric = value.removeprefix("-")
-            self.fail(
-                f"{error.message} To sort by a metric, write value.{metric} or -value.{metric}.", param, ctx
+            how = (
+                "To sort by an objective, write value.NAME or -value.NAME; other metrics cannot be sorted by."
             )
+            self.fail(f"{error.message} {how}", param, ctx)
 
 
 @verb(

@@ -20,6 +20,7 @@ from ..folder import ExperimentFolder, FolderError
 from ..opening import open_to_read
 from ..store import Store
 from .family_functions import add_functions
+from .json_values import sql_json
 
 __all__ = ["Database"]
 
@@ -122,6 +123,7 @@ class Database:
             _upgrade(self.path)
             return self._connect()
         add_functions(db)
+        db.create_function("sql_json", 1, sql_json, deterministic=True)
         return db
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import orjson
 
-__all__ = ["parsed", "plain", "printable", "to_json"]
+__all__ = ["parsed", "plain", "printable", "sql_json", "to_json"]
+
+_STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|Infinity')
 
 
 def parsed(text: str | None) -> Any:
@@ -68,3 +71,17 @@ def _plainest(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return printable(plain(asdict(value)))
     return str(value)
+
+
+def sql_json(text: str | None) -> str | None:
+    """Return JSON text that SQLite reads, with null for NaN and 9e999 for Infinity; None for anything else.
+
+    >>> sql_json('{"loss": NaN, "note": "NaN", "low": -Infinity}')
+    '{"loss": null, "note": "NaN", "low": -9e999}'
+    """
+    try:
+        json.loads(text or "")
+    except ValueError:
+        return None
+    words = {"NaN": "null", "Infinity": "9e999"}
+    return _STRING_OR_NUMBER.sub(lambda found: words.get(found[0], found[0]), text or "")

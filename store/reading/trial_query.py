@@ -47,6 +47,9 @@ _COLUMNS: Mapping[str, str] = MappingProxyType(
     }
 )
 _NOTED = ("tags", "note")
+_TEXTS = ("trial_id", "status", "reason", "kind", "agent")
+_JSON: Mapping[str, str] = MappingProxyType({"parameters": "lr", "final": "accuracy"})  # with an example
+_ORDERED = ("<", "<=", ">", ">=")
 _WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"status": tuple(TrialStatus), "kind": tuple(FailureKind)}
 )
@@ -90,7 +93,7 @@ class Condition:
                 f"'{value}' is not one value: only and joins conditions; text with commas goes into quotes"
             )
         read = value if symbol == "~" else _value(value)
-        if symbol in ("<", "<=", ">", ">=") and read == value:
+        if symbol in _ORDERED and read == value:
             raise QueryError(
                 f"'{value}' is not a number, so it cannot be compared by {symbol}; text goes into quotes"
             )
@@ -203,12 +206,15 @@ def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]
             return f"({last})", bound
         objective = "SELECT value FROM objective_values WHERE sequence_id = t.sequence_id AND name = ?"
         return f"({objective})", [main if name in ("", "default") else name]
-    if head in ("parameters", "final") and name and len(field) <= _LONGEST_FIELD:
+    if head in _JSON and name and len(field) <= _LONGEST_FIELD:
         return _inside(head, name)
+    if head in _JSON:
+        why = "is too long" if name else "names nothing"
+        raise QueryError(f"'{field[:50]}' {why}: write {head}.NAME, such as {head}.{_JSON[head]}")
     known = [*_COLUMNS, *_NOTED, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
     raise QueryError(
-        f"'{field}' is not a field of a trial: write value.{field} for a metric, parameters.{field} for a parameter,"
-        f" or one of {', '.join(known)}"
+        f"'{field}' is not a field of a trial: write value.{field} for an objective, final.{field} for another metric,"
+        f" parameters.{field} for a parameter, or one of {', '.join(known)}"
     )
 
 
@@ -234,13 +240,20 @@ def limits_exceeded(objectives: Sequence[Objective]) -> tuple[str, list[Any]]:
 def number_expression(column: str, name: str, main: str = "default") -> tuple[str, list[Any]]:
     """Return the SQL expression for the number of one metric in reported JSON text, with its values.
 
-    A bare number is the `main` objective, which is also called `default`. What is not a finite number is NULL: SQLite's
-    JSON functions do not know NaN.
+    A bare number is the `main` objective, which is also called `default`; true is 1. What is not a finite number is
+    NULL.
     """
-    inside = f"WHEN {column} LIKE '{{%' AND json_valid({column}) THEN json_extract({column}, ?)"
-    bare = f"WHEN {column} GLOB '[0-9]*' OR {column} GLOB '-[0-9]*' THEN CAST({column} AS REAL) "
+    bare = f"WHEN {column} GLOB '[0-9]*' OR {column} GLOB '-[0-9]*' THEN CAST({column} AS REAL)"
     name = main if name == "default" else name
-    return f"CASE {bare if name == main else ''}{inside} END", [json_path([name])]
+    path, inside = json_path([name]), _document(column)
+    is_number = f"{column} LIKE '{{%' AND json_type({inside}, ?) IN ('integer', 'real', 'true', 'false')"
+    number = f"CASE {bare if name == main else ''} WHEN {is_number} THEN json_extract({inside}, ?) END"
+    return f"nullif(nullif({number}, 9e999), -9e999)", [path, path]
+
+
+def _document(column: str) -> str:
+    """Return the SQL expression for JSON text that SQLite reads: its JSON functions do not know NaN and Infinity."""
+    return f"CASE WHEN json_valid({column}) THEN {column} ELSE sql_json({column}) END"
 
 
 def json_path(names: Sequence[str]) -> str:
@@ -263,7 +276,10 @@ def last_expression(main: str) -> tuple[str, list[Any]]:
 
 
 def _inside(head: str, name: str) -> tuple[str, list[Any]]:
-    """Return the SQL expression for a dotted name, which may be one key or a path of nested ones, with its values."""
+    """Return the SQL expression for a dotted name, which may be one key or a path of nested ones, with its values.
+
+    A boolean is the text of it, so that true is not 1.
+    """
     if '"' in name or "\\" in name:
         raise QueryError(f"'{name}' cannot be queried: SQLite's JSON paths allow no quotes or backslashes")
     column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])
@@ -272,30 +288,54 @@ def _inside(head: str, name: str) -> tuple[str, list[Any]]:
         paths.append(json_path([*root, *name.split(".")]))
     if head == "parameters":  # a nested choice is written by its name
         paths = [deeper for path in paths for deeper in (f'{path}."_name"', path)]
-    found = ", ".join([f"json_extract({column}, ?)"] * len(paths))
-    found = f"coalesce({found})" if len(paths) > 1 else found
-    return f"(CASE WHEN json_valid({column}) THEN {found} END)", list(paths)
+    inside = _document(column)
+    value = (
+        f"CASE json_type({inside}, ?) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'"
+        f" ELSE json_extract({inside}, ?) END"
+    )
+    found = ", ".join([value] * len(paths))
+    return f"coalesce({found}, NULL)", [path for path in paths for _ in range(2)]
 
 
 def _comparison(condition: Condition, main: str) -> tuple[str, list[Any]]:
     expression, values = field_expression(condition.field, main)
-    if condition.symbol not in _SYMBOLS:
-        raise QueryError(f"'{condition.symbol}' is not a comparison: use one of {' '.join(_SYMBOLS)}")
-    if condition.symbol == "~":
-        return f"instr(lower({expression}), lower(?)) > 0", [*values, str(condition.value)]
-    if condition.value is None:
-        symbols = {"=": "IS NULL", "!=": "IS NOT NULL"}
-        if condition.symbol not in symbols:
-            raise QueryError(f"null has no order: write {condition.field} = null or != null")
-        return f"{expression} {symbols[condition.symbol]}", values
-    return f"{expression} {condition.symbol} ?", [*values, condition.value]
+    symbol, value = condition.symbol, _bound(condition.value)
+    if symbol not in _SYMBOLS:
+        raise QueryError(f"'{symbol}' is not a comparison: use one of {' '.join(_SYMBOLS)}")
+    if symbol == "~":
+        return f"instr(lower({expression}), lower(?)) > 0", [*values, str(value)]
+    if value != value:
+        raise QueryError(f"nothing equals NaN: write {condition.field} = null")
+    if symbol in _ORDERED:
+        kinds = _kinds_to_order(condition)  # SQLite has an order between numbers and texts, too
+        return f"(typeof({expression}) IN ({kinds}) AND {expression} {symbol} ?)", [*values, *values, value]
+    if value is None:
+        return f"{expression} {'IS NULL' if symbol == '=' else 'IS NOT NULL'}", values
+    if isinstance(value, bool) and condition.field.partition(".")[0] in _JSON:
+        value = str(value).lower()
+    return f"{expression} {symbol} ?", [*values, value]
+
+
+def _kinds_to_order(condition: Condition) -> str:
+    """Return the types in SQL of what a condition by order compares; raise `QueryError` for what has no order."""
+    field, value = condition.field, condition.value
+    if field in _TEXTS:
+        raise _no_order(field)
+    if value is None or not isinstance(value, str | int | float) or isinstance(value, bool):
+        word = json.dumps(value)
+        raise QueryError(f"{word} has no order: write {field} = {word} or != {word}")
+    return "'text'" if isinstance(value, str) else "'integer', 'real'"
+
+
+def _no_order(field: str) -> QueryError:
+    return QueryError(f"{field} has no order: write {field} = TEXT, != TEXT or ~ TEXT")
 
 
 def _about_notes(condition: Condition, noted: Mapping[int | None, Annotation]) -> tuple[str, list[Any]]:
     """Return the SQL expression for a condition on tags or notes, with its values; `=` finds one of the tags."""
     symbol, value = condition.symbol, condition.value
     if symbol not in ("=", "!=", "~"):
-        raise QueryError(f"{condition.field} has no order: write {condition.field} = TEXT, != TEXT or ~ TEXT")
+        raise _no_order(condition.field)
 
     def matches(text: str) -> bool:
         text, wanted = text.lower(), str(value).lower()
@@ -319,11 +359,13 @@ def _contains(search: str) -> tuple[str, list[Any]]:
 
 def _value(text: str) -> Any:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return text
-    if isinstance(value, bool | float | str) or value is None:
-        return value
-    if isinstance(value, int) and abs(value) < 2**63:
-        return value
-    return text
+
+
+def _bound(value: Any) -> Any:
+    """Return a value as SQLite compares it: a list or an object as text, an integer of more than 64 bits as a float."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return float(str(value)) if isinstance(value, int) and abs(value) >= 2**63 else value

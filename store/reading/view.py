@@ -224,8 +224,8 @@ class ExperimentView:
         metrics = set(self.metric_names())
         for head, noun, known in (("parameters", "parameter", parameters), ("value", "metric", metrics)):
             for name in query.names(head):
-                outer = name.partition(".")[0]
-                if outer in known or not known or (head == "value" and outer == "default"):
+                outer = name if head == "value" else name.partition(".")[0]
+                if name in known or outer in known or not known or (head == "value" and outer == "default"):
                     continue
                 exists = TrialQuery(conditions=[Condition(f"{head}.{outer}", "!=", None)], limit=0)
                 if not read_trials(self.database, exists).total:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitchpipe.protocol import dumps
 from pitchpipe.store import Annotation, Annotations
+from pitchpipe.store.reading.json_values import sql_json
 from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...stored import MadeExperiment
+from ...stored import MadeExperiment, a_trial, results
 
 
 def numbers(view: ExperimentView, **asked: object) -> list[int]:
@@ -93,9 +97,51 @@ def test_conditions_find_tags_and_notes(
     assert numbers(view, conditions=Condition.parse_all(condition)) == expected
 
 
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("final.loss < 0.5", [1]),
+        ("final.loss > 0.5", [2, 4]),
+        ("final.loss > 'a'", [3, 5, 7]),  # a boolean and an object are their JSON text
+        ("final.loss = 9e999", [4]),
+        ("final.loss = null", [0, 8]),
+        ("final.loss = true", [5]),
+        ("final.loss = 1", []),
+        ("final.loss = [1, 2]", [6]),
+        ("final.loss > 18446744073709551616", [2, 4]),
+        ("final.default = 0.7", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        ("final.loss.deep = 3", [7]),
+        ("final.a.b = 2", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        ("parameters.flag = true", [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        ("parameters.flag = 1", []),
+        ("last > 0.2", [1, 5]),
+        ("last = null", [0, 3, 4, 6, 7, 8]),
+    ],
+)
+def test_conditions_compare_values_of_one_kind(
+    view_of: Callable[..., ExperimentView], condition: str, expected: list[int]
+) -> None:
+    odd = [math.nan, 0.25, 2**70, "high", math.inf, True, [1, 2], {"deep": 3}, None]
+    at = {"lr": 0.1, "flag": True}
+    finals = [dumps({"default": 0.7, "loss": loss, "a.b": 2}) for loss in odd]
+    trials = [a_trial(number, parameters=at, final=final) for number, final in enumerate(finals)]
+    last = [*odd[:2], -1.0, *odd[3:]]
+    reports = [[{"default": value, "more": math.nan}] for value in last]
+    metrics = [row for pair in zip(trials, reports, strict=True) for row in results(*pair)]
+    assert numbers(view_of(*trials, metrics=metrics), conditions=[Condition.parse(condition)]) == expected
+
+
+@pytest.mark.parametrize("condition", ["value.eval.loss < 1", "parameters.a.b < 1"])
+def test_condition_takes_a_name_with_a_dot(view_of: Callable[..., ExperimentView], condition: str) -> None:
+    space = {"a.b": {"_type": "uniform", "_value": [0, 1]}}
+    fields = {"search_space": space, "objectives": [{"name": "eval.loss", "direction": "minimize"}]}
+    assert numbers(view_of(**fields), conditions=[Condition.parse(condition)]) == []
+
+
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
     db = sqlite3.connect(":memory:")
+    db.create_function("sql_json", 1, sql_json)
     db.execute(
         "CREATE TABLE trials (sequence_id, trial_id, record, reason, error, final, status, kind, next_sequence)"
     )
