@@ -15,20 +15,25 @@ _Result = TypeVar("_Result")
 
 
 async def in_thread_or_here(work: Callable[[], _Result]) -> _Result:
-    """Run short `work` as `asyncio.to_thread` does, or on this thread if the machine allows no other one."""
+    """Run short `work` as `in_daemon_thread` does, or on this thread if the machine allows no other one."""
     try:
-        return await asyncio.to_thread(work)
-    except RuntimeError as error:
-        if "can't start new thread" not in str(error):
-            raise
+        done = _started(work)
+    except RuntimeError:
         return work()
+    return await done
 
 
 async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -> _Result:
     """Run `work` as `asyncio.to_thread` does, but in a thread for which the interpreter does not wait at its end.
 
+    It also runs while the interpreter ends, when there is no pool of threads any more.
     With `stay` the thread outlives the work: the kernel kills Ray's processes with the thread that started them.
     """
+    return await _started(work, stay=stay)
+
+
+def _started(work: Callable[[], _Result], *, stay: bool = False) -> asyncio.Future[_Result]:
+    """Start `work` in a thread; raise RuntimeError if there can be no other thread."""
     done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
 
     def run() -> None:
@@ -41,7 +46,7 @@ async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -
             threading.Event().wait()
 
     threading.Thread(target=run, daemon=True).start()
-    return await done
+    return done
 
 
 def settle_later(future: asyncio.Future[_Result], finish: Callable[[], None]) -> None:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import logging
-import signal
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any, Unpack
@@ -22,12 +23,15 @@ from .plots import Plots
 from .progress import shown_pages, shown_progress
 from .registry import registered, shipped
 from .results import BestTrial, ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
+from .signals import DeferredSignals, is_in_event_loop
 
 __all__ = ["BestTrial", "Experiment", "ExperimentResult"]
 
 Parameters = Mapping[str, Any]
 
 _log = logging.getLogger(__name__)
+# How long (s) after the grace of its trials an experiment may take to end with its program.
+_STOP_PATIENCE = 20.0
 
 
 class Experiment(Plots):
@@ -144,7 +148,7 @@ class Experiment(Plots):
         self._make = make
         self._retry_failed: bool | None = None
         self._resume_unfinished = True
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal may come while this thread holds it
         self._manager: Any = None
         self._folder: Path | None = None
         self._host: Any = None
@@ -171,15 +175,23 @@ class Experiment(Plots):
         machine cannot start, of which nothing is made.
         """
         run = partial(self._run, progress=progress, ui=ui)
-        if not _is_in_event_loop():
-            return run()
+        with DeferredSignals(self.stop) as signals:
+            result = self._aside(run) if is_in_event_loop() else run()
+        if signals.received:
+            raise _interrupted(result)
+        warn_if_none_succeeded(result)
+        return result
+
+    def _aside(self, run: Callable[[], ExperimentResult]) -> ExperimentResult:
+        """Run in another thread, because this one has an event loop."""
         with concurrent.futures.ThreadPoolExecutor(1) as aside:
             running = aside.submit(run)
             try:
                 return running.result()
-            except KeyboardInterrupt:
-                self.stop("interrupted")
-                raise _interrupted(running.result()) from None
+            except BaseException:  # raised by the program's handler of a signal
+                if not running.done():
+                    self.stop("interrupted")
+                raise
 
     def stop(self, reason: str = "stopped by the user") -> None:
         """End the search, from any thread, without waiting: trials get their grace period, and `run` returns."""
@@ -229,36 +241,31 @@ class Experiment(Plots):
         folder = self.create()
         manager = self._manager
         try:
-            with shown_pages(manager.folder, is_wanted=ui), shown_progress(manager, is_wanted=progress):
-                was_interrupted = asyncio.run(self._watched(manager))
-            result = result_of(folder)
-            if was_interrupted:
-                raise _interrupted(result)
-            warn_if_none_succeeded(result)
-            return result
+            with (
+                _ended_with_the_program(self.stop, manager.config.kill_grace),
+                shown_pages(manager.folder, is_wanted=ui),
+                shown_progress(manager, is_wanted=progress),
+            ):
+                asyncio.run(self._watched(manager))
+            return result_of(folder)
         finally:
             with self._lock:
                 self._manager, self._stop_reason = None, None
             manager.store.close()
             manager.folder.disown()
 
-    async def _watched(self, manager: Any) -> bool:
-        """Run the manager with its control socket; return True if Ctrl-C stopped it."""
+    async def _watched(self, manager: Any) -> None:
+        """Run the manager with its control socket."""
         from .manager.control import RunningManager
 
         async with RunningManager(manager) as host:
             with self._lock:
-                self._loop, self._thread, self._host = (
-                    asyncio.get_running_loop(),
-                    threading.get_ident(),
-                    host,
-                )
+                self._thread, self._host = threading.get_ident(), host
+                self._loop = asyncio.get_running_loop()  # last: a signal may come in between
                 if self._stop_reason is not None:
                     host.stop(self._stop_reason)
             try:
-                with _interrupts_stop(host) as interrupted:
-                    await host.wait()
-                return interrupted.is_set()
+                await host.wait()
             finally:
                 with self._lock:
                     self._loop = None
@@ -278,12 +285,22 @@ class Experiment(Plots):
         return events + [added_trial(parameters, now) for parameters in added]
 
 
-def _is_in_event_loop() -> bool:
+@contextmanager
+def _ended_with_the_program(stop: Callable[[str], None], grace: float) -> Iterator[None]:
+    """Let a program that ends while a daemon thread is in the block end the experiment first."""
+    pid, over = os.getpid(), threading.Event()
+
+    def end() -> None:
+        if os.getpid() == pid:  # not in a child that it has forked
+            stop("the program ended")
+            over.wait(grace + _STOP_PATIENCE)
+
+    atexit.register(end)
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+        yield
+    finally:
+        over.set()
+        atexit.unregister(end)
 
 
 def _interrupted(result: ExperimentResult) -> Interrupted:
@@ -339,32 +356,3 @@ def _do(future: concurrent.futures.Future[None], action: Callable[[], None]) -> 
         future.set_result(action())
     except Exception as error:  # noqa: BLE001  (raised in the thread that waits)
         future.set_exception(error)
-
-
-@contextmanager
-def _interrupts_stop(host: Any) -> Iterator[threading.Event]:
-    """Let the first Ctrl-C stop the experiment and set the event; a second one interrupts as usual."""
-    loop, interrupted = asyncio.get_running_loop(), threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted
-        return
-
-    def stop() -> None:
-        interrupted.set()
-        loop.remove_signal_handler(signal.SIGINT)
-        host.stop("interrupted")
-
-    loop.add_signal_handler(signal.SIGINT, stop)
-    _shield_forks(signal.getsignal(signal.SIGINT))
-    try:
-        yield interrupted
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-
-
-@cache
-def _shield_forks(handler: Any) -> None:
-    """Once in a process: a signal to a child that a callback forks would reach this process by the event loop."""
-    from .trial_agent import shield_forks
-
-    shield_forks((signal.SIGINT,), lambda found: found is handler)

@@ -1,4 +1,4 @@
-"""Verbs forked from the nursery of the agents: a manager that can be killed, and costs no new interpreter.
+"""Verbs and programs forked from the nursery of the agents: a manager that can be killed, and costs no new interpreter.
 
 It hosts its dispatcher on a thread and forks its agents. They are no children of it, but survive it as others do.
 """
@@ -6,7 +6,9 @@ It hosts its dispatcher on a thread and forks its agents. They are no children o
 from __future__ import annotations
 
 import os
+import runpy
 import socket
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -57,11 +59,21 @@ class ForkedVerb(Popen):
         return out, err
 
 
+class ForkedProgram(ForkedVerb):
+    """A Python script of a user's, named by the first of `words`, which ends as scripts do."""
+
+    modules = ("pitchpipe.experiment", *ForkedVerb.modules)
+
+
 def main(words: Sequence[str]) -> int:
-    """Run a verb in a process that was just forked."""
+    """Run a verb, or a script, in a process that was just forked."""
     requests, *arguments = words
     NURSERY.join(socket.socket(fileno=int(requests)))
     patch = pytest.MonkeyPatch()
     dispatchers_on_threads(patch)
     fork_agents(patch)
+    if arguments[0].endswith(".py"):
+        sys.argv[:] = arguments
+        runpy.run_path(arguments[0], run_name="__main__")
+        return 0
     return app.run(arguments)

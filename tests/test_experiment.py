@@ -48,6 +48,7 @@ from pitchpipe.store.folder import ExperimentFolder, FolderError
 from pitchpipe.store.store import Store, StoreError
 
 from .dispatcher_threads import dispatchers_on_threads
+from .forked_verbs import ForkedProgram
 
 SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}}
 GRID = {"x": {"_type": "choice", "_value": [0, 1, 2]}}
@@ -343,6 +344,78 @@ def test_interrupt_of_a_notebook_stops_the_experiment_and_is_raised(tmp_path: Pa
     finally:
         signal.signal(signal.SIGINT, before)
     assert search.results().status == "STOPPED"
+
+
+PROGRAM = """
+import asyncio, os, signal, sys, threading
+import pitchpipe
+
+def endless(parameters):
+    while True:
+        pitchpipe.report_intermediate_result(parameters["x"])
+
+class First(pitchpipe.Callback):
+    came = threading.Event()
+
+    def on_trial_result(self, trial, result):
+        if not self.came.is_set():
+            self.came.set()
+            {then}
+
+experiment = pitchpipe.Experiment(
+    endless, {{"x": pitchpipe.uniform(0, 1)}}, platform="local", directory=sys.argv[1], experiment_id="exp",
+    tuner={{"name": "Random"}}, trial_concurrency=2, callbacks=[First()],
+)
+
+async def cell():
+    experiment.run()
+
+daemon = threading.Thread(target=experiment.run, daemon=True)
+{run}
+"""
+KILL = "os.kill(os.getpid(), signal.{})"
+OWN = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(3));"
+IN_DAEMON = "daemon.start(); First.came.wait();"
+
+
+@pytest.mark.parametrize(
+    ("run", "then", "code", "reason"),
+    [
+        ("experiment.run()", KILL.format("SIGTERM"), -signal.SIGTERM, "interrupted"),
+        ("experiment.run()", KILL.format("SIGHUP"), -signal.SIGHUP, "interrupted"),
+        ("asyncio.run(cell())", KILL.format("SIGINT"), 1, "interrupted"),
+        ("asyncio.run(cell())", KILL.format("SIGTERM"), -signal.SIGTERM, "interrupted"),
+        (f"{OWN} asyncio.run(cell())", KILL.format("SIGTERM"), 3, "interrupted"),
+        (f"{IN_DAEMON} sys.exit(3)", "pass", 3, "the program ended"),
+        (f"{IN_DAEMON} 1 / 0", "pass", 1, "the program ended"),
+        (f"{OWN} {IN_DAEMON} daemon.join()", KILL.format("SIGTERM"), 3, "the program ended"),
+    ],
+)
+def test_program_that_ends_early_ends_its_experiment_in_order(
+    tmp_path: Path, run: str, then: str, code: int, reason: str
+) -> None:
+    script = tmp_path / "tune.py"
+    script.write_text(PROGRAM.format(run=run, then=then))
+    program = ForkedProgram(tmp_path, script, tmp_path)
+    assert program.wait(60) == code, program.communicate()
+    result = Experiment.restore(tmp_path / "exp").results()
+    assert (result.status, result.reason) == ("STOPPED", reason)
+    assert result.counts == {"SYS_CANCELED": 2}
+
+
+@pytest.mark.parametrize("kept", [signal.SIG_IGN, lambda *_: None])
+def test_signal_that_the_program_ignores_or_handles_itself_does_not_stop_the_experiment(
+    tmp_path: Path, kept: Any
+) -> None:
+    before = signal.signal(signal.SIGTERM, kept)
+    try:
+        search = experiment(
+            square, tmp_path, callbacks=[AtEachEnd(lambda: signal.raise_signal(signal.SIGTERM))]
+        )
+        assert search.run().counts == {"SUCCEEDED": 3}
+        assert signal.getsignal(signal.SIGTERM) is kept
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def unlucky(parameters: dict[str, Any]) -> None:

@@ -126,8 +126,11 @@ class Agent:
 
     @property
     def orphan_timeout(self) -> float:
-        """Seconds for which the agent continues or waits without a manager."""
-        return IDLE_TIMEOUT if self._run_spec is None else self._run_spec.orphan_timeout
+        """Seconds that the agent stays without a manager; only a manager would end a function that ignores a kill."""
+        if self._run_spec is None:
+            return IDLE_TIMEOUT
+        is_to_end = isinstance(self._current, FunctionTrial) and self._current.is_to_end
+        return self._run_spec.grace if is_to_end else self._run_spec.orphan_timeout
 
     def handle(self, message: Message, poll: Callable[[int], None] | None = None) -> Message | None:
         """Do what a message asks and return its reply, if any; an invalid message gets an `error`.

@@ -51,6 +51,11 @@ class FunctionTrial:
         self._exported: dict[str, str] | None = None
         self._is_class = False
 
+    @property
+    def is_to_end(self) -> bool:
+        """Whether a kill was asked for."""
+        return self._channel.stopped
+
     def record_new_beginning(self) -> None:
         """Write to the spool that what it holds of this attempt so far does not count."""
         self._channel.record_new_beginning()

@@ -128,7 +128,7 @@ def _job_config() -> Any:
     """Return a job whose workers keep their own module search path.
 
     Ray would put the driver's working directory and its script's first, where modules hide installed packages of
-    the same name. The agents append these folders at the end.
+    the same name. What a function was pickled with says where its modules are.
     """
     job_config: Any = importlib.import_module("ray.job_config").JobConfig
 

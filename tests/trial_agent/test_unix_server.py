@@ -307,17 +307,29 @@ def test_agent_that_leaves_ends_its_command_and_all_its_processes(
     assert read_spool(agent.trial_file("reports-1.jsonl"), "AbCdE", 1)[-1]["killed"]
 
 
-@pytest.mark.parametrize("reports", [True, False])
-def test_orphan_ends_a_function_that_does_not_end_by_itself(agent: LocalAgent, reports: bool) -> None:
+@pytest.mark.parametrize(
+    ("reports", "killed", "run"),
+    [
+        (True, False, {"orphan_timeout": 0.2}),
+        (False, False, {"orphan_timeout": 0.2}),
+        (False, True, {"orphan_timeout": 600.0, "grace": 0.2}),
+    ],
+)
+def test_orphan_ends_a_function_that_does_not_end_by_itself(
+    agent: LocalAgent, reports: bool, killed: bool, run: dict[str, float]
+) -> None:
     def run_for_ever(parameters: dict[str, Any]) -> None:
         from pitchpipe import report_intermediate_result
 
         while True:
             time.sleep(0) if not parameters["reports"] else report_intermediate_result(1)
 
-    client = agent.function(run_for_ever, orphan_timeout=0.2)
+    client = agent.function(run_for_ever, **run)
     client.tell(start(parameters={"reports": reports}))
     client.poll()
+    if killed:
+        client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
+        client.settle()
     client.close()
     assert agent.process.wait(30) == 0
     lines = (agent.folder / "agents" / "agent-1.jsonl").read_text().splitlines()
