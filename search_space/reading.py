@@ -46,7 +46,15 @@ def with_constants(space: Mapping[str, Any], point: Mapping[str, Any]) -> dict[s
     >>> with_constants({"lr": {"_type": "uniform", "_value": [0, 1]}, "epochs": 5}, {"lr": 0.1})
     {'epochs': 5, 'lr': 0.1}
     """
-    return {name: spec for name, spec in space.items() if isinstance(spec, str | int | float)} | dict(point)
+    found = {name: spec for name, spec in space.items() if isinstance(spec, str | int | float)} | dict(point)
+    for name, value in point.items():
+        spec = space.get(name)
+        if isinstance(spec, dict) and isinstance(value, dict) and "_name" in value:
+            wanted = identity(value["_name"])
+            for option in spec.get("_value", ()):
+                if isinstance(option, dict) and "_name" in option and identity(option["_name"]) == wanted:
+                    found[name] = with_constants(option, value)
+    return found
 
 
 class _Reader:
@@ -169,17 +177,18 @@ class _Reader:
         sound = []
         for i, option in enumerate(options):
             problems = json_problems(option, (*path, i))
-            if not problems and _looks_nested(option):
+            if not problems and _holds_parameters(option):
+                lacks = "other options have" if isinstance(option, dict) and "_name" in option else "has"
                 hint = 'give every option of this choice a "_name"'
-                problems = [Problem((*path, i), "the option holds parameters but has no _name", hint)]
+                problems = [Problem((*path, i), f"the option holds parameters but {lacks} no _name", hint)]
             self.problems += problems
             if not problems:
                 sound.append(plain_copy(option))
         return sound
 
 
-def _looks_nested(option: Any) -> bool:
-    """Return whether an opaque option is probably a branch of a nested choice without its `_name`."""
-    if not isinstance(option, dict) or "_name" in option:
-        return False
-    return any(isinstance(item, dict) and "_type" in item and "_value" in item for item in option.values())
+def _holds_parameters(value: Any) -> bool:
+    """Return whether there is a parameter in an option of a plain choice, where nothing would sample it."""
+    if isinstance(value, dict):
+        return {"_type", "_value"} <= value.keys() or any(map(_holds_parameters, value.values()))
+    return isinstance(value, list | tuple) and any(map(_holds_parameters, value))

@@ -48,3 +48,22 @@ def test_constants_of_the_space_need_not_be_written() -> None:
         search_space={**LAYERED, "epochs": 5}, defaults=GOOD, initial_points=[{**GOOD, "epochs": 5}]
     )
     assert [point.parameters for point in made.starting_points] == [{**GOOD, "epochs": 5}]
+
+
+def test_constants_of_the_chosen_option_need_not_be_written() -> None:
+    inner = {"_type": "choice", "_value": [{"_name": True, "pad": 2}, {"_name": 1, "pad": 3}]}
+    layer = {
+        "_type": "choice",
+        "_value": [{"_name": "a", "bias": 0}, {"_name": "b", "bias": 1, "inner": inner}],
+    }
+    made = config(
+        search_space={"layer": layer},
+        defaults={"layer": {"_name": "b", "inner": {"_name": 1}}},
+        initial_points=[{"layer": {"_name": "a"}}, {"layer": {"_name": "b", "inner": {"_name": True}}}],
+    )
+    assert [point.parameters["layer"] for point in made.starting_points] == [
+        {"_name": "b", "bias": 1, "inner": {"_name": 1, "pad": 3}},
+        {"_name": "a", "bias": 0},
+        {"_name": "b", "bias": 1, "inner": {"_name": True, "pad": 2}},
+    ]
+    assert not made.warnings

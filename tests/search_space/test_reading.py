@@ -146,6 +146,28 @@ def test_what_nni_accepts_is_accepted(value: Any) -> None:
     assert said(value) == []
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"_name": "conv", "kernel": spec("choice", 1, 3)},
+        {"_name": "conv", "inner": {"kernel": spec("uniform", 0, 1)}},
+        {"kernel": spec("uniform", 0, 1)},
+        {"layers": [1, {"kernel": spec("uniform", 0, 1)}]},
+        [spec("uniform", 0, 1)],
+        spec("uniform", 0, 1),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("others", [["none"], [None, 3], [{"a": 1}], []], ids=str)
+def test_no_option_of_a_plain_choice_holds_parameters_that_nothing_samples(
+    option: Any, others: list[Any]
+) -> None:
+    if "_name" in option and not others:
+        others = [[]]
+    paths = [problem.path for problem in check({"x": spec("choice", *others, option)})]
+    assert paths == [("x", "_value", len(others))]
+
+
 def test_a_choice_with_an_unnamed_option_is_opaque() -> None:
     space = SearchSpace.parse({"x": spec("choice", {"_name": "a"}, {"b": 1})})
     assert space.parameters[0].options == ({"_name": "a"}, {"b": 1})
