@@ -41,9 +41,11 @@ __all__ = [
     "directory_of",
     "executor_for",
     "experiment_config",
+    "reasons_outside",
     "resume_experiment",
     "warm_start_faults",
     "warm_start_notes",
+    "why_outside",
 ]
 
 BY_USER = "stopped by the user"
@@ -219,11 +221,18 @@ def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:
 
 def why_outside(config: ExperimentConfig, parameters: Mapping[str, Any]) -> str:
     """Return why parameters are outside the search space of an experiment; empty if they are not."""
+    return reasons_outside(config, [parameters])[0]
+
+
+def reasons_outside(config: ExperimentConfig, several: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what `why_outside` does of each of several parameters."""
     try:
         space = SearchSpace.parse(config.search_space or {})
     except SearchSpaceError:
-        return ""  # only the user's tuner reads this search space
-    return "; ".join(map(str, space.validate(parameters)))
+        return [""] * len(several)  # only the user's tuner reads this search space
+    if (config.tuner.name or "").lower().removesuffix("tuner") == "batch":
+        return [""] * len(several)  # its options are whole points
+    return ["; ".join(map(str, space.validate(parameters))) for parameters in several]
 
 
 def _stopper_of(folder: ExperimentFolder) -> Stopper | None:

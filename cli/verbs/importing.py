@@ -17,6 +17,7 @@ from ..verb import FILE, experiment_options, json_option, say, verb
 
 __all__ = ["import_verb"]
 
+_MOST_LINES = 5
 _FORM = '[{"parameter": {"lr": 0.1}, "value": 0.9}, ...]'
 
 
@@ -47,7 +48,8 @@ def import_verb(
 
     FILE contains [{"parameter": {"lr": 0.1}, "value": 0.9}, ...], with several metrics or limits
     "value": {"acc": 0.9, "ms": 12}, or the JSON of `pitchpipe export`, whose successful trials are used. The whole
-    file is checked first. The results do not become trials of the experiment, and `resume` keeps them.
+    file is checked first, and results outside the search space are left out. The results do not become trials of the
+    experiment, and `resume` keeps them.
 
     Without FILE, ID is the folder of an experiment of NNI, which becomes an experiment to look at.
     """
@@ -58,9 +60,17 @@ def import_verb(
         return
     results = list(_results(path))
     folder = chosen_experiment(experiment, experiment_id, directory)
-    count = import_results(folder, results)
-    line = f"imported {count} result{'s' * (count != 1)} into experiment {folder.experiment_id}"
-    say(as_json, {"id": folder.experiment_id, "imported": count}, line)
+    count, left_out = import_results(folder, results)
+    what = f"{count} of {len(results)} results" if left_out else f"{count} result{'s' * (count != 1)}"
+    lines = [f"left out: {why}" for why in left_out[:_MOST_LINES]]
+    if len(left_out) > _MOST_LINES:
+        lines.append(f"left out: {len(left_out) - _MOST_LINES} more")
+    say(
+        as_json,
+        {"id": folder.experiment_id, "imported": count, "left_out": left_out},
+        f"imported {what} into experiment {folder.experiment_id}",
+        *lines,
+    )
 
 
 def _import_experiment(

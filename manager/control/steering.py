@@ -13,8 +13,9 @@ from typing import Any
 from ...config import check_plugins
 from ...protocol import dumps
 from ...runner import ExperimentStatus
+from ...search_space import with_constants
 from ...store import ExperimentFolder, FolderError, Store
-from ..experiments import BY_USER, experiment_config
+from ..experiments import BY_USER, experiment_config, reasons_outside
 from .connection import ControlError, ask_manager
 from .extension import LIMITS, Extension, ExtensionError, extend_experiment, options_to_extend, owned_store
 from .operations import changed_config, checked_import
@@ -80,16 +81,28 @@ def kill_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PAT
     return _ask(folder, {"op": "kill", "trial": trial}, timeout)
 
 
-def import_results(folder: ExperimentFolder, results: Sequence[Any], timeout: float = _PATIENCE) -> int:
-    """Give the tuner results measured elsewhere, each `{"parameter": {...}, "value": NUMBER}`; return how many.
+def import_results(
+    folder: ExperimentFolder, results: Sequence[Any], timeout: float = _PATIENCE
+) -> tuple[int, list[str]]:
+    """Give the tuner results measured elsewhere, each `{"parameter": {...}, "value": NUMBER}`.
 
-    All are checked before the first is sent.
+    All are checked before the first is sent; those outside the search space are left out, unless the tuner is the
+    user's. Return how many were sent, and why each of the others was not.
     """
-    names = [objective.name for objective in experiment_config(folder).objectives]
-    rows = checked_import(list(results), names)
+    config = experiment_config(folder)
+    rows = checked_import(list(results), [objective.name for objective in config.objectives])
+    left_out: list[str] = []
+    if config.tuner.class_name is None:
+        space = config.search_space or {}
+        rows = [{**row, "parameter": with_constants(space, row["parameter"])} for row in rows]
+        reasons = reasons_outside(config, [row["parameter"] for row in rows])
+        left_out = [f"results[{number}]: {why}" for number, why in enumerate(reasons) if why]
+        rows = [row for row, why in zip(rows, reasons, strict=True) if not why]
+    if not rows:
+        raise ControlError(f"no result is in the search space: {left_out[0]}", "invalid")
     for portion in list(_portions(rows)):
         _ask(folder, {"op": "import", "data": portion}, timeout)
-    return len(rows)
+    return len(rows), left_out
 
 
 def rename_experiment(folder: ExperimentFolder, name: str) -> None:

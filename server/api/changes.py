@@ -61,7 +61,8 @@ def post_import(request: Request, experiment: ExperimentName, results: Import) -
     """Import results measured elsewhere into the tuner."""
     view = view_of(request, experiment)
     rows = [row.model_dump() for row in results.data]
-    return json_response({"imported": import_results(view.folder, rows)})
+    imported, left_out = import_results(view.folder, rows)
+    return json_response({"imported": imported, "left_out": left_out})
 
 
 def _made(experiment_id: str, added: dict[str, object]) -> Response:

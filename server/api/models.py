@@ -125,9 +125,10 @@ class Killed(Added):
 
 
 class Imported(BaseModel):
-    """The number of imported results."""
+    """The number of imported results, and why each of the others is outside the search space."""
 
     imported: int
+    left_out: list[str]
 
 
 class Repeats(BaseModel):

@@ -100,10 +100,13 @@ def test_trials_and_results_of_ones_own_reach_a_running_experiment(
     trials = [
         {"status": "SUCCEEDED", "parameters": {"x": 0.5}, "final": 2.0},
         {"status": "FAILED", "parameters": {"x": 0.1}, "final": None},
+        {"status": "SUCCEEDED", "parameters": {"x": 7}, "final": 1.0},
     ]
     (tmp_path / "trials.json").write_text(json.dumps({"experiment": {}, "trials": trials}))
     called = call("import", "held", "--file", tmp_path / "trials.json")
-    assert (called.code, called.out) == (0, "imported 1 result into experiment held\n")
+    first, second = called.out.splitlines()
+    assert (called.code, first) == (0, "imported 1 of 2 results into experiment held")
+    assert second.startswith("left out: results[1]: ")
     of_nni = [{"parameter": {"x": 0.75}, "value": '{"default": 3.0}', "trialJobId": "AbCdE"}]
     (tmp_path / "of_nni.json").write_text(json.dumps(of_nni), encoding="utf-8-sig")  # as Windows tools write
     assert call("import", "held", "--file", tmp_path / "of_nni.json").code == 0

@@ -147,14 +147,18 @@ def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(changes, "rerun_trial", lambda folder, trial: calls.append(("rerun", trial)) or added)
     monkeypatch.setattr(changes, "kill_trial", lambda folder, trial: calls.append(("kill", trial)) or added)
     monkeypatch.setattr(changes, "stop_experiment", lambda folder, reason: calls.append(("stop", reason)))
-    monkeypatch.setattr(changes, "import_results", lambda folder, rows: calls.append(("import", rows)) or 1)
+    imported = 1, ["results[1]: lr"]
+    monkeypatch.setattr(
+        changes, "import_results", lambda folder, rows: calls.append(("import", rows)) or imported
+    )
     reply = asking.ask("POST", f"{WHERE}/trials", {"parameters": {"lr": 1}})
     assert (reply.status, reply.headers["location"]) == (201, f"{WHERE}/trials/7")
     assert asking.ask("POST", f"{WHERE}/trials/T0003/rerun").status == 201
     assert asking.ask("POST", f"{WHERE}/trials/T0003/kill").status == 202
     assert asking.ask("POST", f"{WHERE}/stop", {"reason": "enough"}).status == 202
     rows = [{"parameter": {"lr": 1}, "value": 2}]
-    assert asking.ask("POST", f"{WHERE}/import", {"data": rows}).json == {"imported": 1}
+    said = {"imported": 1, "left_out": ["results[1]: lr"]}
+    assert asking.ask("POST", f"{WHERE}/import", {"data": rows}).json == said
     assert calls == [("add", {"lr": 1}), ("rerun", 3), ("kill", 3), ("stop", "enough"), ("import", rows)]
 
 

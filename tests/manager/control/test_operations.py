@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.executors.simulated import SimulatedRun, VirtualClock
+from pitchpipe.manager.control import steering
 from pitchpipe.manager.control.connection import ControlError, ControlServer
 from pitchpipe.manager.control.operations import LiveChanges
 from pitchpipe.manager.control.steering import (
@@ -32,7 +33,7 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.store import NoRoomError, Store, StoreError
 
 from ...runner.invariants import broken_invariants
-from ...stored import MadeExperiment, a_trial
+from ...stored import MadeExperiment, a_config, a_trial
 from ..experiments import CopyingStore, config, created, let_go, plugin, resumed, run, story, viewed
 
 # Proposes from the last search space, and how many results were imported.
@@ -438,7 +439,8 @@ def test_steering_reaches_a_running_manager(running: Outcome) -> None:
     def ask(folder: Any) -> Any:
         added = add_trial(folder, {"x": 5})
         again = rerun_trial(folder, added["trial_id"])
-        assert import_results(folder, [{"parameter": {"x": 1}, "value": n} for n in range(3000)]) == 3000
+        results = [{"parameter": {"x": 1}, "value": n} for n in range(3000)]
+        assert import_results(folder, results) == (3000, [])
         limits = change_experiment(folder, {"trial_concurrency": 3})
         with pytest.raises(ControlError) as refused:
             kill_trial(folder, "nobody")
@@ -450,6 +452,37 @@ def test_steering_reaches_a_running_manager(running: Outcome) -> None:
     added, again, limits, kinds = running(ask)
     assert again["sequence_id"] > added["sequence_id"]
     assert (limits["trial_concurrency"], kinds) == (3, ["not found", "invalid"])
+
+
+@pytest.mark.parametrize("tuner", ["TPE", "Batch", "own"])
+def test_only_results_that_the_tuner_takes_are_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tuner: str
+) -> None:
+    layer = [{"_name": "a", "bias": 0}, {"_name": "b"}]
+    space: dict[str, Any] = {
+        "x": {"_type": "uniform", "_value": [0, 1]},
+        "layer": {"_type": "choice", "_value": layer},
+        "epochs": 5,
+    }
+    if tuner == "Batch":
+        space = {"all": {"_type": "choice", "_value": [{"x": 0.5}, {"x": 7}]}}
+    own = {"class_name": "tuner.Own", "code_directory": str(tmp_path)}
+    made_by = own if tuner == "own" else {"name": tuner}
+    folder = MadeExperiment(tmp_path / "made", a_config(search_space=space, tuner=made_by)).folder
+    asked = list[dict[str, Any]]()
+    monkeypatch.setattr(steering, "_ask", lambda folder, request, timeout: asked.append(request))
+    points = [{"x": 0.5, "layer": {"_name": "a"}}, {"x": 7}, {"x": 0.5, "layer": "a"}, {"x": "0.5"}]
+    count, left_out = import_results(folder, [{"parameter": one, "value": 1} for one in points])
+    sent = [row["parameter"] for request in asked for row in request["data"]]
+    assert len(sent) == count
+    if tuner == "TPE":
+        assert sent == [{"epochs": 5, "x": 0.5, "layer": {"_name": "a", "bias": 0}}]
+        assert [one.partition(":")[0] for one in left_out] == ["results[1]", "results[2]", "results[3]"]
+        with pytest.raises(ControlError) as refused:
+            import_results(folder, [{"parameter": points[1], "value": 1}])
+        assert (refused.value.kind, len(asked)) == ("invalid", 1)
+    else:
+        assert (sent, left_out) == (points, [])
 
 
 @pytest.mark.dispatcher_process
