@@ -18,7 +18,7 @@ import numpy as np
 
 from ..plugins import integer, one_of, positive
 from ..search_space import SearchSpace
-from .base import Embedding, Floats, Layout, LearningTuner, key_of, ready
+from .base import Embedding, Floats, Layout, LearningTuner, ready
 
 __all__ = ["CMAESTuner"]
 
@@ -84,7 +84,8 @@ class CMAESTuner(LearningTuner):
         self._asked = None
 
     def _key(self, vector: Floats) -> Hashable:
-        return key_of(ready(self._explored).space.decode(vector))
+        explored = ready(self._explored)
+        return explored.key(explored.space.decode(vector))
 
     def _current(self) -> _Strategy:
         if self._strategy is None:

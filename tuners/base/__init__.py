@@ -14,7 +14,7 @@ embedding            the unit cube as features for distance-based models
 from __future__ import annotations
 
 from .embedding import Embedding, active_dimension
-from .explored import Explored, key_of, measurements, ready
+from .explored import Explored, measurements, ready
 from .history import History
 from .layout import Bools, Floats, Ints, Layout
 from .learning_tuner import LearningTuner, latin_hypercube
@@ -39,7 +39,6 @@ __all__ = [
     "SearchPrior",
     "active_dimension",
     "front_of",
-    "key_of",
     "latin_hypercube",
     "measurements",
     "nondominated_ranks",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from ...search_space import SearchSpace, identity
+from ...search_space import Parameter, SearchSpace, identity
 from ..tuner import NoMoreTrialError
 from .grid import GridWalk
 
-__all__ = ["Explored", "key_of", "measurements", "ready"]
+__all__ = ["Explored", "measurements", "ready"]
 
 _RESAMPLES = 50  # draws before a point is taken from the grid
-_DIGITS = 12  # of a float that distinguish points
+_DIGITS = 12  # of a float that distinguish points, unless its range is narrow
+_DIGITS_WITHIN = 9  # of a range that distinguish points, as far as floats do
+_ALL_DIGITS = 17
 _GRID_STEPS = 200_000  # grid points tried for one suggestion before the search ends
 
 
@@ -38,15 +41,27 @@ class Explored:
             each.parent is None and each.size is None and each.q is None for each in self.space.parameters
         )
 
+    @cached_property
+    def _digits(self) -> int:
+        """How many digits of a float distinguish points: more where a range is narrow and far from 0."""
+        return min(max([_DIGITS, *map(_digits_of, self.space.parameters)]), _ALL_DIGITS)
+
+    def key(self, parameters: dict[str, Any]) -> Hashable:
+        """Return a key that equal points share; floats count as equal up to rounding errors.
+
+        A normal value that goes to the unit interval and back may differ from itself in the last digits.
+        """
+        return identity(parameters, self._digits)
+
     def add(self, parameters: dict[str, Any]) -> bool:
         """Remember a point; return whether it is new."""
-        key, before = key_of(parameters), len(self._points)
+        key, before = self.key(parameters), len(self._points)
         self._points.add(key)
         return len(self._points) > before
 
     def forget(self, parameters: dict[str, Any]) -> None:
         """Forget a point, so that it can be suggested again."""
-        self._points.discard(key_of(parameters))
+        self._points.discard(self.key(parameters))
 
     def new_point(self, draw: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the first new point among those drawn, else the next new point of the grid.
@@ -71,12 +86,20 @@ class Explored:
         raise NoMoreTrialError(f"none of {_GRID_STEPS} further points is new and satisfies the constraints")
 
 
-def key_of(parameters: dict[str, Any]) -> Hashable:
-    """Return a key that equal points share; floats count as equal up to rounding errors.
-
-    A normal value that goes to the unit interval and back may differ from itself in the last digits.
-    """
-    return identity(parameters, _DIGITS)
+def _digits_of(parameter: Parameter) -> int:
+    """Return how many digits distinguish the values of a parameter; 0 if it has no floats."""
+    if parameter.categorical or parameter.integer:
+        return 0
+    if parameter.normal:
+        mu, width = float(parameter.mu or 0), float(parameter.sigma or 1)
+        furthest = abs(mu) + width
+        if parameter.log:
+            furthest, width = math.exp(mu), math.exp(mu) * width
+    else:
+        low, high = float(parameter.low or 0), float(parameter.high or 0)
+        furthest, width = max(abs(low), abs(high)), high - low
+    step = width / 10**_DIGITS_WITHIN if parameter.q is None else parameter.q / 10
+    return math.ceil(math.log10(furthest / step)) if 0 < step < furthest else 0
 
 
 def ready(explored: Explored | None) -> Explored:

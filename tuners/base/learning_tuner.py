@@ -12,7 +12,7 @@ from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value, objectives_of
 from ...search_space import SearchSpace
 from ..tuner import Tuner
-from .explored import Explored, key_of, measurements, ready
+from .explored import Explored, measurements, ready
 from .history import History
 from .layout import Floats, Ints, Layout
 from .outcomes import Outcomes
@@ -162,7 +162,7 @@ class LearningTuner(Tuner):
             return
         explored.add(parameters)
         row = self._history.add(explored.space.encode(parameters))
-        self._failed[row], self._failed_points[key_of(parameters)] = cause, row
+        self._failed[row], self._failed_points[explored.key(parameters)] = cause, row
         self._settle(row, math.inf)
 
     def update_running(self, points: Sequence[dict[str, Any]]) -> None:
@@ -177,7 +177,9 @@ class LearningTuner(Tuner):
         for parameters, value in measurements(explored, data):
             explored.add(parameters)
             if value is not None:
-                row = self._failed_points.pop(key_of(parameters), None)  # a starting point that was run again
+                row = self._failed_points.pop(
+                    explored.key(parameters), None
+                )  # a starting point that was run again
                 if row is None:
                     row = self._history.add(explored.space.encode(parameters))
                 self._failed.pop(row, None)
