@@ -7,6 +7,7 @@ numbers are bounded: an expression from an untrusted source can at worst be wron
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping
@@ -32,6 +33,7 @@ MAX_LENGTH = 1000  # characters
 MAX_DEPTH = 100  # levels of the syntax tree; a + b + c has three
 _MAX_BITS = 4096  # of an integer power
 _MAX_DIGITS = 300  # second argument of round()
+_ROUNDING = 1e-14  # of numbers that count as equal, such as 0.1 * 3 and 0.3
 
 Point = Mapping[str, Any]
 Run = Callable[[Point], Any]
@@ -293,6 +295,21 @@ def _round(value: Any, digits: Any = None) -> Any:
     return round(_numeric(value), digits)
 
 
+def _is_near(left: Any, right: Any) -> bool:
+    """Return whether two numbers differ by rounding alone, as multiples of 0.1 and sums of them do."""
+    is_exact = isinstance(left, int) and isinstance(right, int)
+    if is_exact or not (isinstance(left, Real) and isinstance(right, Real)):
+        return False
+    try:
+        return math.isclose(left, right, rel_tol=_ROUNDING)
+    except OverflowError:  # an integer beyond all floats
+        return False
+
+
+def _is_in(left: Any, right: Any) -> bool:
+    return left in right or (isinstance(right, list) and any(_is_near(left, item) for item in right))
+
+
 _HANDLERS: dict[type[ast.expr], Callable[[_Translator, Any, int], Run]] = {
     ast.Constant: _Translator.constant,
     ast.List: _Translator.sequence,
@@ -317,14 +334,14 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Pow: _power,
 }
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda left, right: left in right,
-    ast.NotIn: lambda left, right: left not in right,
+    ast.Eq: lambda left, right: left == right or _is_near(left, right),
+    ast.NotEq: lambda left, right: left != right and not _is_near(left, right),
+    ast.Lt: lambda left, right: left < right and not _is_near(left, right),
+    ast.LtE: lambda left, right: left <= right or _is_near(left, right),
+    ast.Gt: lambda left, right: left > right and not _is_near(left, right),
+    ast.GtE: lambda left, right: left >= right or _is_near(left, right),
+    ast.In: lambda left, right: _is_in(left, right),
+    ast.NotIn: lambda left, right: not _is_in(left, right),
 }
 # name: (fewest arguments, most arguments, what it does)
 _FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {

@@ -6,11 +6,13 @@ import ast
 import math
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitchpipe.search_space import expressions
 from pitchpipe.search_space.constraints import Constraint
 from pitchpipe.search_space.expressions import ExpressionError, Names, parse_expression
 
@@ -39,7 +41,7 @@ def combine(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-expressions = st.recursive(atoms, combine, max_leaves=8)
+EXPRESSIONS = st.recursive(atoms, combine, max_leaves=8)
 
 
 def evaluate_with_python(text: str, values: dict[str, Any]) -> Any:
@@ -51,12 +53,13 @@ def same(ours: Any, theirs: Any) -> bool:
     return (ours == theirs and type(ours) is type(theirs)) or (ours != ours and theirs != theirs)
 
 
-@given(expressions, VALUES)
-def test_an_expression_means_what_python_means(text: str, values: dict[str, Any]) -> None:
+@given(EXPRESSIONS, VALUES)
+def test_an_expression_means_what_python_means_apart_from_rounding(text: str, values: dict[str, Any]) -> None:
     run, problems = parse_expression(text, NAMES)
     assert [message for message, _ in problems if "compares nothing" not in message] == []
     try:
-        ours = run(values)
+        with mock.patch.object(expressions, "_is_near", return_value=False):
+            ours = run(values)
     except ExpressionError:
         assert "**" in text  # refused by us alone: powers beyond the limit, and complex numbers
     except (ArithmeticError, TypeError, ValueError):
@@ -88,6 +91,18 @@ def test_an_expression_means_what_python_means(text: str, values: dict[str, Any]
         ("max(a, b) <= 3", {"a": 1, "b": 3}, True),
         ("round(a) == 2", {"a": 2.4}, True),
         ("  a < b  ", {"a": 1, "b": 2}, True),
+        ("a <= 0.3", {"a": 3 * 0.1}, True),
+        ("a > 0.3 or a < 0.3", {"a": 3 * 0.1}, False),
+        ("a >= 0.9 and not a < 0.9 and not a != 0.9", {"a": 1 - 0.1}, True),
+        ("a in (0.1, 0.2, 0.3) and a not in [0.4]", {"a": 3 * 0.1}, True),
+        ("a + b + c == 1", {"a": 7 * 0.1, "b": 2 * 0.1, "c": 0.1}, True),
+        ("10 * a == 3", {"a": 3 * 0.1}, True),
+        ("a < b", {"a": 3 * 0.1, "b": 0.3}, False),
+        ("a < b", {"a": 1e9, "b": 1e9 + 1e-3}, True),
+        ("a > 0", {"a": 5e-324}, True),
+        ("a < b", {"a": 2**53, "b": 2**53 + 1}, True),
+        ("a ** 2000 > 1.5", {"a": 2}, True),
+        ("a <= b", {"a": math.nan, "b": math.nan}, False),
     ],
 )
 def test_a_condition_holds_or_not(text: str, point: dict[str, Any], expected: bool) -> None:
