@@ -7,8 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import objectives_of
-from ..store.reading import ExperimentView, TrialQuery, plain
-from .figures import Curve, ExperimentTable, Objective, Span, TrialRecord, chosen_numbers, dimensions_of
+from ..store.reading import ExperimentView, plain
+from .figures import (
+    MOST_TRIALS,
+    Curve,
+    ExperimentTable,
+    Objective,
+    Outline,
+    Span,
+    TrialRecord,
+    chosen_numbers,
+    dimensions_of,
+    joined,
+)
 
 __all__ = ["read_table"]
 
@@ -16,30 +27,47 @@ _CURVES = 200
 _POINTS = 100
 # The status, which has a colour, of attempts that were not the last of their trial.
 _OUTCOMES: Mapping[str, str] = {"retried": "FAILED", "paused": "PAUSED"}
+_STARTED = (
+    "SELECT sequence_id, coalesce(agent, ''), start_time, end_time, {} FROM {} WHERE start_time IS NOT NULL"
+)
+_ATTEMPTS = (
+    f"{_STARTED.format('outcome', 'attempts')} UNION ALL {_STARTED.format('status', 'trials')} ORDER BY 3, 1"
+)
 
 
 def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = False) -> ExperimentTable:
-    """Return all trials of an experiment, and the thinned intermediate results of at most `curves` of them.
+    """Return the trials of an experiment, and the thinned intermediate results of at most `curves` of them.
 
-    These are the best trials, and others evenly over time. With `attempts`, earlier attempts are included as spans.
-    Raise `StoreError` if the experiment cannot be read.
+    Of more than 5,000 trials these are the telling ones, and others evenly over time, so that memory does not grow with
+    them; the curves are of the best trials and others. With `attempts`, all attempts are included as spans. Raise
+    `StoreError` if the experiment cannot be read.
     """
     config, summary = view.config(), view.summary()
-    outcomes = objectives_of(config.get("objectives") or [{"direction": "minimize"}])
-    objectives = [one for one in outcomes if one.direction is not None]
-    rows = view.trials(TrialQuery(limit=None)).trials
+    metrics = objectives_of(config.get("objectives") or [{"direction": "minimize"}])
+    objectives = [one for one in metrics if one.direction is not None]
+    limits = [one for one in metrics if one.is_limited]
+    names = [one.name for one in metrics]
+    outline = Outline.of(names, view.outline(names))
+    rows = view.numbered(sorted(outline.chosen(objectives, limits)))
     trials = [_record(plain(row)) for row in rows]  # figures have no place for NaN and infinities
     reported = {row["sequence_id"] for row in rows if row["intermediate_results"]}
+    families, outcomes = None, None
+    if view.repeats() > 1:
+        outcomes = Outline.of(names, view.outline(names, of_families=True))
+        chosen = sorted(outcomes.chosen(objectives, limits))
+        families = [_record(plain(row)) for row in view.families(chosen)]
     return ExperimentTable.of(
         summary["name"] or summary["id"],
         objectives,
         trials,
         dimensions_of(config.get("searchSpace"), config.get("constraints") or ()),
-        families=[_record(plain(row)) for row in view.families()] if view.repeats() > 1 else None,
+        outline=outline,
+        families=families,
+        outcomes=outcomes,
         curves=_curves(view, [one for one in trials if one.number in reported], objectives[0], curves),
-        curve_count=len(reported),
-        spans=_spans(view) if attempts else (),
-        limits=[one for one in outcomes if one.is_limited],
+        curve_count=_count_reported(view),
+        spans=_spans(view, outline, outline.new_bests_by_end(objectives[0], limits)) if attempts else (),
+        limits=limits,
         experiment_id=summary["id"],
         now=time.time() if summary["is_running"] else None,
     )
@@ -72,12 +100,16 @@ def _curves(
     ]
 
 
-def _spans(view: ExperimentView) -> list[Span]:
-    """Return the attempts that started and were not the last of their trial."""
-    rows = view.database.rows(
-        "SELECT sequence_id, agent, start_time, end_time, outcome FROM attempts WHERE start_time IS NOT NULL"
-    )
-    return [
-        Span(number=number, worker=agent or "", start=start, end=end, status=_OUTCOMES.get(outcome, "FAILED"))
-        for number, agent, start, end, outcome in rows
-    ]
+def _count_reported(view: ExperimentView) -> int:
+    """Return how many trials have an intermediate result."""
+    return (view.database.row("SELECT count(*) FROM trials WHERE next_sequence > 0") or (0,))[0]
+
+
+def _spans(view: ExperimentView, outline: Outline, apart: set[int]) -> list[Span]:
+    """Return the attempts that started; of too many, those that follow each other are joined, but none in `apart`."""
+    with view.database.connection() as connection:
+        spans = (
+            Span(number=number, worker=agent, start=start, end=end, status=_OUTCOMES.get(outcome, outcome))
+            for number, agent, start, end, outcome in connection.execute(_ATTEMPTS)
+        )
+        return list(spans) if len(outline) <= MOST_TRIALS else joined(spans, apart)

@@ -17,15 +17,18 @@ from .example import example_table
 from .health import health_notes
 from .history import plot_history
 from .importances import Importance, importance, plot_importance
+from .outline import MOST_TRIALS, Outline
 from .parallel import objectives_in_order, plot_parallel
 from .pareto import plot_pareto
 from .slices import plot_slice
-from .tables import Curve, ExperimentTable, Objective, Span, TrialRecord
+from .spans import Span, joined
+from .tables import Curve, ExperimentTable, Objective, TrialRecord
 from .theme import BEST, SERIES, STATUS_LOOKS, ThemeName, template, template_layout, theme_of
 from .timeline import plot_timeline
 
 __all__ = [
     "BEST",
+    "MOST_TRIALS",
     "SERIES",
     "STATUS_LOOKS",
     "Curve",
@@ -33,6 +36,7 @@ __all__ = [
     "ExperimentTable",
     "Importance",
     "Objective",
+    "Outline",
     "Span",
     "ThemeName",
     "TrialRecord",
@@ -47,6 +51,7 @@ __all__ = [
     "health_notes",
     "importance",
     "inferred",
+    "joined",
     "nothing",
     "number_or_none",
     "objectives_in_order",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocol import Objective
 from ...store.reading import visible
 from .dimensions import Dimension
-from .tables import Objective
 from .theme import Look, ThemeName, template
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ __all__ = [
     "axis_of",
     "base_figure",
     "best_so_far",
+    "corners",
     "crowded",
+    "evenly",
     "is_wide",
     "labels",
     "note",
@@ -31,6 +33,7 @@ __all__ = [
     "panels",
     "points",
     "ranged",
+    "rises",
     "short",
     "shortened",
     "spread",
@@ -47,6 +50,7 @@ _CROWD = 1000
 _REACH = 10.0
 _FEWEST_FOR_REACH = 5
 _LONGEST = 40
+_MOST_CORNERS = 2_000
 
 Numbers = NDArray[np.float64]
 
@@ -236,6 +240,36 @@ def best_so_far(values: Numbers, direction: str | None) -> Numbers:
     """
     best = np.minimum if direction == "minimize" else np.maximum
     return best.accumulate(values) if values.size else values
+
+
+def rises(best: Numbers) -> NDArray[np.int64]:
+    """Return the places of a staircase at which it changes, the first among them.
+
+    >>> rises(np.array([3.0, 1.0, 1.0, 0.5])).tolist()
+    [0, 1, 3]
+    """
+    return np.flatnonzero(np.diff(best, prepend=np.nan) != 0)
+
+
+def evenly(items: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return at most this many items, evenly over all, the first and the last among them.
+
+    >>> evenly(np.arange(10), 4).tolist()
+    [0, 3, 6, 9]
+    """
+    return items if len(items) <= count else items[np.linspace(0, len(items) - 1, count).astype(int)]
+
+
+def corners(x: NDArray[Any], y: Numbers) -> tuple[NDArray[Any], Numbers]:
+    """Return the points at which a staircase of many points changes, at most 2,000, and the last.
+
+    >>> [ends.tolist() for ends in corners(np.arange(9999), np.repeat([2.0, 1.0], [9000, 999]))]
+    [[0, 9000, 9998], [2.0, 1.0, 1.0]]
+    """
+    if len(x) <= _MOST_CORNERS:
+        return x, y
+    kept = np.append(evenly(rises(y), _MOST_CORNERS), len(x) - 1)
+    return x[kept], y[kept]
 
 
 def points(look: Look, x: Any, y: Any, hover: Mapping[str, Any]) -> go.Scatter | go.Scattergl:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .drawing import Numbers, best_so_far, note, nothing, panels, ranged, short, value_axis
+from .drawing import Numbers, best_so_far, corners, note, nothing, panels, ranged, short, value_axis
 from .tables import ExperimentTable
 from .theme import SERIES, ThemeName
 
@@ -41,7 +41,7 @@ def plot_edf(
     first = given[0].objective(objective)
     named = list(zip(_told_apart(given), given, strict=True))
     is_alike = [(first.name, first.direction) in _goals(table) for table in given]
-    found = [(name, table.finished(first.name)[1]) for name, table in compress(named, is_alike)]
+    found = [(name, table.outcomes.results(first.name)) for name, table in compress(named, is_alike)]
     found = [(name, values) for name, values in found if values.size]
     if not found:
         return nothing(theme, _TITLE, "No trial has a finite result yet.")
@@ -80,6 +80,7 @@ def _add_curves(
         ),
     )
     for row, (x, y, hover) in enumerate(curves, start=1):
+        x, y = corners(x, y)
         figure.add_scatter(
             x=x,
             y=y,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .drawing import best_so_far, nothing, panels, points, ranged, value_axis
+from .drawing import corners, note, nothing, panels, points, ranged, value_axis
 from .hovering import Hover
 from .tables import ExperimentTable, Objective
 from .theme import BEST, STATUS_LOOKS, VERMILION, Look, ThemeName
@@ -53,12 +53,14 @@ def plot_history(
         for trace, is_mark in traces:
             trace.update(legendgroup=trace.name, showlegend=row == 1)
             figure.add_trace(trace, row=row, col=1, secondary_y=is_mark)
-        values = table.finished(one.name)[1]
+        values = table.outcomes.results(one.name)
         axis = value_axis(one, values, log=log, show_all=show_all)
         axis = ranged(axis, values, 0.16 if marks else 0.05)
         figure.update_yaxes(axis, row=row, col=1, secondary_y=False)
     if not any(len(table.finished(one.name)[0]) for one in chosen):
         figure.add_annotation(text="No trial has a finite result.", x=0.5, y=0.5, xref="paper", yref="paper")
+    if table.left_out:
+        note(figure, table.left_out)
     figure.update_xaxes(title_text="trial", tickformat=",d", row=len(chosen), col=1)
     return figure.update_layout(height=420 if len(chosen) == 1 else 120 + 240 * len(chosen))
 
@@ -71,10 +73,10 @@ def _results(table: ExperimentTable, objective: Objective) -> list[Any]:
     if not trials:
         return []
     numbers = np.array([trial.number for trial in trials])
-    feasible = np.array([table.keeps_limits(trial) for trial in trials])
+    x, y = corners(*table.outcomes.best_line(objective, table.limits))
     best = go.Scatter(
-        x=numbers[feasible],
-        y=best_so_far(values[feasible], objective.direction),
+        x=x,
+        y=y,
         mode="lines",
         name="best so far",
         line={"shape": "hv", "width": 2.5, "color": BEST},

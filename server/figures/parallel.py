@@ -87,8 +87,8 @@ def plot_parallel(
         margin={"t": 130 if is_crowded else 90, "l": 70, "r": 70},
         height=480,
     )
-    if len(finished) > len(trials):
-        note(figure, f"{len(trials):,} of {len(finished):,} trials are shown")
+    if (count := len(table.outcomes.finished(one.name))) > len(trials):
+        note(figure, f"{len(trials):,} of {count:,} trials are shown")
     return figure
 
 

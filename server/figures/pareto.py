@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...store.reading import front_of, knee_of
-from .drawing import nothing, panels, points, ranged, value_axis
+from .drawing import note, nothing, panels, points, ranged, value_axis
 from .hovering import Hover
 from .tables import ExperimentTable, Objective
 from .theme import BEST, STATUS_LOOKS, ThemeName
@@ -80,6 +80,8 @@ def plot_pareto(
         _add_panel(
             figure, [chosen[one] for one in pair], values[:, pair], groups, hover, at, show_all=show_all
         )
+    if table.left_out:
+        note(figure, table.left_out)
     return figure.update_layout(height=440 if rows == 1 else 120 + 340 * rows)
 
 

@@ -74,7 +74,8 @@ def plot_slice(
         figure.update_yaxes({**titled, **shared}, row=row, col=column)
     colors = {"reversescale": True, "colorbar": {"title": {"text": "trial"}, "tickformat": "d"}}
     figure.update_layout(coloraxis=colors, showlegend=False, height=400 if rows == 1 else 120 + 250 * rows)
-    left_out = [(len(chosen), len(every), "parameters"), (len(trials), len(finished), "trials")]
+    results = table.outcomes.results(one.name)
+    left_out = [(len(chosen), len(every), "parameters"), (len(trials), len(results), "trials")]
     shown = [f"{some:,} of {all_:,} {what} are shown" for some, all_, what in left_out if some < all_]
     if shown:
         note(figure, ", ".join(shown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from ...protocol import Objective
 from .dimensions import Dimension, completed, drawable, inferred, number_or_none
+from .outline import Outline, metrics_of
+from .spans import Span, joined
 
-__all__ = ["Curve", "ExperimentTable", "Objective", "Span", "TrialRecord"]
+__all__ = ["Curve", "ExperimentTable", "Objective", "TrialRecord"]
 
 Numbers = NDArray[np.float64]
 
@@ -53,24 +55,15 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """One attempt of a trial at one place; `end` is None while it runs."""
-
-    number: int
-    worker: str
-    start: float
-    end: float | None
-    status: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentTable:
     """One experiment; make it with `ExperimentTable.of`, which completes the dimensions.
 
+    `configurations` are the trials, or the families of repeats, each like a trial with the means of its repeats. Of
+    more than 5,000 there are only some; `outline` has all trials, and `outcomes` all configurations.
+
     `curves` may be those of some trials only, `curve_count` is the number of trials with one. `spans` are the attempts
-    before the last one of each trial. `configurations` are the trials, or the families of repeats, each like a trial
-    with the means of its repeats. `limits` are those of metrics. `now` is the end of what still runs, in seconds
-    since the epoch.
+    of all trials; of more than 5,000 trials those that follow each other are joined. `limits` are those of metrics.
+    `now` is the end of what still runs, in seconds since the epoch.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
     >>> table = ExperimentTable.of("demo", [Objective()], trials)
@@ -83,6 +76,8 @@ class ExperimentTable:
     dimensions: tuple[Dimension, ...]
     trials: tuple[TrialRecord, ...]
     configurations: tuple[TrialRecord, ...]
+    outline: Outline
+    outcomes: Outline
     curves: tuple[Curve, ...] = ()
     curve_count: int = 0
     spans: tuple[Span, ...] = ()
@@ -98,7 +93,9 @@ class ExperimentTable:
         trials: Sequence[TrialRecord],
         dimensions: Sequence[Dimension] | None = None,
         *,
+        outline: Outline | None = None,
         families: Sequence[TrialRecord] | None = None,
+        outcomes: Outline | None = None,
         curves: Sequence[Curve] = (),
         curve_count: int | None = None,
         spans: Sequence[Span] = (),
@@ -106,16 +103,30 @@ class ExperimentTable:
         limits: Sequence[Objective] = (),
         experiment_id: str = "",
     ) -> ExperimentTable:
-        """Return a table whose dimensions cover the trials; without `dimensions` they come from the trials."""
+        """Return a table whose dimensions cover the trials; without `dimensions` they come from the trials.
+
+        `spans` are the attempts before the last one of each trial. With the `outline` of all trials, `trials` are some
+        of them and `spans` all attempts, and the same holds for `outcomes` and `families`.
+        """
+        goals = tuple(objectives) or (Objective(),)
+        if outline is None:
+            spans = [*spans, *_last_attempts(trials)]
+            outline, trials = _chosen(trials, goals, limits)
+            if len(trials) < len(outline):
+                spans = joined(sorted(spans, key=_start), outline.new_bests_by_end(goals[0], limits))
+        if families is not None and outcomes is None:
+            outcomes, families = _chosen(families, goals, limits)
         points = [trial.parameters for trial in trials]
         found = inferred(points) if not dimensions else [completed(one, points) for one in dimensions]
         return cls(
             name=name,
             experiment_id=experiment_id,
-            objectives=tuple(objectives) or (Objective(),),
+            objectives=goals,
             dimensions=tuple(found),
             trials=tuple(trials),
             configurations=tuple(trials if families is None else families),
+            outline=outline,
+            outcomes=outcomes or outline,
             curves=tuple(Curve(one.number, one.steps, drawable(one.values)) for one in curves),
             curve_count=len(curves) if curve_count is None else curve_count,
             spans=tuple(spans),
@@ -144,6 +155,12 @@ class ExperimentTable:
                 return dimension
         raise KeyError(f"there is no parameter '{name}': {[one.name for one in self.dimensions]}")
 
+    @property
+    def left_out(self) -> str:
+        """How many trials are shown, if not all."""
+        shown, every = len(self.configurations), len(self.outcomes)
+        return f"{shown:,} of {every:,} trials are shown" if shown < every else ""
+
     def chosen(self, names: Sequence[str] | None) -> tuple[Dimension, ...]:
         """Return the dimensions of these names, or all that vary; raise `KeyError` for an unknown name."""
         if names is not None:
@@ -156,3 +173,30 @@ class ExperimentTable:
         kept = [(trial, value) for trial, value in pairs if value is not None]
         kept.sort(key=lambda pair: pair[0].number)
         return [trial for trial, _ in kept], np.array([value for _, value in kept], dtype=np.float64)
+
+
+def _chosen(
+    trials: Sequence[TrialRecord], objectives: Sequence[Objective], limits: Sequence[Objective]
+) -> tuple[Outline, Sequence[TrialRecord]]:
+    """Return the outline of trials, and those to show for all."""
+    metrics = metrics_of(objectives, limits)
+    rows = [(one.number, one.status, one.end_time, *map(one.value, metrics)) for one in trials]
+    outline = Outline.of(metrics, [rows])
+    numbers = outline.chosen(objectives, limits)
+    return outline, [one for one in trials if one.number in numbers]
+
+
+def _last_attempts(trials: Iterable[TrialRecord]) -> Iterator[Span]:
+    for one in trials:
+        if one.start_time is not None:
+            yield Span(
+                number=one.number,
+                worker=one.worker,
+                start=one.start_time,
+                end=one.end_time,
+                status=one.status,
+            )
+
+
+def _start(span: Span) -> float:
+    return span.start

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .drawing import base_figure, best_so_far, nothing, short
+from .drawing import base_figure, note, nothing, short
 from .hovering import Hover
-from .tables import ExperimentTable, Span
+from .spans import Span
+from .tables import ExperimentTable
 from .theme import BEST, STATUS_LOOKS, Look, ThemeName
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ __all__ = ["lanes", "plot_timeline"]
 
 _TITLE = "Timeline"
 _NEW_BEST = Look("new best", BEST, "circle")
-_MOST_BARS = 1500  # more spans than these are drawn as lines
+_MOST_BARS = 1500  # more attempts than these are drawn as lines
 _SHORTEST = 0.002  # of the whole time: a narrower bar is invisible
 
 
@@ -35,15 +36,16 @@ def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.F
     >>> sorted(set(plot_timeline(example_table()).data[1].y))
     ['slot 0', 'slot 1', 'slot 2', 'slot 3']
     """
-    spans = [*table.spans, *_last_attempts(table)]
+    spans = table.spans
     if not spans:
         return nothing(theme, _TITLE, "No trial has started yet.")
     now = table.now or max(max(span.start, span.end or 0.0) for span in spans)
     rows = _rows(spans, now)
     figure = base_figure(theme, _TITLE)
-    is_small = len(spans) <= _MOST_BARS
+    count = sum(span.count for span in spans)
+    is_small = count <= _MOST_BARS
     width = max(200 // len(set(rows)), 4)
-    records = _new_bests(table)
+    records = table.outline.new_bests_by_end(table.objectives[0], table.limits)
     looks = [
         _NEW_BEST if span.status == "SUCCEEDED" and span.number in records else STATUS_LOOKS.get(span.status)
         for span in spans
@@ -68,33 +70,11 @@ def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.F
         showlegend=True,
         height=height,
     )
+    if count > len(spans):
+        note(
+            figure, f"{count:,} attempts are drawn as {len(spans):,}: those that follow each other are joined"
+        )
     return figure
-
-
-def _new_bests(table: ExperimentTable) -> set[int]:
-    """Return the numbers of the trials that were better than all that had ended before."""
-    objective = table.objective(None)
-    ended = [
-        (one.end_time, one.number, value)
-        for one in table.trials
-        if one.status == "SUCCEEDED" and one.end_time is not None
-        if (value := one.value(objective.name)) is not None and table.keeps_limits(one)
-    ]
-    values = best_so_far(np.array([value for *_, value in sorted(ended)]), objective.direction)
-    rises = np.flatnonzero(np.diff(values, prepend=np.nan) != 0)
-    return {sorted(ended)[place][1] for place in rises}
-
-
-def _last_attempts(table: ExperimentTable) -> Iterable[Span]:
-    for one in table.trials:
-        if one.start_time is not None:
-            yield Span(
-                number=one.number,
-                worker=one.worker,
-                start=one.start_time,
-                end=one.end_time,
-                status=one.status,
-            )
 
 
 def _rows(spans: Sequence[Span], now: float) -> list[str]:
@@ -172,6 +152,7 @@ def _line(group: Group, now: float, look: Look, width: int) -> go.Scattergl:
     gaps = np.full(len(group), np.nan)
     x = np.stack([_moments(span.start for span, _ in group), _moments(ends), gaps], axis=1).ravel()
     numbers = np.repeat([span.number for span, _ in group], 3)
+    more = [f" and {one.count - 1:,} more" if one.count > 1 else "" for one, _ in group]
     return go.Scattergl(
         x=x,
         y=[value for _, row in group for value in (row, row, None)],
@@ -179,5 +160,6 @@ def _line(group: Group, now: float, look: Look, width: int) -> go.Scattergl:
         line={"width": min(width, 24), "color": look.color},
         name=look.name,
         customdata=numbers,
-        hovertemplate="<b>trial %{customdata}</b><br>%{y}<extra></extra>",
+        text=np.repeat(more, 3) if any(more) else None,
+        hovertemplate=f"<b>trial %{{customdata}}{'%{text}' if any(more) else ''}</b><br>%{{y}}<extra></extra>",
     )

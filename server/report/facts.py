@@ -271,7 +271,7 @@ def _trial_table(table: ExperimentTable, families: Sequence[Mapping[str, Any]]) 
             cells = [*place, STATUS_LOOKS[trial.status].name, *values, *points, _seconds(trial)]
             reason = hidden(trial.reason) or violation_text(trial.values, limits)
             rows.append([*map(_cell, cells), (reason, reason)])
-    return _as_table(head, rows, len(table.trials))
+    return _as_table(head, rows, len(table.outline))
 
 
 def _family_table(families: Sequence[Mapping[str, Any]], table: ExperimentTable) -> TrialsTable:

@@ -57,15 +57,14 @@ class Database:
         with self.connection() as db:
             return db.execute(statement, values).fetchone()
 
-    def portions(self, statement: str) -> Iterator[list[Row]]:
+    def portions(self, statement: str, values: Sequence[Any] = ()) -> Iterator[list[Row]]:
         """Yield the rows of a table of trials in order, some hundred at a time: each portion is a read of its own.
 
         The first column of `statement`, which has no condition, is `sequence_id`.
         """
         after = -1
-        while found := self.rows(
-            f"{statement} WHERE sequence_id > ? ORDER BY sequence_id LIMIT ?", (after, _PORTION)
-        ):
+        page = "WHERE sequence_id > ? ORDER BY sequence_id LIMIT ?"
+        while found := self.rows(f"{statement} {page}", (*values, after, _PORTION)):
             yield found
             after = found[-1][0]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...runner import ExperimentStatus, TrialStatus, interval, mean
@@ -11,7 +11,7 @@ from .configuration import main_name, read_repeats
 from .database import Database
 from .trial_rows import rows_by_number
 
-__all__ = ["outcomes_of", "read_families", "read_family", "read_outcomes"]
+__all__ = ["outcomes_of", "read_families", "read_family", "read_family_outline", "read_outcomes"]
 
 _RESULTS = (
     "SELECT {number} AS sequence_id, {time} AS end_time, o.name AS name, {value} AS value"
@@ -34,8 +34,12 @@ def outcomes_of(db: Database) -> str:
     if read_repeats(db) < 2:
         return _SINGLE
     counted = _BEGUN if db.row(f"{_ENDED} LIMIT 1") is None else _ENDED
+    return _means_of(counted)
+
+
+def _means_of(families: str) -> str:
     return (
-        f"{_MEANS} AND family_of(t.record) IN ({counted}) GROUP BY family_of(t.record), o.name"
+        f"{_MEANS} AND family_of(t.record) IN ({families}) GROUP BY family_of(t.record), o.name"
         " HAVING mean_of(o.value) IS NOT NULL"
     )
 
@@ -45,13 +49,32 @@ def read_outcomes(db: Database, numbers: Sequence[int]) -> list[dict[str, Any]]:
     return read_families(db, numbers) if read_repeats(db) > 1 else rows_by_number(db, numbers)
 
 
+def read_family_outline(db: Database, metrics: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield all families as `read_outline` does; those without a mean have no status."""
+    means = dict[int, dict[str, float]]()
+    ends = dict[int, float]()
+    for number, end, name, value in db.rows(_means_of(_ENDED)):
+        means.setdefault(number, {})[name], ends[number] = value, end
+    for portion in db.portions("SELECT sequence_id, family_of(record) FROM trials"):
+        yield [
+            (
+                number,
+                TrialStatus.SUCCEEDED.value if number in means else "",
+                ends.get(number),
+                *map(means.get(number, {}).get, metrics),
+            )
+            for number, family in portion
+            if number == family
+        ]
+
+
 def read_families(db: Database, numbers: Sequence[int] | None = None) -> list[dict[str, Any]]:
     """Return the families with these numbers, or all by number, like trials in a page of the table."""
     if read_repeats(db) < 2:
         return []
-    members = dict[int, list[_Repeat]]()
+    members, wanted = dict[int, list[_Repeat]](), None if numbers is None else {*numbers}
     for family, *repeat in db.rows(_MEMBERS):
-        if numbers is None or family in numbers:
+        if wanted is None or family in wanted:
             members.setdefault(family, []).append(_Repeat(*repeat))
     values = _values_of(db, [one.number for repeats in members.values() for one in repeats])
     firsts = rows_by_number(db, sorted(members) if numbers is None else numbers)

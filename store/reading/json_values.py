@@ -25,7 +25,10 @@ def parsed(text: str | None) -> Any:
         return None
     if not isinstance(text, str):
         raise ValueError(f"{type(text).__name__} instead of JSON text")
-    return printable(json.loads(text))
+    value = json.loads(text)
+    return (
+        value if text.isascii() and "\\u" not in text else printable(value)
+    )  # only these have other letters
 
 
 def printable(value: Any) -> Any:

@@ -17,6 +17,7 @@ __all__ = [
     "TrialPage",
     "read_exports",
     "read_matching",
+    "read_outline",
     "read_portions",
     "read_record",
     "read_trial",
@@ -87,6 +88,13 @@ def read_portions(db: Database, *, whole: bool = False) -> Iterator[list[dict[st
     """Yield all trials in order of their numbers, those made meanwhile included, some hundred at a time."""
     for numbers in db.portions("SELECT sequence_id FROM trials"):
         yield rows_by_number(db, [number for (number,) in numbers], whole=whole)
+
+
+def read_outline(db: Database, metrics: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield number, status, end and a value of each metric of all trials, some hundred at a time."""
+    value = "(SELECT value FROM objective_values WHERE sequence_id = trials.sequence_id AND name = ?)"
+    columns = ", ".join(["sequence_id", "status", "end_time", *[value] * len(metrics)])
+    return db.portions(f"SELECT {columns} FROM trials", metrics)
 
 
 def rows_by_number(db: Database, sequence_ids: Sequence[int], *, whole: bool = False) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ from .curves import (
 from .database import Database
 from .failure_regions import read_failure_regions
 from .failures import FailureGroup, read_failures, read_retries
-from .families import read_families, read_family
+from .families import read_families, read_family, read_family_outline
 from .feed import EventPage, Feed
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .overview import read_everything, read_experiment, read_summary
@@ -42,10 +42,12 @@ from .trial_rows import (
     TrialPage,
     read_exports,
     read_matching,
+    read_outline,
     read_portions,
     read_record,
     read_trial,
     read_trials,
+    rows_by_number,
     sequence_id_of,
 )
 from .words import flat
@@ -150,13 +152,15 @@ class ExperimentView:
         """Return how often each configuration is run."""
         return read_repeats(self.database)
 
-    def families(self) -> list[dict[str, Any]]:
+    def families(self, numbers: Sequence[int] | None = None) -> list[dict[str, Any]]:
         """Return the configurations that are run several times, each like a trial with the means of its repeats.
+
+        With `numbers` only these.
 
         `repeats` has their `trials` (numbers), the `count` of those that succeeded, `of` how many at most, the
         `interval` of each mean (half of the 95 % confidence interval, None if unknown) and how the family ended.
         """
-        return read_families(self.database)
+        return read_families(self.database, numbers)
 
     def family(self, trial: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the family of a trial, as in `families`; None if its configuration runs once."""
@@ -204,6 +208,16 @@ class ExperimentView:
         if not page.total:
             self._check_names(query)
         return page
+
+    def numbered(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the trials with these numbers, in this order, as in a page of the table."""
+        return rows_by_number(self.database, numbers)
+
+    def outline(
+        self, metrics: Sequence[str], *, of_families: bool = False
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield number, status, end and a value of each metric of all trials, or families, some hundred at a time."""
+        return (read_family_outline if of_families else read_outline)(self.database, metrics)
 
     def portions(self) -> Iterator[list[dict[str, Any]]]:
         """Yield all trials in order of their numbers, some hundred at a time: memory does not grow with them."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -294,6 +295,98 @@ def thousands() -> ExperimentTable:
 @pytest.mark.parametrize("plot", ["history", "parallel", "slice", "timeline", "edf", "contour"])
 def test_figure_of_thousands_of_trials_is_small(plot: str, thousands: ExperimentTable) -> None:
     assert len(PLOTS[plot](thousands).to_json()) < 600_000
+
+
+@cache
+def ten_thousands(count: int) -> ExperimentTable:
+    """Return a table of so many trials, of which three failed; worker w1 pauses for a tenth of the time."""
+    draws = np.random.default_rng(0).random((count, 2)).tolist()
+    pause = [0.1 * count * (n % 8 == 1 and n > count // 2) for n in range(count)]
+    return table(
+        [
+            trial(
+                n,
+                "FAILED" if n in (71, 5_003, 9_010) else "SUCCEEDED",
+                values={"default": (x - 0.3) ** 2 + y, "size": x - y},
+                parameters={"x": x, "y": y},
+                worker=f"w{n % 8}",
+                start_time=1e9 + n + pause[n],
+                end_time=1e9 + n + pause[n] + 7.9,
+            )
+            for n, (x, y) in enumerate(draws)
+        ]
+    )
+
+
+def results_of(count: int) -> Any:
+    x, y = np.random.default_rng(0).random((count, 2)).T
+    return np.delete((x - 0.3) ** 2 + y, [71, 5_003, 9_010])
+
+
+@pytest.mark.parametrize("plot", [name for name in PLOTS if name != "curves"])
+def test_figure_of_any_number_of_trials_has_a_fixed_number_of_points(plot: str) -> None:
+    points = []
+    for count in (12_000, 24_000):
+        figure = PLOTS[plot](ten_thousands(count))
+        points.append(sum(len(x) for trace in figure.data if (x := getattr(trace, "x", None)) is not None))
+        assert len(figure.to_json()) < 700_000
+    assert points[1] <= 1.05 * points[0] + 100 <= 15_000
+
+
+def test_history_of_many_trials_shows_what_all_of_them_show() -> None:
+    figure = figures.plot_history(ten_thousands(12_000), "default")
+    drawn = {trace.name: trace for trace in figure.data}
+    values = results_of(12_000)
+    assert list(drawn["failed"].customdata) == [71, 5_003, 9_010]
+    assert (min(drawn["succeeded"].y), max(drawn["succeeded"].y)) == (values.min(), values.max())
+    assert sorted(drawn["succeeded"].y)[:100] == sorted(values)[:100]
+    steps = np.delete(np.arange(12_000), [71, 5_003, 9_010])
+    line = drawn["best so far"]
+    assert np.array_equal(
+        np.minimum.accumulate(values), line.y[np.searchsorted(line.x, steps, side="right") - 1]
+    )
+    assert line.x[-1] == 11_999
+    assert "of 12,000 trials are shown" in figure.layout.annotations[0].text
+
+
+def test_distribution_of_many_trials_is_that_of_all() -> None:
+    share = figures.plot_edf(ten_thousands(12_000)).data[0]
+    values = np.sort(results_of(12_000))
+    for level in (0.01, 0.25, 0.5, 0.9):
+        x = values[int(level * len(values))]
+        drawn = share.y[np.searchsorted(share.x, x, side="right") - 1]
+        assert drawn == pytest.approx(level, abs=0.001)
+    assert len(share.x) <= 2_010
+
+
+def test_front_of_many_trials_is_that_of_all() -> None:
+    drawn = {trace.name: trace for trace in figures.plot_pareto(ten_thousands(12_000)).data}
+    x, y = np.delete(np.random.default_rng(0).random((12_000, 2)), [71, 5_003, 9_010], axis=0).T
+    best, found = -math.inf, []
+    for loss, size in sorted(zip((x - 0.3) ** 2 + y, x - y, strict=True), key=lambda one: (one[0], -one[1])):
+        if size > best:
+            best = size
+            found.append(loss)
+    assert sorted([*drawn["on the front"].x, *drawn["knee"].x]) == found
+
+
+def test_timeline_of_many_trials_shows_who_worked_when() -> None:
+    made = ten_thousands(12_000)
+    figure = figures.plot_timeline(made)
+    busy = sorted(
+        (one.start, one.end or 0.0) for one in made.spans if one.worker == "w1" and one.status == "SUCCEEDED"
+    )
+    gaps = [start - end for (_, end), (start, _) in pairwise(busy)]
+    assert max(gaps) == pytest.approx(0.1 * 12_000, abs=20)
+    assert sorted(gaps)[-2] < 12
+    assert sum(one.count for one in made.spans) == 12_000
+    assert {trace.name for trace in figure.data} == {"new best", "succeeded", "failed"}
+    bests = next(trace for trace in figure.data if trace.name == "new best")
+    values = np.where(np.isin(np.arange(12_000), [71, 5_003, 9_010]), np.inf, 0.0)
+    x, y = np.random.default_rng(0).random((12_000, 2)).T
+    best = np.minimum.accumulate(values + (x - 0.3) ** 2 + y)
+    assert len(set(bests.customdata)) == len(set(best.tolist()))
+    assert "12,000 attempts are drawn as" in figure.layout.annotations[0].text
 
 
 def test_parallel_has_an_axis_for_each_nested_parameter() -> None:
