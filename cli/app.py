@@ -5,7 +5,6 @@ A verb's module is imported when the verb is used: `pitchpipe --help` shows this
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -13,10 +12,11 @@ from importlib import import_module
 
 import click
 
-from .failures import INTERRUPTED, explained
+from .failures import FAILED, INTERRUPTED, explained
 from .imports import ended_by_interrupts
 from .nnictl import translated
 from .printing import escape_output
+from .streams import finish_output, open_streams
 
 __all__ = ["VERBS", "main", "pitchpipe", "run"]
 
@@ -130,18 +130,17 @@ def pitchpipe() -> None:
 
 def main(execute: Callable[[list[str]], int] | None = None) -> None:
     """Run the command line and exit the process; `execute` is used in place of `run`."""
+    open_streams()
     escape_output()
     try:
         code = (execute or run)(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output (head, less) has closed the pipe; Python must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
+        code = FAILED  # the reader of the output (head, less) has closed the pipe
     # The work is done: a late Ctrl-C must not change the exit code.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.exit(code)
+    sys.exit(finish_output(code))
 
 
 def run(arguments: list[str], command: click.Command | None = None) -> int:

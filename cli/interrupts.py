@@ -17,6 +17,7 @@ from typing import Any
 from ..trial_agent import shield_forks
 from .failures import INTERRUPTED
 from .last_resort import kill_descendants
+from .streams import let_output_fail
 
 __all__ = ["Interrupts"]
 
@@ -48,8 +49,9 @@ class Interrupts:
             signal.signal(number, before)
 
     def hold(self) -> None:
-        """Only count signals from now on: an experiment exists, and its end must be recorded."""
+        """Only count signals from now on, and let stdout fail: an experiment exists, and its end must be recorded."""
         self._is_held = True
+        let_output_fail()
 
     @contextmanager
     def notifying(self, listener: Callable[[], object]) -> Iterator[None]:

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from .streams import let_output_fail
+
 __all__ = [
     "FILE",
     "Verb",
@@ -165,7 +167,8 @@ def json_option(function: F) -> F:
 
 
 def say(as_json: bool, found: Mapping[str, Any], *lines: str) -> None:
-    """Print what a verb has done: as a JSON object, or as lines."""
+    """Print what a verb has done: as a JSON object, or as lines; it is done even if they cannot be printed."""
+    let_output_fail()
     if as_json:
         from ..store.reading import to_json
 

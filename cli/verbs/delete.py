@@ -85,5 +85,5 @@ def _deleted(folder: ExperimentFolder, as_json: bool) -> str:
     folder.own()
     shutil.rmtree(folder.path)
     if not as_json:
-        click.echo(f"experiment {folder.experiment_id} is deleted")
+        say(as_json, {}, f"experiment {folder.experiment_id} is deleted")
     return folder.experiment_id

@@ -47,7 +47,7 @@ def stop(
         found, line = _stopped(folder)
         stopped.append(found)
         if not as_json:
-            click.echo(line)
+            say(as_json, found, line)
     if as_json or not stoppable:
         say(as_json, {"stopped": stopped}, f"no experiment is running in {directory}")
 

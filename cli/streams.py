@@ -1,0 +1,87 @@
+"""Stdout and stderr of this process: closed, on a full disk or without a reader, they cost no experiment its result.
+
+What cannot be written is dropped, and `finish_output` says so at the end. Only the reader of a pipe who leaves ends a
+verb that prints, and from `let_output_fail` on, when an experiment depends on the process, not even that.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from .failures import FAILED
+
+__all__ = ["finish_output", "let_output_fail", "open_streams"]
+
+_NAMES = ("stdin", "stdout", "stderr")
+
+
+class _Output(io.FileIO):
+    """A stream of this process; `failure` is the last error of writing to it."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self.failure: OSError | None = None
+        self.may_fail = _NAMES[descriptor] == "stderr"
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            is_first, self.failure = self.failure is None, error
+            if is_first and not self.may_fail and isinstance(error, BrokenPipeError):
+                raise
+            return len(data)  # otherwise it would be tried again, at the latest when Python ends
+
+
+def open_streams() -> None:
+    """Open the streams that are closed, so that no other file takes their numbers, and watch stdout and stderr."""
+    for descriptor, name in enumerate(_NAMES):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.set_inheritable(descriptor, True)
+        before = getattr(sys, name)
+        if descriptor > 0:
+            setattr(sys, name, _watched(descriptor, before))
+        elif before is None:
+            sys.stdin = open(descriptor, closefd=False)  # noqa: SIM115  (until the process ends)
+
+
+def _watched(descriptor: int, before: Any) -> io.TextIOWrapper:
+    is_terminal = os.isatty(descriptor)
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Output(descriptor)),
+        encoding="utf-8" if before is None else before.encoding,
+        errors="backslashreplace",
+        line_buffering=is_terminal or descriptor == 2,
+    )
+
+
+def let_output_fail() -> None:
+    """From now on, let nothing end because stdout cannot be written."""
+    if (output := _output()) is not None:
+        output.may_fail = True
+
+
+def finish_output(code: int) -> int:
+    """Write what is left for stdout; say on stderr if something was lost; return the exit code, given the verb's."""
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+    output = _output()
+    if output is None or output.failure is None:
+        return code
+    if not isinstance(output.failure, BrokenPipeError):  # otherwise the reader (head, less) has just left
+        click.echo(f"error: stdout cannot be written: {output.failure.strerror}", err=True)
+    return code if output.may_fail else code or FAILED
+
+
+def _output() -> _Output | None:
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return raw if isinstance(raw, _Output) else None

@@ -1,0 +1,119 @@
+"""Stdout and stderr that are closed, full or without a reader: what is done is done, and exit codes are right."""
+
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pitchpipe.cli import app
+from pitchpipe.store import ExperimentFolder
+from pitchpipe.store.reading import ExperimentView
+
+from ..dispatcher_threads import dispatchers_on_threads
+from ..forked_agents import NURSERY, fork_agents
+from ..forked_verbs import ForkedVerb
+from .conftest import QUICK, TRIAL, until
+
+
+class Verb(ForkedVerb):
+    """A verb in a process whose streams are spoilt: `streams` is a word for each that is, such as `stdout:full`."""
+
+    modules = (*ForkedVerb.modules, __name__)
+
+    def __init__(self, folder: Path, streams: str, *words: str | Path) -> None:
+        super().__init__(folder, streams, *words)
+
+
+def main(words: Sequence[str]) -> None:
+    """Run a verb in a process that was just forked."""
+    requests, streams, *arguments = words
+    for each in streams.split():
+        name, _, how = each.partition(":")
+        spoil(("stdin", "stdout", "stderr").index(name), how)
+    NURSERY.join(socket.socket(fileno=int(requests)))
+    patch = pytest.MonkeyPatch()
+    dispatchers_on_threads(patch)
+    fork_agents(patch)
+    sys.argv[1:] = arguments
+    app.main()
+
+
+def spoil(descriptor: int, how: str) -> None:
+    if how == "closed":
+        os.close(descriptor)
+        return
+    reader, writer = os.pipe()
+    os.close(reader)
+    os.dup2(os.open("/dev/full", os.O_WRONLY) if how == "full" else writer, descriptor)
+    os.close(writer)
+
+
+@pytest.fixture
+def run_verb(nursery: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "trial.sh").write_text(TRIAL)
+    (tmp_path / "experiment.yml").write_text(QUICK.replace("number: 4", "number: 2"))
+    monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path / "experiments"))
+
+    def run_verb(streams: str, *words: str | Path) -> tuple[int, str, str]:
+        verb = Verb(tmp_path, streams, *words)
+        out, err = verb.communicate(60)
+        return verb.wait(), out, err
+
+    return run_verb
+
+
+def state(folder: Path) -> tuple[str, int]:
+    """Return the status of an experiment and how many of its trials have succeeded."""
+    with ExperimentView(ExperimentFolder(folder)) as view:
+        summary = view.summary()
+    return summary["status"], summary["counts"].get("SUCCEEDED", 0)
+
+
+STREAMS = [
+    *(f"{name}:{how}" for name in ("stdout", "stderr") for how in ("full", "closed", "gone")),
+    "stdout:full stderr:full",
+    "stdin:closed stdout:closed stderr:closed",
+]
+
+
+@pytest.mark.parametrize("streams", STREAMS)
+def test_experiment_ends_as_it_would_whatever_becomes_of_its_output(run_verb, tmp_path, streams):
+    folder = tmp_path / "experiments"
+    assert run_verb(streams, "run", tmp_path / "experiment.yml", "--experiment-id", "one")[0] == 0
+    assert state(folder / "one") == ("DONE", 2)
+    assert run_verb(streams, "resume", "one", "--max-trial-number", "3", "--json")[0] == 0
+    assert state(folder / "one") == ("DONE", 3)
+    assert run_verb(streams, "delete", "one", "--yes")[0] == 0
+    assert list(folder.iterdir()) == []
+
+
+def test_experiment_in_the_background_ends_as_it_would_if_its_start_cannot_be_told(run_verb, tmp_path):
+    streams = "stdout:full stderr:full"
+    assert run_verb(streams, "create", tmp_path / "experiment.yml", "--experiment-id", "one")[0] == 0
+    until(lambda: state(tmp_path / "experiments" / "one") == ("DONE", 2))
+
+
+@pytest.mark.parametrize("how", ["full", "gone", "closed"])
+def test_each_of_several_experiments_is_deleted_if_that_cannot_be_told(run_verb, stored, directory, how):
+    for name in ("one", "two"):
+        stored().write(name, [])
+    assert run_verb(f"stdout:{how}", "delete", "one", "two", "--yes")[0] == 0
+    assert list(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["list", "trials first --json", "export first"])
+@pytest.mark.parametrize(("how", "code"), [("full", 1), ("gone", 1), ("closed", 0)])
+def test_verb_that_prints_fails_if_its_output_is_lost(run_verb, three, verb, how, code):
+    found, _, err = run_verb(f"stdout:{how}", *verb.split())
+    assert found == code
+    assert ("No space left on device" in err) == (how == "full")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("how", ["full", "closed", "gone"])
+def test_refusal_keeps_its_code_if_nobody_can_read_it(run_verb, tmp_path, how):
+    assert run_verb(f"stderr:{how}", "run", tmp_path / "missing.yml")[0] == 2
+    assert run_verb(f"stderr:{how}", "nonsense")[0] == 2
