@@ -14,6 +14,8 @@ OTHER_PLATFORMS = (
     "remote",
     "openpai",
     "pai",
+    "paiyarn",
+    "dlts",
     "aml",
     "dlc",
     "kubeflow",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .problems import Finding, Path, fold, nearest, shown
+from .models import AlgorithmConfig, ConfigFields
+from .platforms import PLATFORMS
+from .problems import Finding, Path, dotted, fold, nearest, shown
 
 __all__ = ["NAMES", "Rewritten", "is_v1", "nearest_v1", "rewritten"]
 
@@ -34,6 +36,7 @@ _TRIAL: Mapping[str, Path] = {
 _LOCAL: Mapping[str, Path] = {"maxtrialnumpergpu": (_SERVICE, "max_trial_number_per_gpu")}
 _PLATFORMS = "trainingserviceplatforms"  # of the hybrid mode
 _SERVICES = ("localconfig", "rayconfig")
+_SERVICE_FIELDS = [field for model in PLATFORMS.values() for field in model.model_fields]
 _ALGORITHM: Mapping[str, Path] = {
     "codedir": ("code_directory",),
     "classfilename": (),  # becomes a part of className
@@ -43,13 +46,14 @@ _ALGORITHM: Mapping[str, Path] = {
 _ALGORITHMS = ("tuner", "assessor", "advisor")
 # Sections of platforms that are not supported; the problem of the platform is enough.
 _ELSEWHERE = frozenset(
-    {"machinelist", "remoteconfig", "paiconfig", "paiyarnconfig", "amlconfig", "dlcconfig", "adlconfig"}
-    | {"kubeflowconfig", "frameworkcontrollerconfig", "hybridconfig", "sharedstorage"}
+    {"machinelist", "remoteconfig", "paiconfig", "paiyarnconfig", "amlconfig", "dlcconfig", "dltsconfig"}
+    | {"adlconfig", "kubeflowconfig", "frameworkcontrollerconfig", "hybridconfig", "sharedstorage"}
 )
 _TRIAL_ELSEWHERE = frozenset(
     {"cpunum", "memorymb", "shmmb", "image", "virtualcluster", "authfile", "portlist", "paiconfigpath"}
     | {"paistorageconfigname", "nnimanagernfsmountpath", "containernfsmountpath", "nasmode"}
-    | {"ps", "worker", "master", "taskroles"}
+    | {"ps", "worker", "master", "taskroles", "datadir", "outputdir", "namespace", "imagepullsecrets"}
+    | {"nfs", "adaptive", "checkpoint", "memorysize"}
 )
 _NO_EFFECT = {
     "multithread": "a tuner is called by one thread at a time",
@@ -117,11 +121,13 @@ def rewritten(data: Mapping[Any, Any]) -> Rewritten:
             _trial(found, key, value)
         elif name in _SERVICES:
             for inner, item in value.items():
-                found.put(_LOCAL.get(_folded(inner), (_SERVICE, inner)), item, (key, inner))
+                if not _is_strange(found, (key, inner), [*_LOCAL, *_SERVICE_FIELDS]):
+                    found.put(_LOCAL.get(_folded(inner), (_SERVICE, inner)), item, (key, inner))
         elif name in _ALGORITHMS and isinstance(value, Mapping):
             _algorithm(found, key, value)
         elif name not in _ROOT:
-            found.put((key,), value, (key,))
+            if not _is_strange(found, (key,), [*_KEYS[""], *ConfigFields.model_fields]):
+                found.put((key,), value, (key,))
         elif _ROOT[name]:
             found.put(_ROOT[name], value, (key,))
         elif value is True and name == "multiphase":
@@ -148,9 +154,11 @@ def _trial(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
     for inner, item in section.items():
         if new := _TRIAL.get(_folded(inner)):
             found.put(new, item, (key, inner))
-        elif item is not None and _folded(inner) not in _TRIAL_ELSEWHERE:
+        elif item is None or _folded(inner) in _TRIAL_ELSEWHERE:
+            continue
+        elif not _is_strange(found, (key, inner), ("command", "codeDir", "gpuNum")):
             near = nearest(str(inner), ("command", "codeDir", "gpuNum"))
-            hint = "" if near is None else f"did you mean {near}?"
+            hint = "field names are text" if near is None else f"did you mean {near}?"
             found.meant.update(() if near is None else (_TRIAL[fold(near)],))
             found.findings.append(Finding(path=(key, inner), message="unknown field", hint=hint, at_key=True))
 
@@ -169,10 +177,23 @@ def _algorithm(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
             found.put(("tuner_gpu_indices",), item, (key, inner))
         elif name == "classname" and isinstance(file, str):
             found.put((key, inner), f"{file.removesuffix('.py')}.{item}", (key, inner))
+        elif _is_strange(
+            found, (key, inner), [*_ALGORITHM, *_KEYS[_folded(key)], *AlgorithmConfig.model_fields]
+        ):
+            continue
         elif new := _ALGORITHM.get(name, (inner,)):
             found.put((key, *new), item, (key, inner))
             if str(nearest_v1((key, inner))).startswith("builtin"):
                 found.meant.add((key, "name"))
+
+
+def _is_strange(found: Rewritten, path: Path, known: Iterable[str]) -> bool:
+    """Return whether a key is no field and resembles none; it is noted, and dropped as NNI 3 does."""
+    key = path[-1]
+    if not isinstance(key, str) or fold(key) in map(fold, known) or nearest(key, known) is not None:
+        return False
+    found.notes.append(f"{dotted(path)} has no effect: it is not a field")
+    return True
 
 
 def _hybrid(found: Rewritten, data: Mapping[Any, Any]) -> None:

@@ -7,6 +7,7 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
+from ..plugins import taken
 from .errors import PluginFailed, PluginReturnedInvalid
 
 __all__ = ["Plugin"]
@@ -45,7 +46,8 @@ class Plugin:
         """
         process = os.getpid()
         try:
-            returned = getattr(self.instance, method)(*args, **kwargs)
+            bound = getattr(self.instance, method)
+            returned = bound(*args, **taken(bound, kwargs))
             if os.getpid() != process:
                 os._exit(0)
             return returned

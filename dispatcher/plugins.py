@@ -27,6 +27,7 @@ __all__ = ["construct", "find_class", "load_plugin", "plugin_direction"]
 
 _REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
 _DIRECTIONS = ("minimize", "maximize")
+_SEARCHES_ARCHITECTURES = ("ppo", "ppotuner", "regularizedevolutiontuner", "networkmorphism")
 
 
 def load_plugin(
@@ -171,6 +172,11 @@ def _named(role: str, name: str) -> type:
     try:
         return _REGISTRIES[role].find(name)
     except UnknownAlgorithm as error:
+        if name.lower() in _SEARCHES_ARCHITECTURES:
+            what = f"{name} searches for architectures, which Pitchpipe does not"
+            raise _problem(
+                (role, "name"), what, "for hyper-parameters there are Auto, TPE, Evolution"
+            ) from error
         known = [*error.known, *(one.name for one in registered() if one.kind == role)]
         raise _problem((role, "name"), str(UnknownAlgorithm(role, name, known))) from error
 

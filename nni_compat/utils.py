@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import IO, Any, TypeAlias, TypeVar
@@ -36,7 +35,7 @@ Parameters: TypeAlias = dict[str, Any]
 ParameterRecord: TypeAlias = dict[str, Any]
 SearchSpace: TypeAlias = dict[str, Any]
 TrialMetric: TypeAlias = Any
-Given = TypeVar("Given", Namespace, dict[str, Any])
+Given = TypeVar("Given")
 
 
 class OptimizeMode(Enum):
@@ -101,7 +100,7 @@ def _schema() -> Any:
 
 
 def merge_parameter(base_params: Given, override_params: Mapping[str, Any] | None) -> Given:
-    """Set the parameters of a trial, if there are any, in parsed arguments (or a dict) and return those.
+    """Set the parameters of a trial, if there are any, in parsed arguments (a dict, an object) and return those.
 
     Raise ValueError for a name that `base_params` lacks, and for a value of another type than the one there; an
     integer may take the place of a float, and anything that of None.
@@ -109,11 +108,13 @@ def merge_parameter(base_params: Given, override_params: Mapping[str, Any] | Non
     >>> merge_parameter(Namespace(lr=0.1, layers=2), {"lr": 1})
     Namespace(lr=1.0, layers=2)
     """
-    values = base_params if isinstance(base_params, dict) else vars(base_params)
+    of_dict = (dict.__contains__, dict.__getitem__, dict.__setitem__)
+    has, get, put = of_dict if isinstance(base_params, dict) else (hasattr, getattr, setattr)
     for name, value in (override_params or {}).items():
-        if name not in values:
-            raise ValueError(f"there is no parameter {name!r} among {', '.join(map(repr, values))}")
-        values[name] = _of_type(name, value, values[name])
+        if not has(base_params, name):
+            known = base_params if isinstance(base_params, dict) else getattr(base_params, "__dict__", {})
+            raise ValueError(f"there is no parameter {name!r} among {', '.join(map(repr, known))}")
+        put(base_params, name, _of_type(name, value, get(base_params, name)))
     return base_params
 
 

@@ -16,6 +16,7 @@ from .arguments import (
     positive,
     seed_of,
     synonym,
+    taken,
 )
 from .checkpoint_folder import CheckpointFolder
 from .fronts import Fronts, crowding_distances
@@ -42,5 +43,6 @@ __all__ = [
     "seed_of",
     "signature_problems",
     "synonym",
+    "taken",
     "unregister",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "positive",
     "seed_of",
     "synonym",
+    "taken",
 ]
 
 
@@ -111,3 +113,16 @@ def nearest(name: str, known: list[str], count: int) -> list[str]:
 
     by_lower = {key.lower(): key for key in known}
     return [by_lower[key] for key in difflib.get_close_matches(name.lower(), by_lower, count, 0.5)]
+
+
+def taken(method: Callable[..., Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return those of the options that a method takes: plug-ins of the first versions of NNI have no `**kwargs`.
+
+    >>> taken(lambda parameter_id: None, {"st_callback": print})
+    {}
+    """
+    code = getattr(method, "__code__", None)
+    if code is None or code.co_flags & inspect.CO_VARKEYWORDS:
+        return options
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return {name: value for name, value in options.items() if name in names}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from ..plugins import CheckpointFolder
+from ..plugins import CheckpointFolder, taken
 from .trial_control import TrialControl
 
 __all__ = ["NoMoreTrialError", "Tuner"]
@@ -65,9 +65,10 @@ class Tuner(CheckpointFolder):
     def generate_multiple_parameters(self, parameter_id_list: Sequence[int], **kwargs: Any) -> list[Any]:
         """Return parameters for each id in order; a shorter list means that the space is exhausted."""
         suggestions: list[Any] = []
+        options = taken(self.generate_parameters, kwargs)
         for parameter_id in parameter_id_list:
             try:
-                suggestions.append(self.generate_parameters(parameter_id, **kwargs))
+                suggestions.append(self.generate_parameters(parameter_id, **options))
             except NoMoreTrialError:
                 break
         return suggestions

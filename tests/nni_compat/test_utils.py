@@ -20,11 +20,18 @@ from pitchpipe.nni_compat.utils import (
 )
 
 
+class Settings:
+    lr, layers = 0.1, 2
+
+
 def test_parameters_are_merged_in_place() -> None:
     arguments = Namespace(lr=0.1, layers=2, name=None)
     assert merge_parameter(arguments, {"lr": 1, "name": "x"}) is arguments
     assert arguments == Namespace(lr=1.0, layers=2, name="x")
     assert isinstance(arguments.lr, float)
+    for own in (Settings(), Settings):
+        assert merge_parameter(own, {"lr": 1, "layers": 4}) is own
+        assert (own.lr, own.layers) == (1.0, 4)
     as_dict = {"a": 1}
     assert merge_parameter(as_dict, {"a": 2}) is as_dict
     assert merge_parameter(as_dict, None) is as_dict
