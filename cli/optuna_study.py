@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ..protocol import MetricError, Objective, metric_value, objectives_of
 from ..runner import TrialStatus
-from ..search_space import Parameter, SearchSpace, SearchSpaceError
+from ..search_space import Parameter, SearchSpace, SearchSpaceError, identity
 from ..store import ExperimentFolder
 from ..store.reading import ExperimentView, to_json
 from .failures import FAILED, Failure
@@ -123,7 +123,13 @@ class _Parameters:
 
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
-        self._named = [(_name_of(parameter, space), parameter) for parameter in space.parameters]
+        named = dict[str, Parameter]()
+        for parameter in sorted(space.parameters, key=lambda one: len(one.key)):
+            plain, exact = (_name_of(parameter, space, written) for written in (str, json.dumps))
+            spellings = (plain, exact, f"{exact} ({len(named)})")
+            named[next(name for name in spellings if name not in named)] = parameter
+        places = {parameter.key: name for name, parameter in named.items()}
+        self._named = [(places[parameter.key], parameter) for parameter in space.parameters]
 
     def of(self, record: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return values and distributions of a trial's parameters, without those that are outside the space."""
@@ -146,13 +152,13 @@ class _Parameters:
         yield from (named for named, is_active in zip(self._named, active, strict=True) if is_active)
 
 
-def _name_of(parameter: Parameter, space: SearchSpace) -> str:
+def _name_of(parameter: Parameter, space: SearchSpace, written: Callable[[Any], str]) -> str:
     """Return the path of a parameter: `layer.Conv.kernel`."""
     if parameter.parent is None:
         return parameter.name
     index, option = parameter.parent
     above = space.parameters[index]
-    return f"{_name_of(above, space)}.{above.options[option]}.{parameter.name}"
+    return f"{_name_of(above, space, written)}.{written(above.options[option])}.{parameter.name}"
 
 
 def _value_of(parameter: Parameter, record: dict[str, Any]) -> Any:
@@ -160,9 +166,19 @@ def _value_of(parameter: Parameter, record: dict[str, Any]) -> Any:
     for part in parameter.key:
         if isinstance(part, str):
             found = found[part]
-    if parameter.nested:
-        return found["_name"]
-    return _plain(found) if parameter.categorical else found
+    found = found["_name"] if parameter.nested else found
+    return _options(parameter)[identity(found)] if parameter.categorical else found
+
+
+def _options(parameter: Parameter) -> dict[Hashable, Any]:
+    """Return the options as Optuna can store them: as JSON text also those that it takes for another, as 1 for True."""
+    stored = dict[Hashable, Any]()
+    for option in parameter.options:
+        value = _plain(option)
+        while identity(option) not in stored and value in stored.values():
+            value = json.dumps(value)
+        stored.setdefault(identity(option), value)
+    return stored
 
 
 def _plain(option: Any) -> Any:
@@ -174,7 +190,7 @@ def _distribution(parameter: Parameter, value: Any) -> Any:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if parameter.categorical:
-        return CategoricalDistribution([_plain(option) for option in parameter.options])
+        return CategoricalDistribution([*_options(parameter).values()])
     low, high = _bounds(parameter)
     if parameter.integer:
         return IntDistribution(int(low), int(high) - 1, log=parameter.log)

@@ -129,3 +129,32 @@ def test_limits_are_constraints_of_a_study_and_limited_metrics_its_user_attribut
     assert [trial.user_attrs.get("ms") for trial in study.trials] == [8.0, 2.5, 0.5, None]
     constraints = [trial.system_attrs.get("constraints") for trial in study.trials]
     assert constraints == [[5.0], [-0.5], [0.5], None]
+
+
+def test_options_that_python_takes_for_equal_are_told_apart(
+    stored: Storing, call: Call, tmp_path: Path
+) -> None:
+    import optuna
+
+    unit = {"_type": "uniform", "_value": [0, 1]}
+    options = [True, 1, "1", False, 0, "0", "true", [1], "[1]", 2.0]
+    names = [1, "1", True]
+    nested = {"_type": "choice", "_value": [{"_name": name, "k": unit} for name in names]}
+    space = {"c": {"_type": "choice", "_value": options}, "n": nested, "n.True.k": unit}
+    points = [
+        {"c": option, "n": {"_name": names[number % 3], "k": 0.5}, "n.True.k": number / 16}
+        for number, option in enumerate(options)
+    ]
+    trials = [make_trial(number, "SUCCEEDED", point, 0.5) for number, point in enumerate(points)]
+    stored(more={"searchSpace": space}).write("mixed", trials)
+    called = call("export", "mixed", "--format", "optuna", "-o", tmp_path / "study.db")
+    assert called.code == 0, called.err
+    study = optuna.load_study(study_name="mixed", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    found = [trial.params for trial in study.trials]
+    assert len({repr(one["c"]) for one in found}) == len(options)
+    assert found[0]["c"] is True
+    assert found[9]["c"] == 2.0
+    assert [one["n.True.k"] for one in found] == [number / 16 for number in range(10)]
+    assert [len(one) for one in found] == [4] * 10
+    assert len({name for one in found[:3] for name in one if name.endswith(".k")}) == 4
+    assert len({repr(one["n"]) for one in found[:3]}) == 3
