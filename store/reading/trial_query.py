@@ -284,8 +284,7 @@ def _inside(head: str, name: str) -> tuple[str, list[Any]]:
         raise QueryError(f"'{name}' cannot be queried: SQLite's JSON paths allow no quotes or backslashes")
     column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])
     paths = [json_path([*root, name])]
-    if "." in name:
-        paths.append(json_path([*root, *name.split(".")]))
+    paths += [json_path([*root, *name.split(separator)]) for separator in "./" if separator in name]
     if head == "parameters":  # a nested choice is written by its name
         paths = [deeper for path in paths for deeper in (f'{path}."_name"', path)]
     inside = _document(column)

@@ -138,6 +138,15 @@ def test_condition_takes_a_name_with_a_dot(view_of: Callable[..., ExperimentView
     assert numbers(view_of(**fields), conditions=[Condition.parse(condition)]) == []
 
 
+def test_each_of_two_parameters_with_one_dotted_name_is_found_by_its_own(
+    view_of: Callable[..., ExperimentView],
+) -> None:
+    points = [{"m.lr": 1, "m": {"_name": "a", "lr": 2}}, {"m.lr": 2, "m": {"_name": "a", "lr": 1}}]
+    view = view_of(*(a_trial(number, parameters=point) for number, point in enumerate(points)))
+    assert numbers(view, conditions=[Condition.parse("parameters.m.lr = 1")]) == [0]
+    assert numbers(view, conditions=[Condition.parse("parameters.m/lr = 1")]) == [1]
+
+
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
     db = sqlite3.connect(":memory:")
