@@ -130,8 +130,18 @@ def _words(action: Action, value: Any) -> list[str]:
     if action.type is bool and value is False:
         value = ""  # the only text that `bool` takes as false
     if isinstance(value, list) and action.nargs is not None:
-        return [option, *map(_text, value)]
-    return [option, _text(value)] if not option.startswith("--") else [f"{option}={_text(value)}"]
+        return [option, *map(_positional, value)]
+    return [f"{option}={_text(value)}"]
+
+
+def _positional(value: Any) -> str:
+    """Return a value as one word that argparse takes for no option: it reads -0.00001 as a number, but not -1e-05."""
+    text = _text(value)
+    if isinstance(value, str) or not text.startswith("-") or "e" not in text:
+        return text
+    from decimal import Decimal
+
+    return format(Decimal(text), "f")
 
 
 def _options(values: Mapping[str, Any]) -> list[str]:

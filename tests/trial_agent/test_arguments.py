@@ -50,6 +50,32 @@ def test_what_the_parser_refuses_is_its_error(parameters: dict[str, Any]) -> Non
         parsed_with(parser(), ["file.csv"], parameters)
 
 
+@pytest.mark.parametrize("value", [-1e-05, -2.5e20, -1.5e-300, 1e-05, -3, -0.5])
+def test_any_number_reaches_an_argument_alone_or_in_a_list(value: float) -> None:
+    made = argparse.ArgumentParser(add_help=False)
+    made.add_argument("data", nargs="*")
+    made.add_argument("--long", type=float)
+    made.add_argument("-s", type=float)
+    made.add_argument("-short", type=float)
+    made.add_argument("--some", type=float, nargs="+")
+    made.add_argument("-t", type=float, nargs=2)
+    made.add_argument("--one", type=float, nargs=1)
+    values = {"long": value, "s": value, "short": value, "some": [value, 2, value], "t": [value, value]}
+    assert vars(parsed_with(made, ["a.csv"], {**values, "one": value})) == {
+        **values,
+        "one": [value],
+        "data": ["a.csv"],
+    }
+
+
+@pytest.mark.parametrize("text", ["-x", "--lr", "-1e-05", "", "a=b", "@file"])
+def test_any_text_reaches_an_argument(text: str) -> None:
+    made = argparse.ArgumentParser(fromfile_prefix_chars="%")
+    made.add_argument("-s")
+    made.add_argument("--long", "-l")
+    assert vars(parsed_with(made, [], {"s": text, "long": text})) == {"s": text, "long": text}
+
+
 def test_false_is_enough_for_a_required_argument() -> None:
     made = argparse.ArgumentParser()
     made.add_argument("--bn", type=bool, required=True)
