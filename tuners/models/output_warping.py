@@ -37,7 +37,7 @@ def _compressed(losses: Floats, quantile: float) -> tuple[Floats, float]:
     best, bend = float(losses.min()), float(np.quantile(losses, quantile))
     if bend <= best:
         above = losses[losses > best]
-        bend = float(above.min()) if len(above) else best + 1.0
+        bend = float(above.min()) if len(above) else best + max(1.0, abs(best))
     with np.errstate(over="ignore"):
         z = np.minimum((losses - best) / (bend - best), _HUGE)
     logs = np.log(np.maximum(z, 1))
