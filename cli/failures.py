@@ -59,9 +59,10 @@ def _failure(error: Exception) -> Failure | None:
     from ..executors import ExecutorError
     from ..manager.control import ControlError
     from ..store import FolderError, RuntimeDirectoryError, StorageError, StoreError
+    from ..store.reading import escaped
 
     if isinstance(error, ConfigError):
-        return BadConfig([str(problem) for problem in error.problems])
+        return BadConfig([escaped(str(problem)) for problem in error.problems])
     if isinstance(error, FolderError | RuntimeDirectoryError):
         return Failure(str(error))
     if isinstance(error, StoreError | StorageError | ExecutorError | ControlError):

@@ -11,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from ..store.reading import escaped
 from .failures import FAILED, Failure
 from .interrupts import Interrupts
+from .printing import print_warning
 
 if TYPE_CHECKING:
     from ..config import ExperimentConfig, Finding
@@ -51,7 +51,7 @@ def checked_config(
             check_warm_start=partial(_warm_start_faults, directory=directory),
         )
     for warning in (*config.warnings, *dict.fromkeys(_unpassed(config))):
-        click.echo(f"{path}: warning: {warning}", err=True)
+        print_warning(path, warning)
     return config
 
 
@@ -98,7 +98,8 @@ def check_startable(
         from ..config import located
 
         findings += _warm_start_faults(config, directory)
-        raise Failure("\n".join(map(str, located(findings, path, overrides))), FAILED)
+        problems = map(str, located(findings, path, overrides))
+        raise Failure("\n".join(map(escaped, problems)), FAILED)
 
 
 @contextmanager

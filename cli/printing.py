@@ -18,7 +18,7 @@ import click
 
 from ..store.reading import escaped
 
-__all__ = ["TerminalBytes", "drawing_stream", "escape_output", "print_line"]
+__all__ = ["TerminalBytes", "drawing_stream", "escape_output", "print_line", "print_warning"]
 
 _KEPT = "\n\t"
 # Of the output of a trial: colours, and what a progress bar needs to write over its own line.
@@ -63,6 +63,11 @@ def drawing_stream(stream: IO[str]) -> IO[str]:
 def print_line(text: str, **style: Any) -> None:
     """Print one line on stdout, with colours on a terminal; a line break in the text is escaped."""
     click.secho(escaped(text), file=drawing_stream(sys.stdout), **style)
+
+
+def print_warning(path: object, warning: str) -> None:
+    """Print what is doubtful about the config at a path on stderr, on one line."""
+    click.echo(escaped(f"{path}: warning: {warning}"), err=True)
 
 
 class TerminalBytes:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 from .problems import did_you_mean, shown
 from .section import Section
 from .units import UnitError
-from .values import absolute_path, as_tuple, is_number
+from .values import absolute_path, as_tuple, is_number, system_text
 
 __all__ = ["Confidence", "EarlierSearches", "Points", "PriorConfig"]
 
@@ -32,6 +32,7 @@ def _earlier_search(value: Any, info: ValidationInfo) -> str:
         raise UnitError(
             f"must be an experiment's id or folder, a CSV file, or STORAGE:STUDY, not {shown(value)}"
         )
+    system_text(value)
     if "://" in value:
         if ":" not in value.partition("://")[2]:
             raise UnitError(f"{value} names no study", f"{value}:NAME")

@@ -39,7 +39,7 @@ class UnitError(ValueError):
     """A value that is not a quantity of its kind; `hint` says how to write one."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
+        super().__init__(message.encode("utf-8", "backslashreplace").decode())  # pydantic takes no other text
         self.hint = hint
 
     def with_hint(self) -> str:

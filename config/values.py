@@ -33,6 +33,7 @@ __all__ = [
     "directory_path",
     "file_path",
     "is_number",
+    "system_text",
 ]
 
 
@@ -46,11 +47,20 @@ def absolute_path(value: Any, info: ValidationInfo) -> Path:
     """Return the absolute path; relative ones start from the folder `info.context["base"]`."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise UnitError(f"must be a path, not {shown(value)}")
-    text = os.path.expanduser(os.fspath(value))
-    if "\0" in text:
-        raise UnitError("must be a path, but contains a NUL character")
+    text = os.path.expanduser(system_text(os.fspath(value)))
     base = (info.context or {}).get("base")
     return Path(os.path.realpath(os.path.join(base, text))) if base is not None else Path(text)
+
+
+def system_text(text: str) -> str:
+    """Return a text that the system takes: as a path, an argument, or a variable of the environment."""
+    if "\0" in text:
+        raise UnitError("must not contain a NUL character")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise UnitError("must not contain half of a surrogate pair") from error
+    return text
 
 
 def _existing(kind: str, exists: Any) -> Any:
@@ -98,11 +108,11 @@ def as_tuple(value: Any) -> Any:
 def _environment_name(name: str) -> str:
     if not name or "=" in name or "\0" in name:
         raise UnitError(f"{shown(name)} is not the name of an environment variable")
-    return name
+    return system_text(name)
 
 
 def _environment_value(value: Any) -> Any:
-    return str(value) if is_number(value) else value
+    return str(value) if is_number(value) else system_text(value) if isinstance(value, str) else value
 
 
 def _max_failures(value: Any) -> Any:
@@ -152,7 +162,7 @@ ExistingFile = Annotated[Path, BeforeValidator(file_path)]
 WorkingDirectory = Annotated[Path, BeforeValidator(_working_directory)]
 GpuNumber = Annotated[float, BeforeValidator(_gpu_number), Field(ge=0)]
 GpuIndices = Annotated[tuple[int, ...], BeforeValidator(parse_gpu_indices)]
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Field(min_length=1), AfterValidator(system_text)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 Environment = dict[
     Annotated[str, AfterValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]

@@ -72,6 +72,7 @@ class Experiment(Plots):
     ) -> None:
         from .config import ExperimentConfig, with_plugins_checked
         from .manager.hooks import as_stopper
+        from .store.reading import escaped
 
         function = _checked(trial)
         data: dict[str, Any] = {"search_space": dict(search_space), **config}
@@ -85,7 +86,7 @@ class Experiment(Plots):
         self.config = with_plugins_checked(given)
         for warning in (self.config.direction_note, self.config.assessor_note, *self.config.plugin_warnings):
             if warning:
-                _log.warning("%s", warning)
+                _log.warning("%s", escaped(warning))
         make = partial(
             _created,
             self.config,

@@ -329,4 +329,6 @@ def _best_of(trial: Row, names: Sequence[str]) -> BestTrial:
 def warn_if_none_succeeded(result: ExperimentResult) -> None:
     """Log why trials failed if no trial has succeeded."""
     if not result.counts.get("SUCCEEDED") and result.failures:
-        _log.warning("no trial has succeeded: %s", "; ".join(result.failures[:3]))
+        from .store.reading import escaped
+
+        _log.warning("no trial has succeeded: %s", escaped("; ".join(result.failures[:3])))

@@ -419,16 +419,18 @@ def test_signal_that_the_program_ignores_or_handles_itself_does_not_stop_the_exp
 
 
 def unlucky(parameters: dict[str, Any]) -> None:
-    raise ValueError("no luck")
+    raise ValueError("no \x1b[2Jluck")
 
 
 def test_experiment_without_a_success_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "pitchpipe"):
         result = experiment(unlucky, tmp_path, max_trial_number=3).run()
-    assert result.failures == ["3 trials failed: ValueError: no luck"]
-    assert "trial 0 is FAILED: ValueError: no luck" in caplog.messages
-    assert "no trial has succeeded: 3 trials failed: ValueError: no luck" in caplog.messages
-    assert "<p>no trial has succeeded</p><p>3 trials failed: ValueError: no luck</p>" in result._repr_html_()
+    failure, shown = "ValueError: no \x1b[2Jluck", "ValueError: no \\u001b[2Jluck"
+    assert result.failures == [f"3 trials failed: {failure}"]
+    assert f"trial 0 is FAILED: {shown}" in caplog.messages
+    assert f"no trial has succeeded: 3 trials failed: {shown}" in caplog.messages
+    assert f"<p>no trial has succeeded</p><p>&quot;3 trials failed: {shown}&quot;</p>" in result._repr_html_()
+    assert "\x1b" not in (result.folder / "logs" / "manager.log").read_text()
     line = inspect.getsourcelines(unlucky)[1] + 1
     assert f'File "{__file__}", line {line}, in unlucky' in result.trials[0]["error"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..interrupts import Interrupts
+from ..printing import print_warning
 from ..verb import new_experiment_options, verb, watch_options
 
 __all__ = ["create"]
@@ -40,7 +41,7 @@ def create(
         for note in () if quiet or as_json else manager.notes:
             click.echo(note, err=True)  # only the id goes to stdout
         for warning in manager.start_warnings:
-            click.echo(f"{config}: warning: {warning}", err=True)
+            print_warning(config, warning)
         # The background process acquires it.
         manager.store.close()
         manager.folder.disown()

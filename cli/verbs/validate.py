@@ -12,6 +12,7 @@ import click
 from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
+from ..printing import print_warning
 from ..verb import config_options, json_option, say, verb
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
         with placed(config, overrides):
             notes, warnings = _warm_start_notes(checked)
         for warning in warnings:
-            click.echo(f"{config}: warning: {warning}", err=True)
+            print_warning(config, warning)
         found, lines = _facts(config, checked, notes)
         # A trial that fits alone has no other beside it, neither when it is tried nor in the forecast.
         checked = checked.model_copy(update={"trial_concurrency": found["at_a_time"]})

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 
 from ...store import ExperimentFolder
+from ...store.reading import escaped
 
 __all__ = ["logged"]
 
@@ -30,6 +31,7 @@ def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None] | N
     logger = logging.getLogger(__name__.partition(".")[0])
     file = _File(folder.logs / "manager.log", maxBytes=_MAX_BYTES, backupCount=2, delay=True)
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    file.addFilter(_escape)
     file.setLevel(_LEVELS.get(level) or level.upper())
     with _CHANGING:
         beside = _beside(logger) or _begin(
@@ -50,6 +52,14 @@ def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None] | N
             file.close()
 
 
+def _escape(record: logging.LogRecord) -> bool:
+    """Escape the control characters of users' texts: logs are read on terminals, too."""
+    text = record.getMessage()
+    if (shown := escaped(text, keep="\n\t")) != text:
+        record.msg, record.args = shown, None
+    return True
+
+
 class _File(RotatingFileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # (the name is logging's)
         """Drop the line: on a full disk a traceback for each line would hide the warnings that matter."""
@@ -60,6 +70,7 @@ class _Beside(logging.Handler):
 
     def __init__(self, logger: logging.Logger, level: int) -> None:
         super().__init__(level)
+        self.addFilter(_escape)
         self.files = 0
         self._before = logger.level, logger.propagate
 

@@ -135,6 +135,8 @@ def read_exports(db: Database, sequence_id: int) -> dict[str, str]:
 
 def read_matching(db: Database, word: str) -> list[tuple[int, str]]:
     """Return number and id of the trials that a word may mean: a number, else an id or the beginning of one."""
+    if not word.isascii():
+        return []
     if word.isdecimal():
         number = min(int(word), 2**62)
         return db.rows("SELECT sequence_id, trial_id FROM trials WHERE sequence_id = ?", (number,))
@@ -147,7 +149,9 @@ def read_matching(db: Database, word: str) -> list[tuple[int, str]]:
 def sequence_id_of(db: Database, name: int | str) -> int:
     """Return the number of a trial that is named by its number or its id; raise `LookupError`."""
     text = str(name)
-    if text.isdecimal() and len(text) <= 18:
+    if not text.isascii():
+        row = None  # no id, and perhaps no text that the database takes
+    elif text.isdecimal() and len(text) <= 18:
         row = db.row("SELECT sequence_id FROM trials WHERE sequence_id = ?", (int(text),))
     else:
         row = db.row("SELECT sequence_id FROM trials WHERE trial_id = ?", (text,))

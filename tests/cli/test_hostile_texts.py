@@ -46,7 +46,8 @@ def call(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
         for name, output in made.items():
             monkeypatch.setattr(sys, name, io.TextIOWrapper(output, encoding="utf-8", write_through=True))
         escape_output()
-        assert run([*words, "--dir", str(directory)]) == 0
+        place = [] if words[0] == "validate" else ["--dir", str(directory)]
+        assert (run([*words, *place]) == 0) != (words[0] == "validate")
         sys.stdout.flush()
         sys.stderr.flush()
         out, err = (output.getvalue().decode() for output in made.values())
@@ -94,6 +95,19 @@ def test_json_has_the_texts_themselves(call: Call, words: tuple[str, ...]) -> No
         assert {stored_text(text) for one in found for text in one["parameters"]} >= {
             *map(stored_text, TEXTS)
         }
+
+
+def test_each_problem_of_a_config_is_on_a_line_of_its_own(call: Call, tmp_path: Path) -> None:
+    """Not all of the texts come as far as this: of two fields of the same name one counts."""
+    empty = {"_type": "uniform", "_value": [1, 0]}
+    config = {"trialCommand": "true", "searchSpace": dict.fromkeys(TEXTS, empty), **dict.fromkeys(TEXTS, 1)}
+    (tmp_path / "e.json").write_text(json.dumps(config))
+    _, err = call("validate", str(tmp_path / "e.json"))
+    assert_harmless(err)
+    *problems, last = err.splitlines()
+    assert last.startswith(f"{len(problems)} problems found")
+    assert len(problems) > len(TEXTS)
+    assert {line.partition("e.json:")[0] for line in problems} == {f"{tmp_path}/"}
 
 
 def test_top_and_the_live_view_show_every_text_and_no_markup(directory: Path) -> None:

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from pitchpipe.cli.table import aligned
+
 from .conftest import Call, Storing, make_trial
 
 MANY = {f"parameter_{number}": number for number in range(20)}
@@ -26,6 +28,14 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 class _Terminal:
     def isatty(self) -> bool:
         return True
+
+
+def test_very_long_cell_does_not_widen_all_rows() -> None:
+    rows = [("#", "parameters", "reason"), ("0", "x" * 100_000, "bad"), *[("1", "lr=0.1", "worse")] * 50]
+    lines = aligned(rows)
+    assert "x" * 100_000 in lines[1]
+    assert sum(map(len, lines)) < 200_000
+    assert {line.index("worse") for line in lines[2:]} == {lines[0].index("reason")}
 
 
 @pytest.mark.parametrize(("width", "has_parameters"), [(80, False), (130, True)])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config import ExperimentConfig, load_config
+from pitchpipe.config import ConfigError, ExperimentConfig, load_config
 
 from .refusals import SMALLEST
 
@@ -34,6 +34,23 @@ from .refusals import SMALLEST
 )
 def test_value_is_what_it_means(field: str, value: Any, expected: Any) -> None:
     assert getattr(ExperimentConfig.from_dict({**SMALLEST, field: value}), field) == expected
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("trial_command", "trial_code_directory", "experiment_working_directory", "storage"),
+        *("trial_environment.X", "warm_start.0", "max_trial_duration", "trial_memory_size"),
+        *("tuner.class_name", "tuner.code_directory", "max_failures"),
+    ],
+)
+@pytest.mark.parametrize("text", ["a\0b", "half \ud83d"])
+def test_text_that_the_system_does_not_take_is_refused(field: str, text: str) -> None:
+    name, _, inner = field.partition(".")
+    value = [text] if inner == "0" else {inner: text} if inner else text
+    with pytest.raises(ConfigError) as caught:
+        ExperimentConfig.from_dict({**SMALLEST, name: value})
+    assert [str(step) for step in caught.value.problems[0].path] == field.split(".")
 
 
 def test_relative_paths_start_from_the_folder_of_the_file(

@@ -17,8 +17,9 @@ def test_trial_is_returned_whole(filled: MadeExperiment, view: ExperimentView) -
     assert (found["exit_code"], found["kind"]) == (1, "USER_ERROR")
     assert found["error"] == "Traceback\nKeyError: 'lr'"
     assert view.trial(4)["last"] is None  # its last result is no number
-    with pytest.raises(LookupError, match="no trial 'T9'"):
-        view.trial("T9")
+    for name in ("T9", "T\udcff"):
+        with pytest.raises(LookupError, match=f"no trial '{name}'"):
+            view.trial(name)
 
 
 def test_trial_is_not_shorter_than_nothing_when_the_clock_was_set_back(
@@ -31,7 +32,7 @@ def test_trial_is_not_shorter_than_nothing_when_the_clock_was_set_back(
 
 @pytest.mark.parametrize(
     ("word", "expected"),
-    [("2", [2]), ("T0002", [2]), ("T000", [0, 1, 2, 3, 4]), ("0002", [2]), ("9", []), ("%", [])],
+    [("2", [2]), ("T0002", [2]), ("T000", [0, 1, 2, 3, 4]), ("0002", [2]), ("9", []), ("%", []), ("\udcff", [])],
 )
 def test_word_matches_a_number_an_id_or_the_beginning_of_one(
     filled: MadeExperiment, view: ExperimentView, word: str, expected: list[int]
