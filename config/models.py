@@ -189,7 +189,10 @@ class ConfigFields(Section):
     )
     max_trial_duration: PositiveDuration | None = Field(
         default=None,
-        description="An attempt of a trial that runs longer is stopped and counts as failed (TIMEOUT).",
+        description=(
+            "An attempt of a trial that runs longer is stopped. It counts as failed (TIMEOUT), unless it has reported "
+            "its final result."
+        ),
     )
     max_identical_failures: int = Field(
         default=5,

@@ -95,22 +95,25 @@ def _bad_report(message: str) -> Verdict:
 def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
     """Return how a trial continues after an attempt: an earlier verdict counts, else its exit and its reports decide.
 
-    A trial succeeds if it ends well by itself while it, or the experiment, is being paused or stopped; if it has
-    reported its final result and then its agent is lost or the machine refuses something; and if it reports its final
-    result after the assessor has stopped it.
+    A final result counts, unless the script itself says that it has failed, by its exit code or an invalid report, or
+    a user has killed the trial: it counts if the trial is cut off later, for whatever reason.
     """
-    ended_well = not ended.lost and ended.exit_code == 0 and ended.error is None and trial.final is not None
     verdict = trial.verdict
-    if verdict is not None and verdict.cause is Cause.PAUSED:
-        if trial.final is None and (ended.paused or ended.lost or ended.infra or ended.signal is not None):
-            return verdict
-    elif verdict is not None and verdict.cause is Cause.EARLY_STOP and trial.final is not None:
+    ended_well = not ended.lost and ended.exit_code == 0 and ended.error is None and trial.final is not None
+    if verdict is None or (ended_well and verdict.cause is Cause.SYSTEM_CANCEL):
+        return _judge_by_itself(trial, ended)
+    if verdict.cause is Cause.PAUSED:
+        cut_off = ended.paused or ended.lost or ended.infra or ended.signal is not None
+        return verdict if trial.final is None and cut_off else _judge_by_itself(trial, ended)
+    if trial.final is not None and verdict.cause is Cause.EARLY_STOP:
         return Verdict(Cause.ENDED_WELL, f"it had finished when it was to be stopped ({verdict.reason})")
-    elif verdict is not None and verdict.kind is FailureKind.INFRA and trial.final is not None:
+    if trial.final is not None and (verdict.cause is Cause.SYSTEM_CANCEL or verdict.kind in _CUT_OFF):
         return Verdict(Cause.ENDED_WELL, f"it had reported its final result ({verdict.reason})")
-    elif verdict is not None and not (ended_well and verdict.cause is Cause.SYSTEM_CANCEL):
-        return verdict
-    return _judge_by_itself(trial, ended)
+    return verdict
+
+
+# A trial that fails in one of these ways did not end by itself.
+_CUT_OFF = (FailureKind.INFRA, FailureKind.TIMEOUT, FailureKind.KILLED)
 
 
 def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
@@ -119,24 +122,33 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
     is_machines = ended.lost or ended.infra or kind is FailureKind.INFRA
     if trial.final is None and (ended.paused or (trial.finals and (is_machines or not failed))):
         return Verdict(Cause.PAUSED, f"has spent its budget of {trial.budget or 0:g}")
-    if is_machines and trial.final is not None:
-        what = "its agent was lost" if ended.lost else "its agent failed" if ended.infra else "it failed"
-        why = "" if ended.lost or ended.infra else f" ({_why_failed(ended)})"
-        return Verdict(Cause.ENDED_WELL, f"{what} after it had reported its final result{why}")
+    is_cut_off = trial.final is not None and (is_machines or failed)
+    if is_cut_off and (note := _cut_off_by(ended, kind)) is not None:
+        return Verdict(Cause.ENDED_WELL, note)
     if ended.lost:
         return Verdict(Cause.ENDED_BADLY, ended.error or "its agent was lost", FailureKind.INFRA)
-    if ended.killed and (ended.signal or trial.final is None):
-        if trial.final is not None:
-            return Verdict(Cause.ENDED_WELL, "its agent had to leave after its final result")
+    if ended.killed and trial.final is None:
         return Verdict(Cause.ENDED_BADLY, "its agent had to leave", FailureKind.INFRA)
     if failed:
-        if ended.paused and trial.final is not None:
-            return Verdict(Cause.ENDED_WELL, "")
         return Verdict(Cause.ENDED_BADLY, _why_failed(ended), kind)
     if trial.final is None:
         return Verdict(Cause.ENDED_BADLY, NO_RESULT, FailureKind.USER_ERROR)
     twice = f"reported a final result {trial.finals} times; the first counts" if trial.finals > 1 else ""
     return Verdict(Cause.ENDED_WELL, "; ".join(filter(None, [UNASKED if ended.unasked else "", twice])))
+
+
+def _cut_off_by(ended: AttemptEnded, kind: FailureKind | None) -> str | None:
+    """Return what ended a trial after its final result, as a note; None if its own word is that it has failed."""
+    if ended.lost or ended.infra:
+        what = "was lost" if ended.lost else "failed"
+        return f"its agent {what} after it had reported its final result"
+    if ended.paused:
+        return ""
+    if ended.killed:
+        return "its agent had to leave after its final result"
+    if kind in _CUT_OFF or ended.out_of_memory:
+        return f"it failed after it had reported its final result ({_why_failed(ended)})"
+    return None
 
 
 # What the last line of a traceback begins with or contains.

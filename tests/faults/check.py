@@ -135,13 +135,8 @@ def _check_trial(
         missing = [step for step in range(steps) if ("PERIODICAL", step) not in places]
         if missing:
             found.note("lost", f"{where}: results {missing} are missing", len(missing))
-    elif trial["status"] != "EARLY_STOPPED" and not _is_killed_when_done(trial, places):
+    elif trial["status"] != "EARLY_STOPPED":
         found.note("differing", f"{where}: {trial['reason']}")
-
-
-def _is_killed_when_done(trial: dict[str, Any], places: Collection[tuple[str, int]]) -> bool:
-    """Return whether a trial was killed after its final result: it FAILED, keeps the result and does not run again."""
-    return trial["reason"] == "killed by SIGKILL" and ("FINAL", 0) in places
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str, int]:

@@ -102,6 +102,60 @@ def test_script_that_the_machine_refuses_something_after_its_final_result_has_su
     assert trial.reason.startswith("it failed after it had reported its final result (")
 
 
+SEGV, TERM = {"exit_code": None, "signal": 11}, {"exit_code": None, "signal": 15}
+AFTER = "it failed after it had reported its final result"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "how", "reason"),
+    [
+        ("timeout", TERM, "it had reported its final result (ran longer than max_trial_duration (5 s))"),
+        ("timeout", {}, "it had reported its final result (ran longer than max_trial_duration (5 s))"),
+        ("timeout", {"exit_code": None, "lost": True}, "it had reported its final result (ran longer"),
+        ("stop", TERM, "it had reported its final result (the experiment was stopped)"),
+        ("stop", {"exit_code": 1}, "it had reported its final result (the experiment was stopped)"),
+        (None, SEGV, f"{AFTER} (killed by SIGSEGV)"),
+        (None, {"exit_code": 139}, f"{AFTER} (killed by SIGSEGV)"),
+        (None, {"exit_code": None, "signal": 9, "out_of_memory": True}, f"{AFTER} (killed by SIGKILL)"),
+        (None, {**TERM, "out_of_memory": True, "error": OVER_LIMIT}, f"{AFTER} ({OVER_LIMIT})"),
+        (None, {**TERM, "killed": True}, "its agent had to leave after its final result"),
+        (None, {"exit_code": 1, "killed": True}, "its agent had to leave after its final result"),
+    ],
+)  # fmt: skip
+def test_trial_that_is_cut_off_after_its_final_result_has_succeeded(
+    verdict: str | None, how: dict[str, Any], reason: str
+) -> None:
+    driver, trial = running_trial(trial_concurrency=1, max_trial_duration=5.0)
+    driver.report(trial, 0.5, "final")
+    if verdict == "timeout":
+        driver.now = (trial.start_time or 0.0) + 5.0
+        driver.handle(happened.Tick(driver.now))
+    elif verdict == "stop":
+        driver.handle(happened.StopRequested(driver.now))
+    driver.end(trial, **how)
+    assert (trial.status, trial.kind) == (TrialStatus.SUCCEEDED, None)
+    assert trial.reason.startswith(reason)
+    assert driver.runner.best.front == [trial]
+
+
+@pytest.mark.parametrize(
+    ("how", "kind"),
+    [
+        ({"exit_code": 1}, FailureKind.USER_ERROR),
+        ({"exit_code": 1, "error": "Tr\nMemoryError"}, FailureKind.OOM),
+        ({"exit_code": 1, "error": "ImportError: x"}, FailureKind.IMPORT),
+    ],
+)
+def test_trial_that_says_it_has_failed_after_its_final_result_has(
+    how: dict[str, Any], kind: FailureKind
+) -> None:
+    driver, trial = running_trial(trial_concurrency=1)
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, **how)
+    assert (trial.status, trial.kind, trial.final) == (TrialStatus.FAILED, kind, "0.5")
+    assert driver.runner.best.front == []
+
+
 def test_agent_that_fails_while_its_trial_is_to_pause_leaves_it_paused() -> None:
     driver, trial = running_trial(trial_concurrency=1)
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
