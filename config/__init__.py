@@ -8,6 +8,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     overrides    values in place of those in the file
     draft        spelling of keys, aliases, NNI's forms
     nni_arguments  arguments of algorithms in earlier versions of NNI
+    nni_space    search spaces as NNI reads them
     models       fields: type, range, default, meaning
     objectives, start_fields, platforms, repeats, stopping   fields of these sections
     elsewhere    NNI's platforms on other machines, and what replaces them
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         located,
         with_plugins_checked,
     )
+    from .nni_space import todays_space
     from .overrides import read_overridden
     from .platforms import PLATFORMS, LocalConfig, RayConfig
     from .plugins import Checker, check_parameters
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 # Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
 _HOMES = {
     ".experiment_config": "ExperimentConfig check_plugins check_samples load_config located with_plugins_checked",
+    ".nni_space": "todays_space",
     ".overrides": "read_overridden",
     ".platforms": "PLATFORMS LocalConfig RayConfig",
     ".plugins": "Checker check_parameters",
@@ -83,6 +86,7 @@ __all__ = [
     "parse_source",
     "read_overridden",
     "read_source",
+    "todays_space",
     "tracker_classes",
     "with_plugins_checked",
 ]

@@ -26,7 +26,7 @@ from .section import Section, camel_case
 from .start_fields import PriorConfig
 from .stopping import StopConfig
 
-__all__ = ["Draft", "fold", "make_draft"]
+__all__ = ["Draft", "fold", "is_nnis", "make_draft"]
 
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 _IN_V1 = ("training_service: {platform: ray, ", "trainingServicePlatform: ray and rayConfig: {")
@@ -45,8 +45,7 @@ class Draft:
     """Values under canonical names, the origin of each, and the problems so far (at the user's paths).
 
     `wrong` has the malformed top-level fields, `meant` the fields that mistyped keys probably mean; `stopped` means
-    that further checks are pointless; `notes` are what was given and has no effect; `is_nnis` means NNI's form, v1 or
-    with a capital letter in a key.
+    that further checks are pointless; `notes` are what was given and has no effect.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -78,6 +77,11 @@ class Draft:
             self.wrong.add(finding.path[0] if finding.path else None)
 
 
+def is_nnis(data: Any) -> bool:
+    """Return whether a config is in NNI's form: v1, or with a capital letter in a key."""
+    return isinstance(data, Mapping) and any(isinstance(key, str) and key != key.lower() for key in data)
+
+
 def make_draft(data: Any, *, stored: bool = False) -> Draft:
     """Rename the keys of a config, drop fields that are not set, and resolve aliases; never raises.
 
@@ -93,7 +97,7 @@ def make_draft(data: Any, *, stored: bool = False) -> Draft:
     else:
         draft.values = _section(draft, data, (), [*ConfigFields.model_fields, "advisor"])
         _settle(draft)
-        draft.is_nnis = not stored and any(isinstance(key, str) and key != key.lower() for key in data)
+        draft.is_nnis = not stored and is_nnis(data)
         if "assessor" in data if stored else draft.is_nnis:
             draft.values = _NO_DEFAULT | draft.values
     return draft

@@ -8,7 +8,8 @@ from pathlib import Path as FilePath
 from typing import Any, Generic
 
 from .checks import check_fields, check_space, check_stop, fill_defaults, free_form_note
-from .draft import make_draft
+from .draft import is_nnis, make_draft
+from .nni_space import todays_space
 from .places import Places
 from .plugins import Checker, PluginCheck, ask_dispatcher
 from .problems import MISSING, ConfigError, ConfigProblem, Finding, Path
@@ -43,7 +44,9 @@ class Examination(Generic[Fields]):
         needs_command: bool = True,
     ) -> None:
         self.stored = base is None
+        remark = main.read_as_nni() if main is not None and is_nnis(data) else ""
         self.draft = make_draft(data, stored=self.stored)
+        self.draft.notes += filter(None, [remark])
         self.model = model
         self.main = main
         self.space_source: Source | None = None
@@ -102,6 +105,10 @@ class Examination(Generic[Fields]):
             self._note(check_stop(config))
             config = self._with_space(config)
         if config.search_space is not None and not self.draft.wrong & {"search_space", "constraints"}:
+            if self.draft.is_nnis and config.tuner.class_name is None:
+                space, remarks = todays_space(config.search_space, self.draft.origin(("search_space",)))
+                self.draft.notes += remarks
+                config = config.model_copy(update={"search_space": space})
             findings = check_space(config)
             if note := free_form_note(config, findings):
                 self.draft.notes.append(note)
@@ -119,6 +126,9 @@ class Examination(Generic[Fields]):
         inline, file = (name in self.draft.values for name in ("search_space", "search_space_file"))
         if inline and file:
             self.draft.add(("search_space_file",), "excludes search_space", "keep one of them", at_key=True)
+        elif not inline and not file and self.draft.is_nnis and config.tuner.class_name is not None:
+            self.draft.notes.append(f"{config.tuner.class_name} gets an empty search space: none is given")
+            return config.model_copy(update={"search_space": {}})
         elif not inline and not file and ("search_space_file",) not in self.draft.meant:
             self.draft.add(("search_space",), MISSING, "or search_space_file")
         elif config.search_space_file is not None:
@@ -133,6 +143,8 @@ class Examination(Generic[Fields]):
             self.draft.wrong.add("search_space")
             return config
         self.space_source = source
+        if self.draft.is_nnis:
+            self.draft.notes += filter(None, [source.read_as_nni()])
         if not isinstance(source.data, dict):
             self.draft.add(("search_space",), "must be a mapping", "an empty search space is {}")
             return config

@@ -17,11 +17,17 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from .problems import ConfigError, ConfigProblem, Path
+from .problems import ConfigError, ConfigProblem, Path, dotted
 
 __all__ = ["Mark", "Source", "parse_source", "read_source"]
 
+_SLASHES = re.compile(r"(^|[\s,\[{])(//|/\*)")
 _TAG = "tag:yaml.org,2002:"
+_OLD_BOOLEANS = {
+    spelled: word in ("yes", "on")
+    for word in ("yes", "no", "on", "off")
+    for spelled in (word, word.title(), word.upper())
+}
 # Aliases may repeat nodes any number of times: this limits what a few lines can expand to.
 _MAX_REPEATS = 100_000
 
@@ -36,7 +42,10 @@ class Mark:
 
 @dataclass(slots=True, kw_only=True)
 class Source:
-    """One file: its plain data, and the position of each part; `overridden` says where other values come from."""
+    """One file: its plain data, and the position of each part; `overridden` says where other values come from.
+
+    `old_booleans` are the words that YAML 1.1, and so NNI, takes for booleans.
+    """
 
     file: str
     data: Any
@@ -44,6 +53,7 @@ class Source:
     text: str = ""
     marks: dict[Path, Mark] | None = None
     overridden: dict[Path, str] = field(default_factory=dict)
+    old_booleans: dict[Path, bool] = field(default_factory=dict)
 
     def position(self, path: Path, at_key: bool = False) -> tuple[int, int]:
         """Return line and column of `path`, or of the nearest enclosing part that is in the file."""
@@ -53,6 +63,24 @@ class Source:
             if mark is not None:
                 return mark.key if at_key and length == len(path) else mark.value
         return (1, 1)
+
+    def read_as_nni(self) -> str:
+        """Turn the words that are booleans to NNI into booleans, and return a remark; empty without any."""
+        found = [path for path, value in self.old_booleans.items() if self._turn(path, value)]
+        if not found:
+            return ""
+        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        what = "yes, no, on and off without quotes are true and false, as in NNI"
+        return f"{dotted(found[0])}{others} in {self.file}: {what}"
+
+    def _turn(self, path: Path, value: bool) -> bool:
+        holder: Any = self.data
+        for step in path[:-1]:
+            holder = holder[step] if _has(holder, step) else None
+        is_there = _has(holder, path[-1]) and isinstance(holder[path[-1]], str)  # no override replaced it
+        if is_there:
+            holder[path[-1]] = value
+        return is_there
 
     def _all_marks(self) -> dict[Path, Mark]:
         # JSON is read without positions, which is far faster; they are looked up when there is a problem.
@@ -110,10 +138,21 @@ def _parse_json(text: str, shown: str) -> Source:
     except _DuplicateKey:
         return _parse_yaml(_without_tabs(text), shown)
     except json.JSONDecodeError as error:
-        # YAML would continue, and take a comment as part of the value before it.
         if shown.endswith(".json"):
-            raise _json_error(shown, text, error) from None
+            return _parse_almost_json(text, shown, error)
     return _parse_yaml(text, shown)
+
+
+def _parse_almost_json(text: str, shown: str, error: json.JSONDecodeError) -> Source:
+    """Read JSON with a comma at the end, single quotes or comments with #, as NNI does; raise `ConfigError`."""
+    try:
+        # A comment with // would become a part of the value before it.
+        found = None if _SLASHES.search(text) else _parse_yaml(_without_tabs(text), shown)
+    except YAMLError:
+        found = None
+    if found is None or found.problems:
+        raise _json_error(shown, text, error) from None
+    return found
 
 
 def _without_tabs(text: str) -> str:
@@ -125,7 +164,22 @@ def _parse_yaml(text: str, shown: str) -> Source:
     node = YAML(typ="safe", pure=True).compose(text)
     reader = _NodeReader(shown)
     data = None if node is None else reader.read(node, (), _start(node))
-    return Source(file=shown, data=data, problems=reader.problems, text=text, marks=reader.marks)
+    return Source(
+        file=shown,
+        data=data,
+        problems=reader.problems,
+        text=text,
+        marks=reader.marks,
+        old_booleans=reader.old_booleans,
+    )
+
+
+def _has(holder: Any, step: str | int) -> bool:
+    return (
+        step in holder
+        if isinstance(holder, dict)
+        else isinstance(holder, list) and step in range(len(holder))
+    )
 
 
 def _marks_of_json(text: str) -> dict[Path, Mark]:
@@ -142,6 +196,7 @@ class _NodeReader:
         self.shown = shown
         self.marks: dict[Path, Mark] = {}
         self.problems: list[ConfigProblem] = []
+        self.old_booleans: dict[Path, bool] = {}
         self._open: set[int] = set()
         self._seen: set[int] = set()
         self._repeats = 0
@@ -207,6 +262,8 @@ class _NodeReader:
 
     def _scalar(self, node: ScalarNode, path: Path) -> Any:
         kind = str(node.tag).removeprefix(_TAG)
+        if path and kind == "str" and node.style is None and node.value in _OLD_BOOLEANS:
+            self.old_booleans[path] = _OLD_BOOLEANS[node.value]
         if kind in ("str", "timestamp", "merge", "value"):
             return node.value
         try:

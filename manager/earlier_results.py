@@ -6,7 +6,7 @@ import csv
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,9 +88,9 @@ def _found(directory: Path, experiment_id: str) -> ExperimentFolder:
     try:
         return ExperimentFolder.find(directory, experiment_id)
     except FolderError:
-        if directory == default_directory():
-            raise
-        return ExperimentFolder.find(default_directory(), experiment_id)
+        with suppress(FolderError):
+            return ExperimentFolder.find(default_directory(), experiment_id)
+        raise
 
 
 def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:

@@ -11,7 +11,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from ..config import ConfigError, ExperimentConfig
+from ..config import ConfigError, ExperimentConfig, todays_space
 from ..protocol import MetricError, metric_value
 from ..runner import Changes, ExperimentStatus, FailureKind, MetricRow, Trial, TrialStatus
 from ..search_space import check
@@ -96,6 +96,7 @@ def _space(old: OldExperiment) -> dict[str, Any]:
     if not isinstance(space, dict):
         old.notes.append("the search space: it is not an object")
         return {}
+    space, _ = todays_space(space)
     while problems := check(space):
         group, name = _parameter(space, problems[0].path)
         old.notes.append(f"{name} in the search space: {problems[0]}")

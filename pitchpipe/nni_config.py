@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .config import PLATFORMS, read_source
+from .config import PLATFORMS, read_overridden, read_source
 from .config import ExperimentConfig as OwnConfig
 
 __all__ = [
@@ -157,7 +157,7 @@ class ExperimentConfig(ConfigBase):
     def load(cls, path: str | os.PathLike[str]) -> ExperimentConfig:
         """Return the config in a file, of NNI or Pitchpipe; raise `ConfigError` with all problems."""
         folder = os.path.dirname(os.path.abspath(path))
-        own = OwnConfig.from_dict(read_source(path).data, folder)
+        own = OwnConfig.from_dict(read_overridden(path, ()).data, folder)
         given = {name: getattr(own, name) for name in own.model_fields_set}
         return cls(**{name: _section(name, value) for name, value in given.items()})
 

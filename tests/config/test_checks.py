@@ -55,7 +55,7 @@ def test_limit_that_users_lower_later_does_not_make_a_stop_rule_invalid() -> Non
 def test_stop_rule_may_be_spelled_like_any_field_and_is_kept() -> None:
     config = made(stopWhen={"expectedGainBelow": 1, "MIN_TRIALS": 9})
     assert config.canonical()["stopWhen"] == {"expectedGainBelow": 1.0, "minTrials": 9}
-    assert ExperimentConfig.from_canonical(config.canonical()) == config
+    assert dict(ExperimentConfig.from_canonical(config.canonical())) == dict(config)
 
 
 MINE = {"class_name": "mine.Tuner", "code_directory": "."}

@@ -184,7 +184,7 @@ def test_any_spelling_of_field_names_means_the_same(data: dict[str, Any], spell:
     for section in ("tuner", "assessor", "training_service"):
         if section in data:
             respelled[spell(section)] = {spell(name): value for name, value in data[section].items()}
-    assert ExperimentConfig.from_dict(respelled) == ExperimentConfig.from_dict(data)
+    assert dict(ExperimentConfig.from_dict(respelled)) == dict(ExperimentConfig.from_dict(data))
 
 
 @settings(max_examples=300)

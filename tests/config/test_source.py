@@ -106,6 +106,40 @@ def test_flow_style_yaml_is_read_as_yaml() -> None:
     assert parse_source("{a: 1, b: [1e-3,],}", "a.yml").data == {"a": 1, "b": [1e-3]}
 
 
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ('{"a": [1, 2,],}', {"a": [1, 2]}),
+        ('{\n\t"a": {"_value": ["x", "y",],},\n}', {"a": {"_value": ["x", "y"]}}),
+        ("{'a': 'it', \"b\": \"http://x/*\"}", {"a": "it", "b": "http://x/*"}),
+        ('{"a": 1, # one\n "b": True, "c": 1e-3}', {"a": 1, "b": True, "c": 0.001}),
+    ],
+)
+def test_what_nni_takes_for_json_is_read(text: str, data: dict[str, Any]) -> None:
+    source = parse_source(text, "space.json")
+    assert source.data == data
+    assert source.position(("a",))[0] == 1 + text[: text.index("a")].count("\n")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, // one\n "b": 2,}', "{'a': 1 /* one */}", '// one\n{"a": 1}', '{"a": 1,\n//"b": 2,\n}']
+)
+def test_comment_that_would_become_a_value_is_refused(text: str) -> None:
+    assert "is not valid" in problem_of(text, "space.json")
+
+
+def test_old_booleans_are_those_of_nni_only_where_it_is_asked_to_read() -> None:
+    text = "a: [yes, 'yes', No, ON, off, on off, y]\nb: {c: NO}\nd: &w Off\ne: *w\n"
+    source = parse_source(text, "a.yml")
+    data = {"a": ["yes", "yes", "No", "ON", "off", "on off", "y"], "b": {"c": "NO"}, "d": "Off", "e": "Off"}
+    assert source.data == data
+    source.data["e"] = 3  # set by an option
+    assert source.read_as_nni().startswith("a[0] and 5 more")
+    data = {"a": [True, "yes", False, True, False, "on off", "y"], "b": {"c": False}, "d": False, "e": 3}
+    assert source.data == data
+    assert parse_source("a: true", "a.yml").read_as_nni() == ""
+
+
 def test_yaml_under_a_json_name_is_read() -> None:
     assert parse_source("a: 1e-3", "space.json").data == {"a": 1e-3}
 
