@@ -21,6 +21,7 @@ from ..store.reading import escaped
 __all__ = ["TerminalBytes", "drawing_stream", "escape_output", "print_line", "print_warning"]
 
 _KEPT = "\n\t"
+_LONGEST = 4_000
 # Of the output of a trial: colours, and what a progress bar needs to write over its own line.
 _HARMLESS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[K|[\r\b]")
 # The beginning of what may be one of these, at the end of a portion.
@@ -61,8 +62,11 @@ def drawing_stream(stream: IO[str]) -> IO[str]:
 
 
 def print_line(text: str, **style: Any) -> None:
-    """Print one line on stdout, with colours on a terminal; a line break in the text is escaped."""
-    click.secho(escaped(text), file=drawing_stream(sys.stdout), **style)
+    """Print one line on stdout, with colours on a terminal; a line break in the text is escaped, a long one is cut."""
+    shown = escaped(text)
+    if len(shown) > _LONGEST:
+        shown = f"{shown[:_LONGEST]}… ({len(shown)} characters; --json prints all)"
+    click.secho(shown, file=drawing_stream(sys.stdout), **style)
 
 
 def print_warning(path: object, warning: str) -> None:

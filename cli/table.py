@@ -1,4 +1,4 @@
-"""Tables on stdout: cut to the width of a terminal, complete everywhere else."""
+"""Tables on stdout: cut to the width of a terminal; elsewhere only cells of more than 1,000 characters are cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GAP = "  "
 _NARROWEST = 12
 # The last column gets up to this width before the shrinking one gets any.
 _LAST = 50
-_WIDEST = 500
+_WIDEST = 1_000
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], giving_way: int | None = None) -> None:
@@ -52,14 +52,13 @@ def _cut(text: str, width: int) -> str:
 def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
     """Return rows as lines with aligned columns, cut at `width` characters.
 
-    A very long cell does not widen its column: with all rows, the output would be many times as long.
-
     >>> aligned([("#", "status"), ("12", "FAILED")])
     ['#   status', '12  FAILED']
     >>> aligned([("a long line",)], width=7)
     ['a long…']
     """
-    widths = [min(max(map(len, column)), _WIDEST) for column in zip(*rows, strict=True)]
+    rows = [[_cut(cell, _WIDEST) for cell in row] for row in rows]  # a long one would widen all others
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         _GAP.join(f"{cell:{size}}" for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows
     ]

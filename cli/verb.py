@@ -172,7 +172,8 @@ def say(as_json: bool, found: Mapping[str, Any], *lines: str) -> None:
     if as_json:
         from ..store.reading import to_json
 
-        lines = (to_json(found).decode(),)
+        click.echo(to_json(found).decode())
+        return
     from .printing import print_line
 
     for line in lines:

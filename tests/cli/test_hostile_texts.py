@@ -67,6 +67,7 @@ WORDS = [
     ("trials", "--limit", "0"),
     ("compare", "made1234", "made1234"),
     ("trial", "show", str(TEXTS.index(HOSTILE["lines"]))),
+    ("trial", "show", str(TEXTS.index(HOSTILE["long word"]))),
     *(
         ("trial", "show", str(len(TEXTS) + TEXTS.index(HOSTILE[name])), "--why")
         for name in ("lines", "clear screen")
@@ -75,11 +76,14 @@ WORDS = [
 
 
 @pytest.mark.parametrize("words", WORDS, ids=" ".join)
-def test_verb_prints_no_control_character_and_no_line_of_a_users(call: Call, words: tuple[str, ...]) -> None:
+def test_verb_prints_no_control_character_no_line_of_a_users_and_no_endless_one(
+    call: Call, words: tuple[str, ...]
+) -> None:
     out, err = call(*words)
     assert_harmless(out)
     assert_harmless(err)
     assert not any(line.startswith("best: 1e9") for line in out.splitlines())
+    assert max(map(len, out.splitlines())) < 5_000
 
 
 @pytest.mark.parametrize(

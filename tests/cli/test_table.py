@@ -33,8 +33,8 @@ class _Terminal:
 def test_very_long_cell_does_not_widen_all_rows() -> None:
     rows = [("#", "parameters", "reason"), ("0", "x" * 100_000, "bad"), *[("1", "lr=0.1", "worse")] * 50]
     lines = aligned(rows)
-    assert "x" * 100_000 in lines[1]
-    assert sum(map(len, lines)) < 200_000
+    assert f"  {'x' * 999}…  bad" in lines[1]
+    assert max(map(len, lines)) < 1_050
     assert {line.index("worse") for line in lines[2:]} == {lines[0].index("reason")}
 
 
