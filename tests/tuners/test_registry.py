@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 from pitchpipe import assessors, tuners
 from pitchpipe.assessors import registry as assessor_registry
 from pitchpipe.tuners import registry
+
+from .searches import LINE, search, started
 
 EACH = pytest.mark.parametrize(
     ("package", "table", "kind"),
@@ -131,3 +134,19 @@ def test_packages_import_no_numpy_and_tpe_is_constructed_without_scipy() -> None
         "tuners.create('TPE'); assert 'scipy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["Anneal", "Auto", "CMAES", "DNGO", "Evolution", "GP", "Metis", "QMC", "SMAC", "TPE"]
+)
+def test_very_many_options_take_little_memory(name: str) -> None:
+    tuner = started(
+        tuners.create(name, optimize_mode="minimize", seed=1),
+        {**LINE, "set": {"_type": "choice", "_value": [f"set-{i}" for i in range(40_000)]}},
+    )
+    search(tuner, lambda point: point["x"], 2)  # libraries are imported
+    tracemalloc.start()
+    search(tuner, lambda point: point["x"], 12, first=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * 2**20

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base import Embedding, Floats, active_dimension
+from ..base import Embedding, Floats, Ints, active_dimension
 from ..models import HyperParameters, Posterior, Prior, condition, interval_after, warped
 from ..moves import Branch, log_expected_improvement
 from .settings import Settings, Warping
 
-__all__ = ["Acquisition", "AutoModel"]
+__all__ = ["Acquisition", "AutoModel", "FeatureTransform"]
 
 _USUAL_SPREAD = 12**-0.5  # of a uniform number
 _NEVER = -(10**9)
@@ -60,26 +60,36 @@ class FeatureTransform:
 
     embedding: Embedding
     centre: Floats
-    rotation: Floats  # and scaling
+    numbers: Ints  # the features that are rotated
+    rotation: Floats  # of these, and their scaling
+    scale: Floats  # of the others
 
     @classmethod
     def of(cls, embedding: Embedding, units: Floats, near: bool) -> FeatureTransform:
         """Return the transform for points, shape (n, d), best first; `near` says that they lie close together."""
-        features = embedding.features(units)
-        rotation = np.eye(features.shape[1])
+        every = np.array([feature for _, feature in embedding.numbers], dtype=np.int64)
+        numbers, places = np.unique(every, return_inverse=True)
+        rotation, width = np.eye(len(numbers)), len(embedding.groups)
+        start = cls(embedding, np.zeros(width), numbers, rotation, np.ones(width))
         if not near:
-            return cls(embedding, np.zeros(len(rotation)), rotation)
-        numbers = np.array([feature for _, feature in embedding.numbers], dtype=np.int64)
-        good = features[: max(len(features) // 3, 2)][:, numbers]
-        rotation[np.ix_(numbers, numbers)] = np.linalg.eigh(np.atleast_2d(np.cov(good, rowvar=False)))[1]
-        centre = features.mean(axis=0)
-        spread = ((features - centre) @ rotation).std(axis=0)
+            return start
+        features = embedding.features(units)
+        good = features[: max(len(features) // 3, 2)][:, every]
+        rotation[np.ix_(places, places)] = np.linalg.eigh(np.atleast_2d(np.cov(good, rowvar=False)))[1]
+        rotated = replace(start, centre=features.mean(axis=0))
+        spread = rotated.features(units).std(axis=0)
         scale = np.where(spread > 1e-9, np.clip(_USUAL_SPREAD / np.maximum(spread, 1e-9), 1.0, 1e6), 1.0)
-        return cls(embedding, centre, rotation * scale)
+        rotation *= scale[numbers]
+        scale[numbers] = 1.0
+        return replace(rotated, scale=scale)
 
     def features(self, units: Floats) -> Floats:
         """Return the features of points, shape (m, f)."""
-        return (self.embedding.features(units) - self.centre) @ self.rotation
+        features = self.embedding.features(units)
+        features -= self.centre
+        features[:, self.numbers] = features[:, self.numbers] @ self.rotation
+        features *= self.scale
+        return features
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

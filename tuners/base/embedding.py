@@ -2,9 +2,13 @@
 
 A number is its place in the unit interval, or the middle if it is inactive; a choice is a corner of a simplex, or the
 origin if it is inactive. Distances are Euclidean, so any radial kernel is positive definite; a distance "only where
-both are active" would not allow that. A choice between numbers also has a coordinate on a line. Parameters of one name
-in different branches of a choice are never active together: they share one coordinate. Where several choices have the
-same options, as the layers of a network, it also counts how often each option is chosen.
+both are active" would not allow that. A simplex of very many corners is projected at random, which hardly changes its
+distances. A choice between numbers also has a coordinate on a line. Parameters of one name in different branches of a
+choice are never active together: they share one coordinate. Where several choices have the same options, as the layers
+of a network, it also counts how often each option is chosen.
+
+Achlioptas, Database-friendly random projections, PODS 2001 (signs)
+Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014 (their bits: no table is kept)
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ _LARGEST_TABLE = 4096  # values of a parameter; a parameter with more is treated
 _CORNER = 0.5**0.5  # so that two options are at distance 1
 _FEWEST = 3  # choices with the same options, and options of each: switches have little in common
 _STEP = 1e-12
+_MOST_CORNERS = 1000  # options of a choice
+_SIGNS = 256  # of an option among more
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -67,14 +73,14 @@ class Embedding:
                 numbers.append((i, place(("number", *key), 1)))
                 continue
             count = len(parameter.options)
-            corners.append((i, place(("corner", *key, repr(parameter.options)), count), count))
+            corners.append((i, place(("corner", *key, repr(parameter.options)), _width(count)), count))
             if ordered_choices and _are_numbers(parameter.options):
                 places = np.argsort(np.argsort(parameter.options)) / (count - 1)
                 lines.append((i, place(("line", *key, repr(parameter.options)), 1), places))
         counts = []
         for alike in _alike(parameters):
             count = len(parameters[alike[0]].options)
-            first, size = place(("count", alike[0]), count), _CORNER / math.sqrt(len(alike))
+            first, size = place(("count", alike[0]), _width(count)), _CORNER / math.sqrt(len(alike))
             counts += [(i, first, count, size) for i in alike]
         return cls(
             layout=layout,
@@ -100,12 +106,12 @@ class Embedding:
             points = np.flatnonzero(active[:, column])
             return points, np.minimum((units[points, column] * count).astype(np.int64), count - 1)
 
-        for column, first, count in self.corners:
+        for column, first, count, size in (*((*corner, _CORNER) for corner in self.corners), *self.counts):
             points, options = chosen(column, count)
-            result[points, first + options] = _CORNER
-        for column, first, count, size in self.counts:
-            points, options = chosen(column, count)
-            result[points, first + options] += size
+            if count <= _MOST_CORNERS:
+                result[points, first + options] += size
+            else:
+                result[points, first : first + _SIGNS] += size * _signs(options)
         for column, feature, places in self.lines:
             points, options = chosen(column, len(places))
             result[points, feature] = places[options] - 0.5
@@ -123,6 +129,22 @@ class Embedding:
             values = units[:, column]
             units[:, column] = (np.minimum(np.floor(values * count), count - 1) + 0.5) / count
         return self.layout.deactivate(units)
+
+
+def _width(count: int) -> int:
+    """Return how many features a choice of so many options has."""
+    return count if count <= _MOST_CORNERS else _SIGNS
+
+
+def _signs(options: Ints) -> Floats:
+    """Return a vector of length 1 for each option, shape (n, 256), of random signs: any two are nearly orthogonal."""
+    words = _SIGNS // 64
+    place = (options[:, None] * words + np.arange(words)).astype(np.uint64)
+    bits = (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits ^= bits >> np.uint64(31)
+    return (2.0 * np.unpackbits(bits.view(np.uint8), axis=1) - 1) / math.sqrt(_SIGNS)
 
 
 def active_dimension(units: Floats) -> float:

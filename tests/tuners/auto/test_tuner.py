@@ -14,7 +14,7 @@ from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner
 from pitchpipe.tuners.auto.initial_design import initial_design
 from pitchpipe.tuners.auto.local_search import Step
-from pitchpipe.tuners.auto.model import Acquisition, AutoModel
+from pitchpipe.tuners.auto.model import Acquisition, AutoModel, FeatureTransform
 from pitchpipe.tuners.auto.settings import Settings
 from pitchpipe.tuners.base.embedding import Embedding
 from pitchpipe.tuners.base.search_prior import SearchPrior
@@ -242,6 +242,41 @@ def test_distances_of_the_embedding_follow_the_tree() -> None:
     assert distance(net, near) < distance(net, far)
     plain = Embedding.of(space, ordered_choices=False, shared_names=False)
     assert len(plain.groups) < len(embedding.groups)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("count", [1000, 1001, 40_000])
+def test_options_of_a_wide_choice_are_about_equally_distant(count: int, nested: bool) -> None:
+    options = {"_type": "choice", "_value": [f"set-{i}" for i in range(count)]}
+    branches = {"_type": "choice", "_value": [{"_name": "none"}, {"_name": "some", "of": options}]}
+    space = SearchSpace.parse({"m": branches} if nested else {"of": options})
+    embedding = Embedding.of(space)
+    assert len(embedding.groups) <= 1002
+    assert embedding.scales == (2 if nested else 1)
+    units = np.full((100, 2 if nested else 1), 0.75)
+    units[:, -1] = (np.random.default_rng(0).permutation(count)[:100] + 0.5) / count
+    features = embedding.features(units)
+    distances = np.linalg.norm(features[:, None] - features, axis=2)
+    assert distances[~np.eye(100, dtype=bool)] == pytest.approx(1.0, abs=0.2)
+    assert np.array_equal(features, embedding.features(units))
+    if nested:
+        none = embedding.features(np.array([[0.25, np.nan]]))
+        assert np.linalg.norm(features - none, axis=1) == pytest.approx(1.5**0.5)
+
+
+@pytest.mark.parametrize(("space", "size"), [(PLANE, 0.1), (TREE, 1.0)], ids=["plane", "tree"])
+def test_nearby_points_are_rotated_and_rescaled(space: dict[str, Any], size: float) -> None:
+    embedding, rng = Embedding.of(SearchSpace.parse(space)), np.random.default_rng(0)
+    units = embedding.snap(rng.random((40, embedding.layout.dimension)) * size)
+    far, near = (FeatureTransform.of(embedding, units, is_near) for is_near in (False, True))
+    assert np.array_equal(far.features(units), embedding.features(units))
+    found = near.features(units)
+    varied = found.std(axis=0) > 1e-9
+    assert found[:, varied].std(axis=0).min() >= 12**-0.5 - 1e-9
+    numbers = sorted({feature for _, feature in embedding.numbers})
+    good = np.cov(embedding.features(units)[: 40 // 3][:, numbers], rowvar=False)
+    turned = near.rotation.T @ good @ near.rotation
+    assert turned == pytest.approx(np.diag(np.diag(turned)), abs=1e-9)
 
 
 def test_one_name_in_two_branches_is_one_coordinate() -> None:
