@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from .names import MODULES
+from .names import INSTEAD, MODULES
 
 __all__ = ["PATH", "activate"]
 
@@ -28,8 +28,10 @@ class Alias(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module that NNI has and the alias knows."""
+        """Return the spec of a module that the alias knows; raise ModuleNotFoundError for another of NNI's."""
         del path, target
+        if fullname.startswith("nni.") and fullname not in MODULES:
+            raise ModuleNotFoundError(_without_counterpart(fullname), name=fullname)
         return ModuleSpec(fullname, self, is_package=True) if fullname in MODULES else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
@@ -66,6 +68,10 @@ def _find(module: str, name: str) -> Any:
         return getattr(found, attribute) if attribute else found
     if f"{module}.{name}" in MODULES:
         return importlib.import_module(f"{module}.{name}")
-    raise AttributeError(
-        f"{module}.{name} of NNI has no counterpart here; docs/nni.md lists the names that have one"
-    )
+    raise AttributeError(_without_counterpart(f"{module}.{name}"))
+
+
+def _without_counterpart(name: str) -> str:
+    """Return that a module or a name of NNI is missing here, and what to do instead."""
+    instead = f": {INSTEAD[name]}" if name in INSTEAD else ""
+    return f"{name} of NNI has no counterpart here{instead}; docs/nni.md lists the names that have one"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-__all__ = ["MODULES"]
+__all__ = ["INSTEAD", "MODULES"]
 
 _UTILS = ".nni_compat.utils"
 _EXPRESSIONS = ".nni_compat.expressions"
@@ -60,7 +60,7 @@ _CONFIG = _from(
     *("RemoteConfig", "RemoteMachineConfig"),
 )
 
-MODULES: Mapping[str, Mapping[str, str]] = {
+_MODULES: Mapping[str, Mapping[str, str]] = {
     "nni": {
         **_TRIAL,
         **_TEXT,
@@ -92,6 +92,14 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     "nni.common.serializer": _TEXT,
     "nni.experiment": {**_from(".nni_experiment", "Experiment", "RunMode"), **_EXPERIMENT, **_CONFIG},
     "nni.experiment.config": _CONFIG,
+    "nni.experiment.config.algorithm": _from(".nni_config", "AlgorithmConfig", "CustomAlgorithmConfig"),
+    "nni.experiment.config.base": _from(".nni_config", "ConfigBase"),
+    "nni.experiment.config.common": _CONFIG,
+    "nni.experiment.config.experiment_config": _from(".nni_config", "ExperimentConfig"),
+    "nni.experiment.config.local": _from(".nni_config", "LocalConfig"),
+    "nni.experiment.config.remote": _from(".nni_config", "RemoteConfig", "RemoteMachineConfig"),
+    "nni.experiment.config.training_services": _CONFIG,
+    "nni.experiment.experiment": _from(".nni_experiment", "Experiment", "RunMode"),
     "nni.experiment.data": _EXPERIMENT,
     "nni.parameter_expressions": _from(
         _EXPRESSIONS,
@@ -100,6 +108,7 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     ),
     "nni.recoverable": _RECOVERABLE,
     "nni.runtime": {},
+    "nni.runtime.env_vars": _from(_UTILS, "dispatcher_env_vars", "trial_env_vars"),
     "nni.runtime.msg_dispatcher": _from(_DISPATCHING, "MsgDispatcher", _pack_parameter="packed_parameter"),
     "nni.runtime.msg_dispatcher_base": _DISPATCHER_BASE,
     "nni.runtime.protocol": _PROTOCOL,
@@ -122,3 +131,25 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     "nni.msg_dispatcher_base": _DISPATCHER_BASE,
     "nni.protocol": _PROTOCOL,
 }
+
+
+def _of_algorithms() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the algorithms by the paths of NNI 1, `nni.gp_tuner.gp_tuner`, and those in packages of NNI 2."""
+    for path, names in _MODULES.items():
+        parent, _, module = path.rpartition(".")
+        if parent == "nni.algorithms.hpo":
+            yield f"nni.{module}", names
+            yield f"nni.{module}.{module}", names
+            yield f"{path}.{module}", names
+
+
+MODULES: Mapping[str, Mapping[str, str]] = {**_MODULES, **dict(_of_algorithms())}
+
+INSTEAD: Mapping[str, str] = {
+    "nni.tools": "the command nnictl does what it does, such as nnictl update searchspace ID --filename FILE",
+    "nni.nas": "Pitchpipe does not search for architectures",
+    "nni.retiarii": "Pitchpipe does not search for architectures",
+    "nni.compression": "Pitchpipe does not compress models",
+    "nni.algorithms.compression": "Pitchpipe does not compress models",
+}
+"""What to do without modules that have no counterpart."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from types import SimpleNamespace
 from typing import IO, Any, TypeAlias, TypeVar
 
 from ..protocol import MetricError, dumps, loads, metric_value
@@ -19,6 +21,7 @@ __all__ = [
     "Parameters",
     "SearchSpace",
     "TrialMetric",
+    "dispatcher_env_vars",
     "dump",
     "enable_global_logging",
     "extract_scalar_history",
@@ -27,6 +30,7 @@ __all__ = [
     "merge_parameter",
     "silence_stdout",
     "split_index",
+    "trial_env_vars",
 ]
 
 VERSION = "3.0"  # whose interface this is
@@ -36,6 +40,20 @@ ParameterRecord: TypeAlias = dict[str, Any]
 SearchSpace: TypeAlias = dict[str, Any]
 TrialMetric: TypeAlias = Any
 Given = TypeVar("Given")
+
+
+def _variables(*names: str) -> SimpleNamespace:
+    return SimpleNamespace(**{name: os.environ.get(name) for name in names})
+
+
+trial_env_vars = _variables(
+    *("NNI_PLATFORM", "NNI_EXP_ID", "NNI_TRIAL_JOB_ID", "NNI_SYS_DIR", "NNI_OUTPUT_DIR", "NNI_TRIAL_SEQ_ID"),
+    *("NNI_TRIAL_COMMAND_CHANNEL", "MULTI_PHASE", "REUSE_MODE"),
+)
+dispatcher_env_vars = _variables(
+    *("SDK_PROCESS", "NNI_MODE", "NNI_CHECKPOINT_DIRECTORY", "NNI_LOG_DIRECTORY", "NNI_LOG_LEVEL"),
+    *("NNI_INCLUDE_INTERMEDIATE_RESULTS", "NNI_TUNER_COMMAND_CHANNEL"),
+)
 
 
 class OptimizeMode(Enum):
@@ -84,8 +102,6 @@ class ClassArgsValidator:
 
     def path(self, key: str) -> Any:
         """Return a check that the argument `key` is an existing path."""
-        import os
-
         schema = _schema()
         return schema.Schema(schema.And(os.path.exists), error=f"{key}: there is no such path")
 
@@ -105,6 +121,7 @@ def merge_parameter(base_params: Given, override_params: Mapping[str, Any] | Non
     Raise ValueError for a name that `base_params` lacks, and for a value of another type than the one there; an
     integer may take the place of a float, and anything that of None.
 
+    >>> from argparse import Namespace
     >>> merge_parameter(Namespace(lr=0.1, layers=2), {"lr": 1})
     Namespace(lr=1.0, layers=2)
     """

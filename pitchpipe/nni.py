@@ -19,6 +19,7 @@ __all__ = ["main"]
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
+_PAGE = "docs/nni.md"
 _REMOVE = f"{shlex.quote(sys.executable)} -m pip uninstall nni"
 
 
@@ -44,6 +45,9 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         runpy.run_path(given[0], run_name="__main__")
     except Exception as error:  # noqa: BLE001 - shown as Python shows it, without the frames around the script's
+        is_nnis = isinstance(error, ImportError) and str(error.name).partition(".")[0] == "nni"
+        if is_nnis and _PAGE not in str(error):
+            error.add_note(f"{_PAGE} lists the names of NNI that have a counterpart")
         frames = _from_script(error.__traceback__, given[0])
         sys.excepthook(type(error), error.with_traceback(frames), frames)
         raise SystemExit(1) from None
