@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..store import ExperimentFolder, FolderError, StoreError, default_directory
+from ..store import ExperimentFolder, FolderError, StoreError, absolute, default_directory
 from ..store.reading import ExperimentView, TrialQuery
 from .failures import Failure
 
@@ -21,15 +21,15 @@ def chosen_experiment(name: str | None, option: str | None, directory: Path | No
     Without a name, print on stderr which one is used. Raise `FolderError`, or `Failure` if there is none.
     """
     chosen = chosen_name(name, option)
+    if chosen is not None and "/" in chosen:
+        return _at(Path(chosen))
     directory = experiments_directory(directory)
     if chosen is None:
         return _obvious(directory)
-    if "/" in chosen:
-        return _at(Path(chosen))
     try:
         return ExperimentFolder.find(directory, chosen)
     except FolderError:
-        if ExperimentFolder(Path(chosen).absolute()).has_experiment:
+        if ExperimentFolder(absolute(chosen)).has_experiment:
             return _at(Path(chosen))
         raise
 
@@ -43,7 +43,7 @@ def chosen_name(name: str | None, option: str | None) -> str | None:
 
 def experiments_directory(directory: Path | None) -> Path:
     """Return the absolute path of the directory of experiments: that of `--dir`, or else the default."""
-    return (directory or default_directory()).expanduser().absolute()
+    return absolute(directory) if directory else default_directory()
 
 
 def split_names(
@@ -76,7 +76,7 @@ def chosen_trial(view: ExperimentView, word: str) -> dict[str, Any]:
 
 
 def _at(path: Path) -> ExperimentFolder:
-    folder = ExperimentFolder(path.expanduser().absolute())
+    folder = ExperimentFolder(absolute(path))
     folder.refuse_if_closed()
     if not folder.has_experiment:
         raise FolderError(f"{path} is not the folder of an experiment: it contains no experiment.db")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..runner import ExperimentStatus, fingerprint
 from ..server import read_health
-from ..store import ExperimentFolder, default_directory
+from ..store import ExperimentFolder, is_default
 from ..store.reading import (
     ExperimentView,
     FailedTrial,
@@ -59,7 +59,7 @@ def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
     """Return a command line for this experiment, with `--dir` where it is needed."""
     line = f"pitchpipe {words} {folder.experiment_id} {' '.join(after)}".rstrip()
     directory = folder.path.parent
-    return line if directory == default_directory() else f"{line} --dir {shlex.quote(_short(directory))}"
+    return line if is_default(directory) else f"{line} --dir {shlex.quote(_short(directory))}"
 
 
 def is_abandoned(summary: Summary) -> bool:
@@ -319,5 +319,5 @@ def _short(directory: Path) -> str:
     """Return a path relative to the current folder, if it is below it."""
     try:
         return str(directory.relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, FileNotFoundError):  # elsewhere, or the current folder was deleted
         return str(directory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,8 +29,20 @@ __all__ = [
     "watch_options",
 ]
 
-FILE = click.Path(dir_okay=False, path_type=Path)
-_DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+class _Path(click.Path):
+    """A path; `~` at its beginning is the home directory also where the shell has left it (`--dir=~/runs`)."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(path_type=Path, **more)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        return super().convert(os.path.expanduser(value), param, ctx)
+
+
+FILE = _Path(dir_okay=False)
+_DIRECTORY = _Path(file_okay=False)
 
 
 class WholeNumber(click.IntRange):
@@ -137,7 +150,7 @@ def new_experiment_options(function: F) -> F:
 
 def config_options(function: F) -> F:
     """Add CONFIG and `--set`."""
-    function = click.argument("config", type=click.Path(path_type=Path), metavar="CONFIG")(function)
+    function = click.argument("config", type=_Path(), metavar="CONFIG")(function)
     return click.option(
         "--set",
         "overrides",
@@ -227,8 +240,12 @@ class _Duration(click.ParamType):
 
 def complete_experiment(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Return the ids in the directory that begin with the given text, for shell completion."""
-    from ..store import ExperimentFolder, default_directory
+    from ..store import ExperimentFolder, FolderError
+    from .finding import experiments_directory
 
-    directory = context.params.get("directory") or default_directory()
-    known = [folder.experiment_id for folder in ExperimentFolder.all(directory.expanduser())]
+    try:
+        directory = experiments_directory(context.params.get("directory"))
+    except FolderError:
+        return []  # nothing can be said while the user types
+    known = [folder.experiment_id for folder in ExperimentFolder.all(directory)]
     return [name for name in known if name.startswith(begun)]

@@ -48,8 +48,19 @@ def absolute_path(value: Any, info: ValidationInfo) -> Path:
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise UnitError(f"must be a path, not {shown(value)}")
     text = os.path.expanduser(system_text(os.fspath(value)))
+    # A default is a `Path`; it is not used where there is no home directory.
+    if text.partition(os.sep)[0] == "~" and isinstance(value, str):
+        raise UnitError(
+            f"there is no home directory for {shown(value)}", "set HOME, or write an absolute path"
+        )
     base = (info.context or {}).get("base")
-    return Path(os.path.realpath(os.path.join(base, text))) if base is not None else Path(text)
+    if base is None:
+        return Path(text)
+    joined = os.path.join(base, text)
+    try:
+        return Path(os.path.realpath(joined))
+    except FileNotFoundError:  # the working directory was deleted; nothing may need this path
+        return Path(joined)
 
 
 def system_text(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -50,11 +51,12 @@ def read_earlier(source: str, objective: Objective, directory: Path) -> tuple[li
     `source` is an experiment's id (in `directory`) or folder, a CSV file, `STORAGE:STUDY` of Optuna, or the folder of
     an experiment of NNI.
     """
+    source = os.path.expanduser(source)
     if "://" in source:
         found = _of_study(source)
     elif source.endswith(".csv"):
         found = _of_csv(Path(source), objective)
-    elif (database := nni_database(Path(source).expanduser())) is not None:
+    elif (database := nni_database(Path(source))) is not None:
         found = _of_nni(database, objective)
     else:
         found = _of_experiment(source, objective, directory)

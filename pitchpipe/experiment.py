@@ -124,11 +124,11 @@ class Experiment(Plots):
         from .manager import experiment_config
         from .manager.control import Extension
         from .manager.hooks import as_stopper
-        from .store import ExperimentFolder
+        from .store import ExperimentFolder, absolute
 
         if resume_errored and restart_errored:
             raise ValueError("resume_errored and restart_errored exclude each other")
-        folder = ExperimentFolder(Path(path).expanduser().absolute())
+        folder = ExperimentFolder(absolute(path))
         experiment = cls.__new__(cls)
         experiment.config = experiment_config(folder)
         make = partial(

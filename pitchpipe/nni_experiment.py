@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .nni_config import AlgorithmConfig, ExperimentConfig
-from .store import ExperimentFolder, StoreError, default_directory, new_experiment_id
+from .store import ExperimentFolder, StoreError, absolute, default_directory, new_experiment_id
 from .store.reading import ExperimentView, TrialQuery, nni_metadata, nni_profile, nni_statistics
 
 __all__ = [
@@ -337,7 +337,7 @@ class Experiment:
         if self.id is None:
             raise ExperimentError("the experiment was not started")
         given = None if self.config is None else self.config.experiment_working_directory
-        path = self._folder or (default_directory() if given is None else Path(given).expanduser()) / self.id
+        path = self._folder or (default_directory() if given is None else absolute(given)) / self.id
         known = () if path.is_dir() else ExperimentFolder.all(default_directory())
         return next((one.path for one in known if one.experiment_id == self.id), path.absolute())
 

@@ -96,8 +96,11 @@ class Plots:
     ) -> go.Figure:
         """Draw which share of the trials reaches each result, and the best so far, here and in other experiments."""
         from .server import figures
+        from .store import absolute
 
-        folders = [other._folder_to_plot() if isinstance(other, Plots) else Path(other) for other in others]
+        folders = [
+            other._folder_to_plot() if isinstance(other, Plots) else absolute(other) for other in others
+        ]
         tables = [_table(folder) for folder in (self._folder_to_plot(), *folders)]
         return figures.plot_edf(tables, objective, theme=theme)
 

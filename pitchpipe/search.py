@@ -133,7 +133,7 @@ class Search(Plots):
         name: str | None = None,
     ) -> None:
         from .manager import SearchSession
-        from .store import ExperimentFolder, FolderError
+        from .store import ExperimentFolder, FolderError, absolute
 
         given = {
             "objectives": objectives_of(direction, metric, objectives),
@@ -153,8 +153,8 @@ class Search(Plots):
         config = _config(space, {key: value for key, value in given.items() if value is not None})
         self._scratch = _Scratch() if folder is None else None
         path = self._scratch.path / "search" if self._scratch is not None else Path(folder or "")
-        if space is None and not ExperimentFolder(path.expanduser()).has_experiment:
-            raise FolderError(f"there is no search in {path.absolute()}: {_NEEDS_SPACE}")
+        if space is None and not ExperimentFolder(absolute(path)).has_experiment:
+            raise FolderError(f"there is no search in {absolute(path)}: {_NEEDS_SPACE}")
         self._session = SearchSession(path, config)
         self._closing = weakref.finalize(self, self._session.close)
         self._session.running()  # raises what cannot be continued

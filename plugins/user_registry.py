@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -30,8 +31,8 @@ class Registered:
 
 def registry_file() -> Path:
     """Return where the names are: `pitchpipe/algorithms.json` in `$XDG_CONFIG_HOME`, else in ~/.config."""
-    home = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(home) if home else Path.home() / ".config") / "pitchpipe" / "algorithms.json"
+    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(os.path.expanduser(home)) / "pitchpipe" / "algorithms.json"
 
 
 def registered() -> list[Registered]:
@@ -41,6 +42,8 @@ def registered() -> list[Registered]:
         found = [Registered(**one) for one in json.loads(file.read_text(encoding="utf-8"))]
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}") from error
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{file} is not a list of registered algorithms ({error}): mend or delete it"
@@ -64,6 +67,8 @@ def _others(name: str) -> list[Registered]:
 
 def _write(algorithms: list[Registered]) -> None:
     file = registry_file()
+    if not file.is_absolute():
+        raise FileNotFoundError(errno.ENOENT, "set HOME or XDG_CONFIG_HOME to an absolute path", str(file))
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_suffix(".new")
     new.write_text(json.dumps([asdict(one) for one in algorithms], indent=2), encoding="utf-8")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..store import ExperimentFolder, FolderError, StoreError
+from ..store import ExperimentFolder, FolderError, StoreError, absolute
 from ..store.reading import ExperimentView
 from .response_cache import ResponseCache
 
@@ -34,7 +34,7 @@ class Experiments:
     """
 
     def __init__(self, directory: Path, only: str | None = None) -> None:
-        self.directory = directory.expanduser().absolute()
+        self.directory = absolute(directory)
         self.only = only
         self._lock = threading.Lock()
         self._shown: dict[Path, Shown] = {}

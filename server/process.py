@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from ..store import absolute
 from .security import ServerSettings
 
 __all__ = ["TOKEN_VARIABLE", "ServerError", "ServerProcess"]
@@ -39,7 +40,7 @@ class ServerProcess:
         *,
         pages: bool = True,
     ) -> None:
-        self._directory = directory.expanduser().absolute()
+        self._directory = absolute(directory)
         self._experiment_id = experiment_id
         self._settings = settings or ServerSettings()
         self._pages = pages

@@ -9,10 +9,10 @@ import json
 import socket
 import urllib.error
 import urllib.request
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ..store import absolute
 from .process import ServerProcess
 from .security import ServerSettings
 
@@ -36,7 +36,7 @@ class TuneServer:
     DEFAULT_PORT = 4321
 
     def __init__(self, experiment: Any, port: int | None = None, *, token: str | None = None) -> None:
-        folder = Path(experiment.create() if hasattr(experiment, "create") else experiment).absolute()
+        folder = absolute(experiment.create() if hasattr(experiment, "create") else experiment)
         settings = ServerSettings(port=self.DEFAULT_PORT if port is None else port, token=token)
         self._process = ServerProcess(folder.parent, folder.name, settings, pages=False)
         self._process.start()

@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from .errors import ComputingError, NoRoomError, StoreError
     from .folder import (
         ExperimentFolder,
-        FolderError,
         ManagerInfo,
-        default_directory,
         discard,
         new_experiment_id,
     )
     from .json_lines import JsonConnection, json_line
     from .mirror import Mirror, fetch_experiment
+    from .paths import FolderError, absolute, default_directory, is_default
     from .runtime_folder import (
         RuntimeDirectoryError,
         folder_for_sockets,
@@ -39,9 +38,10 @@ _HOMES = {
     ".conversation": "QUEUES Conversation Record SavedState queue_of_reply",
     ".disk_space": "DiskSpaceGuard",
     ".errors": "ComputingError NoRoomError StoreError",
-    ".folder": "ExperimentFolder FolderError ManagerInfo default_directory discard new_experiment_id",
+    ".folder": "ExperimentFolder ManagerInfo discard new_experiment_id",
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
+    ".paths": "FolderError absolute default_directory is_default",
     ".runtime_folder": "RuntimeDirectoryError folder_for_sockets private_directory runtime_directory",
     ".storage": "StorageError",
     ".store": "ExperimentRow Store Tick",
@@ -68,11 +68,13 @@ __all__ = [
     "Store",
     "StoreError",
     "Tick",
+    "absolute",
     "clone_checkpoint",
     "default_directory",
     "discard",
     "fetch_experiment",
     "folder_for_sockets",
+    "is_default",
     "json_line",
     "new_experiment_id",
     "private_directory",

@@ -26,16 +26,10 @@ from ..trial_agent import sync, sync_tree, write_whole
 from .clock import clock_jump, clock_mark
 from .elsewhere import elsewhere, link_to
 from .errors import StoreError
+from .paths import FolderError, absolute, default_directory
 from .store import Store
 
-__all__ = [
-    "ExperimentFolder",
-    "FolderError",
-    "ManagerInfo",
-    "default_directory",
-    "discard",
-    "new_experiment_id",
-]
+__all__ = ["ExperimentFolder", "ManagerInfo", "discard", "new_experiment_id"]
 
 _log = logging.getLogger(__name__)
 
@@ -45,17 +39,6 @@ _TURN = 0.002  # between two attempts to get the lock, which others hold for mil
 _LOOKS = 0.2  # for how long others who only look may hold it in turn
 # What a search holds before its database is made.
 _OWN_NAMES = {"manager.lock", "logs", "checkpoint"}
-DIRECTORY_ENVIRONMENT = "PITCHPIPE_DIR"
-
-
-class FolderError(Exception):
-    """The folder of an experiment cannot be used; the message says which and why."""
-
-
-def default_directory() -> Path:
-    """Return the folder of experiments if none is named: `$PITCHPIPE_DIR`, else ~/pitchpipe-experiments."""
-    chosen = os.environ.get(DIRECTORY_ENVIRONMENT)
-    return Path(chosen).absolute() if chosen else Path.home() / "pitchpipe-experiments"
 
 
 def new_experiment_id() -> str:
@@ -155,7 +138,7 @@ class ExperimentFolder:
     def create(cls, directory: Path, experiment_id: str | None = None) -> ExperimentFolder:
         """Make the folder of a new experiment and own it; raise `FolderError` if it exists or cannot be made."""
         experiment_id = _checked(experiment_id or new_experiment_id())
-        folder = cls(Path(os.path.abspath(directory.expanduser())) / experiment_id)
+        folder = cls(absolute(directory) / experiment_id)
         try:
             folder.path.mkdir(
                 mode=0o700, parents=True
@@ -179,7 +162,7 @@ class ExperimentFolder:
     @classmethod
     def shared(cls, path: Path, *, make: bool) -> ExperimentFolder:
         """Return a folder that several processes use by turns, and make it if need be; raise `FolderError`."""
-        folder = cls(Path(os.path.abspath(path.expanduser())))
+        folder = cls(absolute(path))
         _checked(folder.experiment_id)
         folder.refuse_if_closed()
         if not make and not folder.has_experiment:
@@ -198,7 +181,7 @@ class ExperimentFolder:
 
     def link(self) -> None:
         """Let verbs find the experiment by its id alone, if it is not in the default directory."""
-        with suppress(RuntimeError):  # there is no home, and so no default
+        with suppress(FolderError):  # there is no home, and so no default
             link_to(self.path.parent, default_directory())
 
     @contextmanager

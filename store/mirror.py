@@ -20,7 +20,8 @@ from stat import S_ISREG
 
 from ..trial_agent import sync, sync_tree
 from .errors import SQLITE_ERRORS
-from .folder import ExperimentFolder, FolderError
+from .folder import ExperimentFolder
+from .paths import FolderError
 from .storage import Storage, StorageError, open_storage
 
 __all__ = ["Mirror", "fetch_experiment"]

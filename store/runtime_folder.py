@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from .paths import FolderError, absolute
+
 __all__ = [
     "RUNTIME_DIRECTORY_ENVIRONMENT",
     "RuntimeDirectoryError",
@@ -45,7 +47,10 @@ def runtime_directory() -> Path:
     chosen = os.environ.get(RUNTIME_DIRECTORY_ENVIRONMENT)
     if not chosen:
         return private_directory(_choose())
-    path = Path(chosen).expanduser().absolute()
+    try:
+        path = absolute(chosen)
+    except FolderError as error:
+        raise RuntimeDirectoryError(f"the runtime directory is nowhere: {error}") from error
     if not _fits(path, _ROOM):
         most = f"sockets need one of at most {_SOCKET_LIMIT - _ROOM}"
         raise RuntimeDirectoryError(
@@ -78,9 +83,10 @@ def _fits(folder: Path, room: int) -> bool:
 
 
 def _choose() -> Path:
-    session = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere").absolute() / "pitchpipe"
+    session = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere") / "pitchpipe"
     # A variable that is left over (from su, sudo -E, a container) may name a folder that is missing or not the user's.
-    if _is_own(session.parent) and (_is_own(session) or not session.exists()) and _fits(session, _ROOM):
+    is_there = session.is_absolute() and _is_own(session.parent)
+    if is_there and (_is_own(session) or not session.exists()) and _fits(session, _ROOM):
         return session
     name = f"pitchpipe-{os.getuid()}"
     return folder_for_sockets(len(name) + 1 + _ROOM) / name

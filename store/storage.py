@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..trial_agent import sync
+from .paths import absolute
 
 __all__ = ["Storage", "StorageError", "open_storage"]
 
@@ -37,13 +38,15 @@ class Storage(ABC):
 
 
 def open_storage(location: str, inside: str) -> Storage:
-    """Return the part `inside` of a storage, which is the path of a folder or a URL; raise `StorageError`.
+    """Return the part `inside` of a storage, which is the path of a folder or a URL.
+
+    Raise `StorageError`, or `FolderError` for a path that leads nowhere.
 
     >>> open_storage("/no/such/folder", "k3x9a2bq").names()
     set()
     """
     if "://" not in location:
-        return FolderStorage(Path(location) / inside)
+        return FolderStorage(absolute(location) / inside)
     if location.startswith("file://"):
         return FolderStorage(Path(location.removeprefix("file://")) / inside)
     return UrlStorage(location.rstrip("/") + "/" + inside)

@@ -44,7 +44,7 @@ from pitchpipe.manager.hooks.stoppers import StopperError
 from pitchpipe.manager.turn import TurnLoop
 from pitchpipe.registry import NotRegistered, make_env, registered
 from pitchpipe.results import BestTrial
-from pitchpipe.store.folder import ExperimentFolder, FolderError
+from pitchpipe.store import ExperimentFolder, FolderError
 from pitchpipe.store.store import Store, StoreError
 
 from .dispatcher_threads import dispatchers_on_threads

@@ -77,7 +77,8 @@ def _one_trial(platform: str, interrupts: Interrupts) -> Finding:
             "trial_command": _SCRIPT,
             "tuner": {"name": "Random"},
             "training_service": service,
-        }
+        },
+        "/",  # the working directory may have been deleted
     )
     began = time.monotonic()
     subject = f"a trial ({platform})"

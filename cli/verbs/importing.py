@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ...store import absolute
 from ...store.reading import ExperimentView
 from ..failures import Failure
 from ..finding import chosen_experiment, experiments_directory
@@ -81,7 +82,7 @@ def _import_experiment(
 
     if path is None:
         raise Failure("what should be imported? --file FILE, or the folder of an experiment of NNI")
-    source = Path(path).expanduser()
+    source = absolute(path)
     if source.is_file():
         raise Failure(
             f"{path} is a file: results are imported with --file, experiments of NNI by their folder"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...config import PLATFORMS
+from ...store import absolute
 from ..failures import Failure
 from ..verb import FILE, json_option, say, verb
 
@@ -92,7 +93,7 @@ def init(
     text = _text_of(script)
     if output.exists() and not force:
         raise Failure(f"{output} exists already: choose another with -o, or add --force")
-    if not output.absolute().parent.is_dir():
+    if not absolute(output).parent.is_dir():
         raise Failure(f"{output} cannot be written: there is no directory {output.parent}")
     facts = read_script(text) if text is not None else None
     proposal = proposed(facts, specs, fixed, without, fields["command"])
@@ -197,7 +198,7 @@ def _required(draft: Draft, facts: ScriptFacts | None) -> Iterator[str]:
 def _name(script: Path | None, output: Path) -> str:
     """Return the name of the script, or of the folder if most scripts are called so."""
     stem = script.stem if script is not None else ""
-    return stem if stem not in ("", "train", "main", "run", "trial") else output.absolute().parent.name
+    return stem if stem not in ("", "train", "main", "run", "trial") else absolute(output).parent.name
 
 
 def _command(script: Path | None, output: Path, facts: ScriptFacts | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...store import absolute
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
 from ..verb import json_option, new_experiment_options, say, verb
@@ -83,8 +84,8 @@ def submit(
     _require_auto(checked)
     job = SlurmJob(
         experiment_id=experiment_id or new_experiment_id(),
-        config=config.absolute(),
-        directory=(directory or directory_of(checked)).expanduser().absolute(),
+        config=absolute(config),
+        directory=absolute(directory or directory_of(checked)),
         nodes=nodes,
         options=[_option(option) for option in options],
         overrides=overrides,

@@ -170,7 +170,7 @@ def _ray_environment(token_path: str | None) -> Iterator[None]:
 
 def _has_token() -> bool:
     named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
-    return named or (Path.home() / ".ray" / "auth_token").is_file()
+    return named or os.path.isfile(os.path.expanduser("~/.ray/auth_token"))
 
 
 def _knock(address: str) -> None:

@@ -16,8 +16,9 @@ from typing import Any
 
 from ...protocol import Objective
 from ..errors import SQLITE_ERRORS, StoreError, explain
-from ..folder import ExperimentFolder, FolderError
+from ..folder import ExperimentFolder
 from ..opening import open_to_read
+from ..paths import FolderError
 from ..store import Store
 from .family_functions import add_functions
 from .json_values import sql_json

@@ -18,6 +18,7 @@ from typing import Any
 from ..annotations import Annotations
 from ..errors import computed
 from ..folder import ExperimentFolder
+from ..paths import absolute
 from .best_trials import read_best, read_front, read_front_trials, read_history
 from .closeness import read_closest_to_defaults
 from .configuration import main_name, read_config, read_objectives, read_repeats
@@ -75,9 +76,8 @@ class ExperimentView:
     """
 
     def __init__(self, folder: ExperimentFolder | Path | str) -> None:
-        self.folder = (
-            folder if isinstance(folder, ExperimentFolder) else ExperimentFolder(Path(folder).absolute())
-        )
+        is_folder = isinstance(folder, ExperimentFolder)
+        self.folder = folder if is_folder else ExperimentFolder(absolute(folder))
         self.database = Database(self.folder.database)
         self._feed = Feed(self.database)
 

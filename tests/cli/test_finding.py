@@ -40,6 +40,15 @@ def test_an_experiment_is_named_by_its_folder(
     assert (wrong.code, "is not the folder of an experiment" in wrong.err) == (2, True)
 
 
+@pytest.mark.parametrize("words", [("--dir=~/experiments",), ("--dir", "~/experiments"), ()])
+def test_directory_may_begin_with_the_home_directory(
+    words: tuple[str, ...], two: list[Any], call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(two[0].path.parent.parent))
+    monkeypatch.setenv("PITCHPIPE_DIR", "/nowhere" if words else "~/experiments")
+    assert call("status", "abc", *words).out.startswith("experiment abc: ")
+
+
 def test_without_a_name_the_newest_is_meant(two: list[Any], call: Call) -> None:
     called = call("status")
     assert called.out.startswith("experiment abd: ")

@@ -12,7 +12,9 @@ from pitchpipe.cli.nnictl_algo import ALGO
 from pitchpipe.config import check_parameters
 from pitchpipe.dispatcher.check import directions
 from pitchpipe.dispatcher.plugins import load_plugin
-from pitchpipe.plugins import registry_file
+from pitchpipe.plugins import Registered, register, registered, registry_file
+
+from ..homeless import leave_home
 
 CLASSES = """
 from nni.tuner import Tuner
@@ -28,6 +30,21 @@ algorithms:
      classArgsValidator: needy.Checked}
   - {algoType: tuner, builtinName: plain, className: needy.Needy, classArgs: {need: 1}, acceptClassArgs: false}
 """
+
+
+def test_without_a_home_nothing_is_registered_and_nothing_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_home(monkeypatch)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    assert registered() == []
+    with pytest.raises(OSError, match="XDG_CONFIG_HOME"):
+        register(Registered(kind="tuner", name="Mine", class_name="mine.Mine"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", "~/settings")
+    register(Registered(kind="tuner", name="Mine", class_name="mine.Mine"))
+    assert [one.name for one in registered()] == ["Mine"]
+    assert (tmp_path / "settings").is_dir()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from ..homeless import leave_home
 from .conftest import Call, Start, Storing
 
 
@@ -154,6 +155,33 @@ def test_a_directory_that_cannot_be_made_is_a_sentence(call: Call, config: Path,
     assert called.code == 2
     assert "cannot be made: Not a directory" in called.err
     assert "Traceback" not in called.err
+
+
+def test_experiment_with_a_directory_needs_no_home(
+    call: Call, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PITCHPIPE_DIR", raising=False)
+    leave_home(monkeypatch)
+    named = ("--dir", tmp_path / "runs")
+    ran = call("run", config, "--experiment-id", "mine", *named)
+    assert (ran.code, f"--dir {tmp_path / 'runs'}" in ran.out) == (0, True)
+    resumed = call("resume", tmp_path / "runs" / "mine", "--max-trial-number", 5, "--json")
+    assert json.loads(resumed.out)["counts"] == {"SUCCEEDED": 5}
+    for words in ("list", "status", "trials mine", "export mine", "stop mine", "delete mine --yes"):
+        called = call(*words.split(), *named)
+        assert (called.code, "Traceback" in called.err) == (0, False)
+
+
+def test_without_a_home_the_default_directory_is_refused_in_a_sentence(
+    call: Call, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PITCHPIPE_DIR", raising=False)
+    leave_home(monkeypatch)
+    assert call("validate", config).code == 0
+    for words in (("run", config), ("create", config), ("list",), ("status", "mine"), ("doctor",)):
+        called = call(*words)
+        assert (called.code, called.out) == (2, "")
+        assert "PITCHPIPE_DIR" in called.err
 
 
 @pytest.mark.parametrize("verb", ["run", "create", "validate"])

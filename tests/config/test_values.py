@@ -10,6 +10,7 @@ import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig, load_config
 
+from ..homeless import leave_home, lose_working_directory
 from .refusals import SMALLEST
 
 
@@ -51,6 +52,23 @@ def test_text_that_the_system_does_not_take_is_refused(field: str, text: str) ->
     with pytest.raises(ConfigError) as caught:
         ExperimentConfig.from_dict({**SMALLEST, name: value})
     assert [str(step) for step in caught.value.problems[0].path] == field.split(".")
+
+
+@pytest.mark.parametrize("field", ["experiment_working_directory", "trial_code_directory", "storage_path"])
+def test_path_below_a_home_that_is_missing_is_a_problem_of_its_field(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_home(monkeypatch)
+    ExperimentConfig.from_dict(SMALLEST)
+    with pytest.raises(ConfigError) as caught:
+        ExperimentConfig.from_dict({**SMALLEST, field: "~/x"})
+    assert [problem.path for problem in caught.value.problems] == [(field,)]
+
+
+def test_config_needs_no_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lose_working_directory(monkeypatch)
+    given = ExperimentConfig.from_dict({**SMALLEST, "experiment_working_directory": str(tmp_path)})
+    assert given.experiment_working_directory == tmp_path
 
 
 def test_relative_paths_start_from_the_folder_of_the_file(

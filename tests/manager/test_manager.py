@@ -24,8 +24,8 @@ from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.runner.trial import TrialStatus
+from pitchpipe.store import ExperimentFolder, FolderError
 from pitchpipe.store.clock import clock_mark
-from pitchpipe.store.folder import ExperimentFolder, FolderError
 from pitchpipe.store.store import NoRoomError, Store, Tick
 
 from .experiments import (

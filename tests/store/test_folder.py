@@ -17,7 +17,10 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.store.folder import ExperimentFolder, FolderError, default_directory
+from pitchpipe.store import FolderError, default_directory
+from pitchpipe.store.folder import ExperimentFolder
+
+from ..homeless import leave_home
 
 
 def test_owner_finds_a_folder_for_logs_also_when_it_was_deleted(tmp_path: Path) -> None:
@@ -250,7 +253,8 @@ def test_default_directory_that_cannot_be_used_harms_no_experiment(
     if fault == "file":
         default_directory().touch()
     else:
-        monkeypatch.setattr("pitchpipe.store.folder.default_directory", Path("~nobody-there").expanduser)
+        monkeypatch.delenv("PITCHPIPE_DIR", raising=False)
+        leave_home(monkeypatch)
     made = ExperimentFolder.create(tmp_path / "runs", "exp")
     made.database.touch()
     assert ExperimentFolder.find(tmp_path / "runs", "exp").path == made.path

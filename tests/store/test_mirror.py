@@ -14,7 +14,7 @@ from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.runner.changes import Changes
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
-from pitchpipe.store.folder import ExperimentFolder, FolderError
+from pitchpipe.store import ExperimentFolder, FolderError
 from pitchpipe.store.mirror import Mirror, fetch_experiment
 from pitchpipe.store.storage import FolderStorage, StorageError, open_storage
 from pitchpipe.store.store import ExperimentRow, Store, Tick

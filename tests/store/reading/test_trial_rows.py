@@ -32,7 +32,15 @@ def test_trial_is_not_shorter_than_nothing_when_the_clock_was_set_back(
 
 @pytest.mark.parametrize(
     ("word", "expected"),
-    [("2", [2]), ("T0002", [2]), ("T000", [0, 1, 2, 3, 4]), ("0002", [2]), ("9", []), ("%", []), ("\udcff", [])],
+    [
+        ("2", [2]),
+        ("T0002", [2]),
+        ("T000", [0, 1, 2, 3, 4]),
+        ("0002", [2]),
+        ("9", []),
+        ("%", []),
+        ("\udcff", []),
+    ],
 )
 def test_word_matches_a_number_an_id_or_the_beginning_of_one(
     filled: MadeExperiment, view: ExperimentView, word: str, expected: list[int]

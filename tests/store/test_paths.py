@@ -1,0 +1,63 @@
+"""Paths as users name them: with `~`, relative, without a home or a working directory."""
+
+from pathlib import Path
+
+import pytest
+
+from pitchpipe.store import FolderError, absolute, default_directory, is_default
+
+from ..homeless import leave_home, lose_working_directory
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("PITCHPIPE_DIR", raising=False)
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize(
+    ("named", "meant"),
+    [
+        ("~", "{home}"),
+        ("~/runs", "{home}/runs"),
+        ("~/../runs", "{home}/../runs"),
+        ("/a/../b/", "/b"),
+        ("runs/./x", "{here}/runs/x"),
+        ("runs~/x", "{here}/runs~/x"),
+        ("~no-such-user/x", "{here}/~no-such-user/x"),
+        ("", "{here}"),
+    ],
+)
+def test_path_is_absolute_and_knows_the_home_directory(kind, named, meant, home):
+    expected = meant.format(home=home, here=Path.cwd())
+    assert str(absolute(kind(named))) == str(Path(expected).resolve() if ".." in expected else Path(expected))
+
+
+@pytest.mark.parametrize("chosen", ["~/runs", "~"])
+def test_default_may_be_below_the_home_directory(monkeypatch, home, chosen):
+    assert default_directory() == home / "pitchpipe-experiments"
+    monkeypatch.setenv("PITCHPIPE_DIR", chosen)
+    assert default_directory() == Path(chosen.replace("~", str(home)))
+    assert is_default(default_directory())
+    assert not is_default(home / "other")
+
+
+def test_without_a_home_only_what_needs_one_is_refused(monkeypatch, tmp_path):
+    leave_home(monkeypatch)
+    assert absolute(tmp_path) == tmp_path
+    assert not is_default(tmp_path)
+    for refused in (default_directory, lambda: absolute("~/runs")):
+        with pytest.raises(FolderError):
+            refused()
+    monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path))
+    assert default_directory() == tmp_path
+
+
+def test_without_a_working_directory_only_relative_paths_are_refused(monkeypatch, tmp_path, home):
+    lose_working_directory(monkeypatch)
+    assert absolute(tmp_path) == tmp_path
+    assert default_directory() == home / "pitchpipe-experiments"
+    with pytest.raises(FolderError):
+        absolute("runs")
