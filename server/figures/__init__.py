@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .contour import plot_contour
 from .curves import plot_curves
-from .dimensions import Dimension, dimensions_of, drawable, existing_together, inferred, number_or_none
+from .dimensions import Dimension, dimensions_of, drawable, existing_together, inferred, label, number_or_none
 from .downsampling import chosen_numbers, downsampled
 from .drawing import base_figure, best_so_far, nothing, ranged, short, value_axis, value_name, written
 from .edf import plot_edf
@@ -52,6 +52,7 @@ __all__ = [
     "importance",
     "inferred",
     "joined",
+    "label",
     "nothing",
     "number_or_none",
     "objectives_in_order",

@@ -35,9 +35,9 @@ def plot_contour(
     """Draw the result over two parameters as a surface, and the trials on it.
 
     The surface is the mean of the trials, weighted by a Gaussian of their distance (Nadaraya 1964, Watson 1964; the
-    width is Scott's), all other parameters as they happen to be; it is left blank where no trial is near. Results over
-    more than three orders of magnitude are coloured by their logarithm. Raises `KeyError` for an unknown name,
-    `ValueError` if both parameters are the same.
+    width is Scott's), all other parameters as they happen to be; it is left blank where no trial is near. Options have
+    no distance: each has the mean of its own trials. Results over more than three orders of magnitude are coloured by
+    their logarithm. Raises `KeyError` for an unknown name, `ValueError` if both parameters are the same.
 
     >>> from pitchpipe.server.figures import example_table
     >>> [trace.type for trace in plot_contour(example_table(), "lr", "dropout").data]
@@ -86,8 +86,9 @@ def _surface(across: Dimension, up: Dimension, points: list[Any], values: Number
     some = points[::every]
     units = np.stack([across.units(some), up.units(some)], axis=1)
     grid = np.stack(np.meshgrid(column_units, row_units), axis=-1).reshape(-1, 2)
-    heights = smoothed(units, values[::every], grid).reshape(len(rows), len(columns))
-    is_plain = across.categorical or up.categorical
+    has_options = np.array([across.categorical, up.categorical])
+    heights = smoothed(units, values[::every], grid, has_options).reshape(len(rows), len(columns))
+    is_plain = has_options.any()
     look = {"line": {"width": 0}} if not is_plain else {}
     kind = go.Heatmap if is_plain else go.Contour
     return kind(x=columns, y=rows, z=heights, coloraxis="coloraxis", hoverinfo="skip", **look)
@@ -105,8 +106,12 @@ def _cells(dimension: Dimension) -> tuple[list[float], Numbers]:
     return list(low + units * (high - low)), units
 
 
-def smoothed(units: Numbers, values: Numbers, grid: Numbers) -> Numbers:
+def smoothed(
+    units: Numbers, values: Numbers, grid: Numbers, has_options: NDArray[np.bool_] | None = None
+) -> Numbers:
     """Return the weighted mean of `values`, (n,), of points (n, 2) at the places of `grid` (m, 2); NaN far from all.
+
+    Where an axis `has_options`, (2,), only points with the same option count.
 
     >>> units = np.array([[0.0, 0.0], [1.0, 1.0]])
     >>> smoothed(units, np.array([1.0, 3.0]), np.array([[0.5, 0.5]]))
@@ -114,6 +119,8 @@ def smoothed(units: Numbers, values: Numbers, grid: Numbers) -> Numbers:
     """
     count = len(values)
     widths = np.maximum(units.std(axis=0) * count ** (-1 / 6), 0.04)  # Scott's rule in two dimensions
+    if has_options is not None:
+        widths = np.where(has_options, 1e-9, widths)
     distances = (((grid[:, None, :] - units[None, :, :]) / widths) ** 2).sum(axis=2)
     weights = np.exp(-0.5 * distances)
     total = weights.sum(axis=1)

@@ -21,11 +21,12 @@ __all__ = [
     "drawable",
     "existing_together",
     "inferred",
+    "label",
     "number_or_none",
 ]
 
 _LOG_SPAN = 1000.0  # numbers without a space that differ by this factor are drawn on a logarithmic axis
-_LARGEST = 1e100
+_LARGEST = 1e300  # so that differences of two numbers, and ten times these, are finite
 _ENDS = 3.0  # standard deviations at which the axis of a normal parameter ends
 
 Points = Sequence[Mapping[str, Any]]
@@ -67,12 +68,10 @@ class Dimension:
         >>> kernel.value({"layer": {"_name": "conv", "kernel": 3}}), kernel.value({"layer": {"_name": "none"}})
         (3.0, None)
         """
-        if any(_at(parameters, (*path, "_name")) != option for path, option in self.conditions):
+        if any(_label_at(parameters, (*path, "_name")) != option for path, option in self.conditions):
             return None
-        found = _at(parameters, (*self.key, "_name") if self.nested else self.key)
-        if self.categorical:
-            return None if found is _MISSING else label(found)
-        return number_or_none(found)
+        path = (*self.key, "_name") if self.nested else self.key
+        return _label_at(parameters, path) if self.categorical else number_or_none(_at(parameters, path))
 
     def column(self, points: Points) -> list[float | str | None]:
         """Return the values of many trials."""
@@ -110,8 +109,7 @@ _MISSING = object()
 def number_or_none(value: Any) -> float | None:
     """Return a number that can be drawn as a float; None for everything else, `True` included.
 
-    Numbers beyond 1e100 are None, too; those below 1e-100 are 0, so that differences and quotients of the others
-    stay in the range of floats.
+    Numbers beyond 1e300 are None, too; those below 1e-300 are 0.
 
     >>> number_or_none(3), number_or_none(True), number_or_none(float("nan")), number_or_none(10**400)
     (3.0, None, None, None)
@@ -146,13 +144,28 @@ def _at(value: Any, path: Iterable[str]) -> Any:
     return value
 
 
-def label(option: Any) -> str:
-    """Return the text of an option: text unchanged, everything else as JSON.
+def _label_at(value: Any, path: Iterable[str]) -> str | None:
+    found = _at(value, path)
+    return None if found is _MISSING else label(found)
 
-    >>> label("relu"), label(True), label(0.1), label([64, 32])
-    ('relu', 'true', '0.1', '[64, 32]')
+
+def label(option: Any) -> str:
+    """Return the text of an option: text unchanged, everything else as JSON, also text that reads as such.
+
+    >>> label("relu"), label(True), label(0.1), label([64, 32]), label("0.1")
+    ('relu', 'true', '0.1', '[64, 32]', '"0.1"')
     """
-    return option if isinstance(option, str) else json.dumps(option, ensure_ascii=False, default=str)
+    if isinstance(option, str) and not _is_json(option):
+        return option
+    return json.dumps(option, ensure_ascii=False, default=str)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def dimensions_of(space: Any, constraints: Any = ()) -> list[Dimension]:
@@ -269,7 +282,7 @@ def _inferred(key: tuple[str, ...], values: list[Any], points: Points) -> Dimens
     low, high = found.bounds
     numbers = [number for value in values if (number := number_or_none(value)) is not None]
     integer = not categorical and all(number.is_integer() for number in numbers)
-    return replace(found, integer=integer, log=not categorical and low > 0 and high / low >= _LOG_SPAN)
+    return replace(found, integer=integer, log=not categorical and 0 < low <= high / _LOG_SPAN)
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], Any]]:

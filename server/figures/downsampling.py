@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .dimensions import drawable
 from .tables import Objective, TrialRecord
-
-_LARGEST = 1e100
 
 __all__ = ["chosen_numbers", "downsampled"]
 
@@ -26,7 +25,7 @@ def downsampled(steps: ArrayLike, values: ArrayLike, limit: int) -> tuple[Number
     (True, np.float64(9.0), np.float64(0.0), np.float64(999.0))
     """
     x, y = np.asarray(steps, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    usable = np.abs(y) <= _LARGEST  # not NaN either
+    usable = np.isfinite(drawable(y))
     x, y = x[usable], y[usable]
     if y.size <= max(limit, 4):
         return x, y

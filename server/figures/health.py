@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .importances import Importance, importance
+from .importances import Importance, importance, scaled
 from .tables import ExperimentTable, TrialRecord
 
 __all__ = ["health_notes"]
@@ -42,7 +42,7 @@ def health_notes(table: ExperimentTable, *, learns: bool = True, fewest: int = 4
     `learns` says that the tuner draws its first trials at random and then learns from the results.
     """
     trials = [one for one in table.configurations if one.status in ("SUCCEEDED", "EARLY_STOPPED")]
-    losses = np.array([_loss(table, trial) for trial in trials])
+    losses = scaled(np.array([_loss(table, trial) for trial in trials]))
     if len(table.objectives) > 1 or np.isfinite(losses).sum() < fewest:
         return []
     found = importance(table)
@@ -99,7 +99,7 @@ def _widened(one: Dimension, end: str) -> float:
     """Return an end about a quarter of the range further out, in round numbers."""
     low, high = one.bounds
     if one.log:
-        factor = (high / low) ** _WIDER
+        factor = high**_WIDER / low**_WIDER
         further = float(f"{low / factor if end == 'lower' else high * factor:.2g}")
         return max(round(further), 1) if one.integer else further
     step = float(f"{(high - low) * _WIDER:.1g}")

@@ -18,7 +18,7 @@ from .theme import BLUE, GREY, ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["Importance", "importance", "plot_importance"]
+__all__ = ["Importance", "importance", "plot_importance", "scaled"]
 
 _TITLE = "Parameter importance"
 _FEWEST = 8
@@ -108,9 +108,19 @@ def _differs(units: Numbers) -> bool:
     return bool(known.size and (np.ptp(known) > 0.0 or known.size < units.size))
 
 
+def scaled(values: Numbers) -> Numbers:
+    """Return numbers times a power of two, such that the largest is about 1 and squares of them are finite.
+
+    >>> scaled(np.array([3e200, 1e200, np.inf])).round(2).tolist()
+    [0.96, 0.32, inf]
+    """
+    known = np.abs(values[np.isfinite(values)])
+    return np.ldexp(values, -int(np.frexp(known.max())[1])) if known.size else values
+
+
 def _tamed(values: Numbers) -> Numbers:
     """Return values of which no single one dominates."""
-    shown = np.log10(values) if is_wide(values) else values
+    shown = np.log10(values) if is_wide(values) else scaled(values)
     first, third = np.percentile(shown, [25, 75])
     reach = 3.0 * (third - first)
     return np.clip(shown, first - reach, third + reach) if reach > 0 else shown

@@ -151,7 +151,7 @@ def _ticks(low: float, high: float, *, integer: bool) -> list[float]:
     step = max(1.0, round(step)) if integer else step
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [round(number * step, 12) for number in range(first, last + 1)]
+    return [float(f"{number * step:.12g}") for number in range(first, last + 1)]
 
 
 def _with_ends(ticks: Sequence[float], low: float, high: float) -> list[float]:

@@ -80,9 +80,17 @@ def plot_pareto(
         _add_panel(
             figure, [chosen[one] for one in pair], values[:, pair], groups, hover, at, show_all=show_all
         )
-    if table.left_out:
-        note(figure, table.left_out)
+    if notes := [*filter(None, (table.left_out, _unplaced(table, chosen)))]:
+        note(figure, "\n".join(notes))
     return figure.update_layout(height=440 if rows == 1 else 120 + 340 * rows)
+
+
+def _unplaced(table: ExperimentTable, objectives: Sequence[Objective]) -> str:
+    """Return how many trials succeeded with a result that has no place, though they may be on the front."""
+    found = table.outcomes
+    has_place = np.all([np.isfinite(found.values[one.name]) for one in objectives], axis=0)
+    count = int(((found.statuses == "SUCCEEDED") & ~has_place).sum())
+    return f"{count:,} with an infinite result {'is' if count == 1 else 'are'} not shown" if count else ""
 
 
 def _add_panel(

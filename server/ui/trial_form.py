@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from nicegui import html, ui
 
-from ...search_space import SearchSpace, SearchSpaceError
+from ...search_space import SearchSpace, SearchSpaceError, identity
 from ...store.reading import escaped, visible
+from ..figures import label
 from .changes import result_of
 from .elements import attributed
 
@@ -126,36 +126,35 @@ def _number(text: Any) -> Any:
 
 
 def _choice_field(name: str, options: list[Any], filled: Any) -> Value:
-    words = [visible(option) if isinstance(option, str) else json.dumps(option) for option in options]
-    chosen = options.index(filled) if filled in options else 0
-    field = ui.select(dict(enumerate(words)), label=visible(name), value=chosen).props(
-        "outlined dense options-dense"
-    )
-    field.style("width: 100%")
+    field = _select(name, options, filled)
     return lambda: options[field.value]
 
 
+def _select(name: str, options: Sequence[Any], filled: Any) -> Any:
+    """Make a field whose value is the place of an option."""
+    words = [visible(label(option)) for option in options]
+    places = {identity(option): place for place, option in enumerate(options)}
+    chosen = places.get(identity(filled), 0)
+    field = ui.select(dict(enumerate(words)), label=visible(name), value=chosen)
+    return field.props("outlined dense options-dense").style("width: 100%")
+
+
 def _nested_field(name: str, options: list[Mapping[str, Any]], filled: Any) -> Value:
-    names = [str(option["_name"]) for option in options]
+    names = [option["_name"] for option in options]
     before: Mapping[str, Any] = filled if isinstance(filled, Mapping) else {}
-    chosen = before.get("_name") if before.get("_name") in names else names[0]
-    field = (
-        ui.select({one: visible(one) for one in names}, label=visible(name), value=chosen)
-        .props("outlined dense options-dense")
-        .style("width: 100%")
-    )
-    parts: dict[str, tuple[Any, _Fields]] = {}
+    field = _select(name, names, before.get("_name"))
+    parts: list[tuple[Any, _Fields]] = []
     for option in options:
         group = attributed(html.fieldset(), aria_label=escaped(f"{name}: {option['_name']}")).classes(
             "pp-nested"
         )
         with group:
-            parts[str(option["_name"])] = group, _Fields(option, before)
+            parts.append((group, _Fields(option, before)))
 
     def show() -> None:
-        for option_name, (group, fields) in parts.items():
-            group.set_visibility(option_name == field.value and bool(fields.read()))
+        for place, (group, fields) in enumerate(parts):
+            group.set_visibility(place == field.value and bool(fields.read()))
 
     show()
     field.on_value_change(show)
-    return lambda: {"_name": field.value, **parts[field.value][1].read()}
+    return lambda: {"_name": names[field.value], **parts[field.value][1].read()}

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from pitchpipe.server.figures import (
 )
 from pitchpipe.server.figures.dimensions import completed
 
+UNIT = {"_type": "uniform", "_value": [0, 1]}
 KERNEL = {"_type": "choice", "_value": [1, 3]}
 NESTED = {
     "layer": {
@@ -35,6 +37,39 @@ def test_parameters_of_one_name_in_two_options_are_distinguished() -> None:
     assert [one.name for one in dimensions] == ["layer", "layer.kernel (conv)", "layer.kernel (pool)"]
     point = {"layer": {"_name": "pool", "kernel": 3}}
     assert [one.value(point) for one in dimensions] == ["pool", None, "3"]
+
+
+@pytest.mark.parametrize("names", [(1, 2), (True, False), (None, "x"), ("1", 1, True), (0.5, "0.5")], ids=str)
+def test_parameters_of_options_whose_names_are_no_texts_are_found(names: tuple[Any, ...]) -> None:
+    options = [{"_name": name, f"k{place}": UNIT} for place, name in enumerate(names)]
+    _, *inner = dimensions_of({"layer": {"_type": "choice", "_value": options}})
+    for place, name in enumerate(names):
+        point = {"layer": {"_name": name, f"k{place}": 0.25}}
+        assert [one.value(point) for one in inner] == [
+            0.25 if place == number else None for number in range(len(names))
+        ]
+
+
+def test_options_of_any_kind_have_labels_of_their_own() -> None:
+    options = [
+        "1",
+        1,
+        "true",
+        True,
+        "null",
+        None,
+        "0.5",
+        0.5,
+        "[1]",
+        [1],
+        '{"a": 1}',
+        {"a": 1},
+        "relu",
+        '"relu"',
+    ]
+    (act,) = dimensions_of({"act": {"_type": "choice", "_value": options}})
+    assert act.positions([{"act": option} for option in options]).tolist() == list(range(len(options)))
+    assert {"relu", "1", "true", "null"} <= set(act.options)
 
 
 def test_choice_inside_a_choice_needs_both_to_be_made() -> None:
@@ -101,7 +136,7 @@ def test_any_parameters_have_a_place_or_none(points: list[dict[str, Any]]) -> No
 @settings(max_examples=150, deadline=None)
 def test_fewer_points_keep_ends_and_extremes(values: list[float], limit: int) -> None:
     steps, kept = downsampled(range(len(values)), values, limit)
-    finite = [(step, value) for step, value in enumerate(values) if abs(value) <= 1e100]
+    finite = [(step, value) for step, value in enumerate(values) if abs(value) <= 1e300]
     assert len(kept) <= limit
     assert (np.diff(steps) > 0).all()
     if finite:

@@ -1,5 +1,7 @@
 """Figures of numbers at the ends of what a float can be."""
 
+import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -7,12 +9,15 @@ from pitchpipe.server import figures
 from pitchpipe.server.figures import Curve, ExperimentTable, Objective, TrialRecord
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
-    [5e-324, 2.3e-308, 1e-100, 1e100, 1e308, -1e308]
+    [5e-324, 2.3e-308, 1e-300, 1e-100, 1e100, 1e300, -1e300, 1e308, -1e308]
 )
 
 
 @settings(max_examples=2, deadline=None)
 @example(5e-324, 1e308, "minimize")
+@example(-1e300, 1e300, "maximize")
+@example(1e-300, 1e300, "minimize")
+@example(1e-300, 1.5e-300, "maximize")
 @given(FLOATS, FLOATS, st.sampled_from(["minimize", "maximize"]))
 def test_figures_of_any_two_floats_are_drawn(one: float, other: float, direction: str) -> None:
     values = [one, other, one, 0.5, other, one]
@@ -32,3 +37,38 @@ def test_figures_of_any_two_floats_are_drawn(one: float, other: float, direction
     figures.plot_parallel(table)
     figures.plot_edf([table])
     figures.plot_contour(table, "x", "y")
+    figures.plot_importance(table)
+    figures.health_notes(table, fewest=3)
+
+
+@pytest.mark.parametrize("power", [-990, -400, 400, 990])
+def test_figures_of_tiny_and_huge_results_are_those_of_usual_ones(power: int) -> None:
+    rng = np.random.default_rng(0)
+    points = [{"x": float(x), "y": float(y)} for x, y in rng.random((60, 2))]
+
+    def made(scale: float) -> ExperimentTable:
+        values = [scale * (1.0 + point["x"] - 0.1 * point["y"]) for point in points]
+        return ExperimentTable.of(
+            "scaled",
+            [Objective()],
+            [
+                TrialRecord(number, "SUCCEEDED", point, {"default": value})
+                for number, (point, value) in enumerate(zip(points, values, strict=True))
+            ],
+        )
+
+    scale = 2.0**power
+    usual, scaled = made(1.0), made(scale)
+    for plot, traces in ((figures.plot_history, 2), (figures.plot_edf, 2)):
+        for before, after in zip(plot(usual).data, plot(scaled).data, strict=True):
+            assert before.name == after.name
+            factors = [axis for axis in "xy" if list(before[axis]) != list(after[axis])]
+            assert len(factors) == 1
+            assert list(after[factors[0]]) == [scale * value for value in before[factors[0]]]
+        assert len(plot(scaled).data) == traces
+    assert figures.importance(scaled) == figures.importance(usual)
+    assert figures.health_notes(scaled) == figures.health_notes(usual)
+    before, after = (figures.plot_contour(one, "x", "y").data[0].z for one in (usual, scaled))
+    np.testing.assert_allclose(after, scale * before, rtol=1e-9)
+    ticks = figures.plot_parallel(scaled).data[0].dimensions[-1]
+    assert len(set(ticks.tickvals)) == len(set(ticks.ticktext)) == len(ticks.tickvals) > 2

@@ -425,6 +425,42 @@ def test_contour_finds_the_valley_and_leaves_the_unknown_blank() -> None:
     assert np.isnan(heights[-1]).all()
 
 
+@pytest.mark.parametrize(("count", "trials"), [(2, 12), (4, 60), (8, 300), (30, 300)])
+@pytest.mark.parametrize("is_up", [False, True])
+def test_contour_gives_each_option_the_mean_of_its_own_trials(count: int, trials: int, is_up: bool) -> None:
+    rng = np.random.default_rng(0)
+    picks = [*range(count), *rng.integers(count, size=trials - count).tolist()]
+    names = [f"option {place}" for place in range(count)]
+    records = [
+        trial(
+            number,
+            parameters={"act": names[pick], "x": float(rng.random()), "other": names[number % 2]},
+            values={"default": 100.0 * (pick == count // 2)},
+        )
+        for number, pick in enumerate(picks)
+    ]
+    act = {"_type": "choice", "_value": names}
+    space = {"act": act, "x": {"_type": "uniform", "_value": [0, 1]}, "other": act}
+    made = table(records, dimensions=dimensions_of(space))
+    for other in ("x", "other"):
+        axes = (other, "act") if is_up else ("act", other)
+        heights = np.asarray(figures.plot_contour(made, *axes).data[0].z, dtype=float)
+        columns = heights.T if not is_up else heights
+        for place, column in enumerate(columns):
+            known = column[np.isfinite(column)]
+            assert known.size
+            assert known == pytest.approx(100.0 * (place == count // 2))
+
+
+def test_pareto_says_how_many_trials_have_no_place() -> None:
+    results = [(1.0, 2.0), (2.0, 1.0), (-math.inf, 5.0), (0.5, math.inf)]
+    trials = [trial(n, values={"default": a, "size": b}) for n, (a, b) in enumerate(results)]
+    trials.append(trial(4, "FAILED", values={}))
+    texts = [one.text for one in figures.plot_pareto(table(trials)).layout.annotations]
+    assert [text.partition(" ")[0] for text in texts] == ["2"]
+    assert not figures.plot_pareto(table(trials[:2])).layout.annotations
+
+
 def test_timeline_draws_every_attempt_where_it_ran() -> None:
     trials = [trial(0, worker="b"), trial(1, "RUNNING", values={}, worker="a", end_time=None)]
     spans = [Span(number=0, worker="a", start=1e9 - 9, end=1e9 - 2, status="FAILED")]

@@ -1,6 +1,7 @@
 """Dialogs that are open when their page is left."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,7 +10,14 @@ import pytest
 from pitchpipe.server.ui.changes import confirmed
 from pitchpipe.server.ui.trial_form import TrialForm
 
-SPACE = {"searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}}}
+UNIT = {"_type": "uniform", "_value": [0, 1]}
+SPACE = {"searchSpace": {"x": UNIT}}
+NAMES = ["a", 1, "1", True, "true", None]
+NESTED = {
+    "c": {"_type": "choice", "_value": NAMES},
+    "n": {"_type": "choice", "_value": [{"_name": name, "x": UNIT} for name in NAMES]},
+}
+CHOSEN: list[dict[str, Any]] = [{"c": name, "n": {"_name": name, "x": 0.25}} for name in NAMES]
 
 
 async def _refuse(_parameters: dict[str, Any]) -> bool:
@@ -18,6 +26,10 @@ async def _refuse(_parameters: dict[str, Any]) -> bool:
 
 DIALOGS: dict[str, tuple[Callable[[], Awaitable[Any]], Any]] = {
     "form of a trial": (lambda: TrialForm(SPACE, {"x": 0.5}, _refuse).ask(), {"x": 0.5}),
+    **{
+        f"form with {chosen['c']!r}": (TrialForm({"searchSpace": NESTED}, chosen, _refuse).ask, chosen)
+        for chosen in CHOSEN
+    },
     "confirmation": (lambda: confirmed("Kill it?", "It ends.", "Kill"), False),
 }
 
@@ -43,4 +55,4 @@ def test_dialog_of_a_page_that_is_left_counts_as_cancelled(name: str) -> None:
         client.delete()
         return await asking
 
-    assert asyncio.run(leave()) == cancelled
+    assert json.dumps(asyncio.run(leave())) == json.dumps(cancelled)
