@@ -21,6 +21,7 @@ _PLAIN_INTERVAL = 5.0
 _LONGEST_SILENCE = 15.0
 _FIRST_INTERVAL = 1.0
 _LAST_WORD = 2.0
+_LONGEST = 300  # characters of parameters on a line
 ENDED = ("DONE", "STOPPED", "ERROR")
 
 
@@ -141,7 +142,9 @@ def plain_line(progress: Progress) -> str:
         parts.append(left_text(progress.remaining, progress.is_bound))
     if len(progress.best) == 1:
         best = progress.best[0]
-        parts.append(f"best {best.text} ({best.where}: {parameters_text(best.parameters)})")
+        parameters = parameters_text(best.parameters)
+        shown = parameters if len(parameters) <= _LONGEST else f"{parameters[:_LONGEST]}…"
+        parts.append(f"best {best.text} ({best.where}: {shown})")
     parts += [progress.front, progress.closest]
     if progress.waiting:
         parts.append(f"waiting: {progress.waiting}")

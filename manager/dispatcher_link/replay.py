@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable
 
@@ -38,13 +39,25 @@ class Replay:
             return False
         _, recorded_code, payload = expected.popleft()
         if code != recorded_code or not _same(payload, frame.payload):
-            raise Divergence(f"it replied {frame.payload} where it had replied {payload}")
+            place = len(os.path.commonprefix([frame.payload, payload]))
+            now, before = _around(place, frame.payload), _around(place, payload)
+            raise Divergence(f"it replied {now} where it had replied {before}")
         return True
 
     def last_given(self, queue: str, answered: int) -> int:
         """Return the number of a queue's last reply so far, if `answered` replies are known."""
         expected = self._expected[queue]
         return expected[0][0] - 1 if expected else answered
+
+
+def _around(place: int, text: str) -> str:
+    """Return what of a text is near a place, which may be far into a list of numbers.
+
+    >>> _around(300, "1" * 1000) == "…" + "1" * 180 + "…"
+    True
+    """
+    start, end = max(0, place - 60), place + 120
+    return f"{'…' * (start > 0)}{text[start:end]}{'…' * (end < len(text))}"
 
 
 def _same(one: str, other: str) -> bool:

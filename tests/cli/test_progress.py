@@ -37,6 +37,13 @@ def test_table_fits_a_narrow_terminal() -> None:
     assert len(drawn(narrow, width=60)) == 5
 
 
+def test_long_parameters_leave_a_line_short() -> None:
+    best = Best("Xy3fA", 17, 0.9722, {"mask": [0.123456] * 1000, "p": 1})
+    line = plain_line(replace(HALF, best=(best,)))
+    assert "trial 17: mask=[0.123456, 0.123456" in line
+    assert len(line) < 500
+
+
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_the_best_value_and_every_count_are_visible_at_any_width(width: int) -> None:
     best = Best("Xy3fA", 17, 0.9722, {f"a_long_parameter_name_{n}": n for n in range(30)})
