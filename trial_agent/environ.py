@@ -12,6 +12,7 @@ __all__ = [
     "CHECKPOINT",
     "CHECKPOINTS",
     "EXPERIMENT_ID",
+    "FUNCTIONS",
     "LAUNCHES",
     "OUTPUT_DIRECTORY",
     "OWN_PREFIX",
@@ -41,6 +42,7 @@ EXPERIMENT_ID = "PITCHPIPE_EXPERIMENT_ID"
 TRIAL_ID = "PITCHPIPE_TRIAL_ID"
 ATTEMPT = "PITCHPIPE_ATTEMPT"
 SEQUENCE_ID = "PITCHPIPE_SEQUENCE_ID"
+FUNCTIONS = "PITCHPIPE_FUNCTIONS"  # the process that calls a trial function now, for its children
 TOKEN = "PITCHPIPE_AGENT_TOKEN"  # read by an agent at its start and removed at once
 
 _THREADS = (  # how many threads numerical libraries start: torch, MKL, OpenBLAS, BLIS, Accelerate, numexpr

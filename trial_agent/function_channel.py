@@ -140,7 +140,7 @@ class FunctionChannel:
 
     def _check_open(self) -> None:
         if os.getpid() != self._pid:  # first: here, a lock may be one that no thread will release
-            raise sdk.NoRunningTrial("a function trial reports from its own process, not from one it forked")
+            raise sdk.NoRunningTrial(sdk.OWN_PROCESS)
         self._check_running()
         if self.stopped:
             raise sdk.TrialStopped

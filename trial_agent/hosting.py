@@ -3,18 +3,21 @@
 Such a process runs one trial after another, and a thread may outlive the trial that started it. So every thread
 belongs to the trial of the thread that started it, and a task of a ThreadPoolExecutor or of asyncio to the trial that
 submitted it. A call for a trial that is over, or from a thread that no trial started, never reaches another trial.
+What `multiprocessing` starts as a new Python knows by the environment that it belongs to such a process.
 """
 
 from __future__ import annotations
 
 import _thread
 import functools
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from . import environ
 from .sdk import CurrentTrial, NoRunningTrial, current
 
 if TYPE_CHECKING:
@@ -48,9 +51,12 @@ class hosted(taken_over):
     def __enter__(self) -> None:
         super().__enter__()
         current.hosted.add(self._trial)
+        os.environ[environ.FUNCTIONS] = str(os.getpid())
 
     def __exit__(self, *_: object) -> None:
         current.hosted.discard(self._trial)
+        if not current.hosted:
+            os.environ.pop(environ.FUNCTIONS, None)
         super().__exit__()
 
 

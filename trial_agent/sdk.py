@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_VALUE",
+    "OWN_PROCESS",
     "CurrentTrial",
     "NoRunningTrial",
     "SpoolChannel",
@@ -77,6 +78,7 @@ __all__ = [
     "save_checkpoint",
 ]
 
+OWN_PROCESS = "a function trial reports from its own process, not from one that it has started"
 MAX_VALUE = 900_000  # characters of JSON; a line of the spool is bounded
 
 
@@ -215,11 +217,20 @@ class CurrentTrial:
         self.parameters = None
 
     def find(self) -> Channel:
-        """Return the trial's channel."""
+        """Return the trial's channel; raise NoRunningTrial in a process that a trial function has started."""
         if self.channel is None:
+            _refuse_child_of_function()
             in_trial = environ.REPORTS in os.environ
             self.channel = SpoolChannel(os.environ) if in_trial else StandaloneChannel()
         return self.channel
+
+
+def _refuse_child_of_function() -> None:
+    """Raise NoRunningTrial in what `multiprocessing` starts as a new Python; a script that a function runs is alone."""
+    process = sys.modules.get("multiprocessing.process")
+    parent = None if process is None else process.parent_process()
+    if parent is not None and os.environ.get(environ.FUNCTIONS) == str(parent.pid):
+        raise NoRunningTrial(OWN_PROCESS)
 
 
 current = CurrentTrial()

@@ -203,18 +203,6 @@ def test_machine_that_died_with_all_its_processes_loses_nothing(lab: Lab) -> Non
     check_results(lab)
 
 
-def test_script_killed_right_after_its_final_result_has_succeeded(lab: Lab) -> None:
-    script = """
-import os, signal, pitchpipe
-pitchpipe.get_next_parameter()
-pitchpipe.report_final_result(0.5)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-    lab.run_json(lab.write(script, max_trial_number=2, max_identical_failures=0))
-    kept = [(trial["final"], trial["status"], trial["kind"]) for trial in lab.trials()]
-    assert kept == [(0.5, "SUCCEEDED", None)] * 2
-
-
 def test_experiment_whose_folder_is_deleted_ends_and_says_so(lab: Lab) -> None:
     running = lab.start_run(lab.write(SCRIPT.replace("0.05", "300")))
     lab.until(lambda: len(lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")) == 2, running)
