@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable
 
@@ -39,7 +38,8 @@ class Replay:
             return False
         _, recorded_code, payload = expected.popleft()
         if code != recorded_code or not _same(payload, frame.payload):
-            place = len(os.path.commonprefix([frame.payload, payload]))
+            both = enumerate(zip(frame.payload, payload, strict=False))
+            place = next((place for place, (now, before) in both if now != before), 0)
             now, before = _around(place, frame.payload), _around(place, payload)
             raise Divergence(f"it replied {now} where it had replied {before}")
         return True
