@@ -151,11 +151,14 @@ def _cut_off_by(ended: AttemptEnded, kind: FailureKind | None) -> str | None:
     return None
 
 
-# What the last line of a traceback begins with or contains.
+# What a line of an exception's own text begins with or contains.
 _MACHINE = re.compile(r"(\w+\.)*MachineError\b")  # of `trial_agent`, raised in the trial's process
 _IMPORT = re.compile(r"(ImportError|ModuleNotFoundError)\b")
 _OUT_OF_MEMORY = re.compile(
-    r"MemoryError\b|(\w+\.)*OutOfMemoryError\b|.*CUDA out of memory|.*CUDA_ERROR_OUT_OF_MEMORY"
+    r"(\w+\.)*(\w*MemoryError|ResourceExhaustedError)\b"  # Python, numpy, torch, cupy; TensorFlow
+    r"|.*(\bout of memory\b|OUT_OF_MEMORY|MemoryAllocation|STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: "  # CUDA, XLA
+    r"|\bOOM when |(cannot|can't) allocate memory|std::bad_alloc)",
+    re.IGNORECASE,
 )
 _OVER_LIMIT = re.compile(r"used .+, more than the limit of ")
 # The exit code of a shell whose command was ended by a signal is 128 + the signal.
@@ -182,16 +185,16 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
     >>> failure_kind(AttemptEnded(0.0, "AbCdE", 1, exit_code=1, error="ImportError: no module named tensorflow"))
     <FailureKind.IMPORT: 'IMPORT'>
     """
-    last = last_line(ended.error)
+    said = [_said(part) for part in _chain(ended.error)]
     if ended.infra or is_checkpoint_gone(ended.error) or is_no_room(ended.error):
         return FailureKind.INFRA
-    if any(_MACHINE.match(last_line(part)) for part in _chain(ended.error)):
+    if any(_MACHINE.match(line) for lines in said for line in lines):
         return FailureKind.INFRA
-    if ended.out_of_memory or _OUT_OF_MEMORY.match(last):
+    if ended.out_of_memory or _memory_line(ended.error):
         return FailureKind.OOM
     if ended.signal is not None or ended.exit_code in _BY_SHELL:
         return FailureKind.KILLED
-    return FailureKind.IMPORT if _IMPORT.match(last) else FailureKind.USER_ERROR
+    return FailureKind.IMPORT if any(map(_IMPORT.match, said[-1])) else FailureKind.USER_ERROR
 
 
 # The messages of ENOSPC, EDQUOT and EROFS, and that of SQLite.
@@ -217,13 +220,26 @@ def _chain(error: str | None) -> list[str]:
     return _LED_TO.split(error or "")
 
 
+def _said(traceback: str) -> list[str]:
+    """Return the lines of the exception with which a traceback ends; the last lines of any other text."""
+    lines = _lines(traceback)
+    starts = [number for number, line in enumerate(lines) if _EXCEPTION.match(line)]
+    return lines[starts[-1] :] if starts else lines[-_ITS_END:]
+
+
+def _memory_line(error: str | None) -> str:
+    """Return the line that says that memory was used up, of the last exception or of one that led to it."""
+    lines = [line for part in reversed(_chain(error)) for line in _said(part)]
+    return next(filter(_OUT_OF_MEMORY.match, lines), "")
+
+
 def is_checkpoint_gone(error: str | None) -> bool:
     """Return whether an attempt failed because its checkpoint is lost, for example with a node's disk."""
     return CHECKPOINT_GONE in last_line(error)
 
 
 def _why_failed(ended: AttemptEnded) -> str:
-    last = last_line(ended.error)
+    last = _memory_line(ended.error) or last_line(ended.error)
     number = ended.signal or _BY_SHELL.get(ended.exit_code or 0)
     if ended.out_of_memory and _OVER_LIMIT.match(last):
         return last  # the signal was ours

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.protocol import LED_TO
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import StartTrial
 from pitchpipe.runner.limits import Retries
@@ -59,6 +60,98 @@ def test_attempt_without_a_result_fails_with_a_readable_reason(
     driver, trial = running_trial(retries=Retries(0))
     driver.end(trial, **how)
     assert (trial.status, trial.kind, trial.reason) == (TrialStatus.FAILED, kind, reason)
+
+
+# What libraries say when the memory of a device or of the machine is used up, and the line that is shown.
+_TRACE = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    step(batch)\n'
+_ASYNC = "\nCUDA kernel errors might be reported at some other API call.\nCompile with `TORCH_USE_CUDA_DSA`."
+_GRAPH = """ Graph execution error:
+
+Detected at node 'dense/MatMul' defined at (most recent call last):
+File "train.py", line 20, in <module>
+OOM when allocating tensor with shape[65536,65536] and type float on /device:GPU:0 by allocator GPU_0_bfc
+\t [[{{node dense/MatMul}}]]
+Hint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom.
+ [Op:__inference_train_function_1234]"""
+_XLA = "\nBufferAssignment OOM Debugging.\n\n--------------------\nFor simplicity, JAX has removed its internal frames."
+OUT_OF_MEMORY = {
+    "torch": (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has 1 GiB free",
+        "",
+    ),
+    "torch 1": ("RuntimeError: CUDA out of memory. Tried to allocate 20.00 GiB (GPU 0; 79.15 GiB total)", ""),
+    "torch, later": ("RuntimeError: CUDA error: out of memory", _ASYNC),
+    "torch, cuBLAS": (
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "",
+    ),
+    "torch, HIP": ("torch.OutOfMemoryError: HIP out of memory. Tried to allocate 20.00 GiB", ""),
+    "torch, Mac": ("RuntimeError: MPS backend out of memory (MPS allocated: 9.01 GB)", ""),
+    "torch, CPU": (
+        "RuntimeError: [enforce fail at alloc_cpu.cpp:114] DefaultCPUAllocator: can't allocate memory",
+        "",
+    ),
+    "TensorFlow": ("tensorflow.python.framework.errors_impl.ResourceExhaustedError:", _GRAPH),
+    "TensorFlow, eager": (
+        "ResourceExhaustedError: {{function_node Mul}} OOM when allocating tensor [Op:Mul]",
+        "",
+    ),
+    "JAX": (
+        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate",
+        _XLA,
+    ),
+    "JAX, TPU": ("jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Attempting to allocate 4.00G", _XLA),
+    "cupy": ("cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,000,000,000 bytes", ""),
+    "numba": (
+        "numba.cuda.cudadrv.driver.CudaAPIError: [2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY",
+        "",
+    ),
+    "RAPIDS": ("MemoryError: std::bad_alloc: out_of_memory: CUDA error at: device_memory_resource.hpp", ""),
+    "XGBoost": (
+        "xgboost.core.XGBoostError: [10:00:00] Memory allocation error: cudaErrorMemoryAllocation",
+        "",
+    ),
+    "numpy": ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 74.5 GiB for an array", ""),
+    "fork": ("OSError: [Errno 12] Cannot allocate memory", ""),
+    "a rank": ("torch.OutOfMemoryError: CUDA out of memory.", "\n\nrank 1 of 4 failed with exit code 1"),
+    "a cause": ("MemoryError", f"\n\n{LED_TO[0]}\n\n{_TRACE}RuntimeError: the step has failed"),
+}
+
+
+@pytest.mark.parametrize("library", OUT_OF_MEMORY)
+def test_trial_that_has_used_up_a_memory_is_run_again_as_often_as_allowed(library: str) -> None:
+    says, more = OUT_OF_MEMORY[library]
+    driver, trial = running_trial(trial_concurrency=1, retries=Retries(by_kind={FailureKind.OOM: 1}))
+    driver.end(trial, exit_code=1, error=f"{_TRACE}{says}{more}")
+    assert (trial.status, trial.attempt) == (TrialStatus.WAITING, 2)
+    driver.end(trial, exit_code=1, error=f"{_TRACE}{says}{more}")
+    assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.OOM)
+    assert trial.reason.startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("how", "kind"),
+    [
+        ({"exit_code": 134, "error": "terminate called\n  what():  std::bad_alloc\n"}, FailureKind.OOM),
+        (
+            {"exit_code": 1, "error": f"{_TRACE}MemoryError\nnow on the CPU\nValueError: x"},
+            FailureKind.USER_ERROR,
+        ),
+        ({"exit_code": 1, "error": "CUDA out of memory, halved\n1\n2\n3"}, FailureKind.USER_ERROR),
+        (
+            {"exit_code": 1, "error": "grpc.RpcError: code = StatusCode.RESOURCE_EXHAUSTED"},
+            FailureKind.USER_ERROR,
+        ),
+        (
+            {"exit_code": 1, "error": "ImportError: x\n\nrank 2 of 4 failed with exit code 1"},
+            FailureKind.IMPORT,
+        ),
+    ],
+)
+def test_what_a_trial_says_at_its_end_counts(how: dict[str, Any], kind: FailureKind) -> None:
+    driver, trial = running_trial(retries=Retries(0))
+    driver.end(trial, **how)
+    assert trial.kind is kind
 
 
 def test_trial_that_finishes_after_a_kill_verdict_has_succeeded() -> None:
