@@ -11,7 +11,7 @@ from typing import Any
 
 from ..config import ConfigError, ConfigProblem, ExperimentConfig, Finding
 from ..protocol import Objective, main_objective
-from ..search_space import Parameter, SearchSpace, identity, unit_map
+from ..search_space import Parameter, SearchSpace, identity, separators, unit_map
 from ..store.reading import cell_value, flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
 from .settings import objectives_of
@@ -171,12 +171,11 @@ class _Slot:
 
 def _slots(space: SearchSpace) -> list[_Slot]:
     """Return the parameters with the names that `flat` and a search without nested choices may give them."""
-    parts = [[part for part in one.key if isinstance(part, str)] for one in space.parameters]
-    outermost = dict[str, int]()
-    for path in parts:
-        outermost[".".join(path)] = min(len(path), outermost.get(".".join(path), len(path)))
-    names = [("." if len(path) == outermost[".".join(path)] else "/").join(path) for path in parts]
-    leaves = dict(zip(names, (path[-1] for path in parts), strict=True))
+    between = separators([one.key for one in space.parameters])
+    names = [
+        between[one.key].join(part for part in one.key if isinstance(part, str)) for one in space.parameters
+    ]
+    leaves = dict(zip(names, (one.name for one in space.parameters), strict=True))
     count = Counter(leaves.values())
     return [
         _Slot(one, name, leaves[name] if count[leaves[name]] == 1 else name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .json_values import identity, plain_copy
 from .numeric import MAX_INTEGER, MAX_STEPS
-from .parameter import TYPES, Parameter
+from .parameter import TYPES, Parameter, separators
 from .problems import Path, Problem, SearchSpaceError, format_path
 from .reading import with_constants
 from .sampling import (
@@ -51,6 +51,7 @@ __all__ = [
     "qnormal",
     "quniform",
     "randint",
+    "separators",
     "uniform",
     "unit_map",
     "with_constants",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["NUMERIC", "TYPES", "Kind", "Parameter", "dotted"]
+__all__ = ["NUMERIC", "TYPES", "Kind", "Parameter", "dotted", "separators"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +108,20 @@ def dotted(key: tuple[str | int, ...]) -> str:
     'layer.kernel'
     """
     return ".".join(part for part in key if isinstance(part, str))
+
+
+def separators(keys: Collection[tuple[str | int, ...]]) -> dict[tuple[str | int, ...], str]:
+    """Return what joins the names in each key in tables: a slash where an outer parameter has the dotted name.
+
+    >>> separators([("lr",), ("model", 0, "lr"), ("model.lr",)])
+    {('lr',): '.', ('model', 0, 'lr'): '/', ('model.lr',): '.'}
+    """
+    alike: dict[str, list[tuple[str | int, ...]]] = {}
+    for key in keys:
+        alike.setdefault(dotted(key), []).append(key)
+    return {key: "/" if any(_is_outer(other, key) for other in alike[dotted(key)]) else "." for key in keys}
+
+
+def _is_outer(outer: tuple[str | int, ...], key: tuple[str | int, ...]) -> bool:
+    """Return whether a parameter exists wherever another does that is deeper below the same choices."""
+    return len(outer) < len(key) and key[: len(outer) - 1] == outer[:-1]

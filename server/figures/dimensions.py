@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...search_space import Parameter, SearchSpace, SearchSpaceError
+from ...search_space import Parameter, SearchSpace, SearchSpaceError, separators
 
 __all__ = [
     "Dimension",
@@ -36,14 +36,15 @@ Points = Sequence[Mapping[str, Any]]
 class Dimension:
     """One parameter as an axis.
 
-    `name` is its label, `key` its path in the parameters of a trial, `conditions` the nested choices that must have
-    been made for it to exist: (path of the choice, name of the option). `options` are the labels of a categorical
-    one; `low` and `high` bound a numeric one and are None while nothing is known. An `unbounded` one may have values
-    beyond them.
+    `name` is its label, `key` its path in the parameters of a trial, joined by the `separator`; `conditions` are the
+    nested choices that must have been made for it to exist: (path of the choice, name of the option). `options` are the
+    labels of a categorical one; `low` and `high` bound a numeric one and are None while nothing is known. An
+    `unbounded` one may have values beyond them.
     """
 
     name: str
     key: tuple[str, ...]
+    separator: str = "."
     options: tuple[str, ...] = ()
     categorical: bool = False
     nested: bool = False
@@ -53,6 +54,16 @@ class Dimension:
     integer: bool = False
     unbounded: bool = False
     conditions: tuple[tuple[tuple[str, ...], str], ...] = ()
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The path of the values in the parameters of a trial: of a nested choice, the name of the option."""
+        return (*self.key, "_name") if self.nested else self.key
+
+    @property
+    def field(self) -> str:
+        """The name of the values in queries of trials."""
+        return f"parameters.{self.separator.join(self.path)}"
 
     @property
     def varies(self) -> bool:
@@ -70,8 +81,9 @@ class Dimension:
         """
         if any(_label_at(parameters, (*path, "_name")) != option for path, option in self.conditions):
             return None
-        path = (*self.key, "_name") if self.nested else self.key
-        return _label_at(parameters, path) if self.categorical else number_or_none(_at(parameters, path))
+        if self.categorical:
+            return _label_at(parameters, self.path)
+        return number_or_none(_at(parameters, self.path))
 
     def column(self, points: Points) -> list[float | str | None]:
         """Return the values of many trials."""
@@ -180,19 +192,27 @@ def dimensions_of(space: Any, constraints: Any = ()) -> list[Dimension]:
         parameters = SearchSpace.parse(space, constraints).parameters
     except SearchSpaceError:
         return []  # a custom tuner may read the space its own way: the trials show what there is
-    shared = {path for path, count in Counter(one.path for one in parameters).items() if count > 1}
-    return [_dimension(one, parameters, one.path in shared) for one in parameters]
+    between = separators([one.key for one in parameters])
+    counts = Counter((one.path, between[one.key]) for one in parameters)
+    return [
+        _dimension(one, parameters, separator, ambiguous=counts[one.path, separator] > 1)
+        for one in parameters
+        for separator in [between[one.key]]
+    ]
 
 
-def _dimension(parameter: Parameter, all_of_them: Sequence[Parameter], ambiguous: bool) -> Dimension:
+def _dimension(
+    parameter: Parameter, all_of_them: Sequence[Parameter], separator: str, *, ambiguous: bool
+) -> Dimension:
     low, high = _ends(parameter)
     conditions = _conditions(parameter, all_of_them)
-    name = parameter.path
+    name = separator.join(_names(parameter))
     if ambiguous and conditions:
         name += f" ({', '.join(option for _, option in conditions)})"
     return Dimension(
         name=name,
         key=_names(parameter),
+        separator=separator,
         options=tuple(dict.fromkeys(label(option) for option in parameter.options)),
         categorical=parameter.categorical,
         nested=parameter.nested,
@@ -269,15 +289,19 @@ def inferred(points: Points) -> list[Dimension]:
     for point in points:
         for key, value in _leaves(point):
             flat.setdefault(key, []).append(value)
-    return [_inferred(key, values, points) for key, values in flat.items()]
+    between = separators(flat)
+    return [_inferred(key, between[key], values, points) for key, values in flat.items()]
 
 
-def _inferred(key: tuple[str, ...], values: list[Any], points: Points) -> Dimension:
+def _inferred(key: tuple[str, ...], separator: str, values: list[Any], points: Points) -> Dimension:
     categorical = any(isinstance(value, bool) or not isinstance(value, int | float) for value in values)
     is_name = key[-1] == "_name" and len(key) > 1
     path = key[:-1] if is_name else key
     found = completed(
-        Dimension(name=".".join(path), key=path, categorical=categorical, nested=is_name), points
+        Dimension(
+            name=separator.join(path), key=path, separator=separator, categorical=categorical, nested=is_name
+        ),
+        points,
     )
     low, high = found.bounds
     numbers = [number for value in values if (number := number_or_none(value)) is not None]

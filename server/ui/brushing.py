@@ -51,7 +51,7 @@ def _between(field: str, low: float, high: float) -> list[str]:
 
 def _of_numbers(dimension: Dimension, range_: Sequence[float]) -> list[str]:
     low, high = (10.0**end if dimension.log else end for end in range_)
-    return _between(_field(dimension), low, high)
+    return _between(dimension.field, low, high)
 
 
 def _of_options(dimension: Dimension, range_: Sequence[float], table: ExperimentTable) -> Iterator[str]:
@@ -59,15 +59,11 @@ def _of_options(dimension: Dimension, range_: Sequence[float], table: Experiment
     low, high = range_
     inside = [option for place, option in enumerate(dimension.options) if low <= place <= high]
     if len(inside) == 1:
-        yield f"{_field(dimension)} = {_raw(dimension, inside[0], table)}"
+        yield f"{dimension.field} = {_raw(dimension, inside[0], table)}"
         return
     for option in dimension.options:
         if option not in inside:
-            yield f"{_field(dimension)} != {_raw(dimension, option, table)}"
-
-
-def _field(dimension: Dimension) -> str:
-    return ".".join(("parameters", *dimension.key, *(("_name",) if dimension.nested else ())))
+            yield f"{dimension.field} != {_raw(dimension, option, table)}"
 
 
 def _raw(dimension: Dimension, option: str, table: ExperimentTable) -> str:
@@ -75,7 +71,7 @@ def _raw(dimension: Dimension, option: str, table: ExperimentTable) -> str:
     for trial in table.trials:
         if dimension.value(trial.parameters) == option:
             value: Any = trial.parameters
-            for step in (*dimension.key, *(("_name",) if dimension.nested else ())):
+            for step in dimension.path:
                 value = value.get(step) if isinstance(value, Mapping) else None
             return json.dumps(value)
     return json.dumps(option)

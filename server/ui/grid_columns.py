@@ -136,12 +136,11 @@ def _width(head: str) -> int:
 
 
 def _parameter_column(dimension: Dimension) -> Column:
-    path = (*dimension.key, "_name") if dimension.nested else dimension.key
     kind = "text" if dimension.categorical else "number"
     return Column(
-        field=f"parameters.{'.'.join(path)}",
+        field=dimension.field,
         head=dimension.name,
         kind=kind,
         width=max(_width(dimension.name), 0 if dimension.categorical else _NUMBER),
-        path=path,
+        path=dimension.path,
     )

@@ -143,6 +143,7 @@ ALIKE: list[dict[str, Any]] = [
     {"c": choice({"_name": "a", "k": choice({"o": 1}, {"o": 2})}, {"_name": "b"})},
     {"c.k": LINE, "c": choice({"_name": "a", "k": LINE, "c.k": LINE}, {"_name": "b"})},
     {"c": choice({"a": 1}, {"a": 2}), "c.a": LINE},
+    {"c": choice({"_name": "p", "a.b": LINE}, {"_name": "q", "a": choice({"_name": "r", "b": LINE})})},
 ]
 
 

@@ -72,6 +72,14 @@ def test_options_of_any_kind_have_labels_of_their_own() -> None:
     assert {"relu", "1", "true", "null"} <= set(act.options)
 
 
+def test_parameters_with_one_dotted_name_have_names_of_their_own() -> None:
+    nested = {"_type": "choice", "_value": [{"_name": "a", "lr": UNIT}, {"_name": "b"}]}
+    point = {"m": {"_name": "a", "lr": 0.25}, "m.lr": 0.75}
+    for found in (dimensions_of({"m": nested, "m.lr": UNIT}), inferred([point])):
+        assert [(one.name, one.value(point)) for one in found] == [("m", "a"), ("m/lr", 0.25), ("m.lr", 0.75)]
+        assert [one.field for one in found] == ["parameters.m._name", "parameters.m/lr", "parameters.m.lr"]
+
+
 def test_choice_inside_a_choice_needs_both_to_be_made() -> None:
     inner = {
         "_type": "choice",

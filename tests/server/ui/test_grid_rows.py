@@ -31,6 +31,24 @@ def test_repeats_have_columns_that_can_be_sorted_and_filtered(tmp_path: Path) ->
     ]
 
 
+def test_each_of_two_parameters_with_one_dotted_name_has_a_column(tmp_path: Path) -> None:
+    unit = {"_type": "uniform", "_value": [0, 1]}
+    nested = {"_type": "choice", "_value": [{"_name": "a", "lr": unit}, {"_name": "b", "lr": unit}]}
+    made = MadeExperiment(tmp_path / "k3x9a2bq", a_config(search_space={"m": nested, "m.lr": unit}))
+    points = [{"m": {"_name": "ab"[number % 2], "lr": number / 8}, "m.lr": 0.5} for number in range(4)]
+    made.commit(*(a_trial(number, parameters=point) for number, point in enumerate(points)))
+    chosen = '{"parameters.m/lr": {"filterType": "number", "type": "lessThan", "filter": 0.2}}'
+    with ExperimentView(made.folder) as view:
+        columns = columns_of(view.config(), view.metric_names())
+        rows = read_rows(view, columns, GridRequest.parse(0, 10, "", "", "", chosen), "/trials")["rows"]
+    heads = [column.head for column in columns if column.field.startswith("parameters.")]
+    assert heads == ["m", "m/lr (a)", "m/lr (b)", "m.lr"]
+    assert [(row["parameters.m/lr"], row["parameters.m.lr"]) for row in rows] == [
+        ("0", "0.5"),
+        ("0.125", "0.5"),
+    ]
+
+
 def test_tags_and_notes_have_columns_that_can_be_filtered(tmp_path: Path) -> None:
     made = MadeExperiment(tmp_path / "k3x9a2bq")
     made.commit(*(a_trial(number, value=number / 10) for number in range(3)))
