@@ -112,7 +112,7 @@ def scaled(values: Numbers) -> Numbers:
     """Return numbers times a power of two, such that the largest is about 1 and squares of them are finite.
 
     >>> scaled(np.array([3e200, 1e200, np.inf])).round(2).tolist()
-    [0.96, 0.32, inf]
+    [0.98, 0.33, inf]
     """
     known = np.abs(values[np.isfinite(values)])
     return np.ldexp(values, -int(np.frexp(known.max())[1])) if known.size else values
