@@ -110,7 +110,8 @@ def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
     if isinstance(service, dict) and str(service.get("platform")).lower() in OTHER_PLATFORMS:
         # How a trial runs is in the terms of that platform.
         old.values = {name: value for name, value in old.values.items() if name not in _OF_A_TRIAL}
-        old.values["training_service"] = {"platform": service["platform"]}
+        machines = next((value for key, value in data.items() if fold(str(key)) == "machinelist"), None)
+        old.values["training_service"] = {"platform": service["platform"], "machine_list": machines}
         old.findings = [finding for finding in old.findings if fold(str(finding.path[0])) != "trial"]
         old.meant.add(("trial_command",))
     new = make_draft(old.values)

@@ -143,8 +143,8 @@ class Examination(Generic[Fields]):
             self.draft.wrong.add("search_space")
             return config
         self.space_source = source
-        if self.draft.is_nnis:
-            self.draft.notes += filter(None, [source.read_as_nni()])
+        if self.draft.is_nnis and (remark := source.read_as_nni()):
+            self.draft.notes.append(f"{source.file}: {remark}")
         if not isinstance(source.data, dict):
             self.draft.add(("search_space",), "must be a mapping", "an empty search space is {}")
             return config

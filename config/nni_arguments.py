@@ -19,7 +19,7 @@ def with_todays_arguments(name: object, arguments: Any) -> Any:
     >>> with_todays_arguments("TPE", {"optimize_mode": "maximize", "constant_liar_type": "min"})
     {'optimize_mode': 'maximize', 'tpe_args': {'constant_liar_type': 'best'}}
     """
-    is_tpe = isinstance(name, str) and fold(name) in ("tpe", "tpetuner")
+    is_tpe = isinstance(name, str) and fold(name) in ("tpe", "tpetuner", "tpelegacy")
     if not is_tpe or not isinstance(arguments, Mapping) or not set(_OF_TPE) & set(arguments):
         return arguments
     parallel, lie = (arguments.get(key) for key in _OF_TPE)

@@ -71,7 +71,7 @@ class Source:
             return ""
         others = f" and {len(found) - 1} more" if len(found) > 1 else ""
         what = "yes, no, on and off without quotes are true and false, as in NNI"
-        return f"{dotted(found[0])}{others} in {self.file}: {what}"
+        return f"{dotted(found[0])}{others}: {what}"
 
     def _turn(self, path: Path, value: bool) -> bool:
         holder: Any = self.data

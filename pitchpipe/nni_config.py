@@ -145,7 +145,7 @@ class ExperimentConfig(ConfigBase):
     _names = frozenset(OwnConfig.model_fields) | {"advisor"}
 
     def __init__(self, training_service_platform: str | list[str] | None = None, **fields: Any) -> None:
-        made: dict[str, Any] = {"tuner": AlgorithmConfig(), "assessor": AlgorithmConfig()}
+        made: dict[str, Any] = {name: AlgorithmConfig() for name in ("tuner", "assessor", "advisor")}
         made["trial_code_directory"] = "."
         if isinstance(training_service_platform, list):
             made["training_service"] = [_service(name) for name in training_service_platform]
@@ -163,9 +163,7 @@ class ExperimentConfig(ConfigBase):
 
     def json(self) -> dict[str, Any]:
         """Return the fields that are set by the names of NNI's JSON, and the search space of `search_space_file`."""
-        found = {
-            name: value for name, value in super().json().items() if name != "assessor" or value != _UNSET
-        }
+        found = {name: value for name, value in super().json().items() if name == "tuner" or value != _UNSET}
         if self.search_space_file is not None:
             found["searchSpace"] = read_source(self.search_space_file).data
         return found

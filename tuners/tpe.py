@@ -34,6 +34,7 @@ _NARROWEST = 1e-3  # Falkner et al. 2018: min_bandwidth
 _STEPS_PER_OCTAVE = 8  # bandwidths are rounded, so that those of the large set seldom change
 _LARGEST_SET = 500  # observations in the density of the others; beyond it, every n-th by rank
 _FLIP = 0.7
+_HARDLY = 1e-9  # a prior without any weight: densities stay above 0
 
 
 class TPETuner(LearningTuner):
@@ -66,7 +67,8 @@ class TPETuner(LearningTuner):
         self._startup = integer("tpe_args: n_startup_jobs", args["n_startup_jobs"], 1)
         self._candidates = integer("tpe_args: n_ei_candidates", args["n_ei_candidates"], 1)
         self._most_good = integer("tpe_args: linear_forgetting", args["linear_forgetting"], 1)
-        self._prior_weight = positive("tpe_args: prior_weight", args["prior_weight"])
+        weight = args["prior_weight"]
+        self._prior_weight = _HARDLY if weight == 0 else positive("tpe_args: prior_weight", weight)
         self._gamma = positive("tpe_args: gamma", args["gamma"])
         self._history: ParzenHistory
 

@@ -29,7 +29,8 @@ from pitchpipe.config.nni_arguments import with_todays_arguments
     ],
 )
 def test_arguments_of_tpe_become_todays(given: dict[str, Any], todays: dict[str, Any]) -> None:
-    assert with_todays_arguments("TPE", given) == todays
+    for name in ("TPE", "tpe_legacy"):
+        assert with_todays_arguments(name, given) == todays
 
 
 def test_arguments_of_others_stay() -> None:

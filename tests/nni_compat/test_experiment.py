@@ -99,6 +99,13 @@ def test_config_has_absolute_paths_and_what_is_set() -> None:
     }
 
 
+def test_advisor_is_the_tuner_where_one_is_named() -> None:
+    made = config(max_trial_number=3)
+    made.advisor.name, made.advisor.class_args = "Hyperband", {"R": 9}
+    own = OwnConfig.from_dict(made.plain())
+    assert (own.tuner.name, own.tuner.class_args, own.assessor) == ("Hyperband", {"R": 9}, None)
+
+
 def test_config_can_be_made_of_what_json_returns(project: Path) -> None:
     (project / "space.json").write_text(json.dumps(SPACE))
     made = config(max_trial_number=3)

@@ -58,6 +58,12 @@ def test_it_beats_random_search_by_far(space: dict[str, Any], objective: Any) ->
     assert np.median(ours) < 0.5 * random_search(space, objective, 60)
 
 
+@pytest.mark.parametrize(("space", "objective"), [(PLANE, plane), (TREE, tree)], ids=["plane", "tree"])
+def test_it_learns_without_a_prior(space: dict[str, Any], objective: Any) -> None:
+    tuner = made(space, tpe_args={"prior_weight": 0, "gamma": 0.5, "n_startup_jobs": 5})
+    assert best(tuner, objective, 60) < random_search(space, objective, 60)
+
+
 def test_the_wrong_direction_is_worse_than_random() -> None:
     ours = [best(made(PLANE, seed=seed, optimize_mode="maximize"), plane, 60) for seed in range(5)]
     assert np.median(ours) > random_search(PLANE, plane, 60)
