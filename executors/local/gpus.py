@@ -128,8 +128,9 @@ def _cards() -> Iterator[Gpu]:
     """Yield the GPUs that nvidia-smi lists, and whether a process uses them."""
     if shutil.which("nvidia-smi") is None:
         return
-    busy = set(_nvidia_smi("--query-compute-apps=gpu_uuid"))
-    for row in _nvidia_smi("--query-gpu=index,uuid"):
+    rows = _nvidia_smi("--query-gpu=index,uuid")
+    busy = set(_nvidia_smi("--query-compute-apps=gpu_uuid")) if rows else set()
+    for row in rows:
         if found := re.fullmatch(r"(\d+), (\S+)", row):
             yield Gpu(int(found[1]), found[2], int(found[1]), found[2] in busy)
 
@@ -141,4 +142,9 @@ def _nvidia_smi(query: str) -> list[str]:
     except (OSError, subprocess.TimeoutExpired) as error:
         _log.warning("GPUs cannot be listed: %s", error)
         return []
-    return [line.strip() for line in done.stdout.splitlines() if line.strip()] if done.returncode == 0 else []
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    if done.returncode:
+        said = " ".join([*lines, done.stderr.strip()]).strip() or f"exit code {done.returncode}"
+        _log.warning("GPUs cannot be listed: nvidia-smi: %s", said)
+        return []
+    return lines

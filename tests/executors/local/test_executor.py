@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -47,13 +48,13 @@ visible_devices.__module__ = "__main__"
 
 
 @asynccontextmanager
-async def experiment(folder: Path) -> AsyncIterator[Session]:
+async def experiment(folder: Path, **run: Any) -> AsyncIterator[Session]:
     """Open an experiment on the machine's GPUs, which this process manages."""
     bench = Bench("local", folder)
     owner = ExperimentFolder(folder)
     owner.own()
     (folder / "trial.pkl").write_bytes(cloudpickle.dumps(visible_devices))
-    async with bench.session(Request(gpus=1)) as session:
+    async with bench.session(Request(gpus=1), **run) as session:
         yield session
 
 
@@ -85,6 +86,39 @@ async def test_two_managers_do_not_share_a_gpu(tmp_path: Path, monkeypatch: pyte
         assert other.outcome(third) == [("final", 0, {"default": 0, "devices": "0"}), "ended"]
         assert other.of(second, AttemptStarted) == []
     assert not agent_sockets(tmp_path / "one").exists()
+
+
+def stop(session: Session, order: AttemptOrder) -> None:
+    session.executor.stop_trial(order.trial_id, order.attempt)
+
+
+def kill_the_trial(session: Session, order: AttemptOrder) -> None:
+    (started,) = session.of(order, AttemptStarted)
+    os.kill(started.pid, signal.SIGKILL)
+
+
+def kill_its_agent(session: Session, order: AttemptOrder) -> None:
+    session.link_of(order)._process.kill()
+
+
+@pytest.mark.parametrize("end", [stop, kill_the_trial, kill_its_agent])
+async def test_trial_that_is_killed_while_it_computes_gives_its_gpu_back(
+    end: Callable[[Session, AttemptOrder], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEVICES_ENVIRONMENT, "0")
+    run = {"kind": "command", "command": "sh -c 'trap \"\" TERM; while true; do :; done'", "grace": 0.1}
+    async with experiment(tmp_path / "one", **run) as one, experiment(tmp_path / "other") as other:
+        first = start(one, (0,))
+        pid = (await one.started(first)).pid
+        await other.until(lambda: bool(changes(other)))
+        assert changes(other)[-1].busy_devices == (0,)
+        end(one, first)
+        await one.end_of(first)
+        await other.until(lambda: not changes(other)[-1].busy_devices)
+        assert not lives(pid)
+        second = start(other, (0,))
+        await other.end_of(second)
+        assert other.outcome(second)[0] == ("final", 0, {"default": 0, "devices": "0"})
 
 
 @pytest.mark.parametrize(("gpus", "seen"), [((0, 2), "0,2"), ((), ""), (None, "as before")])

@@ -43,6 +43,40 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_nvidia_smi(folder, monkeypatch)
 
 
+def test_card_on_which_another_program_computes_is_active(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.write_text(
+        program.read_text().replace("*) ;;", "*) echo GPU-00000002-aaaa; echo GPU-00000002-aaaa;;")
+    )
+    assert [gpu.index for gpu in visible_gpus({}) if gpu.is_active] == [2]
+    assert local_totals(Request(gpus=1)).devices == (0, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            "echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18",
+            "Driver/library version",
+        ),
+        ("echo boom >&2; exit 9", "boom"),
+        ("exit 255", "exit code 255"),
+    ],
+)
+def test_nvidia_smi_that_fails_is_quoted(
+    script: str, said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "bin" / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+    assert visible_gpus({}) == []
+    assert caplog.text.count(said) == 1
+
+
+@pytest.mark.parametrize("rows", ["No devices were found", "0, [Unknown Error]", "", "index, uuid"])
+def test_rows_that_name_no_card_are_left_out(rows: str, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "nvidia-smi").write_text(f"#!/bin/sh\necho '{rows}'\n")
+    assert visible_gpus({}) == []
+
+
 CUDA = [
     ("2,3", ["2", "3"]),
     (" 3 , 1", ["3", "1"]),
