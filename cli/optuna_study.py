@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from ..protocol import MetricError, Objective, metric_value, objectives_of
 from ..runner import TrialStatus
-from ..search_space import Parameter, SearchSpace, SearchSpaceError, identity
+from ..search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, identity
 from ..store import ExperimentFolder
 from ..store.reading import ExperimentView, to_json
 from .failures import FAILED, Failure
@@ -191,17 +190,10 @@ def _distribution(parameter: Parameter, value: Any) -> Any:
 
     if parameter.categorical:
         return CategoricalDistribution([*_options(parameter).values()])
-    low, high = _bounds(parameter)
+    low, high = ends_of(parameter, _SIGMAS)
     if parameter.integer:
         return IntDistribution(int(low), int(high) - 1, log=parameter.log)
+    # A study has one scale for a parameter, and multiples of q below a lognormal number include 0.
+    log = parameter.log and not (parameter.normal and parameter.q is not None)
     # Rounding to q can move a value beyond a bound.
-    return FloatDistribution(min(low, value), max(high, value), log=parameter.log and min(low, value) > 0)
-
-
-def _bounds(parameter: Parameter) -> tuple[float, float]:
-    if parameter.low is not None and parameter.high is not None:
-        return parameter.low, parameter.high
-    mu, spread = parameter.mu or 0.0, _SIGMAS * (parameter.sigma or 0.0)
-    if parameter.log:
-        return math.exp(mu - spread), math.exp(mu + spread)
-    return mu - spread, mu + spread
+    return FloatDistribution(min(low, value), max(high, value), log=log)

@@ -14,6 +14,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from ..search_space import finite_exp
+
 __all__ = [
     "choice",
     "lognormal",
@@ -76,7 +78,7 @@ def qnormal(mu: float, sigma: float, q: float, random_state: Any) -> float:
 
 def lognormal(mu: float, sigma: float, random_state: Any) -> float:
     """Return a number whose logarithm is normal."""
-    return math.exp(normal(mu, sigma, random_state))
+    return finite_exp(normal(mu, sigma, random_state))
 
 
 def qlognormal(mu: float, sigma: float, q: float, random_state: Any) -> float:

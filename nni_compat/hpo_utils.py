@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..search_space import check
+from ..search_space import check, finite_exp
 
 __all__ = [
     "FormattedParameters",
@@ -173,7 +173,7 @@ def _value(spec: ParameterSpec, value: float) -> Any:
         return {"_name": option["_name"]} if _is_nested(spec.values) else option
     if spec.type == "randint":
         return int(value) + spec.values[0]
-    number = math.exp(value) if spec.log_distributed else value
+    number = finite_exp(value) if spec.log_distributed else value
     if spec.type == "lograndint":
         return min(int(number), int(spec.values[1]) - 1)
     if spec.q is not None:

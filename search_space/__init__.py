@@ -24,7 +24,7 @@ from .sampling import (
     uniform,
 )
 from .space import SearchSpace, check, impossible
-from .units import UnitMap, unit_map
+from .units import UnitMap, ends_of, finite_exp, unit_map
 
 __all__ = [
     "MAX_INTEGER",
@@ -38,6 +38,8 @@ __all__ = [
     "UnitMap",
     "check",
     "choice",
+    "ends_of",
+    "finite_exp",
     "format_path",
     "identity",
     "impossible",

@@ -17,7 +17,7 @@ from .numeric import MAX_LOG, grid_range
 from .parameter import Parameter
 from .problems import nearest, show
 
-__all__ = ["Curve", "UnitMap", "unit_map"]
+__all__ = ["Curve", "UnitMap", "ends_of", "finite_exp", "unit_map"]
 
 Curve = Callable[[float], float]
 
@@ -148,6 +148,24 @@ def _range_fault(parameter: Parameter) -> Callable[[Any], str]:
     return fault
 
 
+def ends_of(parameter: Parameter, deviations: float) -> tuple[float, float]:
+    """Return the bounds of a number, those of a normal type so many standard deviations from its middle; all finite.
+
+    >>> ends_of(Parameter(("x",), "x", "lognormal", mu=512.0, sigma=128.0), 3)
+    (5.054531378568075e+55, 1.0142320547350045e+304)
+    """
+    if not parameter.normal:
+        return _support(parameter)
+    middle, width = float(parameter.mu or 0), deviations * float(parameter.sigma or 1)
+    low, high = middle - width, middle + width
+    return (finite_exp(low), finite_exp(high)) if parameter.log else (low, high)
+
+
+def finite_exp(value: float) -> float:
+    """Return a power of e, or the last one in the range of floats."""
+    return math.exp(min(max(value, -MAX_LOG), MAX_LOG))
+
+
 def _support(parameter: Parameter) -> tuple[float, float]:
     if not parameter.normal:
         return float(parameter.low or 0), float(parameter.high or 0)
@@ -202,7 +220,7 @@ def _bell(mu: float, sigma: float, log: bool) -> tuple[Curve, Curve]:
         return cdf, quantile
     return (
         lambda value: cdf(math.log(value)) if value > 0 else 0.0,
-        lambda u: math.exp(min(max(quantile(u), -MAX_LOG), MAX_LOG)),
+        lambda u: finite_exp(quantile(u)),
     )
 
 

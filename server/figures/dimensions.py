@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...search_space import Parameter, SearchSpace, SearchSpaceError, separators
+from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, separators
 
 __all__ = [
     "Dimension",
@@ -27,6 +27,7 @@ __all__ = [
 
 _LOG_SPAN = 1000.0  # numbers without a space that differ by this factor are drawn on a logarithmic axis
 _LARGEST = 1e300  # so that differences of two numbers, and ten times these, are finite
+_LARGEST_OF_LOG = 1e305  # on a logarithmic axis: its powers of ten are finite
 _ENDS = 3.0  # standard deviations at which the axis of a normal parameter ends
 
 Points = Sequence[Mapping[str, Any]]
@@ -83,7 +84,7 @@ class Dimension:
             return None
         if self.categorical:
             return _label_at(parameters, self.path)
-        return number_or_none(_at(parameters, self.path))
+        return number_or_none(_at(parameters, self.path), _LARGEST_OF_LOG if self.log else _LARGEST)
 
     def column(self, points: Points) -> list[float | str | None]:
         """Return the values of many trials."""
@@ -118,10 +119,10 @@ class Dimension:
 _MISSING = object()
 
 
-def number_or_none(value: Any) -> float | None:
+def number_or_none(value: Any, largest: float = _LARGEST) -> float | None:
     """Return a number that can be drawn as a float; None for everything else, `True` included.
 
-    Numbers beyond 1e300 are None, too; those below 1e-300 are 0.
+    Numbers beyond the `largest` are None, too; those below 1 over it are 0.
 
     >>> number_or_none(3), number_or_none(True), number_or_none(float("nan")), number_or_none(10**400)
     (3.0, None, None, None)
@@ -132,9 +133,9 @@ def number_or_none(value: Any) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    if not abs(number) <= _LARGEST:
+    if not abs(number) <= largest:
         return None
-    return number if abs(number) >= 1.0 / _LARGEST else 0.0
+    return number if abs(number) >= 1.0 / largest else 0.0
 
 
 def drawable(values: Sequence[float | None] | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -204,7 +205,7 @@ def dimensions_of(space: Any, constraints: Any = ()) -> list[Dimension]:
 def _dimension(
     parameter: Parameter, all_of_them: Sequence[Parameter], separator: str, *, ambiguous: bool
 ) -> Dimension:
-    low, high = _ends(parameter)
+    low, high = (None, None) if parameter.categorical else _ends(parameter)
     conditions = _conditions(parameter, all_of_them)
     name = separator.join(_names(parameter))
     if ambiguous and conditions:
@@ -218,7 +219,7 @@ def _dimension(
         nested=parameter.nested,
         low=low,
         high=high,
-        log=parameter.log and (low or 0.0) > 0,
+        log=parameter.log,
         integer=parameter.integer,
         unbounded=parameter.normal,
         conditions=conditions,
@@ -240,14 +241,15 @@ def _conditions(
     return tuple(reversed(found))
 
 
-def _ends(parameter: Parameter) -> tuple[float | None, float | None]:
-    if parameter.categorical:
-        return None, None
-    if parameter.normal:
-        mu, width = float(parameter.mu or 0.0), _ENDS * float(parameter.sigma or 1.0)
-        return (math.exp(mu - width), math.exp(mu + width)) if parameter.log else (mu - width, mu + width)
-    low, high = float(parameter.low or 0.0), float(parameter.high or 0.0)
-    return low, high - 1.0 if parameter.integer else high
+def _ends(parameter: Parameter) -> tuple[float, float]:
+    """Return the ends of the axis of a number, as far as there is something to draw."""
+    low, high = ends_of(parameter, _ENDS)
+    ends = low, high - 1.0 if parameter.integer else high
+    if parameter.log:
+        first, last = (min(max(end, 1 / _LARGEST_OF_LOG), _LARGEST_OF_LOG) for end in ends)
+    else:
+        first, last = (number_or_none(min(max(end, -_LARGEST), _LARGEST)) or 0.0 for end in ends)
+    return first, last
 
 
 def completed(dimension: Dimension, points: Points) -> Dimension:
@@ -260,8 +262,10 @@ def completed(dimension: Dimension, points: Points) -> Dimension:
     ends = [end for end in (dimension.low, dimension.high) if end is not None] + numbers
     if not ends:
         return dimension
-    low = min(ends)
-    return replace(dimension, low=low, high=max(ends), log=dimension.log and low > 0)
+    if dimension.log and not min(ends) > 0:
+        high = min(dimension.bounds[1], _LARGEST)
+        return completed(replace(dimension, low=0.0, high=high, log=False), points)
+    return replace(dimension, low=min(ends), high=max(ends))
 
 
 def existing_together(dimensions: Sequence[Dimension]) -> list[Dimension]:
@@ -306,7 +310,9 @@ def _inferred(key: tuple[str, ...], separator: str, values: list[Any], points: P
     low, high = found.bounds
     numbers = [number for value in values if (number := number_or_none(value)) is not None]
     integer = not categorical and all(number.is_integer() for number in numbers)
-    return replace(found, integer=integer, log=not categorical and 0 < low <= high / _LOG_SPAN)
+    found = replace(found, integer=integer)
+    is_wide = not categorical and 0 < low <= high / _LOG_SPAN
+    return completed(replace(found, log=True), points) if is_wide else found
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], Any]]:

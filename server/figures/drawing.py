@@ -51,6 +51,7 @@ _REACH = 10.0
 _FEWEST_FOR_REACH = 5
 _LONGEST = 40
 _MOST_CORNERS = 2_000
+_LAST_POWER = 307.0  # of ten: beyond it are no numbers to draw
 
 Numbers = NDArray[np.float64]
 
@@ -222,7 +223,10 @@ def axis_of(dimension: Dimension, ticks: int = 5) -> dict[str, Any]:
         if dimension.integer and high - low <= 10:
             kind["dtick"] = 1
     pad = (ends[1] - ends[0]) * 0.04 or abs(ends[0]) * 0.1 or 0.5
-    return {**title, **kind, "range": [ends[0] - pad, ends[1] + pad]}
+    first, last = ends[0] - pad, ends[1] + pad
+    if dimension.log:
+        first, last = max(first, -_LAST_POWER), min(last, _LAST_POWER)
+    return {**title, **kind, "range": [first, last]}
 
 
 def _log_kind(decades: float, ticks: int = 5) -> dict[str, Any]:

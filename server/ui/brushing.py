@@ -11,6 +11,7 @@ from ..figures import Dimension, ExperimentTable, objectives_in_order
 __all__ = ["brushed"]
 
 Range = Sequence[float] | None
+_LAST_POWER = 308.0  # of ten among floats
 
 
 def brushed(
@@ -50,7 +51,7 @@ def _between(field: str, low: float, high: float) -> list[str]:
 
 
 def _of_numbers(dimension: Dimension, range_: Sequence[float]) -> list[str]:
-    low, high = (10.0**end if dimension.log else end for end in range_)
+    low, high = (10.0 ** min(end, _LAST_POWER) if dimension.log else end for end in range_)
     return _between(dimension.field, low, high)
 
 

@@ -158,3 +158,38 @@ def test_options_that_python_takes_for_equal_are_told_apart(
     assert [len(one) for one in found] == [4] * 10
     assert len({name for one in found[:3] for name in one if name.endswith(".k")}) == 4
     assert len({repr(one["n"]) for one in found[:3]}) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "values", "is_log"),
+    [
+        ("lognormal", [512, 128], [1e222, 1e-30, 1e304], True),
+        ("lognormal", [0, 75], [1.0, 1e-90, 1e90], True),
+        ("lognormal", [0, 1e300], [1.0, 1e-300, 1e300], True),
+        ("qlognormal", [0, 1, 1], [0.0, 3.0, 1.0], False),
+        ("qlognormal", [0, 1, 1], [2.0, 3.0, 1.0], False),
+        ("qloguniform", [0.1, 8, 1], [0.1, 8.0, 1.0], True),
+        ("loguniform", [5e-324, 1.7e308], [5e-324, 1.7e308, 1.0], True),
+        ("normal", [0, 1e307], [-1e308, 1e308, 0.0], False),
+    ],
+)
+def test_ranges_of_the_farthest_numbers_are_exported(
+    stored: Storing,
+    call: Call,
+    tmp_path: Path,
+    kind: str,
+    numbers: list[float],
+    values: list[float],
+    is_log: bool,
+) -> None:
+    import optuna
+
+    trials = [make_trial(place, "SUCCEEDED", {"x": value}, final=0.5) for place, value in enumerate(values)]
+    stored(more={"searchSpace": {"x": {"_type": kind, "_value": numbers}}}).write("study", trials)
+    assert call("export", "study", "--format", "optuna", "-o", tmp_path / "study.db").code == 0
+    study = optuna.load_study(study_name="study", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    assert [trial.params["x"] for trial in study.trials] == values
+    for trial in study.trials:
+        distribution: Any = trial.distributions["x"]
+        assert distribution.log is is_log
+        assert distribution.low <= trial.params["x"] <= distribution.high < float("inf")

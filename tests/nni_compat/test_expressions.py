@@ -52,3 +52,9 @@ def test_normal_multiples_are_multiples(name: str) -> None:
 def test_bounds_that_hold_nothing_are_an_error(name: str, low: float) -> None:
     with pytest.raises(ValueError, match="bound"):
         getattr(e, name)(low, 1.0, *((0.5,) if name == "quniform" else ()), np.random.RandomState(0))
+
+
+def test_wide_lognormal_numbers_are_finite() -> None:
+    state = np.random.RandomState(0)
+    assert all(0 < e.lognormal(512, 128, state) < np.inf for _ in range(200))
+    assert all(0 <= e.qlognormal(512, 300, 1e290, state) < np.inf for _ in range(200))

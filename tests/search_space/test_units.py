@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from pitchpipe.search_space import SearchSpace
+from pitchpipe.search_space.units import ends_of
 
 DRAWS = 4000
 # Both limits are passed by one seed in a million; that of chi-square after Wilson and Hilferty.
@@ -201,3 +202,19 @@ def test_the_ends_of_a_normal_type_are_finite(type_name: str) -> None:
     assert math.isfinite(low)
     assert math.isfinite(high)
     assert space.validate({"x": low}) == space.validate({"x": high}) == []
+
+
+@pytest.mark.parametrize(
+    ("type_name", "values", "low", "high"),
+    [
+        ("uniform", [2, 5], 2.0, 5.0),
+        ("lograndint", [1, 9], 1.0, 9.0),
+        ("normal", [1, 2], -5.0, 7.0),
+        ("qlognormal", [0, 1, 0.5], math.exp(-3), math.exp(3)),
+        ("lognormal", [512, 128], math.exp(128), math.exp(700)),
+        ("lognormal", [-600, 1e5], math.exp(-700), math.exp(700)),
+    ],
+)
+def test_the_ends_of_a_range_are_finite(type_name: str, values: list[Any], low: float, high: float) -> None:
+    (parameter,) = SearchSpace.parse({"x": {"_type": type_name, "_value": values}}).parameters
+    assert ends_of(parameter, 3) == pytest.approx((low, high))

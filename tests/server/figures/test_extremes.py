@@ -1,12 +1,16 @@
 """Figures of numbers at the ends of what a float can be."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pitchpipe.search_space import SearchSpace
 from pitchpipe.server import figures
-from pitchpipe.server.figures import Curve, ExperimentTable, Objective, TrialRecord
+from pitchpipe.server.figures import Curve, ExperimentTable, Objective, TrialRecord, dimensions_of
+from pitchpipe.server.ui.brushing import brushed
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
     [5e-324, 2.3e-308, 1e-300, 1e-100, 1e100, 1e300, -1e300, 1e308, -1e308]
@@ -72,3 +76,56 @@ def test_figures_of_tiny_and_huge_results_are_those_of_usual_ones(power: int) ->
     np.testing.assert_allclose(after, scale * before, rtol=1e-9)
     ticks = figures.plot_parallel(scaled).data[0].dimensions[-1]
     assert len(set(ticks.tickvals)) == len(set(ticks.ticktext)) == len(ticks.tickvals) > 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "is_log"),
+    [
+        ("lognormal", [512, 128], True),
+        ("lognormal", [-512, 128], True),
+        ("lognormal", [0, 75], True),
+        ("lognormal", [0, 1e9], True),
+        ("qlognormal", [0, 1, 1], False),  # may be 0
+        ("qlognormal", [512, 128, 1e212], False),
+        ("loguniform", [5e-324, 1.7e308], True),
+        ("loguniform", [1e-300, 1e300], True),
+        ("qloguniform", [1e200, 1e210, 1e199], True),
+        ("lograndint", [1, 2**40], True),
+        ("uniform", [-8e307, 8e307], False),
+        ("uniform", [1e200, 2e200], False),
+        ("quniform", [0, 5e-324, 5e-324], False),
+        ("normal", [0, 1e300], False),
+        ("normal", [1e300, 1e-300], False),
+        ("qnormal", [0, 1e300, 1e290], False),
+        ("randint", [-(2**49), 2**49], False),
+    ],
+)
+def test_figures_of_the_farthest_ranges(kind: str, numbers: list[float], is_log: bool) -> None:
+    given: dict[str, Any] = {
+        "x": {"_type": kind, "_value": numbers},
+        "y": {"_type": "uniform", "_value": [0, 1]},
+    }
+    space, rng = SearchSpace.parse(given), np.random.default_rng(1)
+    points = [space.decode(rng.random(2)) for _ in range(15)]
+    trials = [
+        TrialRecord(
+            number, "SUCCEEDED", point, {"default": point["y"]}, start_time=1.0, end_time=2.0, worker="w"
+        )
+        for number, point in enumerate(points)
+    ]
+    table = ExperimentTable.of("far", [Objective()], trials, dimensions_of(given))
+    (one, _) = table.dimensions
+    low, high = one.bounds
+    assert (one.log, -np.inf < low <= high < np.inf) == (is_log, True)
+    units = one.units(points)
+    drawn = np.isfinite(units)
+    assert ((units[drawn] >= 0) & (units[drawn] <= 1)).all()
+    assert drawn.all() or not is_log  # there is room for all on a logarithmic axis
+    if is_log and kind in ("lognormal", "loguniform"):
+        assert (
+            np.argsort(units, kind="stable") == np.argsort([point["x"] for point in points], kind="stable")
+        ).all()
+    for plot in (figures.plot_history, figures.plot_slice, figures.plot_parallel, figures.plot_importance):
+        plot(table)
+    figures.plot_contour(table, "x", "y")
+    assert brushed(table, [(-400.0, 400.0), None, None], None, ["x", "y"]).startswith("parameters.x >= ")
