@@ -6,6 +6,7 @@ verb that prints, and from `let_output_fail` on, when an experiment depends on t
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -58,10 +59,16 @@ def _watched(descriptor: int, before: Any) -> io.TextIOWrapper:
     is_terminal = os.isatty(descriptor)
     return io.TextIOWrapper(
         io.BufferedWriter(_Output(descriptor)),
-        encoding="utf-8" if before is None else before.encoding,
+        encoding=_encoding(before),
         errors="backslashreplace",
         line_buffering=is_terminal or descriptor == 2,
     )
+
+
+def _encoding(before: Any) -> str:
+    """Return the encoding of a stream; in place of ASCII, which is that of no locale that somebody chose, UTF-8."""
+    is_chosen = before is not None and codecs.lookup(before.encoding).name != "ascii"
+    return before.encoding if is_chosen else "utf-8"
 
 
 def let_output_fail() -> None:

@@ -70,7 +70,10 @@ def system_text(text: str) -> str:
     try:
         os.fsencode(text)
     except UnicodeEncodeError as error:
-        raise UnitError("must not contain half of a surrogate pair") from error
+        if 0xD800 <= ord(error.object[error.start]) < 0xE000:
+            raise UnitError("must not contain half of a surrogate pair") from error
+        wrong = f"contains {error.object[error.start]!r}, which the locale of this process cannot encode"
+        raise UnitError(wrong, "set LC_ALL=C.UTF-8") from error
     return text
 
 

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import itertools
 import logging
+import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,7 +47,7 @@ def agent_sockets(folder: Path) -> Path:
 
     Its name is a hash, because the path of a Unix socket is limited to 107 bytes.
     """
-    return runtime_directory() / ("a-" + hashlib.blake2b(str(folder).encode(), digest_size=6).hexdigest())
+    return runtime_directory() / ("a-" + hashlib.blake2b(os.fsencode(folder), digest_size=6).hexdigest())
 
 
 class SocketLink(AgentLink, asyncio.Protocol):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .job import Job
     from .line_file import LineFile
     from .machine import available_bytes, usable_bytes, usable_cpus
-    from .messages import MessageDecoder, MessageError, encode_message
+    from .messages import MessageDecoder, MessageError, encode_message, from_bytes, to_bytes
     from .outbox import Outbox
     from .pickling import pickled
     from .processes import ProcessTree, command_words
@@ -85,7 +85,7 @@ _HOMES = {
     ".job": "Job",
     ".line_file": "LineFile",
     ".machine": "available_bytes usable_bytes usable_cpus",
-    ".messages": "MessageDecoder MessageError encode_message",
+    ".messages": "MessageDecoder MessageError encode_message from_bytes to_bytes",
     ".outbox": "Outbox",
     ".pickling": "pickled",
     ".processes": "ProcessTree command_words",
@@ -155,6 +155,7 @@ __all__ = [
     "ending_forks",
     "filled",
     "flat_arguments",
+    "from_bytes",
     "get_budget",
     "get_checkpoint",
     "get_current_parameter",
@@ -183,6 +184,7 @@ __all__ = [
     "spool_name",
     "sync",
     "sync_tree",
+    "to_bytes",
     "usable_bytes",
     "usable_cpus",
     "visible_devices",

@@ -6,13 +6,23 @@ Ray sends the same dicts unchanged; only the socket carrier needs this framing. 
 from __future__ import annotations
 
 import base64
+import json
 import struct
 from collections.abc import Container
 from typing import Any, TypeVar
 
 import orjson
 
-__all__ = ["MAX_LENGTH", "Message", "MessageDecoder", "MessageError", "encode_message", "from_message"]
+__all__ = [
+    "MAX_LENGTH",
+    "Message",
+    "MessageDecoder",
+    "MessageError",
+    "encode_message",
+    "from_bytes",
+    "from_message",
+    "to_bytes",
+]
 
 MAX_LENGTH = 16 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
@@ -31,8 +41,30 @@ def encode_message(message: Message) -> bytes:
     >>> encode_message({"op": "poll", "after": 0})
     b'\\x00\\x00\\x00\\x17{"op":"poll","after":0}'
     """
-    body = orjson.dumps(message, default=_bytes_as_text)
+    body = to_bytes(message)
     return _LENGTH.pack(len(body)) + body
+
+
+def to_bytes(value: Any) -> bytes:
+    """Return the JSON of plain values, also of paths and variables that are not UTF-8.
+
+    >>> from_bytes(to_bytes(["caf\\udce9"])) == ["caf\\udce9"]
+    True
+    """
+    try:
+        return orjson.dumps(value, default=_bytes_as_text)
+    except TypeError:  # orjson takes no half of a surrogate pair
+        return json.dumps(value, default=_bytes_as_text).encode()
+
+
+def from_bytes(body: bytes) -> Any:
+    """Return what `to_bytes` was given; raise `json.JSONDecodeError`."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        if b"\\u" not in body:
+            raise
+        return json.loads(body)
 
 
 def _bytes_as_text(value: object) -> str:
@@ -84,8 +116,8 @@ class MessageDecoder:
 
 def _decode(body: bytes) -> Message:
     try:
-        message = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        message = from_bytes(body)
+    except json.JSONDecodeError as error:
         raise MessageError(f"a message is not JSON ({error}): {body[:80]!r}") from error
     if not isinstance(message, dict):
         raise MessageError(f"a message is not an object: {body[:80]!r}")

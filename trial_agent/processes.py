@@ -201,7 +201,7 @@ def _environment_of(pid: int) -> bytes:
         entries = psutil.Process(pid).environ().items()
     except psutil.Error:
         return b""
-    return b"\0" + b"".join(f"{name}={value}\0".encode() for name, value in entries)
+    return b"\0" + b"".join(os.fsencode(f"{name}={value}\0") for name, value in entries)
 
 
 def _signal_one(pid: int, number: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 
@@ -64,6 +65,11 @@ def _check_characters(slot: Slot, text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise Misfit(slot, "would have half of a surrogate pair", "leave it out of the value") from error
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as error:
+        why = f"would have {error.object[error.start]!r}, which the locale of this process cannot encode"
+        raise Misfit(slot, why, "set LC_ALL=C.UTF-8") from error
 
 
 def _unchanged(slot: Slot, texts: Sequence[str]) -> str:

@@ -125,7 +125,7 @@ def _supervise(files: SupervisorFiles, state: SupervisorState, head: RayHead, li
 def _tie_ray_to_us(guard: Guard, temp_dir: str) -> None:
     """Have a watchdog kill this Ray if we are killed: some of its helpers would stay forever."""
     os.environ[_SESSION] = temp_dir
-    guard.expect(f"{_SESSION}={temp_dir}".encode())
+    guard.expect(os.fsencode(f"{_SESSION}={temp_dir}"))
     guard.watch(os.getpgid(0))
 
 

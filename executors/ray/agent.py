@@ -20,9 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from ...trial_agent import LAST_RESORT, Agent, UnixServer, base_environment
+from ...trial_agent import LAST_RESORT, Agent, UnixServer, base_environment, from_bytes, to_bytes
 from .files import make_working_folder, pack, unpack, working_folder
 from .leftovers import AgentLocation
 
@@ -116,20 +114,20 @@ class RayAgent:
 
     def tell(self, packet: bytes) -> bytes:
         """Handle the messages of `[session, number, messages]` in their turn; return the error replies."""
-        return orjson.dumps(self._take(*orjson.loads(packet)))
+        return to_bytes(self._take(*from_bytes(packet)))
 
     def exchange(self, packet: bytes) -> bytes:
         """Do as `tell` with `[session, number, messages, after]`, then wait for events numbered above `after`.
 
         Return `{"events", "cursor"}`, and `"errors"` if there are any.
         """
-        session, number, messages, after = orjson.loads(packet)
+        session, number, messages, after = from_bytes(packet)
         errors = self._take(session, number, messages)
         if session == self._session:
             batch = self._agent.next_events(after, POLL_SECONDS)
         else:
             batch = {"events": [], "cursor": after}
-        return orjson.dumps({**batch, "errors": errors} if errors else batch)
+        return to_bytes({**batch, "errors": errors} if errors else batch)
 
     def _take(self, session: str, number: int, messages: list[Message]) -> list[Message]:
         replies: list[Message] = []

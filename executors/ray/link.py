@@ -16,8 +16,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import orjson
-
 from ...trial_agent import (
     Ended,
     Event,
@@ -29,6 +27,8 @@ from ...trial_agent import (
     Start,
     decode_events,
     encode_request,
+    from_bytes,
+    to_bytes,
 )
 from ..agents import AgentLink, Listener
 from ..daemon_thread import in_daemon_thread
@@ -287,10 +287,10 @@ class RayLink(AgentLink, Listener):
         packet: list[Any] = [self._session, self._number, messages]
         self._number += 1
         if after is None:
-            self._expect(lambda: self._actor.tell.remote(orjson.dumps(packet)), self._complain)
+            self._expect(lambda: self._actor.tell.remote(to_bytes(packet)), self._complain)
         else:
             packet.append(after)
-            self._expect(lambda: self._actor.exchange.remote(orjson.dumps(packet)), self._take_batch)
+            self._expect(lambda: self._actor.exchange.remote(to_bytes(packet)), self._take_batch)
 
     def _expect(self, call: Callable[[], Any], then: Callable[[Any], None]) -> None:
         """Pass the result of a call to `then`; if the call fails, the agent is lost.
@@ -336,7 +336,7 @@ class RayLink(AgentLink, Listener):
         return True
 
     def _take_batch(self, answer: bytes) -> None:
-        batch = orjson.loads(answer)
+        batch = from_bytes(answer)
         self._log_errors(batch.get("errors", []))
         events, cursor = decode_events(batch["events"]), batch["cursor"]
         if events:
@@ -367,7 +367,7 @@ class RayLink(AgentLink, Listener):
         self._tasks.start(do())
 
     def _complain(self, reply: bytes) -> None:
-        self._log_errors(orjson.loads(reply))
+        self._log_errors(from_bytes(reply))
 
     def _log_errors(self, errors: list[dict[str, Any]]) -> None:
         for error in errors:

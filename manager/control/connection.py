@@ -48,7 +48,7 @@ class ControlError(Exception):
 
 def control_socket(folder: Path) -> Path:
     """Return where the manager of an experiment listens."""
-    name = hashlib.blake2b(str(folder.absolute()).encode(), digest_size=6).hexdigest()
+    name = hashlib.blake2b(os.fsencode(folder.absolute()), digest_size=6).hexdigest()
     return runtime_directory() / f"m-{name}.sock"
 
 

@@ -43,7 +43,9 @@ async def settings_page(experiments: Experiments, experiment_id: str) -> None:
 
 def _read(view: ExperimentView) -> tuple[dict[str, Any], dict[str, Any], str]:
     path = view.folder.path / "experiment.yml"
-    given = path.read_text(errors="replace") if path.is_file() else "Made from Python, without a config file."
+    given = (
+        path.read_text("utf-8", "replace") if path.is_file() else "Made from Python, without a config file."
+    )
     return view.summary(), view.config(), given
 
 

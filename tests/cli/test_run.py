@@ -14,6 +14,11 @@ from ..homeless import leave_home
 from .conftest import Call, Start, Storing
 
 
+def make(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def test_run_to_the_end_tells_the_best_and_where_everything_is_without_rich(
     start: Start, config: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +175,30 @@ def test_experiment_with_a_directory_needs_no_home(
     for words in ("list", "status", "trials mine", "export mine", "stop mine", "delete mine --yes"):
         called = call(*words.split(), *named)
         assert (called.code, "Traceback" in called.err) == (0, False)
+
+
+def test_folders_and_files_may_have_names_that_are_not_utf_8(
+    call: Call, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    config.parent.joinpath("trial.sh").rename(make(place) / "trial.sh")
+    moved = config.rename(place / os.fsdecode(b"h\xf6he.yml"))
+    monkeypatch.setenv("PITCHPIPE_DIR", str(place / os.fsdecode(b"l\xe4ufe")))
+    monkeypatch.setenv("FROM_ELSEWHERE", os.fsdecode(b"\xff\xfe"))
+    report, table = place / os.fsdecode(b"\xfc.html"), place / os.fsdecode(b"\xfc.csv")
+    for stream in (sys.stdout, sys.stderr):  # as those of the process are
+        stream.reconfigure(errors="backslashreplace")
+    assert call("validate", moved).code == 0
+    assert call("run", moved, "--experiment-id", "mine").code == 0
+    resumed = call("resume", "mine", "--max-trial-number", 5, "--json")
+    assert json.loads(resumed.out)["counts"] == {"SUCCEEDED": 5}
+    assert [one["id"] for one in json.loads(call("list", "--json").out)] == ["mine"]
+    for words in (("status", "mine"), ("export", "mine", "-o", table), ("report", "mine", "-o", report)):
+        assert call(*words).code == 0
+    assert (len(table.read_text().splitlines()), report.is_file()) == (6, True)
+    assert call("trial", "rerun", "mine", 0).code == 0
+    assert call("trial", "log", "mine", 0).out.startswith("x is ")
+    assert call("delete", "mine", "--yes").code == 0
 
 
 def test_without_a_home_the_default_directory_is_refused_in_a_sentence(

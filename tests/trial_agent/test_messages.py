@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from pitchpipe.trial_agent import MessageDecoder, MessageError, encode_message
 
+# Paths have what Python makes of bytes that are not UTF-8.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.integers(0xDC80, 0xDCFF).map(chr))
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
