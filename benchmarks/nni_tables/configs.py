@@ -27,7 +27,7 @@ _CAUSES = (
     ("a list of training services", "several platforms at once", _RUNS),
     ("no such directory", "a folder that the sources lack", _REFUSES),
     ("one set of parameters", "`multiPhase: true`", _REFUSES),
-    ("'NetworkMorphism'", "`NetworkMorphism`, for architecture search", _RUNS),
+    ("NetworkMorphism searches", "`NetworkMorphism`, for architecture search", _RUNS),
     ("ut/experiment/assets", "made-up names, for a unit test that only reads it", "reads it"),
 )
 

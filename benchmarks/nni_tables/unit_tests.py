@@ -31,7 +31,6 @@ _REASONS: Mapping[str, str] = {
     "experiment/test_config_base": f"{_INTERNALS}: a base class for sections of a config",
     "experiment/test_exp_config": "wants defaults in the JSON that Pitchpipe does not have",
     "experiment/test_ts_remote": "wants defaults in the JSON of the platform `remote`",
-    "experiment/test_search_space": "a comma too many in JSON is refused, with its place",
 }
 # Files that are not run.
 _OUTSIDE: Mapping[str, str] = {
