@@ -118,6 +118,7 @@ def shown(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         text = repr(value)
+    text = text.encode("utf-8", "backslashreplace").decode()  # half a character has no bytes
     return text if len(text) <= 60 else text[:57] + "..."
 
 

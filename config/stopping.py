@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from ..protocol import number_in
 from .problems import did_you_mean, shown
 from .section import Section
 from .units import UnitError
@@ -19,7 +20,7 @@ def _gain_limit(value: Any) -> float | str:
     if value == "noise":
         return value
     hint = did_you_mean(value, ["noise"]) or "a number in units of the objective, such as 0.001, or noise"
-    if not is_number(value) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(number_in(value)):
         raise UnitError(f"must be a number or noise, not {shown(value)}", hint)
     if value <= 0:
         raise UnitError(f"must be greater than 0, not {shown(value)}", hint)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..manager.hooks import Callback
+from ..protocol import number_in
 from ..trial_agent import flat_arguments
 
 __all__ = ["Row", "RunListener"]
@@ -117,4 +119,6 @@ class RunListener(Callback):
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Return whether a value is a number that a float can hold."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and (value != value or not math.isnan(number_in(value)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..protocol import MetricError, Objective, metric_value, with_default
+from ..protocol import MetricError, Objective, metric_value, number_in, with_default
 from ..runner import TrialStatus, mean
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from ..store.reading import ExperimentView, TrialQuery, cell_text, cell_value, flat
@@ -112,18 +112,14 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                 row.pop(None, None)  # type: ignore[call-overload]  # of a row with more cells than the head
                 value = cell_value(row.pop(column) or "")
                 if row.get("status") in (None, "SUCCEEDED"):
-                    loss = _loss(value, objective.direction) if isinstance(value, int | float) else math.nan
+                    loss = _loss(number_in(value), objective.direction)
                     parameters = {
                         name.removeprefix("parameters."): cell_value(text)
                         for name, text in row.items()
                         if name and text and name not in others and not name.startswith("final.")
                     }
-                    finals = {
-                        name[6:]: cell_value(text or "") for name, text in row.items() if name[:6] == "final."
-                    }
-                    metrics = {
-                        name: value for name, value in finals.items() if isinstance(value, int | float)
-                    }
+                    finals = {name[6:]: text for name, text in row.items() if name[:6] == "final."}
+                    metrics = _numbers({name: cell_value(text or "") for name, text in finals.items()})
                     result = EarlierResult(parameters, loss, metrics)
                     family = row["family"] if has_repeats and not math.isnan(loss) else number
                     families.setdefault(family, []).append(result)
@@ -159,7 +155,8 @@ def _of_study(source: str) -> Iterator[EarlierResult]:
     except Exception as error:  # Optuna raises whatever its storage raises
         raise UnreadableSource(f"it cannot be read ({type(error).__name__}: {error})") from error
     for trial in trials:
-        parameters = trial.user_attrs.get("parameters", trial.params)  # the former by `pitchpipe export`
+        exported = trial.user_attrs.get("parameters")  # by `pitchpipe export`, or the user's own
+        parameters = exported if isinstance(exported, dict) else trial.params
         yield EarlierResult(flat(parameters), _loss(trial.values[0], "maximize" if maximized else "minimize"))
 
 
@@ -191,5 +188,10 @@ def _of_nni(database: Path, objective: Objective) -> Iterator[EarlierResult]:
         raise UnreadableSource(f"it cannot be read as an experiment of NNI: {error}") from error
 
 
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    numbers = {name: number_in(value) for name, value in values.items()}
+    return {name: number for name, number in numbers.items() if not math.isnan(number)}
+
+
 def _loss(value: float, direction: str | None) -> float:
-    return -float(value) if direction == "maximize" else float(value)
+    return -value if direction == "maximize" else value

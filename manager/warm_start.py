@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import ConfigError, ConfigProblem, ExperimentConfig, Finding
-from ..protocol import Objective, main_objective
+from ..protocol import Objective, main_objective, number_in
 from ..search_space import Parameter, SearchSpace, identity, separators, unit_map
 from ..store.reading import cell_value, flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
@@ -275,10 +275,9 @@ class _Fitting:
 
         A column of a CSV file may have the plain name of the metric.
         """
-        columns = {name: value for name, value in result.parameters.items() if isinstance(value, int | float)}
-        metrics = {**columns, **result.metrics}
+        metrics = {**result.parameters, **result.metrics}
         known = [one for one in self.limits if one.name in metrics and one.name not in self.known]
-        broken = [one for one in known if one.violation(metrics[one.name]) > 0]
+        broken = [one for one in known if one.violation(number_in(metrics, one.name)) > 0]
         return f"break the limit {broken[0].name} {broken[0].limits_text}" if broken else ""
 
     def _point(self, values: Mapping[str, Any]) -> dict[str, Any] | str:

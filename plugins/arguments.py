@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -58,7 +59,7 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
     Traceback (most recent call last):
     ValueError: share must be a number from 0 to 1, not 1.5
     """
-    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
+    if _is_number(value) and least <= value <= most:
         return float(value)
     lower = "" if least == -math.inf else f" of at least {least:g}"
     limits = lower if most == math.inf else f" from {least:g} to {most:g}"
@@ -67,9 +68,16 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
 
 def positive(name: str, value: Any) -> float:
     """Return `value` as a float if it is a finite number above 0."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+    if _is_number(value) and 0 < value < math.inf:
         return float(value)
     raise ValueError(f"{name} must be a number above 0, not {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number that a float can hold, not a boolean."""
+    if isinstance(value, float):
+        return True
+    return type(value) is int and abs(value) <= sys.float_info.max
 
 
 def seed_of(value: Any) -> int | None:

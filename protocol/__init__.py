@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from .failures import CHECKPOINT_GONE, LED_TO
     from .frames import MAX_LENGTH, FrameDecoder, encode_frame
-    from .metrics import metric_value, names_of, with_default
+    from .metrics import metric_value, names_of, number_in, with_default
     from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
     from .record import (
         STARTING_POINTS,
@@ -58,7 +58,7 @@ _HOMES = {
     ),
     ".failures": "CHECKPOINT_GONE LED_TO",
     ".frames": "MAX_LENGTH FrameDecoder encode_frame",
-    ".metrics": "metric_value names_of with_default",
+    ".metrics": "metric_value names_of number_in with_default",
     ".objectives": "Direction Objective constraint_limits main_objective objectives_of",
     ".record": (
         "STARTING_POINTS AddedSource added_record budget_and_donor family_end_of is_starting_point "
@@ -103,6 +103,7 @@ __all__ = [
     "main_objective",
     "metric_value",
     "names_of",
+    "number_in",
     "objectives_of",
     "parameters_of",
     "pauses_at_budget",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from reprlib import repr as short_repr
 from typing import Any
 
 from .errors import MetricError
 
-__all__ = ["metric_value", "names_of", "with_default"]
+__all__ = ["metric_value", "names_of", "number_in", "with_default"]
 
 _MOST_NAMES = 5  # in a message
 
@@ -31,6 +32,18 @@ def metric_value(value: Any, key: str = "default") -> float:
     if key not in value:
         raise MetricError(f"reported a dict without {key!r}{_names_in(value, key)}")
     return _number(value[key], f" under {key!r}")
+
+
+def number_in(value: Any, key: str = "default") -> float:
+    """Return what `metric_value` does, or NaN where that raises.
+
+    >>> number_in({"default": 0.91}), number_in("high"), number_in(10**400)
+    (0.91, nan, nan)
+    """
+    try:
+        return metric_value(value, key)
+    except MetricError:
+        return math.nan
 
 
 def with_default(report: Any, name: str) -> Any:

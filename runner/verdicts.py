@@ -42,8 +42,8 @@ def check_intermediate(value: str, main: str = "default", names: Sequence[str] =
     A dict needs only the `main` objective; of the other `names`, None is as good as nothing.
     """
     try:
-        float(value)
-        return None  # the usual case, a bare number: no JSON parser needed
+        if math.isfinite(float(value)):
+            return None  # the usual case, a bare number: no JSON parser needed
     except ValueError:
         pass
     report = loads(value)

@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...protocol import dumps, parameters_of
+from ...protocol import dumps, number_in, parameters_of
 from ...runner import (
     DataImported,
     Event,
@@ -216,7 +216,7 @@ def checked_import(data: Any, names: Sequence[str] = ("default",)) -> list[dict[
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(number_in(value))
 
 
 def _why_not_add(runner: TrialRunner, count: int) -> str:

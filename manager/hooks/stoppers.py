@@ -16,9 +16,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from reprlib import repr as short_repr
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeGuard, cast
 
-from ...protocol import names_of
+from ...protocol import names_of, number_in
 
 __all__ = [
     "CombinedStopper",
@@ -133,7 +133,7 @@ class TrialPlateauStopper(Stopper):
     def __call__(self, trial_id: str, result: Result) -> bool:
         """Return whether the trial is at a standstill."""
         seen = self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
-        value = _number(result, self.metric)
+        value = number_in({**result}, self.metric)
         last = self._last.setdefault(trial_id, deque(maxlen=self.num_results))
         last.append(value)
         if result.get("done"):
@@ -195,7 +195,7 @@ class ExperimentPlateauStopper(Stopper):
 
     def __call__(self, trial_id: str, result: Result) -> bool:
         """Note a result; return whether the experiment is over."""
-        value = self._sign * _number(result, self.metric)
+        value = self._sign * number_in({**result}, self.metric)
         if not math.isnan(value):
             self._best[trial_id] = min(value, self._best.get(trial_id, math.inf))
             self._forget_the_rest()
@@ -378,7 +378,7 @@ def as_stopper(given: Any) -> Stopper | None:
     raise StopperError(f"{given!r} is not a stopper, a function, or a dict of criteria")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     """Return whether a value can be compared with a number; true is 1, so `{"done": True}` is a criterion."""
     return isinstance(value, Real) and value == value
 
@@ -396,15 +396,6 @@ def _given(name: str, value: Any) -> float:
 def _check_spread(std: Any) -> None:
     if _given("std", std) < 0:
         raise StopperError(f"std is {std}: a standard deviation cannot be negative")
-
-
-def _number(result: Result, metric: str) -> float:
-    """Return the value of a metric; NaN where there is none that a float can hold."""
-    value = result.get(metric)
-    try:
-        return float(value) if isinstance(value, int | float) else math.nan
-    except OverflowError:
-        return math.nan
 
 
 def _spread(values: Sequence[float]) -> float:

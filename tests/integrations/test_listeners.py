@@ -27,7 +27,8 @@ def run(folder: Path, callback: Any, **options: Any) -> Any:
         if parameters["model"]["_name"] == "broken":
             raise RuntimeError("broken")
         for step in range(3):
-            report_intermediate_result({"default": parameters["model"]["x"] + step, "loss": step / 2})
+            odd = {"late": None, "huge": 10**400, "best": [], "note": "0.5"}  # no tracker can draw these
+            report_intermediate_result({"default": parameters["model"]["x"] + step, "loss": step / 2, **odd})
         return {"default": parameters["model"]["x"], "loss": 0.5}
 
     space = {**SPACE, "_value": [*SPACE["_value"], {"_name": "broken"}]}

@@ -254,7 +254,7 @@ def test_study_of_optuna_is_read(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'study.db'}"
     study = optuna.create_study(storage=storage, study_name="first", direction="maximize")
     for lr in (0.2, 0.8, 0.5):
-        study.enqueue_trial({"lr": lr, "units": 8, "layer": "none"})
+        study.enqueue_trial({"lr": lr, "units": 8, "layer": "none"}, user_attrs={"parameters": 12_000_000})
     study.optimize(
         lambda trial: (
             trial.suggest_float("lr", 0, 1)
