@@ -190,7 +190,12 @@ class ExperimentResult(Plots):
             raise ImportError("dataframe() needs pandas: pip install 'pitchpipe[pandas]'") from error
         from .store.reading import flat
 
-        table = pandas.DataFrame([flat(row) for row in self.trials])
+        table = pandas.DataFrame(
+            [
+                {name: value for head, given in row.items() for name, value in flat(given, head).items()}
+                for row in self.trials
+            ]
+        )
         for name in ("start_time", "end_time"):
             if name in table:
                 table[name] = pandas.to_datetime(table[name].astype(float), unit="s", utc=True)

@@ -683,6 +683,17 @@ def test_dataframe_has_a_row_a_trial_flat_columns_and_real_times(grid: Experimen
     assert list(spans) == pytest.approx(list(table["duration"]), abs=1e-3)
 
 
+def test_dataframe_has_a_column_for_each_of_two_parameters_with_one_dotted_name(
+    grid: ExperimentResult,
+) -> None:
+    other = replace(grid)
+    point = {"m": {"_name": "a", "lr": 1}, "m.lr": 2}
+    vars(other)["trials"] = [{**row, "parameters": point} for row in grid.trials]
+    table = other.dataframe()
+    assert [*table["parameters.m/lr"], *table["parameters.m.lr"]] == [1, 1, 1, 2, 2, 2]
+    assert list(table["sequence_id"]) == [0, 1, 2]
+
+
 # --------------------------------------------------------------------------- what is shown
 
 
