@@ -174,10 +174,14 @@ class SearchSpace:
         problems = self.validate(parameters)
         if problems:
             raise SearchSpaceError(problems)
+        return self.vector(parameters)
+
+    def vector(self, point: dict[str, Any]) -> NDArray[np.float64]:
+        """Return what `encode` does, of what is known to be a point of the space."""
         import numpy as np
 
         vector = np.full(len(self.parameters), np.nan)
-        fill(self._nodes, parameters, vector)
+        fill(self._nodes, point, vector)
         return vector
 
     def decode(self, vector: ArrayLike) -> dict[str, Any]:

@@ -38,6 +38,7 @@ _KNOWING = 50  # suggestions after which the hypervolume decides more and more o
 _FEWEST = 4  # results that a model needs
 _FEWEST_TO_DESCEND = 40  # results that the model of a descent learns from, also in few dimensions
 _TELLING = 32  # results: among fewer, equal ones may be chance
+_MOST_KNOWN = 5_000  # results that are looked at: the best half, and the newest
 _MANY = 20  # random points, of which one where trials hardly fail is chosen
 _UNLIKELY = math.log(0.5)
 _CAUTION = 2.0  # the power of the probability not to fail: a trial that fails says little about the objective
@@ -48,6 +49,7 @@ class AutoTuner(LearningTuner):
 
     `optimize_mode` is `minimize` or `maximize`, `seed` an integer of at least 0. Raises ValueError for other
     arguments, NoMoreTrialError when a finite space is exhausted. A failed trial and NaN count as the worst result.
+    Of more than 5,000 results it learns from the best 2,500 and the newest 2,500.
 
     >>> tuner = AutoTuner(seed=1)
     >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [-5, 5]}})
@@ -115,7 +117,7 @@ class AutoTuner(LearningTuner):
     def _proposals(self) -> Iterable[Floats]:
         s = self.settings
         self._step = None
-        known = self._known()
+        known = _telling(self._known())
         if s.failure_model and self._failed:
             known = self._without_chance_failures(known)
         if self._history.count < s.design_points or np.isfinite(known.losses).sum() < _FEWEST:
@@ -136,8 +138,9 @@ class AutoTuner(LearningTuner):
 
         Neither the model nor a small change leaves a wide plateau; random points do.
         """
-        results = max(int(np.isfinite(known.losses).sum()), _TELLING)
-        return plateau_size(known.losses) >= self.settings.plateau_share * results
+        losses = known.losses if len(self._curves) else self._history.losses
+        results = max(int(np.isfinite(losses).sum()), _TELLING)
+        return plateau_size(losses) >= self.settings.plateau_share * results
 
     def _without_chance_failures(self, known: KnownLosses) -> KnownLosses:
         """Learn where trials fail; leave out the failures that the other trials do not confirm."""
@@ -214,10 +217,11 @@ class AutoTuner(LearningTuner):
 
     def _weighted(self, acquisition: Acquisition | OutcomeAcquisition) -> Callable[[Floats], Floats]:
         """Return the logarithm of the acquisition function, failures, the prior and earlier searches included."""
-        ranked, losses = self._history.units(self._history.ranked), self._history.losses
-        prior, weight = self._prior, self._prior.weight(ranked, losses)
+        history, prior, weight = self._history, self._prior, self._weight_of_prior()
         earlier = self._earlier
-        weights = np.empty(0) if earlier is None else earlier.weights(ranked, losses)
+        weights = (
+            np.empty(0) if earlier is None else earlier.weights(history.units(history.ranked), history.losses)
+        )
 
         def score(units: Floats) -> Floats:
             found = acquisition.score(units) + _CAUTION * self._failures.log_success(units)
@@ -305,7 +309,7 @@ class AutoTuner(LearningTuner):
             return True, None
         if draw < 1 - min(max(s.branch_share, s.early_branches / history.count), _MOST_BRANCHES):
             return False, None
-        units = history.units(np.arange(history.count))
+        units = history.units(np.arange(max(history.count - _MOST_KNOWN, 0), history.count))
         return False, neglected_branch(self._rng, self._layout, units, nested_only=s.nested_only)
 
     def _known(self) -> KnownLosses:
@@ -343,3 +347,12 @@ class AutoTuner(LearningTuner):
         newest = np.argsort(known.rows)[-(limit // 4) :]
         some = self._rng.choice(count, limit // 4, replace=False)
         return known.take(np.unique(np.concatenate([np.arange(limit // 2), newest, some])))
+
+
+def _telling(known: KnownLosses) -> KnownLosses:
+    """Return all results, best first, or of more than 5,000 the best half of these and the newest."""
+    count, half = len(known.rows), _MOST_KNOWN // 2
+    if count <= _MOST_KNOWN:
+        return known
+    newest = np.argpartition(known.rows, count - half)[count - half :]
+    return known.take(np.union1d(np.arange(half), newest))

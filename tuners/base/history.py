@@ -9,13 +9,14 @@ from .layout import Floats, Ints, Layout
 __all__ = ["History"]
 
 _GROWTH = 64
+_MANY = 64  # results that one sort ranks sooner than as many shifts
 
 
 class History:
     """Points in order of arrival, with a loss once it is known; the lower the better, inf for a failure.
 
-    A result is recorded in O(1), and ranked when the ranking is next needed, by O(log n) comparisons and one shift of
-    an array.
+    A result is recorded in O(1), and ranked when the ranking is next needed: a few by O(log n) comparisons and one
+    shift of an array each, many by one sort.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -54,10 +55,23 @@ class History:
 
     def _rank(self) -> None:
         """Rank the results since the last call."""
+        if len(self._unranked) > _MANY:
+            self._sort()
         for row, old in self._unranked.items():
             if old == old:
                 self._remove(row, old)
             self._insert(row, float(self._losses[row]))
+        self._unranked.clear()
+
+    def _sort(self) -> None:
+        """Rank all results at once: equal ones in order of arrival, as one by one."""
+        n, rows = self._count_ranked, np.fromiter(self._unranked, dtype=np.int64)
+        kept = ~np.isin(self._ranked[:n], rows)
+        ranked = np.concatenate([self._ranked[:n][kept], rows])
+        losses = self._losses[ranked]
+        order = np.argsort(losses, kind="stable")
+        self._count_ranked = n = len(ranked)
+        self._ranked[:n], self._sorted_losses[:n] = ranked[order], losses[order]
         self._unranked.clear()
 
     def _insert(self, row: int, loss: float) -> None:

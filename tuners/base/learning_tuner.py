@@ -177,11 +177,11 @@ class LearningTuner(Tuner):
         for parameters, value in measurements(explored, data):
             explored.add(parameters)
             if value is not None:
-                row = self._failed_points.pop(
-                    explored.key(parameters), None
-                )  # a starting point that was run again
+                row = None
+                if self._failed_points:  # starting points that may have been run again
+                    row = self._failed_points.pop(explored.key(parameters), None)
                 if row is None:
-                    row = self._history.add(explored.space.encode(parameters))
+                    row = self._history.add(explored.space.vector(parameters))
                 self._failed.pop(row, None)
                 self._settle(row, self._outcome(row, value))
 

@@ -399,3 +399,26 @@ def test_model_free_step_changes_any_of_the_tied_results() -> None:
     search(tuner, lambda point: 0.0, 60)
     found = [tuner.generate_parameters(i)["x"] for i in range(60, 80)]
     assert max(found) - min(found) > 0.5
+
+
+@pytest.mark.parametrize("outcome", ["result", "failure"])
+def test_suggestion_after_very_many_results_looks_at_the_best_and_the_newest(
+    outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, sizes, features = np.random.default_rng(0), list[int](), Embedding.features
+
+    def counted(embedding: Embedding, units: Any) -> Any:
+        sizes.append(len(units))
+        return features(embedding, units)
+
+    points = [{"x": x, "y": 10.0**y} for x, y in rng.uniform([-5, -3], [5, 3], (12_000, 2)).tolist()]
+    tuner = made(PLANE)
+    tuner.import_data([{"parameter": point, "value": plane(point)} for point in points])
+    if outcome == "failure":
+        tuner.generate_parameters(0)
+        tuner.trial_end_cause(0, "USER_ERROR")
+        tuner.trial_end(0, False)
+    monkeypatch.setattr(Embedding, "features", counted)
+    found = search(tuner, plane, 12, first=1)
+    assert max(sizes) <= 5_000
+    assert min(found) < min(map(plane, points))
