@@ -430,6 +430,7 @@ def test_experiment_without_a_success_says_why(tmp_path: Path, caplog: pytest.Lo
     assert f"trial 0 is FAILED: {shown}" in caplog.messages
     assert f"no trial has succeeded: 3 trials failed: {shown}" in caplog.messages
     assert f"<p>no trial has succeeded</p><p>&quot;3 trials failed: {shown}&quot;</p>" in result._repr_html_()
+    assert "\x1b" not in caplog.text  # as it was when each line was logged
     assert "\x1b" not in (result.folder / "logs" / "manager.log").read_text()
     line = inspect.getsourcelines(unlucky)[1] + 1
     assert f'File "{__file__}", line {line}, in unlucky' in result.trials[0]["error"]
