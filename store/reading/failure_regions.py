@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...runner import FailureKind
+from ...search_space import identity
 from ..errors import understood
 from .configuration import read_config
 from .database import Database
@@ -109,9 +112,17 @@ def _halves(name: str, pairs: Sequence[tuple[float, int]]) -> Iterator[_Region]:
 
 
 def _options(name: str, pairs: Sequence[tuple[Any, int]]) -> Iterator[_Region]:
-    for option in dict.fromkeys(number_text(value) for value, _ in pairs):
-        chosen = [bad for value, bad in pairs if number_text(value) == option]
-        yield _Region(f"{name} {option}", sum(chosen), len(chosen) - sum(chosen))
+    """Yield the region of each option; those that look the same are written as JSON."""
+    options = {identity(value): value for value, _ in pairs}
+    alike = Counter(map(number_text, options.values()))
+    for key, option in options.items():
+        chosen = [bad for value, bad in pairs if identity(value) == key]
+        text = number_text(option)
+        yield _Region(
+            f"{name} {text if alike[text] == 1 else json.dumps(option)}",
+            sum(chosen),
+            len(chosen) - sum(chosen),
+        )
 
 
 def _is_clear(region: _Region, failed: int, well: int, tried: int) -> bool:

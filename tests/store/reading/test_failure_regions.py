@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -44,6 +45,14 @@ def test_each_kind_has_its_region() -> None:
 def test_option_of_a_choice() -> None:
     found = failure_regions(trials(lambda point: point["net"] == "b", kind="NAN"))
     assert found == ["most trials with net b fail (NaN)"]
+
+
+def test_options_that_look_the_same_are_told_apart() -> None:
+    options = [True, 1, "1", "true"]
+    for bad, text in zip(options, ["true", "1", '"1"', '"true"'], strict=True):
+        points = [{"net": options[number % 4]} for number in range(40)]
+        tried = [("NAN" if json.dumps(point["net"]) == json.dumps(bad) else None, point) for point in points]
+        assert failure_regions(tried) == [f"most trials with net {text} fail (NaN)"]
 
 
 @pytest.mark.parametrize("kind", ["INFRA", "IMPORT"])
