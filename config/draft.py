@@ -246,11 +246,16 @@ def _priors(draft: Draft) -> None:
     value = draft.values.get("priors")
     if isinstance(value, Mapping):
         draft.values["priors"] = {
-            name: _section(draft, prior, ("priors", name), PriorConfig.model_fields)
-            if isinstance(prior, Mapping)
-            else {"centre": prior}
+            name: _prior(draft, prior, ("priors", name)) if isinstance(prior, Mapping) else {"centre": prior}
             for name, prior in value.items()
         }
+
+
+def _prior(draft: Draft, value: Mapping[Any, Any], at: Path) -> dict[str, Any]:
+    found = _section(draft, value, at, PriorConfig.model_fields)
+    if (*at, "centre") in draft.origins:
+        found.setdefault("centre", None)  # an option of a choice
+    return found
 
 
 def _part(draft: Draft, name: str, model: type[Section]) -> None:

@@ -54,8 +54,14 @@ Confidence = Annotated[float, BeforeValidator(_confidence)]
 class PriorConfig(Section):
     """Where good values of a parameter are expected, and how sure that is."""
 
-    centre: Any = Field(description="The best value that you expect; of a nested choice, its `_name`.")
+    centre: Any = Field(
+        description="The best value that you expect, or null; of a nested choice, its `_name`."
+    )
     confidence: Confidence = Field(
         default=_CONFIDENCES["medium"],
         description="`low` (0.25), `medium`, `high` (0.75), or a number from 0 to 1.",
     )
+
+    def canonical(self) -> dict[str, Any]:
+        """Return the section as JSON, also with null as the centre."""
+        return {"centre": None, **super().canonical()}

@@ -152,9 +152,9 @@ class ExperimentResult(Plots):
     def closest_to_defaults(self) -> Row | None:
         """Of the trials nearly equal to the best the one that changes `defaults` least; None without `keep_close`.
 
-        A dict with `trial` and `best`, the `changes` that matter in the trial (`parameter`, `default`, `value`), the
-        number of the others (`unimportant`), and `best_changes` and `best_unimportant`, the same of the best trial.
-        With repeats the two are families.
+        A dict with `trial` and `best`, the `changes` that matter in the trial (`parameter`, `value`, and `default` if
+        there is one), the number of the others (`unimportant`), and `best_changes` and `best_unimportant`, the same of
+        the best trial. With repeats the two are families.
         """
         from .store.reading import ExperimentView
 

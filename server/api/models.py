@@ -258,7 +258,7 @@ class ParameterChange(BaseModel):
     """A parameter that differs from its default."""
 
     parameter: str
-    default: Any
+    default: Any = Field(None, description="Left out if the defaults do not have the parameter.")
     value: Any
 
 

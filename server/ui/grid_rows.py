@@ -158,9 +158,11 @@ def _text(trial: dict[str, Any], column: Column) -> str | None:
     if column.path:
         value = trial["parameters"]
         for step in column.path:
-            value = value.get(step) if isinstance(value, Mapping) else None
-    else:
-        value = trial["values"].get(name) if head == "value" else trial.get(head)
+            if not isinstance(value, Mapping) or step not in value:
+                return None
+            value = value[step]
+        return number_text(value)  # null may be an option
+    value = trial["values"].get(name) if head == "value" else trial.get(head)
     if value is None or value == "":
         return None
     return _WRITTEN.get(head, number_text)(value)

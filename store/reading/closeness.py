@@ -48,7 +48,7 @@ def read_closest_to_defaults(db: Database) -> Row | None:
     It has `trial`, `best` (the trial it is compared with), `best_by` (of several objectives: `knee` or a name),
     `changes` and `best_changes` (those that matter, each with `parameter`, `default` and `value`), and `unimportant`
     and `best_unimportant` (the number of the others). Without a model, which needs 10 results, all changes count as
-    important. None before a trial has succeeded.
+    important. A parameter that the defaults do not have has no `default`. None before a trial has succeeded.
     """
     config = read_config(db)
     if not config.get("keepClose") or config.get("defaults") is None:
@@ -238,7 +238,7 @@ class Closeness:
         names = [name for name in one.key if isinstance(name, str)]
         return {
             "parameter": one.path,
-            "default": _at(self._defaults, names),
+            **({"default": default} if (default := _at(self._defaults, names)) is not _ABSENT else {}),
             "value": _at(parameters, names),
         }
 
@@ -271,11 +271,14 @@ def _compressed(values: Floats) -> Floats:
     return np.where(values > 1, 1 + np.log(np.maximum(values, 1)), values)
 
 
+_ABSENT = object()
+
+
 def _at(parameters: Any, names: Sequence[str]) -> Any:
-    """Return a parameter by the names on the way to it, None if there is none; a nested choice is its `_name`."""
+    """Return a parameter by the names on the way to it, `_ABSENT` if there is none; a nested choice is its `_name`."""
     for name in names:
-        parameters = parameters.get(name) if isinstance(parameters, Mapping) else None
-    return parameters.get("_name") if isinstance(parameters, Mapping) else parameters
+        parameters = parameters.get(name, _ABSENT) if isinstance(parameters, Mapping) else _ABSENT
+    return parameters.get("_name", parameters) if isinstance(parameters, Mapping) else parameters
 
 
 def changes_text(changes: Sequence[Mapping[str, Any]]) -> str:
@@ -286,7 +289,7 @@ def changes_text(changes: Sequence[Mapping[str, Any]]) -> str:
     """
     return ", ".join(
         f"{one['parameter']} {number_text(one['value'])}"
-        if one["default"] is None
+        if "default" not in one
         else f"{one['parameter']} {number_text(one['default'])} -> {number_text(one['value'])}"
         for one in changes
     )

@@ -102,13 +102,13 @@ def visible(text: str) -> str:
 
 
 def number_text(value: object) -> str:
-    """Return a number in at most six significant digits; a text as `visible` shows it; anything else as it is.
+    """Return a number in at most six significant digits; a text as `visible` shows it; anything else as JSON.
 
-    >>> number_text(0.123456789), number_text(64), number_text(1e-7), number_text("relu"), number_text(True)
-    ('0.123457', '64', '1e-07', 'relu', 'true')
+    >>> number_text(0.123456789), number_text(64), number_text(1e-7), number_text("relu"), number_text([True, None])
+    ('0.123457', '64', '1e-07', 'relu', '[true, null]')
     """
-    if isinstance(value, bool):
-        return str(value).lower()
+    if value is None or isinstance(value, bool | list | dict):
+        return escaped(json.dumps(value, ensure_ascii=False))
     return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pitchpipe.config import ExperimentConfig
+import pytest
 
+from pitchpipe.config import ConfigError, ExperimentConfig
+from pitchpipe.tuners import TPETuner
+
+from ..tuners.searches import started
 from .refusals import LAYERED, made
 
 GOOD: dict[str, Any] = {"lr": 0.01, "units": 8, "layer": {"_name": "conv", "kernel": 3}}
@@ -35,6 +39,28 @@ def test_prior_has_a_centre_and_a_confidence() -> None:
         "layer.kernel": {"centre": 3, "confidence": 0.5},
     }
     assert ExperimentConfig.from_canonical(made.canonical()) == made
+
+
+@pytest.mark.parametrize("prior", [None, {"centre": None}, {"Centre": None, "confidence": "medium"}])
+def test_null_is_a_centre(prior: Any) -> None:
+    features = {"_type": "choice", "_value": ["sqrt", None]}
+    made = config(
+        search_space={**LAYERED, "features": features}, priors={"features": prior}, tuner={"name": "TPE"}
+    )
+    priors = made.canonical()["priors"]
+    assert priors == {"features": {"centre": None, "confidence": 0.5}}
+    assert ExperimentConfig.from_canonical(made.canonical()) == made
+    tuner = started(TPETuner(seed=1), {"features": features}, priors=priors)
+    assert tuner.generate_parameters(0) == {"features": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "prior"), [("lr", {"centre": None}), ("units", None), ("lr", {"confidence": 1})]
+)
+def test_prior_of_a_number_needs_a_number(name: str, prior: Any) -> None:
+    with pytest.raises(ConfigError) as raised:
+        config(priors={name: prior})
+    assert [problem.path for problem in raised.value.problems] == [("priors", name, "centre")]
 
 
 def test_stored_points_survive_another_search_space() -> None:

@@ -49,6 +49,25 @@ def test_each_of_two_parameters_with_one_dotted_name_has_a_column(tmp_path: Path
     ]
 
 
+def test_null_is_shown_where_a_trial_has_it(tmp_path: Path) -> None:
+    options = {"_type": "choice", "_value": [None, "null", [None, True]]}
+    nested = {"_type": "choice", "_value": [{"_name": "a", "of": options}, {"_name": None}]}
+    made = MadeExperiment(tmp_path / "k3x9a2bq", a_config(search_space={"m": nested, "of": options}))
+    points = [
+        {"m": {"_name": "a", "of": None}, "of": None},
+        {"m": {"_name": None}, "of": [None, True]},
+    ]
+    made.commit(*(a_trial(number, parameters=point) for number, point in enumerate(points)))
+    with ExperimentView(made.folder) as view:
+        columns = columns_of(view.config(), view.metric_names())
+        rows = read_rows(view, columns, GridRequest.parse(0, 10, "", "", "", "{}"), "/trials")["rows"]
+    names = [column.field for column in columns if column.field.startswith("parameters.")]
+    assert sorted([row.get(name) for name in names] for row in rows) == [
+        ["a", "null", "null"],
+        ["null", None, "[null, true]"],
+    ]
+
+
 def test_tags_and_notes_have_columns_that_can_be_filtered(tmp_path: Path) -> None:
     made = MadeExperiment(tmp_path / "k3x9a2bq")
     made.commit(*(a_trial(number, value=number / 10) for number in range(3)))

@@ -227,7 +227,7 @@ def test_changes_of_a_nested_choice(default: dict[str, Any], seed: int) -> None:
     start = {"model": default, "lr": 0.9}
     points = [start, *(space.sample(rng) for _ in range(59))]
     found = found_in([(point, loss(point)) for point in points], LOSS, NESTED)
-    changes = {one["parameter"]: (one["default"], one["value"]) for one in found["best_changes"]}
+    changes = {one["parameter"]: (one.get("default"), one["value"]) for one in found["best_changes"]}
     assert found["best"]["parameters"]["model"]["_name"] == "svm"
     assert changes["lr"][0] == 0.9
     assert changes["lr"][1] < 0.5
@@ -255,3 +255,16 @@ def test_changes_beside_huge_results(huge: float, side: str, limit: Objective | 
     values = found["best"]["values"]
     assert (values["default"] == -huge) is (side != "worse")
     assert found["trial"]["values"]["default"] <= max(values["default"], 0.5)
+
+
+def test_null_is_an_option_and_what_is_absent_is_none() -> None:
+    options = {"_type": "choice", "_value": [None, "sqrt", {"a": None}]}
+    nested = {"_type": "choice", "_value": [{"_name": "a"}, {"_name": "b", "of": options}]}
+    space = {"m": nested, "features": options, "other": options}
+    start = {"m": {"_name": "a"}, "features": None, "other": "sqrt"}
+    point = {"m": {"_name": "b", "of": None}, "features": {"a": None}, "other": None}
+    found = found_in([(start, 1.0), (point, 0.0)], LOSS, space)
+    assert changes_text(found["changes"]) == (
+        'm a -> b, m.of null, features null -> {"a": null}, other sqrt -> null'
+    )
+    assert ["default" in change for change in found["changes"]] == [True, False, True, True]
