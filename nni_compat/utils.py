@@ -125,7 +125,7 @@ def merge_parameter(base_params: Given, override_params: Mapping[str, Any] | Non
     >>> merge_parameter(Namespace(lr=0.1, layers=2), {"lr": 1})
     Namespace(lr=1.0, layers=2)
     """
-    of_dict = (dict.__contains__, dict.__getitem__, dict.__setitem__)
+    of_dict: Any = (dict.__contains__, dict.__getitem__, dict.__setitem__)
     has, get, put = of_dict if isinstance(base_params, dict) else (hasattr, getattr, setattr)
     for name, value in (override_params or {}).items():
         if not has(base_params, name):
