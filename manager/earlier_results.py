@@ -9,13 +9,14 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ..protocol import MetricError, Objective, metric_value, number_in, with_default
 from ..runner import TrialStatus, mean
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
-from ..store.reading import ExperimentView, TrialQuery, cell_text, cell_value, flat
+from ..store.reading import ExperimentView, cell_text, cell_value, flat
 from .nni_results import nni_database, read_nni
 
 __all__ = ["EarlierResult", "UnreadableSource", "read_earlier"]
@@ -76,14 +77,14 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
             if len(objectives) > 1 and name != objective.name:
                 known = ", ".join(objectives)
                 raise UnreadableSource(f"it has no objective '{objective.name}'; its objectives are {known}")
-            trials = view.families() or view.trials(TrialQuery(limit=None)).trials
+            direction = objectives[name] if name == objective.name else None
+            families = view.families()
+            for trial in chain.from_iterable([families] if families else view.portions()):
+                if trial["status"] == TrialStatus.SUCCEEDED.value and name in trial["values"]:
+                    loss = _loss(trial["values"][name], objectives[name])
+                    yield EarlierResult(flat(trial["parameters"]), loss, trial["values"], direction)
     except (FolderError, StoreError) as error:
         raise UnreadableSource(str(error)) from error
-    direction = objectives[name] if name == objective.name else None
-    for trial in trials:
-        if trial["status"] == TrialStatus.SUCCEEDED.value and name in trial["values"]:
-            loss = _loss(trial["values"][name], objectives[name])
-            yield EarlierResult(flat(trial["parameters"]), loss, trial["values"], direction)
 
 
 def _found(directory: Path, experiment_id: str) -> ExperimentFolder:

@@ -128,7 +128,8 @@ def trials(
             shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
             everything = total or view.trials(TrialQuery(limit=0)).total
         marks, limits = ({}, {}) if as_json else (_marks(view), view.summary()["outcome_limits"])
-        results = view.results() if as_json and not families else {}
+        numbers = [] if families or not as_json else [trial["sequence_id"] for trial in shown]
+        results = view.results_of(numbers)
     if as_json:
         listed = [
             family_object(one)

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 _MOST_RESULTS = 10_000
+_MOST_LISTED = 500  # trials in one statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,18 @@ def read_new_results(
     return NewResults(f"{now_attempt}.{end}", keep_below, results, has_more)
 
 
-def read_results(db: Database, first: int = 0, last: int = 2**62) -> dict[int, dict[int, Any]]:
-    """Return the intermediate results, by their sequence numbers, of each of the trials `first` to `last`."""
-    rows = db.rows(
-        "SELECT sequence_id, sequence, value FROM metrics WHERE sequence_id BETWEEN ? AND ?"
-        " AND kind = 'PERIODICAL' AND NOT superseded ORDER BY sequence_id, sequence, attempt",
-        (first, last),
-    )
+def read_results(db: Database, sequence_ids: Sequence[int]) -> dict[int, dict[int, Any]]:
+    """Return the intermediate results, by their sequence numbers, of each of these trials that has any."""
     found: dict[int, dict[int, Any]] = {}
+    rows = (
+        row
+        for some in range(0, len(sequence_ids), _MOST_LISTED)
+        for row in db.rows(
+            f"SELECT sequence_id, sequence, value FROM metrics"
+            f" WHERE sequence_id IN ({_listed(sequence_ids[some : some + _MOST_LISTED])})"
+            " AND kind = 'PERIODICAL' AND NOT superseded ORDER BY sequence_id, sequence, attempt"
+        )
+    )
     with understood(db.path, "metrics"):
         for sequence_id, sequence, value in rows:
             found.setdefault(sequence_id, {})[sequence] = parsed(value)

@@ -97,12 +97,14 @@ def nni_metrics(
 
 def nni_export(view: ExperimentView, *, intermediate: bool = False) -> Iterator[dict[str, Any]]:
     """Yield `parameter`, `value` and `trialJobId` of the succeeded trials, and perhaps `intermediate`."""
-    results = view.results() if intermediate else {}
-    for trial in view.trials(TrialQuery(statuses=("SUCCEEDED",), limit=None)).trials:
+    every = view.with_results() if intermediate else ((one, {}) for some in view.portions() for one in some)
+    for trial, results in every:
+        if trial["status"] != "SUCCEEDED":
+            continue
         final = json.dumps(trial["final"])
         row = {"parameter": trial["parameters"], "value": final, "trialJobId": trial["trial_id"]}
         if intermediate:
-            before = [json.dumps(value) for value in results.get(trial["sequence_id"], {}).values()]
+            before = [json.dumps(value) for value in results.values()]
             row["intermediate"] = [*before, final]
         yield row
 

@@ -227,7 +227,7 @@ class ExperimentView:
         """Yield each trial, as `portions` does, and its intermediate results by their sequence numbers."""
         for portion in self.portions():
             numbers = [trial["sequence_id"] for trial in portion]
-            results = read_results(self.database, numbers[0], numbers[-1])
+            results = read_results(self.database, numbers)
             yield from ((trial, results.get(trial["sequence_id"], {})) for trial in portion)
 
     def _check_names(self, query: TrialQuery) -> None:
@@ -271,12 +271,13 @@ class ExperimentView:
         """Return the intermediate results of a trial since a cursor, as they were reported."""
         return read_new_results(self.database, self.sequence_id(name), cursor, limit)
 
-    def results(self, name: int | str | None = None) -> dict[int, dict[int, Any]]:
-        """Return the intermediate results of one trial or all, by the trial's number and by their own."""
-        if name is None:
-            return read_results(self.database)
-        number = self.sequence_id(name)
-        return read_results(self.database, number, number)
+    def results(self, name: int | str) -> dict[int, dict[int, Any]]:
+        """Return the intermediate results of one trial, by its number and by their own."""
+        return self.results_of([self.sequence_id(name)])
+
+    def results_of(self, numbers: Sequence[int]) -> dict[int, dict[int, Any]]:
+        """Return the intermediate results of many trials, by the trial's number and by their own."""
+        return read_results(self.database, numbers)
 
     def curve(self, name: int | str, metric: str = "default", points: int | None = None) -> Curve:
         """Return one metric of a trial's intermediate results, thinned out to about `points` results."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pitchpipe.store.reading.trial_query import QueryError
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...stored import MadeExperiment, a_trial, results
+from ...stored import MadeExperiment, a_trial, counted_steps, results
 
 
 def test_results_come_once_with_a_cursor(made: MadeExperiment, view: ExperimentView) -> None:
@@ -69,6 +71,22 @@ def test_step_has_the_trials_that_reported_a_number_then(
     assert view.step(2) == {}
 
 
-def test_results_are_those_of_one_trial_or_all(filled: MadeExperiment, view: ExperimentView) -> None:
+def test_results_are_those_of_one_trial_or_some(filled: MadeExperiment, view: ExperimentView) -> None:
     assert view.results("T0003") == {3: {0: 0.7}}
-    assert view.results().keys() == {3, 4}
+    assert view.results_of([4, 2, 3, 99]).keys() == {3, 4}
+
+
+def test_results_of_some_trials_cost_the_same_among_many(tmp_path: Path) -> None:
+    costs = []
+    for count in (700, 2_800):
+        made = MadeExperiment(tmp_path / f"of-{count}")
+        trials = [a_trial(number, value=0.5) for number in range(count)]
+        made.commit(
+            *trials, metrics=[row for trial in trials for row in results(trial, [0.5, trial.sequence_id])]
+        )
+        made.store.close()
+        with counted_steps() as steps, ExperimentView(made.folder) as view:
+            found = view.results_of(range(5, 605))
+        assert found == {number: {0: 0.5, 1: number} for number in range(5, 605)}
+        costs.append(len(steps))
+    assert costs[1] <= costs[0] + 2
