@@ -51,7 +51,7 @@ def test_kinds_of_command_lines(lab: Lab) -> None:
 def test_final_results_of_scripts_that_hang_at_their_exit_count_when_they_are_stopped(lab: Lab) -> None:
     for number, script in enumerate(HANGS):
         (lab.folder / f"{number}.py").write_text(script)
-    limits = {"max_trial_number": len(HANGS), "trial_concurrency": len(HANGS)}
+    limits: dict[str, Any] = {"max_trial_number": len(HANGS), "trial_concurrency": len(HANGS)}
     running = lab.start_run(lab.write("", trial_command="exec python $PITCHPIPE_SEQUENCE_ID.py", **limits))
     lab.until_reports(len(HANGS), running)
     assert lab.run("stop", "exp").code == 0
