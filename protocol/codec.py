@@ -45,11 +45,15 @@ def loads(text: str) -> Any:
     {'default': nan, 'tags': {'a'}}
     """
     try:
-        if _MARKER in text:
-            return _tricks_loads()(text)
-        return _decode(text)
-    except Exception as error:  # json_tricks raises anything (KeyError, TypeError ...) on a bad encoding
+        value = _decode(text)
+    except Exception as error:
         raise JsonError(f"not JSON: {short_repr(text)} ({error})") from error
+    if _MARKER not in text:
+        return value
+    try:
+        return _tricks_loads()(text)
+    except Exception:  # noqa: BLE001  (json_tricks raises KeyError, TypeError ...)
+        return value  # no encoding, but the user's own key that begins with two underscores
 
 
 def _plain_scalar(value: Any) -> Any:

@@ -62,7 +62,7 @@ def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:
 
 @contextmanager
 def owned_store(folder: ExperimentFolder) -> Iterator[Store]:
-    """Yield the store of an experiment that does not run, for changes; raise `StoreError`, or `FolderError` if it runs."""
+    """Yield the store of an experiment that does not run, for changes; raise `StoreError`, `FolderError` if it runs."""
     folder.own()
     try:
         with closing(Store.open(folder.database)) as store:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...protocol import loads, main_objective, parameters_of, with_default
+from ...protocol import loads, main_objective, number_in, parameters_of, with_default
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,8 +61,8 @@ def result_row(metric: MetricRow, objectives: Sequence[Objective] = ()) -> dict[
 
     The main one of the `objectives` is also called `default`, and a bare number has both names.
 
-    A reported key never replaces one of ours, which stoppers rely on. A reported `done` that is true counts: with
-    `stop={"done": True}` a trial can end itself.
+    A reported key never replaces one of ours, which stoppers rely on. A reported `done` that is true, or 1, counts:
+    with `stop={"done": True}` a trial can end itself.
     """
     trial, value = metric.trial, loads(metric.value)
     main = main_objective(objectives).name
@@ -76,7 +76,7 @@ def result_row(metric: MetricRow, objectives: Sequence[Objective] = ()) -> dict[
         "parameters": parameters_of(trial.record),
         "training_iteration": max(1, trial.next_sequence) if is_final else metric.sequence + 1,
         "attempt": metric.attempt,
-        "done": is_final or bool(reported.get("done")),
+        "done": is_final or number_in(reported, "done") > 0,
         "time": metric.time,
         "time_total_s": metric.time - began,
     }

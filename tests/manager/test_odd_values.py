@@ -56,7 +56,9 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "infinite": st.sampled_from([math.inf, -math.inf]),
     "`true`, `false`": st.booleans(),
     'text, also `"0.5"`': st.sampled_from(["", "0.5", "NaN", "true", "\ud800"]) | st.text(max_size=9),
-    "list, object": st.lists(VALUES, max_size=3) | st.dictionaries(st.text(max_size=3), VALUES, max_size=3),
+    "list, object": st.lists(VALUES, max_size=3)
+    | st.dictionaries(st.text(max_size=3), VALUES, max_size=3)
+    | st.sampled_from([{"__set__": 5}, {"__ndarray__": 1}]),
     "integer above 1.8e308": HUGE | HUGE.map(lambda number: -number),
 }
 
@@ -208,7 +210,7 @@ RUNS = st.lists(st.one_of(*KINDS.values()), min_size=1, max_size=4)
 @settings(max_examples=6)
 @given(
     reports=st.lists(RUNS, min_size=4, max_size=4),
-    name=st.sampled_from(["default", "loss", ""]),
+    name=st.sampled_from(["default", "loss", "done", ""]),
     limits=st.sampled_from([[], [{"name": "loss", "constraint": "<= 3"}]]),
 )
 def test_no_reported_value_ends_an_experiment(

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy
+import pytest
+
 from pitchpipe.manager.hooks.rows import result_row, trial_row
-from pitchpipe.protocol import Objective
+from pitchpipe.protocol import Objective, dumps
 from pitchpipe.runner.changes import MetricRow
 from pitchpipe.runner.trial import Trial
 
@@ -30,3 +35,22 @@ def test_main_objective_of_a_result_is_also_called_default() -> None:
     assert (row["default"], row["loss"], row["ms"]) == (0.5, 0.5, 3)
     row = result_row(reported(trial, "0.25"), [LOSS])
     assert (row["default"], row["loss"]) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("done", "counts"),
+    [
+        (True, True),
+        (1, True),
+        (False, False),
+        (0, False),
+        (None, False),
+        (float("nan"), False),
+        ("no", False),
+        ([1], False),
+        (numpy.ones(2), False),
+    ],
+)
+def test_only_a_true_done_counts(done: Any, counts: bool) -> None:
+    row = result_row(reported(Driver().running_trial(), dumps({"default": 0.5, "done": done})))
+    assert row["done"] is counts
