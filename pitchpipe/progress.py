@@ -90,7 +90,7 @@ def _drawer() -> Callable[..., None] | None:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:
         return _Cell().draw
-    return _Terminal().draw if sys.stderr.isatty() else None
+    return _Terminal().draw if sys.stderr is not None and sys.stderr.isatty() else None
 
 
 class _Cell:
