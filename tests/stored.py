@@ -113,13 +113,18 @@ def results(trial: Trial, values: Sequence[Any], first: int = 0, attempt: int = 
 
 
 @contextmanager
-def counted_steps() -> Iterator[list[int]]:
-    """Count what readers cost that open a database meanwhile: an item for each 100 steps of SQLite."""
+def counted_steps(statements: list[str] | None = None) -> Iterator[list[int]]:
+    """Count what readers cost that open a database meanwhile: an item for each 100 steps of SQLite.
+
+    `statements` receives what they ask.
+    """
     steps: list[int] = []
 
     def opened(*args: Any, **options: Any) -> Any:
         connection = open_to_read(*args, **options)
         connection.set_progress_handler(lambda: steps.append(100), 100)
+        if statements is not None:
+            connection.set_trace_callback(statements.append)
         return connection
 
     open_to_read = database.open_to_read

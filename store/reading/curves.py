@@ -21,6 +21,7 @@ __all__ = [
     "read_curve",
     "read_curves",
     "read_new_results",
+    "read_reports",
     "read_results",
     "read_step",
 ]
@@ -89,19 +90,21 @@ def read_new_results(
 
 def read_results(db: Database, sequence_ids: Sequence[int]) -> dict[int, dict[int, Any]]:
     """Return the intermediate results, by their sequence numbers, of each of these trials that has any."""
-    found: dict[int, dict[int, Any]] = {}
-    rows = (
-        row
-        for some in range(0, len(sequence_ids), _MOST_LISTED)
-        for row in db.rows(
-            f"SELECT sequence_id, sequence, value FROM metrics"
-            f" WHERE sequence_id IN ({_listed(sequence_ids[some : some + _MOST_LISTED])})"
-            " AND kind = 'PERIODICAL' AND NOT superseded ORDER BY sequence_id, sequence, attempt"
-        )
-    )
+    reports = read_reports(db, sequence_ids)
+    return {number: {one[0]: one[2] for one in reported} for number, reported in reports.items()}
+
+
+def read_reports(db: Database, sequence_ids: Sequence[int]) -> dict[int, list[tuple[int, float, Any]]]:
+    """Return sequence number, time and value of the intermediate results of each of these trials that has any."""
+    found: dict[int, list[tuple[int, float, Any]]] = {}
     with understood(db.path, "metrics"):
-        for sequence_id, sequence, value in rows:
-            found.setdefault(sequence_id, {})[sequence] = parsed(value)
+        for begin in range(0, len(sequence_ids), _MOST_LISTED):
+            for number, sequence, time, value in db.rows(
+                "SELECT sequence_id, sequence, time, value FROM metrics"
+                f" WHERE sequence_id IN ({_listed(sequence_ids[begin : begin + _MOST_LISTED])})"
+                " AND kind = 'PERIODICAL' AND NOT superseded ORDER BY sequence_id, sequence, attempt"
+            ):
+                found.setdefault(number, []).append((sequence, time, parsed(value)))
     return found
 
 

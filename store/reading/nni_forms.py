@@ -86,13 +86,13 @@ def nni_metrics(
     view: ExperimentView, name: str | None = None, *, latest: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Yield the results of one trial or of all, the intermediate ones first; with `latest` the newest of those only."""
-    trials = view.trials(_ALL).trials if name is None else [view.trial(name)]
-    for trial in trials:
-        results = view.metrics(trial["sequence_id"], limit=10**9).results
-        for result in results[-1:] if latest else results:
-            row = result["sequence"], result["time"], result["value"]
-            yield _metric(trial, "PERIODICAL", *row)
-        yield from _final(trial)
+    for portion in view.portions() if name is None else [[view.trial(name)]]:
+        reports = view.reports_of([trial["sequence_id"] for trial in portion])
+        for trial in portion:
+            reported = reports.get(trial["sequence_id"], [])
+            for row in reported[-1:] if latest else reported:
+                yield _metric(trial, "PERIODICAL", *row)
+            yield from _final(trial)
 
 
 def nni_export(view: ExperimentView, *, intermediate: bool = False) -> Iterator[dict[str, Any]]:

@@ -28,6 +28,7 @@ from .curves import (
     read_curve,
     read_curves,
     read_new_results,
+    read_reports,
     read_results,
     read_step,
 )
@@ -278,6 +279,10 @@ class ExperimentView:
     def results_of(self, numbers: Sequence[int]) -> dict[int, dict[int, Any]]:
         """Return the intermediate results of many trials, by the trial's number and by their own."""
         return read_results(self.database, numbers)
+
+    def reports_of(self, numbers: Sequence[int]) -> dict[int, list[tuple[int, float, Any]]]:
+        """Return sequence number, time and value of the intermediate results of many trials, by the trial's number."""
+        return read_reports(self.database, numbers)
 
     def curve(self, name: int | str, metric: str = "default", points: int | None = None) -> Curve:
         """Return one metric of a trial's intermediate results, thinned out to about `points` results."""

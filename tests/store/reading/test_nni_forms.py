@@ -7,7 +7,7 @@ import json
 from pitchpipe.store.reading.nni_forms import nni_export, nni_jobs, nni_metrics, nni_profile, nni_statistics
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...stored import MadeExperiment
+from ...stored import MadeExperiment, a_trial, counted_steps, results
 
 
 def test_trials_have_the_keys_of_nni_and_no_result_before_they_succeed(
@@ -36,3 +36,18 @@ def test_export_has_the_trials_that_succeeded(filled: MadeExperiment, view: Expe
     rows = list(nni_export(view, intermediate=True))
     assert [json.loads(row["value"]) for row in rows] == [0.5, 0.1, 0.3]
     assert rows[2]["intermediate"] == ["0.7", "0.3"]
+
+
+def test_metrics_of_all_trials_take_a_few_statements(made: MadeExperiment) -> None:
+    trials = [a_trial(number, value=0.5) for number in range(1_200)]
+    made.commit(
+        *trials, metrics=[row for trial in trials for row in results(trial, [0.25, trial.sequence_id])]
+    )
+    statements = list[str]()
+    with counted_steps(statements), ExperimentView(made.folder) as view:
+        rows = list(nni_metrics(view))
+        latest = [json.loads(json.loads(row["data"])) for row in nni_metrics(view, latest=True)]
+    assert [row["sequence"] for row in rows[:3]] == [0, 1, 0]
+    assert len(rows) == 3_600
+    assert latest[2 * 700 : 2 * 700 + 2] == [700, 0.5]
+    assert len(statements) < 120
