@@ -73,6 +73,8 @@ Outcome = tuple[int, str, str]
 def nnictl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     """Return a function that runs the script `nnictl` in this process: its exit code and what it printed."""
 
+    monkeypatch.setattr("pitchpipe.cli.app.open_streams", lambda: None)  # they belong to capsys
+
     def run(*words: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["nnictl", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
