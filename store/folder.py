@@ -244,7 +244,7 @@ class ExperimentFolder:
         """Raise `FolderError` if this user cannot look into the folder, which may be another user's."""
         try:
             self.database.stat()
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # nothing has a name with NUL in it
             return
         except OSError as error:
             raise FolderError(f"{self.path} cannot be entered: {error.strerror}") from error
