@@ -7,6 +7,7 @@ Gardner et al., Bayesian Optimization with Inequality Constraints, ICML 2014
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -226,14 +227,21 @@ class _Scaled:
     def of(cls, losses: Floats, bend: float) -> _Scaled:
         best = float(losses.min())
         unit = bend - best if bend > best else max(float(np.ptp(losses)), 1.0)
-        raw = _compressed((losses - best) / unit)
+        raw = _compressed(_ratio(losses - best, unit))
         spread = float(raw.std()) or 1.0
         targets = (raw - raw.mean()) / spread
         return cls(targets=targets, best=best, unit=unit, mean=float(raw.mean()), spread=spread)
 
     def target(self, loss: float) -> float:
         """Return the target of a loss."""
-        return (float(_compressed(np.array((loss - self.best) / self.unit))) - self.mean) / self.spread
+        ratio = _ratio(np.array(loss - self.best), self.unit)
+        return (float(_compressed(ratio)) - self.mean) / self.spread
+
+
+def _ratio(values: Floats, unit: float) -> Floats:
+    """Return values in a unit that may be tiny."""
+    with np.errstate(over="ignore"):
+        return np.minimum(values / unit, sys.float_info.max)
 
 
 def _compressed(values: Floats) -> Floats:
@@ -243,6 +251,6 @@ def _compressed(values: Floats) -> Floats:
 def _signed_logs(excesses: Floats) -> tuple[Floats, float]:
     """Return targets for excesses over a limit, shape (n,), fine near the limit, and the target of the limit."""
     unit = float(np.median(np.abs(excesses[excesses != 0]))) if (excesses != 0).any() else 1.0
-    raw = np.sign(excesses) * np.log1p(np.abs(excesses) / unit)
+    raw = np.sign(excesses) * np.log1p(_ratio(np.abs(excesses), unit))
     spread = float(raw.std()) or 1.0
     return (raw - raw.mean()) / spread, -float(raw.mean()) / spread

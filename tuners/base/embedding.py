@@ -144,7 +144,8 @@ def _signs(options: Ints) -> Floats:
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     bits ^= bits >> np.uint64(31)
-    return (2.0 * np.unpackbits(bits.view(np.uint8), axis=1) - 1) / math.sqrt(_SIGNS)
+    signs = 2 * np.unpackbits(bits.view(np.uint8), axis=1).astype(np.float64) - 1
+    return signs / math.sqrt(_SIGNS)
 
 
 def active_dimension(units: Floats) -> float:

@@ -14,6 +14,7 @@ from .layout import Bools, Floats, Ints
 
 __all__ = ["Outcomes", "front_of", "nondominated_ranks"]
 
+_HUGE = 1e150  # squares and products of losses stay finite
 _GAP = 0.05  # between the worst feasible loss and the best infeasible one, of the spread
 
 
@@ -52,7 +53,11 @@ class Outcomes:
         if not all(map(math.isfinite, (*losses, *excesses))):
             return False
         violation = sum(one.violation(metric_value(report, one.name)) for one in self.limits)
-        self._reported[row] = _Reported(losses, excesses, violation)
+        self._reported[row] = _Reported(
+            [_bounded(loss) for loss in losses],
+            [_bounded(excess) for excess in excesses],
+            _bounded(violation),
+        )
         return True
 
     @property
@@ -126,6 +131,10 @@ class Outcomes:
 
     def _violations(self, rows: Ints) -> Floats:
         return np.array([self._reported[row].violation for row in rows.tolist()])
+
+
+def _bounded(value: float) -> float:
+    return min(max(value, -_HUGE), _HUGE)
 
 
 def _ranks_with_crowding(losses: Floats, feasible: Bools) -> Floats:

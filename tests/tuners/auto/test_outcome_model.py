@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from pitchpipe.tuners.auto import outcome_model
 from pitchpipe.tuners.auto import tuner as auto_tuner
 from pitchpipe.tuners.auto.outcome_model import scalarised
 
-from ..searches import search, started
+from ..searches import LINE, search, started
 
 SPACE: dict[str, Any] = {
     "x": {"_type": "uniform", "_value": [0, 1]},
@@ -162,3 +163,28 @@ def test_random_weightings_fade_as_results_arrive(monkeypatch: pytest.MonkeyPatc
     tuner.import_data([{"parameter": row, "value": outcomes(row)} for row in rows])
     search(tuner, outcomes, 25)
     assert 0 < len(weighted) < 10
+
+
+MOST = sys.float_info.max
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [MOST, 1.0, MOST, 2.0, MOST, 0.5],
+        [MOST, -MOST, 1.0, -MOST, 0.0],
+        [MOST, 1e-320, -1e200, 1.0, math.inf],
+    ],
+)
+def test_results_of_any_size_are_survived(values: list[float], direction: str) -> None:
+    goals = [{"name": "a", "direction": direction}, {"name": "b", "direction": "minimize"}]
+    tuner = started(AutoTuner(seed=1), LINE, objectives=[*goals, {"name": "ms", "constraint": "<= 1.5"}])
+    count = len(values)
+    for number in range(26):
+        point = tuner.generate_parameters(number)
+        places = (number, 2 * number + 1, 3 * number + 2)
+        report = {name: values[place % count] for name, place in zip(("a", "b", "ms"), places, strict=True)}
+        tuner.receive_trial_result(number, point, report)
+        tuner.trial_end(number, True)
+        assert 0 <= point["x"] <= 1
