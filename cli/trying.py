@@ -71,7 +71,7 @@ def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts)
     without = {"storage_path": None, "trackers": {}, "warm_start": ()}
     short = config.model_copy(update={**limits, "max_failures": 0, **without})
     with tempfile.TemporaryDirectory(prefix="pitchpipe-try-") as directory:
-        manager = create_experiment(short, directory=Path(directory), experiment_id="tried")
+        manager = create_experiment(short, directory=Path(directory), experiment_id="tried", is_kept=False)
         running = RunningExperiment(manager, SilentDisplay(sys.stderr), interrupts)
         running.run()
         with ExperimentView(manager.folder) as view:

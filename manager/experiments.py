@@ -63,11 +63,12 @@ def create_experiment(
     first_events: FirstEvents | None = None,
     executor: TrialExecutor | None = None,
     clock: Callable[[], float] | None = None,
+    is_kept: bool = True,
 ) -> Manager:
     """Make the folder and the store of a new experiment; return its manager, which does not run yet.
 
     `source` is the file the configuration came from, kept in the folder; `function` the trial if it is a function
-    or a class; a `stopper` is kept there, too.
+    or a class; a `stopper` is kept there, too. If it is not to be kept, verbs do not find it by its id alone.
     Raises `FolderError` or `StoreError`, and `ConfigError` for a warm start that cannot be read or a
     tracker that cannot be made.
     """
@@ -75,7 +76,7 @@ def create_experiment(
     callbacks = [*callbacks, *_trackers_of(config)]
     directory = directory or directory_of(config)
     warm_start = _warm_start_of(config, directory)
-    folder = ExperimentFolder.create(directory, experiment_id)
+    folder = ExperimentFolder.create(directory, experiment_id, is_kept=is_kept)
     try:
         if source is not None:
             (folder.path / "experiment.yml").write_bytes(source.read_bytes())

@@ -135,8 +135,13 @@ class ExperimentFolder:
         return self.path / "trials" / str(sequence_id)
 
     @classmethod
-    def create(cls, directory: Path, experiment_id: str | None = None) -> ExperimentFolder:
-        """Make the folder of a new experiment and own it; raise `FolderError` if it exists or cannot be made."""
+    def create(
+        cls, directory: Path, experiment_id: str | None = None, *, is_kept: bool = True
+    ) -> ExperimentFolder:
+        """Make the folder of a new experiment and own it; raise `FolderError` if it exists or cannot be made.
+
+        Verbs find it by its id alone if it `is_kept`.
+        """
         experiment_id = _checked(experiment_id or new_experiment_id())
         folder = cls(absolute(directory) / experiment_id)
         try:
@@ -156,7 +161,8 @@ class ExperimentFolder:
         except FolderError:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
-        folder.link()
+        if is_kept:
+            folder.link()
         return folder
 
     @classmethod
