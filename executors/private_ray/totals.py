@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from ...runner import Request, Totals
 from ...trial_agent import available_bytes, usable_bytes, usable_cpus
 from .places import SupervisorFiles
+
+if TYPE_CHECKING:
+    from ...runner import Request, Totals
 
 __all__ = ["limits_of_this_machine", "most_of_this_machine"]
 
@@ -28,6 +30,8 @@ def most_of_this_machine(request: Request) -> Totals:
 
     Ray may offer less memory. One that runs already has what it was started with.
     """
+    from ...runner import Totals  # the supervisor, which starts with Ray, needs the limits only
+
     state = SupervisorFiles.current().read_state()
     declared = {} if state is None else state.resources
     amounts = {"memory": float(usable_bytes()), **limits_of_this_machine(), **declared}
