@@ -85,8 +85,8 @@ A config without `objectives` has one objective, `default`. The first of these t
 1. `optimize_mode` in the `class_args` of the tuner, or else of the assessor;
 2. the default of the tuner's argument `optimize_mode` ([tuners](tuners.md)), also for your own class;
 3. the default of the assessor ([assessors](assessors.md));
-4. `minimize`, if the classes have no default (such as `Random` and `GridSearch`); in NNI's form, v1 or with names such as
-   `trialCommand`, it is `maximize`: NNI ranks the highest result first.
+4. `minimize`, if the classes have no default (such as `Random` and `GridSearch`); in NNI's form, v1 or with names
+   such as `trialCommand`, it is `maximize`: NNI ranks the highest result first.
 
 `pitchpipe validate`, `pitchpipe run` and the log name the direction if it is such a default (2 to 4). All tables,
 pages and files use this direction to find the best trials."""
