@@ -21,6 +21,7 @@ from .search_prior import SearchPrior
 __all__ = ["LearningTuner", "latin_hypercube"]
 
 _HUGE = 1e300
+_MOST_RANKED = 5_000  # results of several objectives: more would take seconds for each suggestion
 _NOT_TO_BLAME = ("INFRA", "USER_CANCELED", "SYS_CANCELED")
 
 
@@ -47,6 +48,7 @@ class LearningTuner(Tuner):
         self._explored: Explored | None = None
         self._outcomes: Outcomes | None = None  # of several objectives, or of limits
         self._is_ranked = True
+        self._not_ranked: set[int] = set()  # rows whose loss is not yet that of a rank
         self._priors: Mapping[str, Mapping[str, Any]] = {}
         self._failed: dict[int, str] = {}  # how trials failed, by row of the history
         self._causes: dict[int, str] = {}  # of trials that are about to end, by parameter id
@@ -101,12 +103,14 @@ class LearningTuner(Tuner):
         self._running: dict[int, int] = {}  # rows of running trials, by parameter id
         self._failed_points: dict[Hashable, int] = {}  # rows of starting points that failed
         failed, self._failed = self._failed, {}
+        self._not_ranked.clear()
         self._begin()
         for old_row, parameters, loss in earlier:
             if not space.validate(parameters):
                 row = self._history.add(space.encode(parameters))
                 if outcomes is not None and self._outcomes is not None:
                     self._outcomes.take(row, outcomes, old_row)
+                    self._not_ranked.add(row)
                 if old_row in failed:
                     self._failed[row] = failed[old_row]
                 self._settle(row, loss)
@@ -195,14 +199,20 @@ class LearningTuner(Tuner):
         if self._outcomes is None:
             return loss
         self._is_ranked = False
+        self._not_ranked.add(row)
         return loss if self._outcomes.note(row, value) else math.inf
 
     def _rank_outcomes(self) -> None:
-        """Give every result the loss of its rank among all."""
+        """Give every result the loss of its rank among all; of more than 5,000, the best, the newest and new ones."""
         if self._outcomes is None or self._is_ranked:
             return
         self._is_ranked = True
-        for row, loss in zip(*self._outcomes.ranking(), strict=True):
+        rows, half = self._outcomes.rows, _MOST_RANKED // 2
+        if len(rows) > _MOST_RANKED:
+            some = {*self._history.ranked[:half].tolist(), *rows[-half:].tolist(), *self._not_ranked}
+            rows = np.array([row for row in sorted(some) if row in self._outcomes], dtype=np.int64)
+        self._not_ranked.clear()
+        for row, loss in zip(*self._outcomes.ranking(rows), strict=True):
             if loss != self._history.loss(int(row)):
                 self._history.settle(int(row), float(loss))
 

@@ -61,6 +61,11 @@ class Outcomes:
         return True
 
     @property
+    def rows(self) -> Ints:
+        """The rows that have reported, in the order of their reports."""
+        return np.fromiter(self._reported, dtype=np.int64)
+
+    @property
     def width(self) -> int:
         """The number of losses and excesses of a trial."""
         return len(self.goals) + len(self.limits)

@@ -17,6 +17,7 @@ from pitchpipe.tuners.auto.local_search import Step
 from pitchpipe.tuners.auto.model import Acquisition, AutoModel, FeatureTransform
 from pitchpipe.tuners.auto.settings import Settings
 from pitchpipe.tuners.base.embedding import Embedding
+from pitchpipe.tuners.base.outcomes import Outcomes
 from pitchpipe.tuners.base.search_prior import SearchPrior
 from pitchpipe.tuners.moves.mutation import mutants
 from pitchpipe.tuners.moves.regions import Box, Branch, principal_axes
@@ -422,3 +423,29 @@ def test_suggestion_after_very_many_results_looks_at_the_best_and_the_newest(
     found = search(tuner, plane, 12, first=1)
     assert max(sizes) <= 5_000
     assert min(found) < min(map(plane, points))
+
+
+def test_suggestion_by_several_objectives_ranks_the_best_and_the_newest_of_very_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes, ranking = list[int](), Outcomes.ranking
+
+    def counted(outcomes: Outcomes, rows: Any = None) -> Any:
+        found = ranking(outcomes, rows)
+        sizes.append(len(found[0]))
+        return found
+
+    monkeypatch.setattr(Outcomes, "ranking", counted)
+    goals = [{"name": name, "direction": "minimize"} for name in ("up", "down")]
+    tuner = started(AutoTuner(seed=1), LINE, objectives=goals)
+    places = np.random.default_rng(0).random((6_000, 2)).tolist()
+    tuner.import_data(
+        [{"parameter": {"x": x}, "value": {"up": 1 + x + y, "down": 2 - x + y}} for x, y in places]
+    )
+    search(tuner, lambda point: {"up": 0.5 + point["x"], "down": 1.5 - point["x"]}, 3)
+    tuner.generate_parameters(3)
+    assert sizes[0] == 6_000
+    assert all(size <= 5_001 for size in sizes[1:])
+    assert set(tuner._history.ranked[:3].tolist()) == {6_000, 6_001, 6_002}
+    losses = tuner._history.losses
+    assert losses[0] < 1 <= losses[3]
