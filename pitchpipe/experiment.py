@@ -177,22 +177,15 @@ class Experiment(Plots):
         """
         run = partial(self._run, progress=progress, ui=ui)
         with DeferredSignals(self.stop) as signals:
-            result = self._aside(run) if is_in_event_loop() else run()
-        if signals.received:
+            if is_in_event_loop():
+                with concurrent.futures.ThreadPoolExecutor(1) as aside:
+                    result = aside.submit(run).result()
+            else:
+                result = run()
+        if signals.is_interrupted:
             raise _interrupted(result)
         warn_if_none_succeeded(result)
         return result
-
-    def _aside(self, run: Callable[[], ExperimentResult]) -> ExperimentResult:
-        """Run in another thread, because this one has an event loop."""
-        with concurrent.futures.ThreadPoolExecutor(1) as aside:
-            running = aside.submit(run)
-            try:
-                return running.result()
-            except BaseException:  # raised by the program's handler of a signal
-                if not running.done():
-                    self.stop("interrupted")
-                raise
 
     def stop(self, reason: str = "stopped by the user") -> None:
         """End the search, from any thread, without waiting: trials get their grace period, and `run` returns."""

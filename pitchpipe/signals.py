@@ -8,52 +8,67 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from types import FrameType
 from typing import Any
 
 __all__ = ["DeferredSignals", "is_in_event_loop"]
 
-_ENDING: Mapping[int, Any] = {
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGTERM: signal.SIG_DFL,
-    signal.SIGHUP: signal.SIG_DFL,
-}
-"""What each of them does unless the program says otherwise."""
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class DeferredSignals:
-    """A block on the main thread in which the first of each signal calls `stop`, and ends the program after the block.
+    """A block on the main thread in which a signal that would end the program calls `stop`, and ends it afterwards.
 
-    A signal that the program handles or ignores is left to it; SIGINT is not left to an event loop, which cannot act
-    while the block keeps it waiting. `received` has the signals; SIGINT is for the caller to raise.
+    What ends the program is the default action, or an exception that its own handler raises; of each signal the second
+    one acts at once. SIGINT is not left to an event loop, which cannot act while the block keeps it waiting.
+    `is_interrupted` tells of Python's own KeyboardInterrupt, which is for the caller to raise.
     """
 
     def __init__(self, stop: Callable[[str], None]) -> None:
-        self.received: list[int] = []
+        self.is_interrupted = False
         self._stop = stop
         self._before: dict[int, Any] = {}
+        self._handlers: dict[int, Any] = {}
+        self._endings: list[Callable[[], None]] = []
 
     def __enter__(self) -> DeferredSignals:
         if threading.current_thread() is threading.main_thread():
-            for number, usual in _ENDING.items():
-                if signal.getsignal(number) == usual or (number == signal.SIGINT and is_in_event_loop()):
-                    self._before[number] = signal.signal(number, self._on_signal)
+            for number in _ENDING:
+                handler = signal.getsignal(number)
+                if handler not in (signal.SIG_IGN, None):
+                    self._before[number] = self._handlers[number] = handler
+                    signal.signal(number, self._on_signal)
+            if signal.SIGINT in self._handlers and is_in_event_loop():
+                self._handlers[signal.SIGINT] = signal.default_int_handler
             _shield_forks()
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        for number in self.received:
-            if number != signal.SIGINT:
-                signal.raise_signal(number)
+        for end in self._endings:
+            end()
 
-    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, _ENDING[number])  # the second one acts at once
-        self.received.append(number)
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        handler = self._handlers[number]
+        if handler is signal.default_int_handler:
+            self.is_interrupted = True
+        elif handler == signal.SIG_DFL:
+            self._endings.append(partial(signal.raise_signal, number))
+        else:
+            try:
+                handler(number, frame)
+                return
+            except BaseException as error:  # noqa: BLE001 (SystemExit, usually)
+                self._endings.append(partial(_raise, error))
+        signal.signal(number, handler)
         self._stop("interrupted")
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 def is_in_event_loop() -> bool:
@@ -73,4 +88,4 @@ def _shield_forks() -> None:
     def is_own(handler: object) -> bool:
         return isinstance(getattr(handler, "__self__", None), DeferredSignals)
 
-    shield_forks(tuple(map(signal.Signals, _ENDING)), is_own)
+    shield_forks(_ENDING, is_own)

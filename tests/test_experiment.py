@@ -383,6 +383,7 @@ IN_DAEMON = "daemon.start(); First.came.wait();"
     [
         ("experiment.run()", KILL.format("SIGTERM"), -signal.SIGTERM, "interrupted"),
         ("experiment.run()", KILL.format("SIGHUP"), -signal.SIGHUP, "interrupted"),
+        (f"{OWN} experiment.run()", KILL.format("SIGTERM"), 3, "interrupted"),
         ("asyncio.run(cell())", KILL.format("SIGINT"), 1, "interrupted"),
         ("asyncio.run(cell())", KILL.format("SIGTERM"), -signal.SIGTERM, "interrupted"),
         (f"{OWN} asyncio.run(cell())", KILL.format("SIGTERM"), 3, "interrupted"),
