@@ -24,7 +24,8 @@ __all__ = [
     "to_bytes",
 ]
 
-MAX_LENGTH = 16 * 1024 * 1024
+# The parameters of one trial have up to 64 MiB in a frame of the dispatcher, and quotes are escaped once more.
+MAX_LENGTH = 160 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 
 Message = dict[str, Any]

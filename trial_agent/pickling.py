@@ -17,6 +17,8 @@ from typing import Any, ClassVar
 
 import cloudpickle
 
+from .unpicklable import named_culprit
+
 __all__ = ["pickled"]
 
 
@@ -28,10 +30,28 @@ def pickled(value: object) -> bytes:
     >>> again = pickle.loads(pickled(double))
     >>> again(4), again.__code__.co_filename
     (8, '/home/ada/train.py')
+
+    Raise `TypeError` with the name of the variable that cannot be sent to another process.
     """
     file = io.BytesIO()
-    _Pickler(file).dump(_Call(_second, _Call(_search, *_own_folders(sys.path)), value))
+    try:
+        _Pickler(file).dump(_Call(_second, _Call(_search, *_own_folders(sys.path)), value))
+    except Exception as error:
+        name, user = named_culprit(value, _why_not), getattr(value, "__qualname__", type(value).__qualname__)
+        what = f"{user} uses {name}, which" if name else user
+        raise TypeError(
+            f"{what} cannot be sent to another process ({error}): make it in the trial"
+        ) from error
     return file.getvalue()
+
+
+def _why_not(value: object) -> Exception | None:
+    """Return the error of pickling a value."""
+    try:
+        _Pickler(io.BytesIO()).dump(value)
+    except Exception as error:  # noqa: BLE001  (reducers are the user's)
+        return error
+    return None
 
 
 class _Call:

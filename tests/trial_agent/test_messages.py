@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.trial_agent import MessageDecoder, MessageError, encode_message
+from pitchpipe import protocol
+from pitchpipe.trial_agent import MessageDecoder, MessageError, encode_message, messages
 
 # Paths have what Python makes of bytes that are not UTF-8.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.integers(0xDC80, 0xDCFF).map(chr))
@@ -26,6 +27,12 @@ def test_messages_survive_any_split(messages: list[dict[str, object]], cuts: lis
     decoder = MessageDecoder()
     found = [m for a, b in itertools.pairwise(borders) for m in decoder.feed(wire[a:b])]
     assert found == messages
+
+
+def test_parameters_as_long_as_the_dispatcher_may_send_fit_into_a_message() -> None:
+    assert messages.MAX_LENGTH > 2 * protocol.MAX_LENGTH  # a quote is escaped
+    sent = {"parameters": '"' * 17_000_000}
+    assert MessageDecoder().feed(encode_message(sent)) == [sent]
 
 
 def test_length_over_the_limit_is_refused_before_it_is_read() -> None:
