@@ -18,11 +18,12 @@ import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun
-from pitchpipe.manager.earlier_results import read_earlier
+from pitchpipe.manager.earlier_results import UnreadableSource, read_earlier
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.warm_start import WarmStart, warm_start_of
 from pitchpipe.protocol import Objective, repeated, with_family_end
 from pitchpipe.search_space import SearchSpace
+from pitchpipe.store import default_directory
 from pitchpipe.store.reading import ExperimentView, csv_lines
 
 from ..hostile_texts import TEXTS, hostile_experiment
@@ -90,6 +91,16 @@ def test_direction_of_each_experiment_counts(tmp_path: Path) -> None:
     found = read(tmp_path, str(tmp_path / "old"))
     assert found.points[0]["lr"] == best
     assert found.notes[0].endswith("; it maximizes default, so its highest results count as good here, too")
+
+
+def test_experiment_of_another_directory_is_found_by_its_id(tmp_path: Path) -> None:
+    old = MadeExperiment(default_directory() / "old")
+    old.commit(a_trial(0, value=0.5, parameters={"lr": 0.25}))
+    old.store.close()
+    found, _ = read_earlier("old", Objective(), tmp_path / "mine")
+    assert [(one.parameters, one.loss) for one in found] == [({"lr": 0.25}, 0.5)]
+    with pytest.raises(UnreadableSource, match=str(tmp_path / "mine")):
+        read_earlier("absent", Objective(), tmp_path / "mine")
 
 
 def test_export_as_csv_is_read_again(tmp_path: Path) -> None:
