@@ -54,7 +54,7 @@ class Acquisition:
         return replace(self, units=units, best=float(self.means[inside][0]), means=np.empty(0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FeatureTransform:
     """Features as the model uses them; those of nearby points are rotated to their principal axes and rescaled."""
 
@@ -70,7 +70,13 @@ class FeatureTransform:
         every = np.array([feature for _, feature in embedding.numbers], dtype=np.int64)
         numbers, places = np.unique(every, return_inverse=True)
         rotation, width = np.eye(len(numbers)), len(embedding.groups)
-        start = cls(embedding, np.zeros(width), numbers, rotation, np.ones(width))
+        start = cls(
+            embedding=embedding,
+            centre=np.zeros(width),
+            numbers=numbers,
+            rotation=rotation,
+            scale=np.ones(width),
+        )
         if not near:
             return start
         features = embedding.features(units)
