@@ -399,8 +399,9 @@ def _verb(*words: object, hidden: Path | None = None) -> str:
     `hidden`: what is said of it has no place.
     """
     done = subprocess.run([*_COMMAND, *map(str, words)], capture_output=True, text=True, check=False)
-    place = re.compile(rf"{re.escape(str(hidden))}(:\d+)*:? ?")
-    said = place.sub("", done.stderr)
+    said = done.stderr
+    if hidden is not None:
+        said = re.sub(rf"{re.escape(str(hidden))}(:\d+)*:? ?| \(line \d+\)", "", said)
     if done.returncode:
         raise ExperimentError(said.strip() or done.stdout.strip())
     print(said, end="", file=sys.stderr)

@@ -38,7 +38,7 @@ def create(
         from ..making import make_experiment
 
         manager = make_experiment(config, experiment_id, directory, interrupts, overrides)
-        for note in () if quiet or as_json else manager.notes:
+        for note in () if quiet else manager.notes:
             click.echo(note, err=True)  # only the id goes to stdout
         for warning in manager.start_warnings:
             print_warning(config, warning)

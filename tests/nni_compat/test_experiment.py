@@ -237,7 +237,7 @@ def test_what_is_said_names_no_file_that_the_user_does_not_have(
 
     def run(words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         path = next(word for word in words if word.endswith(".json"))
-        said = f"warning: {path}:3:4: x has no effect\n{path}: y\n"
+        said = f"warning: {path}:3:4: x (line 3) has no effect\n{path}: y\n"
         out = json.dumps({"id": "made", "folder": str(project)})
         return subprocess.CompletedProcess(words, code, out, said)
 
