@@ -243,6 +243,7 @@ def translation(line: str) -> Iterator[str]:
 def answer_of_nnictl(capsys: pytest.CaptureFixture[str], line: str) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "argv", ["nnictl", *line.split()])
+        patched.setattr("pitchpipe.cli.app.open_streams", lambda: None)  # they belong to capsys
         with pytest.raises(SystemExit) as ended:
             nnictl()
     called = Called(cast("int", ended.value.code), *capsys.readouterr())
