@@ -74,7 +74,7 @@ class Objective(NamedTuple):  # not a dataclass: see Frame
         return max(self._excesses(value), default=(-math.inf, 1.0))[0]
 
     def _excesses(self, value: float) -> list[tuple[float, float]]:
-        """Return by how much a value exceeds each limit, and the limit; infinite values have no distance from none."""
+        """Return by how much a value exceeds each limit, and the limit."""
         ends = (value - self.at_most, self.at_most), (self.at_least - value, self.at_least)
         return [(excess, limit) for excess, limit in ends if math.isfinite(limit)]
 

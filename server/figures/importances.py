@@ -123,7 +123,7 @@ def _tamed(values: Numbers) -> Numbers:
     shown = np.log10(values) if is_wide(values) else scaled(values)
     first, third = np.percentile(shown, [25, 75])
     reach = 3.0 * (third - first)
-    return np.clip(shown, first - reach, third + reach) if reach > 0 else shown
+    return scaled(np.clip(shown, first - reach, third + reach)) if reach > 0 else shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,13 @@ def test_one_absurd_result_changes_nothing() -> None:
     assert found.confidence == "high"
 
 
+@pytest.mark.parametrize("absurd", [-1e9, -1e200, -1e299])
+def test_size_of_absurd_results_does_not_matter(absurd: float) -> None:
+    found = importance(searched(CUBE, lambda p: absurd if p["c"] < 0.02 else p["a"] - 0.5))
+    assert found.names[0] == "a"
+    assert 0.3 < found.fit <= 1
+
+
 def test_same_seed_same_answer_and_intervals_hold_the_share() -> None:
     table = searched(CUBE, lambda p: 6 * p["a"] + 3 * p["b"], 60)
     assert importance(table) == importance(table) != importance(table, seed=1)
