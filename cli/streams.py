@@ -49,10 +49,18 @@ def open_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
             os.set_inheritable(descriptor, True)
         before = getattr(sys, name)
-        if descriptor > 0:
+        if descriptor > 0 and _is_on(descriptor, before):
             setattr(sys, name, _watched(descriptor, before))
-        elif before is None:
+        if sys.stdin is None:
             sys.stdin = open(descriptor, closefd=False)  # noqa: SIM115  (until the process ends)
+
+
+def _is_on(descriptor: int, stream: Any) -> bool:
+    """Return whether a stream leads to a descriptor, not to what somebody has put in its place."""
+    try:
+        return stream is None or stream.fileno() == descriptor
+    except (AttributeError, OSError):
+        return False
 
 
 def _watched(descriptor: int, before: Any) -> io.TextIOWrapper:
@@ -67,8 +75,9 @@ def _watched(descriptor: int, before: Any) -> io.TextIOWrapper:
 
 def _encoding(before: Any) -> str:
     """Return the encoding of a stream; in place of ASCII, which is that of no locale that somebody chose, UTF-8."""
-    is_chosen = before is not None and codecs.lookup(before.encoding).name != "ascii"
-    return before.encoding if is_chosen else "utf-8"
+    if before is None or codecs.lookup(before.encoding).name == "ascii":
+        return "utf-8"
+    return before.encoding
 
 
 def let_output_fail() -> None:
