@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from ..runner import ExperimentStatus
 from ..trial_agent import sync, sync_tree, write_whole
 from .clock import clock_jump, clock_mark
-from .elsewhere import elsewhere, link_to
+from .directory_links import link_directory, linked_folders
 from .errors import StoreError
 from .paths import FolderError, absolute, default_directory
 from .store import Store
@@ -188,7 +188,7 @@ class ExperimentFolder:
     def link(self) -> None:
         """Let verbs find the experiment by its id alone, if it is not in the default directory."""
         with suppress(FolderError):  # there is no home, and so no default
-            link_to(self.path.parent, default_directory())
+            link_directory(self.path.parent, default_directory())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -243,7 +243,7 @@ class ExperimentFolder:
             return
         except OSError as error:
             raise FolderError(f"{directory} cannot be read: {error.strerror}") from error
-        folders += map(cls, elsewhere(directory))
+        folders += map(cls, linked_folders(directory))
         yield from (folder for folder in folders if folder.has_experiment)
 
     def refuse_if_closed(self) -> None:

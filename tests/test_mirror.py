@@ -15,7 +15,7 @@ ELSEWHERE = {
     "runner/output.py": "driver.py",  # every test of the runner reads its effects and its changes
     "runner/state.py": "test_experiment_status.py",
     "runner/tuner_requests.py": "test_course.py",
-    "store/elsewhere.py": "test_folder.py",
+    "store/directory_links.py": "test_folder.py",
     "store/trial_table.py": "test_store.py",
 }
 

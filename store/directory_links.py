@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["elsewhere", "link_to"]
+__all__ = ["link_directory", "linked_folders"]
 
 _log = logging.getLogger(__name__)
 
-_PREFIX = ".elsewhere-"
+_PREFIX = ".directory-"
 
 
-def link_to(directory: Path, default: Path) -> None:
+def link_directory(directory: Path, default: Path) -> None:
     """Put a link to a directory into the default one, without those to directories that were removed.
 
     Where none can be made (the default directory is read-only), `--dir` finds the experiments.
@@ -36,7 +36,7 @@ def link_to(directory: Path, default: Path) -> None:
         _log.info("experiments in %s are found with --dir only: %s", directory, error)
 
 
-def elsewhere(default: Path) -> Iterator[Path]:
+def linked_folders(default: Path) -> Iterator[Path]:
     """Yield what is in the directories to which a directory has links, as far as they can be read."""
     for link in sorted(default.glob(f"{_PREFIX}*")):
         with suppress(OSError):  # a directory that was removed, or is closed to this user
