@@ -177,8 +177,10 @@ def test_pbt_example_of_the_docs_trains_generations(trials_of: Any) -> None:
     trials = trials_of("class", **yaml.safe_load(example))
     assert len(trials) == 8
     assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED}
-    # An heir that starts late gets a later checkpoint: it reports less, and its model has trained as long.
-    assert {(len(trace(trial)), trial.attempt) for trial in trials} == {(9, 2)}
+    assert {trial.attempt for trial in trials} == {2}
+    # An heir that starts late gets a later checkpoint: it reports less, and its model has trained as long. One whose
+    # parent is done by then still makes the step in which it would be done.
+    assert {len(trace(trial)) for trial in trials} <= {9, 10}
     assert max(len(set(trace(trial))) for trial in trials) > 1
 
 
