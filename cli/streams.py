@@ -7,6 +7,7 @@ verb that prints, and from `let_output_fail` on, when an experiment depends on t
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -28,10 +29,13 @@ class _Output(io.FileIO):
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
         self.failure: OSError | None = None
+        self.is_missing = False  # it was closed when the process began
         self.may_fail = _NAMES[descriptor] == "stderr"
 
     def write(self, data: Any, /) -> int:
         try:
+            if self.is_missing:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             return super().write(data) or 0
         except OSError as error:
             is_first, self.failure = self.failure is None, error
@@ -43,14 +47,16 @@ class _Output(io.FileIO):
 def open_streams() -> None:
     """Open the streams that are closed, so that no other file takes their numbers, and watch stdout and stderr."""
     for descriptor, name in enumerate(_NAMES):
+        is_missing = False
         try:
             os.fstat(descriptor)
         except OSError:
+            is_missing = True
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
             os.set_inheritable(descriptor, True)
         before = getattr(sys, name)
         if descriptor > 0 and _is_on(descriptor, before):
-            setattr(sys, name, _watched(descriptor, before))
+            setattr(sys, name, _watched(descriptor, before, is_missing))
         if sys.stdin is None:
             sys.stdin = open(descriptor, closefd=False)  # noqa: SIM115  (until the process ends)
 
@@ -63,10 +69,11 @@ def _is_on(descriptor: int, stream: Any) -> bool:
         return False
 
 
-def _watched(descriptor: int, before: Any) -> io.TextIOWrapper:
-    is_terminal = os.isatty(descriptor)
+def _watched(descriptor: int, before: Any, is_missing: bool) -> io.TextIOWrapper:
+    is_terminal, output = os.isatty(descriptor), _Output(descriptor)
+    output.is_missing = is_missing
     return io.TextIOWrapper(
-        io.BufferedWriter(_Output(descriptor)),
+        io.BufferedWriter(output),
         encoding=_encoding(before),
         errors="backslashreplace",
         line_buffering=is_terminal or descriptor == 2,

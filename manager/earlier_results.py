@@ -105,6 +105,11 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             rows = csv.DictReader(file, [*map(cell_text, next(lines, ()))])
             column = next((name for name in names if name in (rows.fieldnames or ())), None)
             if column is None:
+                head = rows.fieldnames or ()
+                if len(head) == 1 and (found := {";", "\t"} & {*head[0]}):
+                    raise UnreadableSource(
+                        f"its columns are separated by {found.pop()!r}: save it with commas"
+                    )
                 raise UnreadableSource(f"no column has the result: name it {', '.join(names[:-1])} or value")
             has_repeats = {"sequence_id", *_OF_REPEATS} <= set(rows.fieldnames or ())
             others = _OTHER_COLUMNS | _OF_REPEATS if has_repeats else _OTHER_COLUMNS
@@ -127,7 +132,9 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             yield from map(_mean, families.values())
     except FileNotFoundError as error:
         raise UnreadableSource("no such file") from error
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise UnreadableSource("its text is not UTF-8: save it as CSV in UTF-8") from error
+    except (OSError, csv.Error) as error:
         raise UnreadableSource(f"it cannot be read: {error}") from error
 
 

@@ -327,8 +327,8 @@ class ExperimentFolder:
         """
         path = self.path / "manager.lock"
         try:
-            path.touch(mode=0o600)
-        except OSError as error:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:  # it is another user's, perhaps
             raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
         if self._is_lock_held() is None:
             raise FolderError(

@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import psutil
 import pytest
 
 from pitchpipe.cli.app import run
+from pitchpipe.cli.nnictl_script import main as nnictl
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.store.folder import ExperimentFolder
@@ -126,6 +128,19 @@ class Called:
     code: int
     out: str
     err: str
+
+
+def call_nnictl(capsys: pytest.CaptureFixture[str], *words: object) -> Called:
+    """Run the script `nnictl` in this process, which ends with its streams and its SIGINT as they were."""
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["nnictl", *map(str, words)])
+        patched.setattr("pitchpipe.cli.app.open_streams", lambda: None)  # they belong to capsys
+        with pytest.raises(SystemExit) as ended:
+            nnictl()
+        signal.signal(signal.SIGINT, before)  # a verb that has done its work ignores it
+    assert isinstance(ended.value.code, int)
+    return Called(ended.value.code, *capsys.readouterr())
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import pytest
 
 from pitchpipe.cli.app import LazyGroup, pitchpipe
 from pitchpipe.cli.nnictl import REPLACED, WITHOUT_EQUIVALENT
-from pitchpipe.cli.nnictl_script import help_lines, main, of_nnictl
+from pitchpipe.cli.nnictl_script import help_lines, of_nnictl
 from pitchpipe.runner.changes import MetricRow
 
-from .conftest import Call, Storing, make_trial
+from .conftest import Call, Storing, call_nnictl, make_trial
 
 # All verbs of nnictl 3.0 with which nothing else can be meant.
 VERBS = (
@@ -70,19 +71,9 @@ Outcome = tuple[int, str, str]
 
 
 @pytest.fixture
-def nnictl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+def nnictl(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     """Return a function that runs the script `nnictl` in this process: its exit code and what it printed."""
-
-    monkeypatch.setattr("pitchpipe.cli.app.open_streams", lambda: None)  # they belong to capsys
-
-    def run(*words: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["nnictl", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, *capsys.readouterr()
-
-    return run
+    return lambda *words: astuple(call_nnictl(capsys, *words))
 
 
 def test_script_is_installed(two: Any, directory: Path) -> None:

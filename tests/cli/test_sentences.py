@@ -10,13 +10,12 @@ import math
 import os
 import re
 import shlex
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 import pytest
@@ -27,7 +26,6 @@ from pitchpipe.cli.display import plain_line
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.making import check_startable
 from pitchpipe.cli.nnictl import translated
-from pitchpipe.cli.nnictl_script import main as nnictl
 from pitchpipe.cli.progress import Best
 from pitchpipe.cli.rerunning import changed_parameters
 from pitchpipe.cli.script_facts import guessed_spec, read_script
@@ -40,7 +38,7 @@ from pitchpipe.store.reading.failures import FailedTrial
 
 from ..sentences import SentencesFile, answered
 from ..stored import results
-from .conftest import Called, Stored, make_trial
+from .conftest import Called, Stored, call_nnictl, make_trial
 from .init_scripts import SCRIPTS
 from .results import FRONT, NESTED, RAY_RUNS, write_output
 from .screens import HALF, drawn
@@ -241,12 +239,7 @@ def translation(line: str) -> Iterator[str]:
 
 
 def answer_of_nnictl(capsys: pytest.CaptureFixture[str], line: str) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["nnictl", *line.split()])
-        patched.setattr("pitchpipe.cli.app.open_streams", lambda: None)  # they belong to capsys
-        with pytest.raises(SystemExit) as ended:
-            nnictl()
-    called = Called(cast("int", ended.value.code), *capsys.readouterr())
+    called = call_nnictl(capsys, *line.split())
     yield from answer_of(lambda *_: called, line)
 
 

@@ -105,10 +105,11 @@ def test_each_of_several_experiments_is_deleted_if_that_cannot_be_told(run_verb,
 
 
 @pytest.mark.parametrize("verb", ["list", "trials first --json", "export first"])
-@pytest.mark.parametrize(("how", "code"), [("full", 1), ("gone", 1), ("closed", 0)])
-def test_verb_that_prints_fails_if_its_output_is_lost(run_verb, three, verb, how, code):
-    found, _, err = run_verb(f"stdout:{how}", *verb.split())
-    assert found == code
+@pytest.mark.parametrize("how", ["full", "gone", "closed"])
+def test_verb_that_prints_fails_if_its_output_is_lost(run_verb, three, verb, how):
+    code, _, err = run_verb(f"stdout:{how}", *verb.split())
+    assert code == 1
+    assert ("Bad file descriptor" in err) == (how == "closed")
     assert ("No space left on device" in err) == (how == "full")
     assert "Traceback" not in err
 

@@ -103,6 +103,23 @@ def test_experiment_of_another_directory_is_found_by_its_id(tmp_path: Path) -> N
         read_earlier("absent", Objective(), tmp_path / "mine")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text", "why"),
+    [
+        ("utf-8", "x;final\n0.25;0.5\n", "';'"),
+        ("utf-8", "x\tfinal\n1\t2\n", r"'\\t'"),
+        ("utf-16", "x,final\n1,2\n", "UTF-8"),
+    ],
+)
+def test_file_that_a_spreadsheet_saved_in_another_form_says_which(
+    encoding: str, text: str, why: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "old.csv"
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(UnreadableSource, match=why):
+        read_earlier(str(path), Objective("default", "minimize"), tmp_path)
+
+
 def test_export_as_csv_is_read_again(tmp_path: Path) -> None:
     run(made(tmp_path, "old", max_trial_number=12))
     with ExperimentView(tmp_path / "old") as view:

@@ -185,6 +185,7 @@ def test_folder_that_is_closed_to_this_user_hides_no_other() -> None:
             (directory / name).mkdir()
             (directory / name / "experiment.db").touch()
         closed = [directory / "alice", directory / "lost+found"]
+        (directory / "mine" / "manager.lock").touch(0o000)
         for path in closed:
             path.chmod(0o000)
 
@@ -197,6 +198,8 @@ def test_folder_that_is_closed_to_this_user_hides_no_other() -> None:
             with pytest.raises(FolderError, match="cannot be entered"):
                 ExperimentFolder.shared(directory / "alice", make=True)
             assert ExperimentFolder(directory / "alice").manager() is None
+            with pytest.raises(FolderError, match="cannot be written: Permission denied"):
+                ExperimentFolder(directory / "mine").own()
             with pytest.raises(FolderError, match="cannot be read"):
                 list(ExperimentFolder.all(directory / "alice"))
             with pytest.raises(FolderError, match="cannot be read"):
@@ -251,7 +254,8 @@ def test_default_directory_that_cannot_be_used_harms_no_experiment(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if fault == "file":
-        default_directory().touch()
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path / "file"))
     else:
         monkeypatch.delenv("PITCHPIPE_DIR", raising=False)
         leave_home(monkeypatch)
