@@ -32,6 +32,7 @@ training_service: {platform: local}
 """
 TRIAL = """echo printed; echo '{"final": 1}' >> "$PITCHPIPE_REPORTS"\n"""
 ALL = ("run", "list", "trials", "log", "export", "resume", "stop", "doctor", "python")
+PRINTING = ("list", "trials", "log")
 
 NAMELESS = ("unshare", "--user", "--map-user=54321", "--map-group=54321")
 BY_SHELL = ("sh", "-c")
@@ -124,7 +125,8 @@ def assert_done(folder: Path, trials: int) -> None:
 
 @pytest.mark.parametrize("name", SURROUNDINGS)
 def test_experiment_runs_continues_and_is_read(name: str, folder: Path) -> None:
-    assert drive(folder, SURROUNDINGS[name], *ALL) == dict.fromkeys(ALL, 0)
+    lost = PRINTING if name == "closed streams" else ()
+    assert drive(folder, SURROUNDINGS[name], *ALL) == {**dict.fromkeys(ALL, 0), **dict.fromkeys(lost, 1)}
     assert_done(folder, 3)
     assert len((folder / "one.csv").read_text().splitlines()) == 3
     if (folder / "out-trials").exists():
