@@ -61,7 +61,7 @@ HELD = {
     ),
     "In a report file": "test_hostile_faces.py::test_report_holds_every_text_and_runs_none",
     "Verbs print control characters": (
-        "cli/test_hostile_texts.py::test_verb_prints_no_control_character_and_no_line_of_a_users"
+        "cli/test_hostile_texts.py::test_verb_prints_no_control_character_no_line_of_a_users_and_no_endless_one"
     ),
     "The log of a trial": "cli/test_hostile_texts.py::test_log_on_a_terminal_keeps_colours_and_escapes_the_rest",
     "In CSV, an apostrophe": "store/reading/test_csv_cells.py::test_names_are_read_back_and_no_text_begins_a_formula",
