@@ -229,7 +229,7 @@ class Experiment:
         status, why = summary["status"], summary["reason"]
         self._ends_seen = self._ends_seen + 1 if status in ("ERROR", "STOPPED") else 0
         if self._ends_seen > _LOOKS:
-            raise ExperimentError(f"experiment {self.id} has ended as {status} and stays it: {why}")
+            raise ExperimentError(f"experiment {self.id} ended as {status}: {why}")
         is_viewed = self._viewer is not None and self._viewer.poll() is None
         return "VIEWED" if is_viewed and status in _ENDED else status
 
