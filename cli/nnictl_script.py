@@ -30,6 +30,7 @@ _SHORT: Mapping[tuple[str, ...], tuple[str, ...]] = {
 _GROUPS = frozenset({"experiment", "algo", "config", "log", "webui", "platform"})
 # nnictl's words that are Pitchpipe's as well.
 _KEPT = (("create",), ("resume",), ("stop",), ("top",), ("trial", "kill"))
+_EXTENDING = (("update", "trialnum"), ("update", "duration"))
 _TAKE_ALL = (("stop",), ("experiment", "list"))
 
 
@@ -39,13 +40,19 @@ def main() -> None:
 
 
 def of_nnictl(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with what NNI does without being told: it resumes in the background.
+    """Return a command line with what NNI does without being told.
+
+    It resumes in the background, and a higher limit continues an experiment that is DONE.
 
     >>> of_nnictl(["resume", "k3x9a2bq"])
     ['resume', 'k3x9a2bq', '--detach']
     """
-    in_background = arguments[:1] == ["resume"] and not {"-f", "--foreground"} & set(arguments)
-    return [*arguments, "--detach"] if in_background else list(arguments)
+    more = []
+    if arguments[:1] == ["resume"] and not {"-f", "--foreground"} & set(arguments):
+        more = ["--detach"]
+    elif tuple(arguments[:2]) in _EXTENDING:
+        more = ["--continue"]
+    return [*arguments, *more]
 
 
 def _run(arguments: list[str]) -> int:

@@ -291,12 +291,12 @@ class Experiment:
         self._update("--trial-concurrency", value)
 
     def update_max_trial_number(self, value: int) -> None:
-        """Change the limit of trials."""
-        self._update("--max-trial-number", value)
+        """Change the limit of trials; an experiment that is DONE continues."""
+        self._update("--max-trial-number", value, "--continue")
 
     def update_max_experiment_duration(self, value: str) -> None:
-        """Change the limit of running time, such as `2h`."""
-        self._update("--max-experiment-duration", value)
+        """Change the limit of running time, such as `2h`; an experiment that is DONE continues."""
+        self._update("--max-experiment-duration", value, "--continue")
 
     def update_search_space(self, value: dict[str, Any]) -> None:
         """Change the search space."""
@@ -354,8 +354,8 @@ class Experiment:
         with self._view() as view:
             return view.trials(TrialQuery(limit=None)).trials
 
-    def _update(self, option: str, value: Any) -> None:
-        _verb("update", self._path(), option, value)
+    def _update(self, option: str, value: Any, *more: str) -> None:
+        _verb("update", self._path(), option, value, *more)
 
     def _job(self, view: ExperimentView, trial: dict[str, Any]) -> TrialJob:
         record = json.loads(view.record(trial["sequence_id"]))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ...runner import ExperimentStatus
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, length_text
 from ..failures import Failure
@@ -29,20 +31,22 @@ __all__ = ["update"]
     "--search-space", type=FILE, metavar="FILE", help="A search space (JSON or YAML) for new trials."
 )
 @json_option
+@click.option("--continue", "continues", is_flag=True, hidden=True)
 def update(
     experiment: str | None,
     experiment_id: str | None,
     directory: Path | None,
     search_space: Path | None,
     as_json: bool,
+    continues: bool,
     **limits: Any,
-) -> None:
+) -> int:
     """Change the limits of an experiment, or its search space while it runs.
 
     The changes take effect at once and are stored, so `resume` uses them. Lowering the concurrency does not stop
     running trials. If the experiment is not running, they take effect when you resume it.
     """
-    from ...manager.control import Extension, change_experiment
+    from ...manager.control import ControlError, Extension, change_experiment
 
     changes = Extension(**limits).changes()
     if search_space is not None:
@@ -50,9 +54,32 @@ def update(
     if not changes:
         raise Failure("nothing to change: give an option such as --trial-concurrency 8")
     folder = chosen_experiment(experiment, experiment_id, directory)
-    found = change_experiment(folder, changes)
+    if continues and _is_done(folder):
+        return _resumed(folder, limits, as_json=as_json)
+    try:
+        found = change_experiment(folder, changes)
+    except ControlError:
+        if not (continues and _is_done(folder)):  # its end may have been quicker
+            raise
+        return _resumed(folder, limits, as_json=as_json)
     text = _limits_text(folder, found) + ("" if search_space is None else ", in the new search space")
     say(as_json, {"id": folder.experiment_id, "limits": found}, text, *_next_lines(folder))
+    return 0
+
+
+def _is_done(folder: ExperimentFolder) -> bool:
+    """Return whether an experiment is DONE, once the manager that ended it is gone."""
+    with ExperimentView(folder) as view:
+        is_done = view.experiment()["status"] == ExperimentStatus.DONE
+    return is_done and folder.wait_until_unmanaged(math.inf)
+
+
+def _resumed(folder: ExperimentFolder, limits: dict[str, Any], *, as_json: bool) -> int:
+    """Continue an experiment that is DONE, in the background, as NNI's manager does when a limit is raised."""
+    from .resume import resume
+
+    context = click.get_current_context()
+    return context.invoke(resume, experiment=str(folder.path), detach=True, as_json=as_json, **limits)
 
 
 def _read(path: Path) -> Any:

@@ -16,6 +16,7 @@ from pitchpipe.cli.app import LazyGroup, pitchpipe
 from pitchpipe.cli.nnictl import REPLACED, WITHOUT_EQUIVALENT
 from pitchpipe.cli.nnictl_script import help_lines, of_nnictl
 from pitchpipe.runner.changes import MetricRow
+from pitchpipe.store import ExperimentFolder
 
 from .conftest import Call, Storing, call_nnictl, make_trial
 
@@ -146,3 +147,37 @@ def test_resume_under_nnis_name_is_in_the_background() -> None:
     assert of_nnictl(["resume", "abc", "-p", "8080"]) == ["resume", "abc", "-p", "8080", "--detach"]
     assert of_nnictl(["resume", "abc", "--foreground"]) == ["resume", "abc", "--foreground"]
     assert of_nnictl(["stop", "abc"]) == ["stop", "abc"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "low", "high"), [("trialnum", "1", "20"), ("duration", "12s", "1h")], ids=["trials", "time"]
+)
+def test_higher_limit_under_nnis_name_continues_what_is_done(
+    stored: Storing,
+    nnictl: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    low: str,
+    high: str,
+) -> None:
+    continued: list[str] = []
+
+    def run_in_background(folder: ExperimentFolder, *_: object, **__: object) -> int:
+        continued.append(folder.experiment_id)
+        return 0
+
+    monkeypatch.setattr("pitchpipe.cli.background.run_in_background", run_in_background)
+    more = {"trialCommand": "true", "trialCodeDirectory": "/"}
+    for status in ("DONE", "STOPPED"):
+        stored(status=status, more=more).write(status.lower(), [make_trial(0, "SUCCEEDED", final=0.5)])
+    before = nnictl("experiment", "show", "done")
+    assert nnictl("update", limit, "done", "--value", low)[0] != 0
+    assert (nnictl("experiment", "show", "done"), continued) == (before, [])
+    for name in ("stopped", "done"):
+        assert nnictl("update", limit, name, "--value", high)[0] == 0
+    assert continued == ["done"]
+    params = json.loads(nnictl("experiment", "show", "done")[1])["params"]
+    assert {
+        "trialnum": params["maxTrialNumber"] == 20,
+        "duration": params.get("maxExperimentDuration") == 3600,
+    }[limit]

@@ -368,3 +368,40 @@ def test_experiment_in_the_background_ends_with_its_script(project: Path) -> Non
     (project / "train.py").write_text("import signal; signal.pause()\n")
     name = launch(project, "experiment.start(8080)\nprint(json.dumps(experiment.id))\n")
     assert Experiment(id=name).get_status() == "STOPPED"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_experiment_that_is_done_continues_when_a_limit_is_raised(project: Path) -> None:
+    (project / "train.py").write_text(
+        TRAIN + "import os, signal\nos.path.exists('endless') and signal.pause()\n"
+    )
+    found = launch(
+        project,
+        """\
+import time
+from pitchpipe.nni_experiment import ExperimentError
+def wait_until_done():  # as an event loop of NNI does
+    while experiment.get_status() != "DONE":
+        time.sleep(0.05)
+    return len(experiment.list_trial_jobs())
+def refused(change, value):
+    try:
+        change(value)
+    except ExperimentError:
+        params = experiment.get_experiment_profile()["params"]
+        return [experiment.get_status(), params["maxTrialNumber"], params.get("maxExperimentDuration")]
+experiment.config.max_trial_number = 2
+experiment.start(8080)
+counts = [wait_until_done()]
+low = [refused(experiment.update_max_trial_number, 2), refused(experiment.update_max_experiment_duration, "1ms")]
+experiment.update_max_trial_number(3)
+counts.append(wait_until_done())
+open("endless", "w").close()
+experiment.update_max_trial_number(5)
+print(json.dumps({"id": experiment.id, "counts": counts, "low": low, "status": experiment.get_status()}))
+""",
+    )
+    assert (found["counts"], found["low"]) == ([2, 3], [["DONE", 2, None]] * 2)
+    assert found["status"] in ("RUNNING", "NO_MORE_TRIAL")
+    assert Experiment(id=found["id"]).get_status() == "STOPPED"  # its mode is still that of `start`
