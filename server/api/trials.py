@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ...store.reading import Condition, QueryError, TrialQuery
+from ...store.reading import Condition, QueryError, TrialQuery, plain_field
 from .common import ExperimentName, Offset, TrialName, cached_response, json_response, shown
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
 
@@ -63,7 +63,7 @@ def list_trials(
             kinds=kind or (),
             conditions=conditions,
             search=search,
-            sort=sort,
+            sort=plain_field(sort),
             descending=descending,
             offset=offset,
             limit=limit,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         nni_profile,
         nni_statistics,
     )
-    from .trial_query import Condition, QueryError, TrialQuery
+    from .trial_query import Condition, QueryError, TrialQuery, plain_field
     from .view import ExperimentView, Follow
     from .words import (
         STATUS_WORDS,
@@ -69,7 +69,7 @@ _HOMES = {
     ".json_values": "plain to_json",
     ".log_files": "FilePiece",
     ".nni_forms": "nni_export nni_job nni_jobs nni_metadata nni_metrics nni_profile nni_statistics",
-    ".trial_query": "Condition QueryError TrialQuery",
+    ".trial_query": "Condition QueryError TrialQuery plain_field",
     ".view": "ExperimentView Follow",
     ".words": (
         "STATUS_WORDS best_result_text closest_text counts_text duration_text escaped experiment_text flat front_lines "
@@ -129,6 +129,7 @@ __all__ = [
     "number_text",
     "parameters_text",
     "plain",
+    "plain_field",
     "rate_text",
     "reason_text",
     "repeat_text",

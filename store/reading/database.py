@@ -20,8 +20,7 @@ from ..folder import ExperimentFolder
 from ..opening import open_to_read
 from ..paths import FolderError
 from ..store import Store
-from .family_functions import add_functions
-from .json_values import sql_json
+from . import family_functions, json_values
 
 __all__ = ["Database"]
 
@@ -122,8 +121,8 @@ class Database:
             db.close()
             _upgrade(self.path)
             return self._connect()
-        add_functions(db)
-        db.create_function("sql_json", 1, sql_json, deterministic=True)
+        family_functions.add_functions(db)
+        json_values.add_functions(db)
         return db
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import sqlite3
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import orjson
 
-__all__ = ["parsed", "plain", "printable", "sql_json", "to_json"]
+__all__ = ["add_functions", "parsed", "plain", "printable", "sql_json", "to_json"]
 
 _STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|Infinity')
 
@@ -74,6 +75,29 @@ def _plainest(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return printable(plain(asdict(value)))
     return str(value)
+
+
+def add_functions(db: sqlite3.Connection) -> None:
+    """Let statements use `sql_json(text)` and `inner_json(text, names)`, the latter for names that paths cannot have.
+
+    >>> db = sqlite3.connect(":memory:")
+    >>> add_functions(db)
+    >>> db.execute("SELECT inner_json(?, ?)", ('{"\\u00e9": {"a=\\\\"": 3}}', '["\u00e9", "a=\\\\""]')).fetchone()
+    ('3',)
+    """
+    db.create_function("sql_json", 1, sql_json, deterministic=True)
+    db.create_function("inner_json", 2, _inner_json, deterministic=True)
+
+
+def _inner_json(text: str | None, names: str) -> str | None:
+    """Return the value at the end of a JSON list of names as JSON text that SQLite reads; None if there is none."""
+    try:
+        value = parsed(text)
+        for name in json.loads(names):
+            value = value[name]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return sql_json(json.dumps(value, ensure_ascii=False))
 
 
 def sql_json(text: str | None) -> str | None:

@@ -3,11 +3,12 @@
 A field is the name of a column (`sequence_id`, `status`, `reason` ...), `value` or `value.NAME` (an objective), `last`
 (the last intermediate result), `final.NAME` (of a final result that is a dict), `duration` (seconds),
 `intermediate_results` (a number), `tags` and `note` (what people noted), or `parameters.NAME`, nested names joined by
-dots.
+dots, or by slashes where a name has a dot.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -20,14 +21,24 @@ from ...protocol import Objective, main_objective
 from ...runner import FailureKind, TrialStatus
 from ..annotations import Annotation
 
-__all__ = ["Condition", "QueryError", "TrialQuery"]
+__all__ = ["Condition", "QueryError", "TrialQuery", "plain_field"]
 
 _SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
-_CONDITION = re.compile(r"\s*(?P<field>[^<>=!~]+?)\s*(?P<symbol><=|>=|!=|==|=|<|>|~)\s*(?P<value>.*?)\s*")
+_QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_SUBSCRIPT = re.compile(rf"\s*\[\s*({_QUOTED})\s*\]", re.DOTALL)
+# Names in brackets may have any characters, others no sign of a comparison.
+_FIELD = rf"""[^<>=!~\[\]"']+(?:{_SUBSCRIPT.pattern})+\s*|(?:(?!\[\s*["'])[^<>=!~])+"""
+_CONDITION = re.compile(rf"(?P<field>{_FIELD})(?P<symbol><=|>=|!=|==|=|<|>|~)(?P<value>.+)", re.DOTALL)
 # An `or`, a comma or a second comparison that would otherwise become a part of the value.
 _SECOND = re.compile(r"\s(or|and)\s.*[<>=~]|[,;]", re.IGNORECASE)
-_AND = re.compile(r"""\s+and\s+(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""", re.IGNORECASE)  # not within quotes
-_SUBSCRIPT = re.compile(r"""(\w+)\[(["'])(.+)\2\]""")
+_AND = re.compile(rf"(?<!\w){_QUOTED}|(?P<and>\s+and\s+)", re.DOTALL | re.IGNORECASE)
+_NOT = re.compile(r"not\b\s*(?=\w)", re.IGNORECASE)
+_OPPOSITE: Mapping[str, str] = MappingProxyType(
+    {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+)
+_TURNED: Mapping[str, str] = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<="})
+# What SQLite's JSON paths find in every spelling of JSON: it compares them with names as they are escaped.
+_PLAIN_NAME = re.compile(r"[ !#-.0-\[\]-~]*")
 _COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "sequence_id": "t.sequence_id",
@@ -76,16 +87,17 @@ class Condition:
 
         >>> Condition.parse("parameters.lr >= 1e-3")
         Condition(field='parameters.lr', symbol='>=', value=0.001)
-        >>> Condition.parse("reason ~ median")
-        Condition(field='reason', symbol='~', value='median')
+        >>> Condition.parse('parameters["a=b"] ~ median')
+        Condition(field='parameters.a=b', symbol='~', value='median')
         """
-        found = _CONDITION.fullmatch(text)
-        if found is None or not found["value"]:
+        found = _CONDITION.fullmatch(text.strip())
+        if found is None:
             raise QueryError(
                 f"'{text}' is not a condition: write FIELD < VALUE, with one of {' '.join(_SYMBOLS)}"
             )
-        name, symbol = _SUBSCRIPT.sub(r"\1.\3", found["field"]), found["symbol"].replace("==", "=")
-        value = found["value"]
+        symbol, value = found["symbol"].replace("==", "="), found["value"].strip()
+        _check_order(found["field"].strip(), symbol, value)
+        name = plain_field(found["field"])
         if len(value) > 1 and value[0] == value[-1] == "'":
             return cls(name, symbol, value[1:-1])
         if value[0] not in '"[{' and _SECOND.search(value):
@@ -106,7 +118,9 @@ class Condition:
         >>> [one.value for one in Condition.parse_all("parameters.lr < 0.1 and status == 'FAILED'")]
         [0.1, 'FAILED']
         """
-        return [cls.parse(part) for part in _AND.split(text)]
+        joints = [found.span("and") for found in _AND.finditer(text) if found["and"]]
+        begins, ends = [0, *(end for _, end in joints)], [*(begin for begin, _ in joints), len(text)]
+        return [cls.parse(text[begin:end]) for begin, end in zip(begins, ends, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +148,11 @@ class TrialQuery:
     def asks_notes(self) -> bool:
         """Whether a condition is about tags or notes, which are not in the database."""
         return any(condition.field in _NOTED for condition in self.conditions)
+
+    @property
+    def may_find_all(self) -> bool:
+        """Whether every trial meets a condition on a name that no trial has."""
+        return any(condition.symbol == "!=" or condition.value is None for condition in self.conditions)
 
     def names(self, kind: str) -> list[str]:
         """Return the names of `parameters`, or those of metrics (`value`), in conditions."""
@@ -195,6 +214,44 @@ def _upper(condition: Condition) -> Condition:
     return replace(condition, value=word)
 
 
+def plain_field(text: str) -> str:
+    """Return a field with its names in brackets as other names; without brackets it is the text.
+
+    >>> plain_field("parameters['model']['lr']"), plain_field('parameters["model"]["min.leaf"]')
+    ('parameters.model.lr', 'parameters.model/min.leaf')
+    """
+    text = text.strip()
+    if (first := _SUBSCRIPT.search(text)) is None:
+        return text
+    head, *names = text[: first.start()].strip().split(".")
+    names += [_unquoted(found[1]) for found in _SUBSCRIPT.finditer(text, first.start())]
+    is_nested = len(names) > 1 and any("." in name or "/" in name for name in names)
+    slashes = (count * "/" for count in itertools.count(1))
+    between = next(one for one in slashes if not any(one in name for name in names)) if is_nested else "."
+    return f"{head}.{between.join(names)}"
+
+
+def _unquoted(text: str) -> str:
+    """Return the text of a name in quotes: JSON, or with backslashes before quotes and backslashes only."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return re.sub(r"""\\(["'\\])""", r"\1", text[1:-1])
+
+
+def _check_order(field: str, symbol: str, value: str) -> None:
+    """Raise `QueryError` for a condition that begins with its value or with `not`, with what to write."""
+    if negated := _NOT.match(field):
+        opposite = _OPPOSITE.get(symbol)
+        how = f": write {field[negated.end() :]} {opposite} {value}" if opposite else ""
+        raise QueryError(f"conditions have no not{how}")
+    if (isinstance(_value(field), str) and field[0] not in "\"'") or symbol == "~":
+        return
+    if re.search("[<>=~]", _SUBSCRIPT.sub("", value)):
+        raise QueryError(f"'{value}' is not one value: write two conditions, joined by and")
+    raise QueryError(f"write the field first: {value} {_TURNED.get(symbol, symbol)} {field}")
+
+
 def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]:
     """Return the SQL expression of a field, with its values; raise `QueryError`."""
     if field in _COLUMNS:
@@ -211,6 +268,8 @@ def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]
     if head in _JSON:
         why = "is too long" if name else "names nothing"
         raise QueryError(f"'{field[:50]}' {why}: write {head}.NAME, such as {head}.{_JSON[head]}")
+    if unquoted := re.fullmatch(r"(value|final|parameters)\[(.*)\]", field):
+        raise QueryError(f'put the name in quotes: {unquoted[1]}["{unquoted[2]}"]')
     known = [*_COLUMNS, *_NOTED, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
     raise QueryError(
         f"'{field}' is not a field of a trial: write value.{field} for an objective, final.{field} for another metric,"
@@ -245,15 +304,21 @@ def number_expression(column: str, name: str, main: str = "default") -> tuple[st
     """
     bare = f"WHEN {column} GLOB '[0-9]*' OR {column} GLOB '-[0-9]*' THEN CAST({column} AS REAL)"
     name = main if name == "default" else name
-    path, inside = json_path([name]), _document(column)
-    is_number = f"{column} LIKE '{{%' AND json_type({inside}, ?) IN ('integer', 'real', 'true', 'false')"
-    number = f"CASE {bare if name == main else ''} WHEN {is_number} THEN json_extract({inside}, ?) END"
-    return f"nullif(nullif({number}, 9e999), -9e999)", [path, path]
+    inside, bound = _inner(column, [name])
+    is_number = f"{column} LIKE '{{%' AND json_type({inside}) IN ('integer', 'real', 'true', 'false')"
+    number = f"CASE {bare if name == main else ''} WHEN {is_number} THEN json_extract({inside}) END"
+    return f"nullif(nullif({number}, 9e999), -9e999)", [*bound, *bound]
 
 
-def _document(column: str) -> str:
-    """Return the SQL expression for JSON text that SQLite reads: its JSON functions do not know NaN and Infinity."""
-    return f"CASE WHEN json_valid({column}) THEN {column} ELSE sql_json({column}) END"
+def _inner(column: str, names: Sequence[str]) -> tuple[str, list[Any]]:
+    """Return what SQLite's JSON functions get for a value in nested objects, with its values.
+
+    They know neither NaN and Infinity nor all names.
+    """
+    if all(map(_PLAIN_NAME.fullmatch, names)):
+        document = f"CASE WHEN json_valid({column}) THEN {column} ELSE sql_json({column}) END"
+        return f"{document}, ?", [json_path(names)]
+    return f"inner_json({column}, ?), '$'", [json.dumps(names)]
 
 
 def json_path(names: Sequence[str]) -> str:
@@ -280,20 +345,21 @@ def _inside(head: str, name: str) -> tuple[str, list[Any]]:
 
     A boolean is the text of it, so that true is not 1.
     """
-    if '"' in name or "\\" in name:
-        raise QueryError(f"'{name}' cannot be queried: SQLite's JSON paths allow no quotes or backslashes")
     column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])
-    paths = [json_path([*root, name])]
-    paths += [json_path([*root, *name.split(separator)]) for separator in "./" if separator in name]
+    paths = [[name]]
+    for separator in sorted({"." * ("." in name), *re.findall("/+", name)} - {""}):
+        paths.append(re.split(f"(?<!/){re.escape(separator)}(?!/)", name))
     if head == "parameters":  # a nested choice is written by its name
-        paths = [deeper for path in paths for deeper in (f'{path}."_name"', path)]
-    inside = _document(column)
-    value = (
-        f"CASE json_type({inside}, ?) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'"
-        f" ELSE json_extract({inside}, ?) END"
-    )
-    found = ", ".join([value] * len(paths))
-    return f"coalesce({found}, NULL)", [path for path in paths for _ in range(2)]
+        paths = [deeper for path in paths for deeper in ([*path, "_name"], path)]
+    found, values = [], list[Any]()
+    for path in paths:
+        inside, bound = _inner(column, [*root, *path])
+        found.append(
+            f"CASE json_type({inside}) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'"
+            f" ELSE json_extract({inside}) END"
+        )
+        values += [*bound, *bound]
+    return f"coalesce({', '.join(found)}, NULL)", values
 
 
 def _comparison(condition: Condition, main: str) -> tuple[str, list[Any]]:
@@ -304,7 +370,7 @@ def _comparison(condition: Condition, main: str) -> tuple[str, list[Any]]:
     if symbol == "~":
         return f"instr(lower({expression}), lower(?)) > 0", [*values, str(value)]
     if value != value:
-        raise QueryError(f"nothing equals NaN: write {condition.field} = null")
+        raise QueryError(f"nothing equals NaN: write {condition.field} {symbol} null")
     if symbol in _ORDERED:
         kinds = _kinds_to_order(condition)  # SQLite has an order between numbers and texts, too
         return f"(typeof({expression}) IN ({kinds}) AND {expression} {symbol} ?)", [*values, *values, value]
@@ -312,7 +378,7 @@ def _comparison(condition: Condition, main: str) -> tuple[str, list[Any]]:
         return f"{expression} {'IS NULL' if symbol == '=' else 'IS NOT NULL'}", values
     if isinstance(value, bool) and condition.field.partition(".")[0] in _JSON:
         value = str(value).lower()
-    return f"{expression} {symbol} ?", [*values, value]
+    return f"{expression} {'=' if symbol == '=' else 'IS NOT'} ?", [*values, value]
 
 
 def _kinds_to_order(condition: Condition) -> str:

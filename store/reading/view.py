@@ -206,7 +206,7 @@ class ExperimentView:
         if query.sort == "best":
             query = replace(query, front=read_front_trials(self.database))
         page = read_trials(self.database, query, whole=whole)
-        if not page.total:
+        if not page.total or query.may_find_all:
             self._check_names(query)
         return page
 
@@ -239,7 +239,7 @@ class ExperimentView:
         metrics = set(self.metric_names())
         for head, noun, known in (("parameters", "parameter", parameters), ("value", "metric", metrics)):
             for name in query.names(head):
-                outer = name if head == "value" else name.partition(".")[0]
+                outer = name if head == "value" else re.split("[./]", name)[0]
                 if name in known or outer in known or not known or (head == "value" and outer == "default"):
                     continue
                 exists = TrialQuery(conditions=[Condition(f"{head}.{outer}", "!=", None)], limit=0)

@@ -7,6 +7,7 @@ import math
 import sqlite3
 import tempfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from pitchpipe.protocol import Objective, dumps
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.verdicts import check_final, check_intermediate
 from pitchpipe.store.reading.csv_cells import csv_text
-from pitchpipe.store.reading.json_values import sql_json
+from pitchpipe.store.reading.json_values import add_functions
 from pitchpipe.store.reading.trial_query import Condition, TrialQuery
 
 from ..runner.driver import Driver
@@ -92,13 +93,13 @@ def flat(value: Any) -> bool:
     return found
 
 
-def listed(value: Any) -> bool:
+def listed(condition: str, value: Any) -> bool:
     """Return whether a condition finds a trial with this final result."""
     db = sqlite3.connect(":memory:")
-    db.create_function("sql_json", 1, sql_json)
+    add_functions(db)
     db.execute("CREATE TABLE trials (final)")
     db.execute("INSERT INTO trials VALUES (?)", (dumps(report(value)),))
-    where, bound = TrialQuery(conditions=[Condition.parse("final.loss >= 0.5")]).where()
+    where, bound = TrialQuery(conditions=[Condition.parse(condition)]).where()
     return bool(db.execute(f"SELECT 1 FROM trials t WHERE {where}", bound).fetchall())
 
 
@@ -149,14 +150,15 @@ RULES: dict[str, tuple[Callable[[Any], bool], Callable[[Any], bool]]] = {
         lambda value: ended(FunctionStopper(lambda _, result: result["loss"] >= 0.5), value),
         at_least_half,
     ),
-    '`--where "final.loss >= 0.5"`': (listed, at_least_half),
+    '`--where "final.loss >= 0.5"`': (partial(listed, "final.loss >= 0.5"), at_least_half),
+    '`--where "final.loss != 0.5"`': (partial(listed, "final.loss != 0.5"), lambda value: bool(value != 0.5)),
     "an assessor, of an intermediate result": (judged, bool),
     "an objective or a limit, of the final result": (succeeded, lambda _: True),
     "`stop_when`": (counted_at_the_end, bool),
     "`warm_start` from CSV": (counted_at_the_start, bool),
 }
 ANSWERS = {"not met": False, "not judged": False, "does not count": False, "trial fails": False}
-ANSWERS |= {"judged": True, "counts": True}
+ANSWERS |= {"met": True, "judged": True, "counts": True}
 
 
 def _table() -> dict[str, dict[str, str]]:

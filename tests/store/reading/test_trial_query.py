@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections.abc import Callable
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 
 from pitchpipe.protocol import dumps
 from pitchpipe.store import Annotation, Annotations
-from pitchpipe.store.reading.json_values import sql_json
-from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery
+from pitchpipe.store.reading.json_values import add_functions
+from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery, plain_field
 from pitchpipe.store.reading.view import ExperimentView
 
 from ...stored import MadeExperiment, a_trial, results
@@ -131,6 +132,104 @@ def test_conditions_compare_values_of_one_kind(
     assert numbers(view_of(*trials, metrics=metrics), conditions=[Condition.parse(condition)]) == expected
 
 
+ODD_NAMES = [
+    "a=b",
+    "c<d",
+    "x > y",
+    "p and q",
+    "it's",
+    'a"b',
+    "é",
+    "é=1",
+    "a\\b",
+    "a/b",
+    "a.b",
+    " a ",
+    "x[0]",
+    "\u65e5\u672c \U0001f600",
+    "a\tb",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("head", ["parameters", "final", "value"])
+@pytest.mark.parametrize("spaces", ["", " "])
+def test_condition_takes_any_name_in_brackets(
+    view_of: Callable[..., ExperimentView], name: str, head: str, spaces: str
+) -> None:
+    point, final = {name: 0.5, "m": {"_name": "sgd", name: 2}}, {name: 0.5, "m": {name: 2}}
+    trials = [
+        a_trial(0, parameters=point, final=json.dumps(final), values=(0.5,)),
+        a_trial(
+            1, parameters={"other": 1}, final=json.dumps({"other": 1}, ensure_ascii=False), values=(0.9,)
+        ),
+        a_trial(
+            2,
+            parameters={**point, name: 0.7},
+            final=json.dumps({name: 0.7}, ensure_ascii=False),
+            values=(0.7,),
+        ),
+    ]
+    view = view_of(*trials, objectives=[{"name": name, "direction": "minimize"}])
+    found = f"{head}{spaces}[{spaces}{json.dumps(name)}{spaces}]{spaces}"
+    quoted = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    for spelled in (
+        found,
+        found.replace(json.dumps(name), json.dumps(name, ensure_ascii=False)),
+        f"{head}[{quoted}]",
+    ):
+        assert numbers(view, conditions=Condition.parse_all(f"{spelled}< 0.6 and value != null")) == [0]
+    sort = plain_field(found)
+    assert numbers(view, sort=sort, descending=True)[0] == (1 if head == "value" else 2)
+    if head != "value":
+        condition = f'{head}["m"][{json.dumps(name)}] = 2'
+        assert numbers(view, conditions=Condition.parse_all(condition)) == (
+            [0, 2] if head == "parameters" else [0]
+        )
+
+
+@pytest.mark.parametrize(("name", "expected"), [("é", [0]), ("a=b", [0]), ("n", [0])])
+def test_curve_of_a_metric_takes_any_name(
+    view_of: Callable[..., ExperimentView], name: str, expected: list[int]
+) -> None:
+    trial = a_trial(0, "RUNNING")
+    view = view_of(
+        trial, metrics=results(trial, [{"default": 1.0, name: 0.25}, {"default": 1.0, name: True}])
+    )
+    assert list(view.curve(0, name).values) == [0.25, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "equal"),
+    [
+        ("parameters.n", "3"),
+        ("final.loss", "0.5"),
+        ("reason", "x"),
+        ("value", "0.5"),
+        ("kind", "USER_ERROR"),
+        ("tags", "a"),
+        ("note", "b"),
+        ("parameters.flag", "true"),
+    ],
+)
+def test_not_equal_is_the_complement_of_equal(
+    view_of: Callable[..., ExperimentView], name: str, equal: str
+) -> None:
+    view = view_of(
+        a_trial(0, parameters={"n": 3, "flag": True}, final='{"loss": 0.5}', values=(0.5,), reason="x"),
+        a_trial(1, parameters={"n": None, "flag": 1}, final='{"loss": NaN}', values=(0.5,), reason="y"),
+        a_trial(2, "FAILED", parameters={"flag": "true"}),
+        a_trial(3, parameters={"n": "3"}, final='{"loss": "0.5"}', values=(0.7,)),
+    )
+    Annotations(view.folder).write(0, Annotation("b", tags=("a",)))
+    at = set(numbers(view, conditions=[Condition.parse(f"{name} = {equal}")]))
+    assert at
+    assert set(numbers(view, conditions=[Condition.parse(f"{name} != {equal}")])) == {0, 1, 2, 3} - at
+    assert set(numbers(view, conditions=[Condition.parse(f"{name} != null")])) == {0, 1, 2, 3} - set(
+        numbers(view, conditions=[Condition.parse(f"{name} = null")])
+    )
+
+
 @pytest.mark.parametrize("condition", ["value.eval.loss < 1", "parameters.a.b < 1"])
 def test_condition_takes_a_name_with_a_dot(view_of: Callable[..., ExperimentView], condition: str) -> None:
     space = {"a.b": {"_type": "uniform", "_value": [0, 1]}}
@@ -150,7 +249,7 @@ def test_each_of_two_parameters_with_one_dotted_name_is_found_by_its_own(
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
     db = sqlite3.connect(":memory:")
-    db.create_function("sql_json", 1, sql_json)
+    add_functions(db)
     db.execute(
         "CREATE TABLE trials (sequence_id, trial_id, record, reason, error, final, status, kind, next_sequence)"
     )
@@ -161,6 +260,7 @@ def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
         where, values = query.where()
         order, more = query.order()
     except QueryError:
+        assert not name or len(name) > 400
         return
     assert (
         db.execute(f"SELECT 1 FROM trials t WHERE {where} ORDER BY {order}", [*values, *more]).fetchall()
