@@ -211,13 +211,22 @@ def _after_retries(first_events: FirstEvents | None, runner: TrialRunner, now: f
     return (*again, *(first_events(runner, now) if first_events else ()))
 
 
-def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:
-    """Return the configuration of an experiment, whether it runs or not; raise `StoreError` if there is none."""
+def experiment_config(folder: ExperimentFolder, *, to_change: bool = True) -> ExperimentConfig:
+    """Return the configuration of an experiment, whether it runs or not; raise `StoreError` if there is none.
+
+    Raise `FolderError` if the experiment is to change and was imported from NNI, whose config need not be complete.
+    """
     store = Store.view(folder.database)
     try:
-        return ExperimentConfig.from_canonical(store.experiment().config)
+        row = store.experiment()
     finally:
         store.close()
+    if to_change and row.status == ExperimentStatus.VIEWED:
+        raise FolderError(
+            f"experiment {folder.experiment_id} is VIEWED, and nothing continues it; to continue its"
+            f" search: warm_start: [{folder.path}] in a config"
+        )
+    return ExperimentConfig.from_canonical(row.config)
 
 
 def why_outside(config: ExperimentConfig, parameters: Mapping[str, Any]) -> str:

@@ -118,8 +118,8 @@ class Experiment(Plots):
         checkpoint or `restart_errored` from the beginning. What retried trials report reaches the tuner as imported
         results. `stop` replaces the stopper. `limits` may have a new `max_trial_number`, `max_experiment_duration`
         (seconds) and `trial_concurrency`, which also extend an experiment that is DONE. Raises `StoreError` if there
-        is no experiment in the folder, `ValueError` for both kinds of retry at once; `run` raises `ExtensionError`
-        for invalid limits, and `ConfigError` if this machine cannot start the trials.
+        is no experiment in the folder, `FolderError` for one of NNI, `ValueError` for both kinds of retry at once;
+        `run` raises `ExtensionError` for invalid limits, and `ConfigError` if this machine cannot start the trials.
         """
         from .manager import experiment_config
         from .manager.control import Extension

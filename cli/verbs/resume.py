@@ -119,16 +119,16 @@ def _prepare(
 
     with ExperimentView(folder) as view:
         summary, config = view.summary(), view.config()
-        folder.refuse_search(config)
+    changed = experiment_config(folder)
+    folder.refuse_search(config)
     status, again = summary["status"], command_for(folder, "resume", options_to_extend(folder))
-    if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):
-        hint = f"; to extend it: {again}" if status == "DONE" else ""
+    if status == "DONE" and not extend and not extension.changes():
+        hint = f"; to extend it: {again}"
         if config.get("stopWhen") and summary["reason"].startswith("expected gain"):
             hint = f"; stop_when would end it again: start another with warm_start: [{folder.experiment_id}]"
-        raise Failure(f"experiment {folder.experiment_id} is {status}: there is nothing to continue{hint}")
+        raise Failure(f"experiment {folder.experiment_id} is DONE: there is nothing to continue{hint}")
     if extend and not extension.changes():
         raise Failure(f"--extend needs a new limit, such as: {again}")
-    changed = experiment_config(folder)
     if code_directory is not None:
         changed = with_code_in(changed, code_directory.absolute())
     if faults := faults_at_start(changed):

@@ -69,7 +69,7 @@ def rerun(
         found = chosen_trial(view, word)
         record = view.record(found["sequence_id"])
         metrics = view.metric_names()
-    config = experiment_config(folder)
+    config = experiment_config(folder, to_change=False)
     if changes:
         found = {**found, "parameters": changed_parameters(found["parameters"], changes)}
         record = json.dumps({**json.loads(record), "parameters": found["parameters"]})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...config import check_plugins
+from ...config import ExperimentConfig, check_plugins
 from ...protocol import dumps
 from ...runner import ExperimentStatus
 from ...search_space import with_constants
@@ -45,7 +45,7 @@ def change_experiment(
     None lifts a bound; durations are seconds, or text such as "2h". Return the limits as they are now. The limits of
     an experiment that does not run are changed for its next run.
     """
-    config = changed_config(experiment_config(folder), changes)
+    config = changed_config(_config(folder), changes)
     if folder.manager() is None:
         _extend(folder, changes, config)
     else:
@@ -89,7 +89,7 @@ def import_results(
     All are checked before the first is sent; those outside the search space are left out, unless the tuner is the
     user's. Return how many were sent, and why each of the others was not.
     """
-    config = experiment_config(folder)
+    config = _config(folder)
     rows = checked_import(list(results), [objective.name for objective in config.objectives])
     left_out: list[str] = []
     if config.tuner.class_name is None:
@@ -121,6 +121,13 @@ def stop_experiment(folder: ExperimentFolder, reason: str = BY_USER, timeout: fl
     _ask(folder, {"op": "stop", "reason": reason}, timeout)
 
 
+def _config(folder: ExperimentFolder) -> ExperimentConfig:
+    try:
+        return experiment_config(folder)
+    except FolderError as error:
+        raise ControlError(str(error)) from error
+
+
 def _ask(folder: ExperimentFolder, request: dict[str, Any], timeout: float) -> dict[str, Any]:
     if folder.manager() is None:
         raise ControlError(f"experiment {folder.experiment_id} does not run: {_how_to_run(folder)}")
@@ -135,11 +142,11 @@ def _how_to_run(folder: ExperimentFolder) -> str:
         row = store.experiment()
     finally:
         store.close()
-    if folder.is_search(row.config):
-        return "only the program that asks and tells continues it"
     status, resume = row.status, f"pitchpipe resume {folder.experiment_id}"
     if status == ExperimentStatus.VIEWED:
         return "it is VIEWED, and nothing continues it"
+    if folder.is_search(row.config):
+        return "only the program that asks and tells continues it"
     if status == ExperimentStatus.DONE:
         return f"it is DONE, and {resume} {options_to_extend(folder)} extends it"
     return f"{resume} continues it"

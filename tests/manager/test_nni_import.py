@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError
+from pitchpipe.experiment import Experiment
 from pitchpipe.manager import import_nni_experiment
+from pitchpipe.manager import control
+from pitchpipe.manager.control import ControlError
 from pitchpipe.manager.earlier_results import read_earlier
 from pitchpipe.manager.warm_start import warm_start_of
 from pitchpipe.protocol import Objective
@@ -200,3 +203,31 @@ def test_what_is_no_experiment_of_nni_leaves_nothing(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=said):
             warm_start_of(config(warm_start=[str(tmp_path)]), tmp_path)
     assert not (tmp_path / "ours").exists()
+
+
+@pytest.mark.parametrize(
+    "params", [V3, {**V1, "trial": {"command": "python train.py"}}], ids=["v3", "v1 without codeDir"]
+)
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda folder: control.change_experiment(folder, {"max_trial_number": 9}), ControlError),
+        (lambda folder: control.change_experiment(folder, {"search_space": {"x": {}}}), ControlError),
+        (lambda folder: control.import_results(folder, [{"parameter": {"lr": 1}, "value": 1}]), ControlError),
+        (lambda folder: control.add_trial(folder, {"lr": 0.1}), ControlError),
+        (lambda folder: control.rerun_trial(folder, 0), ControlError),
+        (lambda folder: control.kill_trial(folder, 0), ControlError),
+        (control.stop_experiment, ControlError),
+        (lambda folder: Experiment.restore(folder.path, max_trial_number=9), FolderError),
+    ],
+)
+def test_nothing_changes_or_continues_an_experiment_of_nni(
+    tmp_path: Path, params: dict[str, Any], change: Any, error: type[Exception]
+) -> None:
+    folder = import_nni_experiment(nni_folder(tmp_path / "old", params), tmp_path)
+    with ExperimentView(folder) as view:
+        before = (view.experiment(), view.config())
+    with pytest.raises(error, match="VIEWED"):
+        change(folder)
+    with ExperimentView(folder) as view:
+        assert (view.experiment(), view.config()) == before
