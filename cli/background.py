@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..store import ExperimentFolder
+from ..store import ExperimentFolder, shell_word
 from .failures import FAILED, INTERRUPTED
 from .interrupts import Interrupts
 
@@ -82,7 +82,7 @@ def _report(
     else:
         click.echo(f"experiment {folder.experiment_id} runs in {folder.path} (process {news['pid']})")
         click.echo(f"to see its status: {command_for(folder, 'status')}")
-        click.echo(f"to read its log: tail -f {folder.logs / 'manager.log'}")
+        click.echo(f"to read its log: tail -f {shell_word(folder.logs / 'manager.log')}")
         click.echo(f"to stop it: {command_for(folder, 'stop')}")
     if interrupted:
         return INTERRUPTED

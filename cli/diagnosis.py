@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import resource
-import shlex
 import shutil
 import sqlite3
 import sys
@@ -18,7 +17,7 @@ from typing import Literal
 
 import psutil
 
-from ..store import ExperimentFolder, RuntimeDirectoryError, is_default, runtime_directory
+from ..store import ExperimentFolder, RuntimeDirectoryError, is_default, runtime_directory, shell_word
 from ..trial_agent import available_bytes, usable_bytes, usable_cpus
 from .trying import size_text
 
@@ -186,7 +185,7 @@ def _experiments(directory: Path) -> Finding:
     if left or torn:
         parts = [f"without a manager: {', '.join(left)}"] if left else []
         parts += [f"unreadable: {', '.join(torn)}"] if torn else []
-        at = "" if is_default(directory) else f" --dir {shlex.quote(str(directory))}"
+        at = "" if is_default(directory) else f" --dir {shell_word(directory)}"
         hints = [f"to continue or end one: pitchpipe resume ID{at} or pitchpipe stop ID{at}"] if left else []
         if is_damaged:
             hints.append(f"unreadable: restore experiment.db from a copy, or pitchpipe delete ID{at}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..runner import ExperimentStatus, fingerprint
 from ..server import read_health
-from ..store import ExperimentFolder, is_default
+from ..store import ExperimentFolder, is_default, shell_word
 from ..store.reading import (
     ExperimentView,
     FailedTrial,
@@ -59,7 +58,7 @@ def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
     """Return a command line for this experiment, with `--dir` where it is needed."""
     line = f"pitchpipe {words} {folder.experiment_id} {' '.join(after)}".rstrip()
     directory = folder.path.parent
-    return line if is_default(directory) else f"{line} --dir {shlex.quote(_short(directory))}"
+    return line if is_default(directory) else f"{line} --dir {shell_word(_short(directory))}"
 
 
 def is_abandoned(summary: Summary) -> bool:

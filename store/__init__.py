@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from .json_lines import JsonConnection, json_line
     from .mirror import Mirror, fetch_experiment
-    from .paths import FolderError, absolute, default_directory, is_default
+    from .paths import FolderError, absolute, default_directory, is_default, shell_word
     from .runtime_folder import (
         RuntimeDirectoryError,
         folder_for_sockets,
@@ -41,7 +41,7 @@ _HOMES = {
     ".folder": "ExperimentFolder ManagerInfo discard new_experiment_id",
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
-    ".paths": "FolderError absolute default_directory is_default",
+    ".paths": "FolderError absolute default_directory is_default shell_word",
     ".runtime_folder": "RuntimeDirectoryError folder_for_sockets private_directory runtime_directory",
     ".storage": "StorageError",
     ".store": "ExperimentRow Store Tick",
@@ -80,6 +80,7 @@ __all__ = [
     "private_directory",
     "queue_of_reply",
     "runtime_directory",
+    "shell_word",
     "steady_clock",
     "tags_of",
 ]

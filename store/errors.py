@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import sqlite3
 import struct
 import traceback
@@ -12,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from .paths import shell_word
 
 __all__ = [
     "NOT_UNDERSTOOD",
@@ -87,7 +88,7 @@ def is_blank(path: Path, error: Exception) -> bool:
 
 
 def _deleting(path: Path) -> str:
-    return f"pitchpipe delete {shlex.quote(str(path.absolute().parent))}"
+    return f"pitchpipe delete {shell_word(path.absolute().parent)}"
 
 
 def _count_commits(log: Path) -> int:

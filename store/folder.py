@@ -8,7 +8,6 @@ import logging
 import os
 import random
 import re
-import shlex
 import shutil
 import socket
 import time
@@ -26,7 +25,7 @@ from ..trial_agent import sync, sync_tree, write_whole
 from .clock import clock_jump, clock_mark
 from .directory_links import link_directory, linked_folders
 from .errors import StoreError
-from .paths import FolderError, absolute, default_directory
+from .paths import FolderError, absolute, default_directory, shell_word
 from .store import Store
 
 __all__ = ["ExperimentFolder", "ManagerInfo", "discard", "new_experiment_id"]
@@ -122,7 +121,7 @@ class ExperimentFolder:
         """Return how to delete this folder; empty while an experiment in it may run, for then `delete` refuses."""
         if not self.has_experiment:
             return ", or delete the folder"
-        deleting = f", or delete that one: pitchpipe delete {shlex.quote(str(self.path))}"
+        deleting = f", or delete that one: pitchpipe delete {shell_word(self.path)}"
         try:
             with closing(Store.view(self.database)) as store:
                 is_over = ExperimentStatus(store.experiment().status).is_final

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
-__all__ = ["FolderError", "absolute", "default_directory", "is_default"]
+__all__ = ["FolderError", "absolute", "default_directory", "is_default", "shell_word"]
 
 _ENVIRONMENT = "PITCHPIPE_DIR"
 
@@ -41,6 +42,19 @@ def default_directory() -> Path:
         return absolute("~/pitchpipe-experiments")
     except FolderError as error:
         raise FolderError(f"{error}, in {_ENVIRONMENT} or with --dir") from None
+
+
+def shell_word(path: str | os.PathLike[str]) -> str:
+    """Return a path as one word of a command line: bytes that cannot be shown are escaped, as bash and zsh read them.
+
+    >>> print(shell_word("my runs"), shell_word(os.fsdecode(b"caf\\xe9's")))
+    'my runs' $'caf\\xe9\\x27s'
+    """
+    text = os.fspath(path)
+    if text.isprintable():
+        return shlex.quote(text)
+    plain = set(range(0x20, 0x7F)) - set(b"\\'")
+    return "$'" + "".join(chr(one) if one in plain else f"\\x{one:02x}" for one in os.fsencode(text)) + "'"
 
 
 def is_default(directory: Path) -> bool:

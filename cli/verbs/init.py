@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...config import PLATFORMS
-from ...store import absolute
+from ...store import absolute, shell_word
 from ..failures import Failure
 from ..verb import FILE, json_option, say, verb
 
@@ -166,7 +166,7 @@ def _say_written(
         f"{output} written, with the parameters {', '.join(draft.parameters)}",
         *notes,
         *calls,
-        f"next: pitchpipe validate {shlex.quote(str(output))} --try",
+        f"next: pitchpipe validate {shell_word(output)} --try",
     )
 
 

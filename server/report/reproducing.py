@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...store import shell_word
 from ...store.reading import ExperimentView
 from .secrecy import hidden, hidden_values
 
@@ -32,14 +33,14 @@ class Step:
 def steps_of(view: ExperimentView) -> list[Step]:
     """Return how to view the experiment, rerun its best trial, and run all of it again."""
     config, folder = view.config(), view.folder
-    name = f"{folder.experiment_id} --dir {shlex.quote(str(folder.path.parent))}"
+    name = f"{folder.experiment_id} --dir {shell_word(folder.path.parent)}"
     steps = [Step("View it in a browser, offline:", f"pitchpipe ui {name}")]
     for row, what in _chosen(view):
         number = row["sequence_id"]
         steps += [
             Step(
                 f"Rerun trial {number}{what} with its parameters, environment and code directory:",
-                f"pitchpipe trial rerun {folder.experiment_id} {number} --dir {shlex.quote(str(folder.path.parent))}",
+                f"pitchpipe trial rerun {folder.experiment_id} {number} --dir {shell_word(folder.path.parent)}",
             ),
             Step(
                 f"The parameters of trial {number}, for your own script:",
@@ -77,13 +78,13 @@ def _again(config: Mapping[str, Any], folder: Path) -> Step:
 def _command(file: Path, config: Mapping[str, Any]) -> str:
     """Return how to run the copy of a config file; its relative paths count from where the file was."""
     directory = config.get("trialCodeDirectory") or "."
-    copy = shlex.quote(str(file))
+    copy = shell_word(file)
     elsewhere = _CODE_DIRECTORY.search(file.read_text(encoding="utf-8", errors="replace"))
     if elsewhere is not None:
         paths = {"trial_code_directory": directory, "search_space_file": config.get("searchSpaceFile")}
         settings = [f" --set {shlex.quote(f'{name}={path}')}" for name, path in paths.items() if path]
         return f"pitchpipe run {copy}" + "".join(settings)
-    place = shlex.quote(str(Path(directory) / f"{file.parent.name}.yml"))
+    place = shell_word(Path(directory) / f"{file.parent.name}.yml")
     return f"cp {copy} {place}\npitchpipe run {place}"
 
 

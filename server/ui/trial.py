@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...store import Annotation, Annotations
+from ...store import Annotation, Annotations, shell_word
 from ...store.reading import Curve, ExperimentView, escaped, moment_text, visible
 from ..experiments import Experiments
 from ..trial_story import Ending, ending_of, facts_of
@@ -220,7 +219,7 @@ def _environment(view: ExperimentView, found: _Snapshot) -> None:
 
 
 def _rerun_command(view: ExperimentView, number: int) -> str:
-    directory = shlex.quote(str(view.folder.path.parent))
+    directory = shell_word(view.folder.path.parent)
     return f"pitchpipe trial rerun {view.experiment_id} {number} --dir {directory}"
 
 

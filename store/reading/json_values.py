@@ -61,19 +61,20 @@ def plain(value: Any) -> Any:
 def to_json(value: Any) -> bytes:
     """Return a value as JSON text; dataclasses are objects, NaN and infinities null.
 
+    A path that is not UTF-8 is written as `json.dumps` does: `json.loads` and `os.fsencode` return its bytes.
+
     >>> to_json({"x": float("nan"), "n": 2**70})
     b'{"x":null,"n":1180591620717411303424}'
     """
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
-    except (TypeError, orjson.JSONEncodeError):  # an integer of more than 64 bits, text that is not Unicode
-        plainest = printable(plain(value))
-        return json.dumps(plainest, allow_nan=False, separators=(",", ":"), default=_plainest).encode()
+    except (TypeError, orjson.JSONEncodeError):  # an integer of more than 64 bits, a path that is not UTF-8
+        return json.dumps(plain(value), allow_nan=False, separators=(",", ":"), default=_plainest).encode()
 
 
 def _plainest(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return printable(plain(asdict(value)))
+        return plain(asdict(value))
     return str(value)
 
 

@@ -192,7 +192,10 @@ def test_folders_and_files_may_have_names_that_are_not_utf_8(
     assert call("run", moved, "--experiment-id", "mine").code == 0
     resumed = call("resume", "mine", "--max-trial-number", 5, "--json")
     assert json.loads(resumed.out)["counts"] == {"SUCCEEDED": 5}
-    assert [one["id"] for one in json.loads(call("list", "--json").out)] == ["mine"]
+    (listed,) = json.loads(call("list", "--json").out)
+    shown = json.loads(call("status", "mine", "--json").out)
+    assert (listed["id"], listed["folder"]) == ("mine", shown["folder"])
+    assert os.fsencode(shown["folder"]).endswith(b"/caf\xe9/l\xe4ufe/mine")
     for words in (("status", "mine"), ("export", "mine", "-o", table), ("report", "mine", "-o", report)):
         assert call(*words).code == 0
     assert (len(table.read_text().splitlines()), report.is_file()) == (6, True)

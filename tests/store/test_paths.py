@@ -1,10 +1,12 @@
 """Paths as users name them: with `~`, relative, without a home or a working directory."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from pitchpipe.store import FolderError, absolute, default_directory, is_default
+from pitchpipe.store import FolderError, absolute, default_directory, is_default, shell_word
 
 from ..homeless import leave_home, lose_working_directory
 
@@ -61,3 +63,20 @@ def test_without_a_working_directory_only_relative_paths_are_refused(monkeypatch
     assert default_directory() == home / "pitchpipe-experiments"
     with pytest.raises(FolderError):
         absolute("runs")
+
+
+def test_word_for_a_shell_is_the_path_for_bash() -> None:
+    names = [
+        b"runs",
+        b"my runs",
+        b"it's",
+        b"caf\xe9 it's\\x",
+        b"a\nb\x1b",
+        "café".encode(),
+        b"$HOME",
+        b"-x\xff!",
+    ]
+    words = " ".join(shell_word(os.fsdecode(name)) for name in names)
+    assert words.isprintable()
+    read = subprocess.run(["bash", "-c", f"printf '%s\\0' {words}"], capture_output=True, check=True)
+    assert read.stdout.split(b"\0")[:-1] == names

@@ -34,7 +34,7 @@ def test_no_text_is_no_value() -> None:
     [
         (Point(math.nan), b'{"x":null,"n":0}'),
         (Point(math.inf, 2**70), b'{"x":null,"n":1180591620717411303424}'),  # more than 64 bits
-        (Point("\ud800", [math.nan]), rb'{"x":"\\ud800","n":[null]}'),  # half a character
+        (Point("caf\udce9", [math.nan]), rb'{"x":"caf\udce9","n":[null]}'),  # a path that is not UTF-8
         ({1: (1, 2)}, b'{"1":[1,2]}'),
         ({"x": 2**70, "who": Point}, None),
     ],
