@@ -1,4 +1,4 @@
-"""Checks across fields: what is required, algorithms, directions, GPUs, the search space."""
+"""Checks across fields: what is required, algorithms, directions, the search space."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from ..protocol import Objective, main_objective
 from .draft import Draft
 from .models import AlgorithmConfig, ConfigFields
-from .platforms import LocalConfig
 from .problems import MISSING, Finding, Path, did_you_mean, dotted, shown
 from .processes import check_resources
 
@@ -51,7 +50,7 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
             findings += _check_algorithm(section, name)
     findings += _check_objectives(config, draft) + _check_directions(config, draft)
     has_command = needs_command or config.trial_command is not None
-    return findings + _check_gpus(config) + check_resources(config, has_command=has_command)
+    return findings + check_resources(config, has_command=has_command)
 
 
 def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
@@ -156,20 +155,6 @@ def check_stop(config: ConfigFields) -> list[Finding]:
             Finding(path=("stop_when", "min_trials"), message=what, hint=f"at most {most // fewest}")
         )
     return findings
-
-
-def _check_gpus(config: ConfigFields) -> list[Finding]:
-    service = config.training_service
-    if (
-        isinstance(service, LocalConfig)
-        and service.max_trial_number_per_gpu != 1
-        and not config.trial_gpu_number
-    ):
-        place = ("training_service", "max_trial_number_per_gpu")
-        return [
-            Finding(path=place, message="needs trial_gpu_number", hint="trial_gpu_number: 1", at_key=True)
-        ]
-    return []
 
 
 def check_space(config: ConfigFields) -> list[Finding]:

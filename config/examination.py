@@ -24,8 +24,9 @@ IGNORED: tuple[Path, ...] = (
     ("nni_manager_ip",),
     ("shared_storage",),
     ("training_service", "reuse_mode"),
+    ("training_service", "max_trial_number_per_gpu"),
 )
-"""The fields that are accepted and have no effect."""
+"""The fields that are accepted and have no effect; the last one has one if trials take GPUs."""
 
 
 class Examination(Generic[Fields]):

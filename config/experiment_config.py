@@ -89,11 +89,13 @@ class ExperimentConfig(ConfigFields):
             IGNORED[0]: self.nni_manager_ip is not None,
             IGNORED[1]: self.shared_storage is not None,
             IGNORED[2]: local is not None and local.reuse_mode,
+            IGNORED[3]: local is not None and local.max_trial_number_per_gpu > 1 and not self._takes_gpus(),
         }
+        without = {IGNORED[3]: " without trial_gpu_number"}
         endless = [] if self._has_end() else [_ENDLESS]
-        names = [self._written.get(path, dotted(path)) for path, is_set in ignored.items() if is_set]
+        names = {path: self._written.get(path, dotted(path)) for path, is_set in ignored.items() if is_set}
         return [
-            *(f"{name} has no effect" for name in names),
+            *(f"{name} has no effect{without.get(path, '')}" for path, name in names.items()),
             *self._notes,
             *warnings_about_command(self),
             *warnings_about_objectives(self.objectives),
@@ -159,6 +161,10 @@ class ExperimentConfig(ConfigFields):
         decided = self.model_copy(update={"objectives": (objective,)})
         decided._direction_note = note
         return decided
+
+    def _takes_gpus(self) -> bool:
+        per_process = None if self.resources is None else self.resources.gpus_per_process
+        return bool(self.trial_gpu_number or per_process)
 
     def _has_end(self) -> bool:
         limits = (self.max_trial_number, self.max_experiment_duration, self.stop_when)

@@ -20,7 +20,9 @@ class LocalConfig(Section):
     platform: Literal["local"] = Field(description="`local`")
     use_active_gpu: bool = Field(default=False, description="Also use GPUs on which other programs run.")
     max_trial_number_per_gpu: int = Field(
-        default=1, ge=1, description="Trials that share a GPU; more than 1 needs `trial_gpu_number`."
+        default=1,
+        ge=1,
+        description="Trials that share a GPU; no effect if trials take none.",
     )
     gpu_indices: GpuIndices | None = Field(
         default=None,

@@ -75,6 +75,43 @@ def test_every_field_has_its_place(tmp_path: Path) -> None:
     ]
 
 
+V1_GPUS = """\
+trainingServicePlatform: local
+searchSpace: {}
+maxTrialNum: 1
+trial: {command: "true"%s}
+localConfig: {maxTrialNumPerGpu: %d}
+"""
+V3_GPUS = """\
+searchSpace: {}
+maxTrialNumber: 1
+trialCommand: "true"%s
+trainingService: {platform: local, maxTrialNumberPerGpu: %d, useActiveGpu: true, gpuIndices: [0]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("per_gpu", "gpus", "count"), [(2, None, 1), (2, 0, 1), (2, 1, 0), (2, 2, 0), (1, 0, 0)]
+)
+@pytest.mark.parametrize(
+    ("text", "gpu_number", "name"),
+    [
+        (V1_GPUS, ", gpuNum: %d", "localConfig.maxTrialNumPerGpu"),
+        (V3_GPUS, "\ntrialGpuNumber: %d", "trainingService.maxTrialNumberPerGpu"),
+    ],
+    ids=["v1", "v3"],
+)
+def test_trials_for_each_gpu_have_no_effect_without_gpus(
+    tmp_path: Path, text: str, gpu_number: str, name: str, per_gpu: int, gpus: int | None, count: int
+) -> None:
+    path = tmp_path / "config.yml"
+    path.write_text(text % ("" if gpus is None else gpu_number % gpus, per_gpu))
+    config = load_config(path, check_plugins=False)
+    assert isinstance(config.training_service, LocalConfig)
+    assert config.training_service.max_trial_number_per_gpu == per_gpu
+    assert len([warning for warning in config.warnings if warning.startswith(name)]) == count
+
+
 @pytest.mark.parametrize(
     ("section", "name"),
     [({"advisor": {"builtinAdvisorName": "Hyperband"}}, "Hyperband"), ({"tuner": "Random"}, "Random")],

@@ -17,8 +17,7 @@ import pytest
 
 from pitchpipe.config import ConfigError
 from pitchpipe.experiment import Experiment
-from pitchpipe.manager import import_nni_experiment
-from pitchpipe.manager import control
+from pitchpipe.manager import control, import_nni_experiment
 from pitchpipe.manager.control import ControlError
 from pitchpipe.manager.earlier_results import read_earlier
 from pitchpipe.manager.warm_start import warm_start_of
