@@ -157,12 +157,12 @@ def check_stop(config: ConfigFields) -> list[Finding]:
     return findings
 
 
-def check_space(config: ConfigFields) -> list[Finding]:
-    """Return the problems of the search space and of its constraints."""
+def check_space(config: ConfigFields, *, stored: bool) -> list[Finding]:
+    """Return the problems of the search space, new or stored, and of its constraints."""
     from ..search_space import check
 
     findings = []
-    for problem in check(config.search_space, config.constraints):
+    for problem in check(config.search_space, config.constraints, stored=stored):
         of_constraint = problem.path[:1] == ("constraints",) and isinstance((*problem.path, "")[1], int)
         path = problem.path if of_constraint else ("search_space", *problem.path)
         findings.append(Finding(path=tuple(path), message=problem.message, hint=problem.hint))

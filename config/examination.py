@@ -110,7 +110,7 @@ class Examination(Generic[Fields]):
                 space, remarks = todays_space(config.search_space, self.draft.origin(("search_space",)))
                 self.draft.notes += remarks
                 config = config.model_copy(update={"search_space": space})
-            findings = check_space(config)
+            findings = check_space(config, stored=self.stored)
             if note := free_form_note(config, findings):
                 self.draft.notes.append(note)
                 return config

@@ -5,7 +5,7 @@ Pure: no I/O, no clock, and every random number comes from a generator that the 
 
 from __future__ import annotations
 
-from .json_values import identity, plain_copy
+from .json_values import identity, non_finite, plain_copy
 from .numeric import MAX_INTEGER, MAX_STEPS
 from .parameter import TYPES, Parameter, separators
 from .problems import Path, Problem, SearchSpaceError, format_path
@@ -46,6 +46,7 @@ __all__ = [
     "lognormal",
     "lograndint",
     "loguniform",
+    "non_finite",
     "normal",
     "plain_copy",
     "qlognormal",

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 from .problems import Path, Problem, show
 
-__all__ = ["MAX_DEPTH", "identity", "json_problems", "number", "plain_copy"]
+__all__ = ["MAX_DEPTH", "identity", "json_problems", "non_finite", "number", "plain_copy"]
 
 MAX_DEPTH = 64  # levels of nesting of lists, objects and choices
 
 
 def json_problems(value: Any, path: Path, depth: int = 0) -> list[Problem]:
-    """Return what in `value` cannot be written as JSON (NaN and infinities can, as Python's json does)."""
+    """Return what in `value` cannot be written as JSON; NaN and infinities can, as Python's json does: see `non_finite`."""
     if depth > MAX_DEPTH:
         return [Problem(path, f"nested more than {MAX_DEPTH} levels deep")]
     if isinstance(value, dict):
@@ -35,6 +35,24 @@ def _json_hint(value: Any) -> str:
     if hasattr(value, "tolist"):
         return "turn it into plain Python numbers with .tolist()"
     return "use strings, numbers, true, false, null, lists and objects"
+
+
+def non_finite(value: Any, path: Path = ()) -> list[Problem]:
+    """Return where in `value` a number is NaN or infinite: JSON has no such numbers, so no trial could read them.
+
+    >>> print(non_finite({"dropout": [0.5, float("nan")]})[0])
+    dropout[1]: JSON has no number nan (write null, or the text "nan", which float() reads)
+    """
+    if len(path) > 4 * MAX_DEPTH:
+        return []  # which is a problem of its own
+    if isinstance(value, dict):
+        return [p for key, item in value.items() for p in non_finite(item, (*path, str(key)))]
+    if isinstance(value, list | tuple):
+        return [p for i, item in enumerate(value) for p in non_finite(item, (*path, i))]
+    if not isinstance(value, float) or math.isfinite(value):
+        return []
+    hint = f'write null, or the text "{value}", which float() reads'
+    return [Problem(path, f"JSON has no number {value}", hint)]
 
 
 def plain_copy(value: Any) -> Any:

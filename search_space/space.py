@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .constraints import Constraint, evaluation_error, read_constraints
 from .expressions import Names
-from .json_values import identity, plain_copy
+from .json_values import identity, non_finite, plain_copy
 from .parameter import Parameter
 from .problems import Problem, SearchSpaceError
 from .reading import read
@@ -25,13 +25,18 @@ MAX_REJECTIONS = 10_000  # draws that may violate the constraints before sample(
 _PROBES = 16
 
 
-def check(space: Any, constraints: Any = ()) -> list[Problem]:
+def check(space: Any, constraints: Any = (), *, stored: bool = False) -> list[Problem]:
     """Return all problems of a search space and its constraints; never raise.
+
+    A `stored` one may have options that are NaN or infinite: earlier versions took them.
 
     >>> for problem in check({"lr": {"_type": "uniform", "_value": [1, "1e-5"]}}): print(problem)
     lr._value[1]: '1e-5' is a string, not a number (YAML reads it as text: write 1.0e-5)
     """
-    return _examine(space, constraints)[3]
+    found = _examine(space, constraints)[3]
+    known = [problem.path for problem in found]
+    more = [] if stored else non_finite(space)
+    return found + [one for one in more if not any(one.path[: len(path)] == path for path in known)]
 
 
 def impossible(space: Any, constraints: Any) -> list[Problem]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...config import UnitError, parse_duration
+from ...search_space import non_finite
 
 __all__ = ["problems_of"]
 
@@ -38,6 +39,8 @@ def _of(name: str, value: Any) -> Iterator[str]:
         raise LookupError(f"{name} has no check: write it here")
     elif not isinstance(value, Mapping) or not value:
         yield 'search_space must be an object with at least one parameter, such as {"lr": {...}}'
+    else:
+        yield from map(str, non_finite(value, (name,)))
 
 
 def _of_count(name: str, value: Any, most: int) -> Iterator[str]:

@@ -36,6 +36,7 @@ from ...runner import (
     TrialKillRequested,
     TrialRunner,
 )
+from ...search_space import non_finite
 from ...store import NoRoomError, StoreError
 from ..experiments import BY_USER
 from .change_checks import problems_of
@@ -84,6 +85,8 @@ class LiveChanges:
         several: list[Any] = parameters if isinstance(parameters, list) else [parameters]
         if not several or not all(isinstance(each, dict) for each in several):
             raise ControlError('parameters are an object, such as {"lr": 0.1}', "invalid")
+        if problems := [str(one) for each in several for one in non_finite(each)]:
+            raise ControlError("; ".join(problems), "invalid")
         made = self._begin("add", {}, several)
         return {"trials": made} if isinstance(parameters, list) else made[0]
 

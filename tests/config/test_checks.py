@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -56,6 +57,17 @@ def test_stop_rule_may_be_spelled_like_any_field_and_is_kept() -> None:
     config = made(stopWhen={"expectedGainBelow": 1, "MIN_TRIALS": 9})
     assert config.canonical()["stopWhen"] == {"expectedGainBelow": 1.0, "minTrials": 9}
     assert dict(ExperimentConfig.from_canonical(config.canonical())) == dict(config)
+
+
+def test_option_that_json_cannot_hold_is_refused_in_a_new_config_and_kept_in_a_stored_one() -> None:
+    space = {"x": {"_type": "choice", "_value": [math.nan, 1]}}
+    with pytest.raises(ConfigError) as refused:
+        made(search_space=space)
+    assert [problem.path for problem in refused.value.problems] == [("search_space", "x", "_value", 0)]
+    stored = {**made().canonical(), "searchSpace": space}
+    kept = ExperimentConfig.from_canonical(stored).search_space
+    assert kept is not None
+    assert math.isnan(kept["x"]["_value"][0])
 
 
 MINE = {"class_name": "mine.Tuner", "code_directory": "."}

@@ -38,7 +38,7 @@ def spec(type_name: Any, *values: Any) -> dict[str, Any]:
 @example({"x": spec("qlognormal", 700, 1, 1e-300)}, [])
 @example({"x": spec("normal", 1e308, 1e308)}, [])
 def test_parse_raises_nothing_but_search_space_errors(space: Any, constraints: Any) -> None:
-    problems = check(space, constraints)
+    problems = check(space, constraints, stored=True)
     if problems:
         with pytest.raises(SearchSpaceError) as error:
             SearchSpace.parse(space, constraints)
@@ -137,7 +137,7 @@ def test_every_problem_is_listed_with_its_path() -> None:
         spec("qloguniform", 0.1, 0.1, 3),
         spec("uniform", 1e200, 2e200),
         {"_type": "uniform", "_value": (0, 1)},
-        spec("choice", None, True, math.inf, [], {}, "x"),
+        spec("choice", None, True, 2.5, [], {}, "x"),
         spec("choice", {"_name": "a"}, {"no name": 1}),
         spec("choice", {"_name": 1}, {"_name": True}),
     ],
@@ -176,3 +176,34 @@ def test_a_choice_with_an_unnamed_option_is_opaque() -> None:
 
 def test_a_problem_without_a_place_is_only_its_message() -> None:
     assert str(Problem((), "message", "hint")) == "message (hint)"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    ("specification", "path"),
+    [
+        (lambda value: spec("choice", 1, value), ("x", "_value", 1)),
+        (lambda value: value, ("x",)),
+        (lambda value: spec("choice", {"a": [0, value]}), ("x", "_value", 0, "a", 1)),
+        (
+            lambda value: spec("choice", {"_name": "a", "y": spec("choice", value)}),
+            ("x", "_value", 0, "y", "_value", 0),
+        ),
+        (lambda value: spec("choice", {"_name": "a", "y": value}), ("x", "_value", 0, "y")),
+        (lambda value: spec("choice", {"_name": value}), ("x", "_value", 0, "_name")),
+        (lambda value: spec("uniform", 0, value), ("x", "_value", 1)),
+        (lambda value: spec("quniform", 0, 1, value), ("x", "_value", 2)),
+        (lambda value: spec("lognormal", value, 1), ("x", "_value", 0)),
+    ],
+)
+def test_number_that_json_cannot_hold_is_refused_at_its_place(
+    specification: Any, path: Any, value: float
+) -> None:
+    problems = check({"x": specification(value), "z": "nan"})
+    assert [problem.path for problem in problems] == [path]
+
+
+def test_stored_space_may_have_options_that_json_cannot_hold() -> None:
+    space = {"x": spec("choice", math.nan, 1), "y": math.inf}
+    assert check(space, stored=True) == []
+    assert SearchSpace.parse(space).validate({"x": math.nan, "y": math.inf}) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 
 import pytest
@@ -10,6 +11,7 @@ from pitchpipe.cli.verbs.resume import resume
 from pitchpipe.cli.verbs.update import update
 from pitchpipe.manager.control import extension
 from pitchpipe.manager.control.change_checks import problems_of
+from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.manager.control.operations import changed_config
 from pitchpipe.runner import LimitsChanged
 from pitchpipe.runner.events import Event
@@ -24,6 +26,11 @@ def test_changes_that_make_sense_are_made() -> None:
     changed = changed_config(config(), changes)
     limits = changed.max_trial_number, changed.max_experiment_duration, changed.trial_concurrency
     assert limits == (None, 7200.0, 4)
+
+
+def test_search_space_with_numbers_that_json_cannot_hold_is_refused() -> None:
+    with pytest.raises(ControlError, match=r"search_space\.x\._value\[1\]"):
+        changed_config(config(), {"search_space": {"x": {"_type": "choice", "_value": [1, math.inf]}}})
 
 
 def test_change_without_a_check_raises() -> None:

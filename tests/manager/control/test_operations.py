@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import re
 import signal
@@ -177,6 +178,8 @@ def test_change_is_committed_before_it_is_answered(changed: Changed) -> None:
 
 
 REFUSALS = [
+    ("add", {"parameters": {"x": 1, "y": [math.nan]}}, "invalid", r"y\[0\]"),
+    ("add", {"parameters": [{"x": 1}, {"x": math.inf}]}, "invalid", "x: "),
     ("update", {"changes": {"max_trial_number": 1}}, "conflict", "made or asked for already: .* at least"),
     ("update", {"changes": {"max_experiment_duration": 0.5}}, "conflict", "has run for"),
     ("update", {"changes": {"trial_concurrency": None}}, "invalid", "cannot be null"),
