@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ..runner import ExperimentStatus, fingerprint
@@ -58,7 +57,7 @@ def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
     """Return a command line for this experiment, with `--dir` where it is needed."""
     line = f"pitchpipe {words} {folder.experiment_id} {' '.join(after)}".rstrip()
     directory = folder.path.parent
-    return line if is_default(directory) else f"{line} --dir {shell_word(_short(directory))}"
+    return line if is_default(directory) else f"{line} --dir {shell_word(directory)}"
 
 
 def is_abandoned(summary: Summary) -> bool:
@@ -312,11 +311,3 @@ def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
     if summary["trials"]:
         yield f"to see the trials: {command_for(folder, 'trials')}"
         yield f"to export them: {command_for(folder, 'export', '--format csv')}"
-
-
-def _short(directory: Path) -> str:
-    """Return a path relative to the current folder, if it is below it."""
-    try:
-        return str(directory.relative_to(Path.cwd()))
-    except (ValueError, FileNotFoundError):  # elsewhere, or the current folder was deleted
-        return str(directory)

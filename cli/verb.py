@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,7 +37,9 @@ class _Path(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
-        return super().convert(os.path.expanduser(value), param, ctx)
+        from ..store import with_home
+
+        return super().convert(with_home(value), param, ctx)
 
 
 FILE = _Path(dir_okay=False)

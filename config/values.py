@@ -48,11 +48,14 @@ def absolute_path(value: Any, info: ValidationInfo) -> Path:
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise UnitError(f"must be a path, not {shown(value)}")
     text = os.path.expanduser(system_text(os.fspath(value)))
+    first = text.partition(os.sep)[0]
     # A default is a `Path`; it is not used where there is no home directory.
-    if text.partition(os.sep)[0] == "~" and isinstance(value, str):
+    if first == "~" and isinstance(value, str):
         raise UnitError(
             f"there is no home directory for {shown(value)}", "set HOME, or write an absolute path"
         )
+    if first.startswith("~") and isinstance(value, str):
+        raise UnitError(f"there is no user {first[1:]}, named by {shown(value)}", "write an absolute path")
     base = (info.context or {}).get("base")
     if base is None:
         return Path(text)

@@ -78,7 +78,10 @@ def _plain(name: str, value: Any, named: Callable[[str], str]) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(name, item, named) for item in value]
     if name in _PATHS:
-        return os.path.abspath(os.path.expanduser(value))
+        expanded = os.path.expanduser(value)
+        return (
+            expanded if expanded.startswith("~") else os.path.abspath(expanded)
+        )  # no such user: refused later
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from .json_lines import JsonConnection, json_line
     from .mirror import Mirror, fetch_experiment
-    from .paths import FolderError, absolute, default_directory, is_default, shell_word
+    from .paths import FolderError, absolute, default_directory, is_default, shell_word, with_home
     from .runtime_folder import (
         RuntimeDirectoryError,
         folder_for_sockets,
@@ -41,7 +41,7 @@ _HOMES = {
     ".folder": "ExperimentFolder ManagerInfo discard new_experiment_id",
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
-    ".paths": "FolderError absolute default_directory is_default shell_word",
+    ".paths": "FolderError absolute default_directory is_default shell_word with_home",
     ".runtime_folder": "RuntimeDirectoryError folder_for_sockets private_directory runtime_directory",
     ".storage": "StorageError",
     ".store": "ExperimentRow Store Tick",
@@ -83,6 +83,7 @@ __all__ = [
     "shell_word",
     "steady_clock",
     "tags_of",
+    "with_home",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

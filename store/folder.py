@@ -154,7 +154,8 @@ class ExperimentFolder:
                 f"{folder.path} exists already: choose another --experiment-id{folder._or_delete()}"
             ) from None
         except OSError as error:
-            raise FolderError(f"{folder.path} cannot be made: {error.strerror}") from error
+            elsewhere = "name another directory, with --dir or $PITCHPIPE_DIR"
+            raise FolderError(f"{folder.path} cannot be made: {error.strerror}; {elsewhere}") from error
         try:
             folder.own()
         except FolderError:

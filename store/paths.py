@@ -6,7 +6,7 @@ import os
 import shlex
 from pathlib import Path
 
-__all__ = ["FolderError", "absolute", "default_directory", "is_default", "shell_word"]
+__all__ = ["FolderError", "absolute", "default_directory", "is_default", "shell_word", "with_home"]
 
 _ENVIRONMENT = "PITCHPIPE_DIR"
 
@@ -21,14 +21,27 @@ def absolute(path: str | os.PathLike[str]) -> Path:
     >>> absolute("~/runs") == Path.home() / "runs"
     True
     """
-    expanded = os.path.expanduser(path)
-    if expanded.partition(os.sep)[0] == "~":
-        raise FolderError(f"there is no home directory for {path}: set HOME, or name an absolute path")
+    expanded = with_home(path)
     try:
         return Path(os.path.abspath(expanded))
     except FileNotFoundError:
         why = "the working directory was deleted"
         raise FolderError(f"{why}: change to another, or name an absolute path instead of {path}") from None
+
+
+def with_home(path: str | os.PathLike[str]) -> str:
+    """Return a path with a home directory in place of `~` or `~USER` at its beginning; raise `FolderError`.
+
+    >>> with_home("~/runs") == str(Path.home() / "runs")
+    True
+    """
+    expanded = os.path.expanduser(os.fspath(path))
+    first = expanded.partition(os.sep)[0]
+    if first == "~":
+        raise FolderError(f"there is no home directory for {path}: set HOME, or name an absolute path")
+    if first.startswith("~"):
+        raise FolderError(f"there is no user {first[1:]}, named by {path}: name an absolute path")
+    return expanded
 
 
 def default_directory() -> Path:

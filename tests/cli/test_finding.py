@@ -1,5 +1,7 @@
 """Which experiment a verb means."""
 
+import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +49,31 @@ def test_directory_may_begin_with_the_home_directory(
     monkeypatch.setenv("HOME", str(two[0].path.parent.parent))
     monkeypatch.setenv("PITCHPIPE_DIR", "/nowhere" if words else "~/experiments")
     assert call("status", "abc", *words).out.startswith("experiment abc: ")
+
+
+@pytest.mark.parametrize("given", ["experiments", "./experiments", None])
+def test_advice_holds_in_another_folder(
+    stored: Storing, call: Call, monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    made = stored(status="STOPPED").write("abc", [])
+    monkeypatch.setenv("PITCHPIPE_DIR", "/nowhere")
+    monkeypatch.chdir(made.path.parent.parent)
+    advice = call("status", "abc", "--dir", given or made.path.parent).out.partition("to continue: ")[2]
+    words = shlex.split(advice.splitlines()[0])
+    assert words[:3] == ["pitchpipe", "resume", "abc"]
+    monkeypatch.chdir("/")
+    assert call("status", *words[2:]).out.startswith("experiment abc: ")
+
+
+def test_home_of_an_unknown_user_makes_no_folder(
+    call: Call, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    for words in (("run", config, "--dir=~no-such-user/x"), ("init", "-o", "~no-such-user"), ("list",)):
+        monkeypatch.setenv("PITCHPIPE_DIR", "~no-such-user/x")
+        assert call(*words).code == 2
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_without_a_name_the_newest_is_meant(two: list[Any], call: Call) -> None:

@@ -54,14 +54,15 @@ def test_text_that_the_system_does_not_take_is_refused(field: str, text: str) ->
     assert [str(step) for step in caught.value.problems[0].path] == field.split(".")
 
 
+@pytest.mark.parametrize("path", ["~/x", "~no-such-user", "~no-such-user/x"])
 @pytest.mark.parametrize("field", ["experiment_working_directory", "trial_code_directory", "storage_path"])
 def test_path_below_a_home_that_is_missing_is_a_problem_of_its_field(
-    field: str, monkeypatch: pytest.MonkeyPatch
+    field: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave_home(monkeypatch)
     ExperimentConfig.from_dict(SMALLEST)
     with pytest.raises(ConfigError) as caught:
-        ExperimentConfig.from_dict({**SMALLEST, field: "~/x"})
+        ExperimentConfig.from_dict({**SMALLEST, field: path})
     assert [problem.path for problem in caught.value.problems] == [(field,)]
 
 

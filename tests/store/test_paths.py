@@ -28,13 +28,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("/a/../b/", "/b"),
         ("runs/./x", "{here}/runs/x"),
         ("runs~/x", "{here}/runs~/x"),
-        ("~no-such-user/x", "{here}/~no-such-user/x"),
         ("", "{here}"),
     ],
 )
 def test_path_is_absolute_and_knows_the_home_directory(kind, named, meant, home):
     expected = meant.format(home=home, here=Path.cwd())
     assert str(absolute(kind(named))) == str(Path(expected).resolve() if ".." in expected else Path(expected))
+
+
+@pytest.mark.parametrize("named", ["~no-such-user", "~no-such-user/x", Path("~no-such-user/x")])
+def test_home_of_an_unknown_user_is_refused(named):
+    with pytest.raises(FolderError):
+        absolute(named)
 
 
 @pytest.mark.parametrize("chosen", ["~/runs", "~"])
