@@ -20,7 +20,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import orjson
-import psutil
 
 from ..config import ExperimentConfig
 from ..dispatcher import InlineDispatcher
@@ -55,7 +54,7 @@ from ..runner import (
     check_final,
     check_intermediate,
 )
-from ..store import ExperimentFolder, ExperimentRow, Record, Store, Tick, steady_clock
+from ..store import ExperimentFolder, ExperimentRow, Record, Store, Tick, has_ended, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
 from .settings import limits_of, objectives_of
 
@@ -64,7 +63,6 @@ __all__ = ["OtherSearchError", "PausesError", "SearchSession", "TrialOverError",
 _log = logging.getLogger(__name__)
 
 _UNKNOWN = -1  # no version of a store
-_ROUNDING = 1.0  # seconds between the clocks of the system and of its processes
 
 
 class PausesError(ValueError):
@@ -449,12 +447,7 @@ def _check_same(folder: ExperimentFolder, stored: ExperimentConfig, given: Exper
 
 
 def _is_lost(trial: Trial) -> bool:
-    """Return whether the process that began a trial has ended; its number may be that of a later process."""
+    """Return whether the process that began a trial has ended."""
     if not trial.is_assigned or trial.pid is None:
         return False
-    try:
-        process = psutil.Process(trial.pid)
-        is_it = process.create_time() <= (trial.start_time or 0.0) + _ROUNDING
-        return not is_it or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
+    return has_ended(trial.pid, trial.start_time or 0.0)

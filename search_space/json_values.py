@@ -15,7 +15,7 @@ MAX_DEPTH = 64  # levels of nesting of lists, objects and choices
 
 
 def json_problems(value: Any, path: Path, depth: int = 0) -> list[Problem]:
-    """Return what in `value` cannot be written as JSON; NaN and infinities can, as Python's json does: see `non_finite`."""
+    """Return what in `value` JSON cannot hold; NaN and infinities, which Python writes, are left to `non_finite`."""
     if depth > MAX_DEPTH:
         return [Problem(path, f"nested more than {MAX_DEPTH} levels deep")]
     if isinstance(value, dict):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .json_lines import JsonConnection, json_line
     from .mirror import Mirror, fetch_experiment
     from .paths import FolderError, absolute, default_directory, is_default, shell_word, with_home
+    from .processes import has_ended
     from .runtime_folder import (
         RuntimeDirectoryError,
         folder_for_sockets,
@@ -42,6 +43,7 @@ _HOMES = {
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
     ".paths": "FolderError absolute default_directory is_default shell_word with_home",
+    ".processes": "has_ended",
     ".runtime_folder": "RuntimeDirectoryError folder_for_sockets private_directory runtime_directory",
     ".storage": "StorageError",
     ".store": "ExperimentRow Store Tick",
@@ -74,6 +76,7 @@ __all__ = [
     "discard",
     "fetch_experiment",
     "folder_for_sockets",
+    "has_ended",
     "is_default",
     "json_line",
     "new_experiment_id",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -521,6 +523,25 @@ minimize(f, {"x": uniform(-5, 5), "n": randint(0, 4)}, 12, folder=sys.argv[1], t
 """
 
 
+def shown_as_running(folder: Path) -> tuple[bool, bool, list[str], str]:
+    """Return `running` of list and of status, what `list --running` lists, and the status as list shows it."""
+    place = ("--dir", str(folder.parent))
+
+    def called(*words: str) -> str:
+        with redirect_stdout(io.StringIO()) as shown:
+            assert run([*words, *place]) == 0
+        return shown.getvalue()
+
+    (listed,) = json.loads(called("list", "--json"))
+    status = json.loads(called("status", "--json"))
+    running = [one["id"] for one in json.loads(called("list", "--running", "--json"))]
+    assert listed["status"] == status["status"] == "RUNNING"
+    (line,) = [line for line in called("list").splitlines() if line.startswith("shared ")]
+    said = called("status").splitlines()[0].partition(": ")[2]
+    assert f"  {said}  " in line
+    return listed["running"], status["running"], running, said
+
+
 def worker(folder: Path, *words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-c", WORKER, str(folder), *words]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -535,8 +556,10 @@ def test_processes_share_a_search_and_lose_no_trial_of_one_that_is_killed(tmp_pa
         (trial,) = search.running()
         assert trial.parameters["x"] == tried
         assert search.reclaim() == 0  # its process lives
+    assert shown_as_running(folder) == (True, True, ["shared"], "RUNNING (search)")
     os.kill(killed.pid, signal.SIGKILL)
     killed.communicate()
+    assert shown_as_running(folder) == (False, False, [], "RUNNING (search, no program runs it)")
     workers = [worker(folder), worker(folder)]
     assert [one.communicate() and one.returncode for one in workers] == [0, 0]
     with Search(folder=folder) as search:
@@ -559,7 +582,7 @@ def test_command_line_shows_a_search_and_does_not_run_it(
         return code, *capsys.readouterr()
 
     _, shown, _ = call("status", "one")
-    assert "experiment one: RUNNING, as long as a program asks for trials and runs them\n" in shown
+    assert "experiment one: RUNNING (search)\n" in shown
     assert "resume" not in shown
     assert "RUNNING (search)" in call("list")[1]
     trials = json.loads(call("export", "one")[1])["trials"]

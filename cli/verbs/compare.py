@@ -98,7 +98,7 @@ def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
     objective = sides[0].objective
     best = "best" if objective["name"] == "default" else f"best {objective['name']}"
     return [
-        ("status", *(experiment_text(side.summary["status"]) for side in sides)),
+        ("status", *(experiment_text(side.summary["status"], side.summary["has_program"]) for side in sides)),
         ("trials", *(str(side.summary["trials"]) for side in sides)),
         ("succeeded", *(str(side.succeeded) for side in sides)),
         *[("families", *(_families(side) for side in sides))] * any(side.has_families for side in sides),

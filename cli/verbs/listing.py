@@ -55,7 +55,7 @@ def list_experiments(directory: Path | None, running: bool, as_json: bool) -> No
     if named is not None and not directory.is_dir():
         click.echo(f"there is no folder {named}", err=True)
     folders = ExperimentFolder.all(directory)
-    found = [_facts(folder) for folder in folders if not running or folder.manager() is not None]
+    found = [facts for facts in map(_facts, folders) if not running or facts["running"]]
     found.sort(key=lambda facts: facts.get("created") or 0.0, reverse=True)
     if as_json:
         click.echo(to_json(found).decode())
@@ -87,7 +87,8 @@ def status(
             raise Failure(f"--best-by: {error}") from error
         if as_json:
             manager = view.folder.manager()
-            state = {"running": False} if manager is None else {"running": True, "pid": manager.pid}
+            state: dict[str, Any] = {"running": bool(summary["has_program"])}
+            state |= {} if manager is None else {"running": True, "pid": manager.pid}
             click.echo(to_json({**summary_object(view, summary), **state}).decode())
             return
         for line in _status_lines(view, summary):
@@ -116,11 +117,9 @@ def _status_lines(view: ExperimentView, summary: Mapping[str, Any]) -> Iterator[
 
 def _status_text(folder: ExperimentFolder, summary: Mapping[str, Any]) -> str:
     """Return the status, with a hint if the experiment should run and does not."""
-    status = experiment_text(summary["status"])
+    status = experiment_text(summary["status"], summary["has_program"])
     if is_abandoned(summary):
         return f"{status}, but its manager is gone: {command_for(folder, 'resume')}"
-    if summary["is_search"] and not ExperimentStatus(summary["status"]).is_final:
-        return f"{status}, as long as a program asks for trials and runs them"
     return status
 
 
@@ -147,7 +146,7 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:
     """Return the facts for the list; an unreadable experiment has the reason."""
-    place = {"id": folder.experiment_id, "folder": str(folder.path)}
+    place = {"id": folder.experiment_id, "folder": str(folder.path), "running": folder.manager() is not None}
     try:
         with ExperimentView(folder) as view:
             summary = view.summary()
@@ -157,7 +156,7 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
     return {
         **place,
         **{name: summary[name] for name in ("name", "status", "counts", "created", "run_time")},
-        "running": folder.manager() is not None,
+        "running": place["running"] or bool(summary["has_program"]),
         "search": summary["is_search"],
         "best": best,
         **({"front": len(summary["best"])} if len(summary["objectives"]) > 1 else {}),
@@ -168,12 +167,11 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
 def _row(facts: dict[str, Any]) -> tuple[str, ...]:
     if "counts" not in facts:
         return (facts["id"], facts["status"], "", "", "", "", facts["reason"])
-    why = ""
-    if not facts["running"] and not ExperimentStatus(facts["status"]).is_final:
-        why = " (search)" if facts["search"] else " (manager gone)"
+    is_lost = not (facts["running"] or facts["search"] or ExperimentStatus(facts["status"]).is_final)
+    status = experiment_text(facts["status"], facts["running"] if facts["search"] else None)
     return (
         facts["id"],
-        experiment_text(facts["status"]) + why,
+        status + " (manager gone)" * is_lost,
         str(sum(facts["counts"].values())),
         best_result_text(facts["best"], facts.get("front", 1))
         if facts.get("closest") is None

@@ -87,9 +87,8 @@ def top(
             drawn.update(screen(view, summary, console.height, best_by), refresh=True)
             if not summary["is_running"] or _is_left(next_key, every):
                 break
-    click.echo(
-        f"experiment {folder.experiment_id} is {experiment_text(summary['status'])}: for details, see pitchpipe status"
-    )
+    status = experiment_text(summary["status"], summary["has_program"])
+    click.echo(f"experiment {folder.experiment_id} is {status}: for details, see pitchpipe status")
 
 
 def _is_left(next_key: Any, seconds: float) -> bool:

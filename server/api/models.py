@@ -209,6 +209,9 @@ class ExperimentSummary(BaseModel):
     error: str
     is_running: bool
     is_search: bool = Field(description="Its caller runs the trials, by asking and telling.")
+    has_program: bool | None = Field(
+        description="Whether a living program runs a trial of a search; null: its manager runs the trials."
+    )
     created: float
     end_time: float | None
     run_time: float

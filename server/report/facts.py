@@ -121,7 +121,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
     return Facts(
         id=summary["id"],
         name=summary["name"] or "",
-        status=experiment_text(summary["status"]),
+        status=experiment_text(summary["status"], summary["has_program"]),
         state=_state(summary, moment),
         reason=summary["reason"] or "",
         error=hidden(summary["error"] or ""),
@@ -160,7 +160,7 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: Experimen
     counts, repeats = summary["counts"], view.repeats()
     noun, _ = nouns(repeats)
     planned = summary["limits"]["max_trial_number"]
-    pairs = [("Status", experiment_text(summary["status"]))]
+    pairs = [("Status", experiment_text(summary["status"], summary["has_program"]))]
     for row in summary["best"][:1] if len(table.objectives) == 1 else []:
         one = table.objectives[0]
         pairs.append((f"Best {value_name(one)}", _value(row, one.name)))

@@ -105,7 +105,10 @@ class _Listing:
                 if row["name"] and row["name"] != row["id"]:
                     html.div(visible(row["id"])).classes("pp-dim pp-mono")
             with html.td():
-                badge(experiment_text(row["shown_status"]), EXPERIMENT_TONES.get(row["shown_status"], ""))
+                badge(
+                    experiment_text(row["shown_status"], row["has_program"]),
+                    EXPERIMENT_TONES.get(row["shown_status"], ""),
+                )
             html.td(escaped(row["trials_text"]))
             html.td(escaped(row["best_text"])).classes("pp-mono pp-best" if row["best_text"] else "")
             with html.td():
@@ -138,6 +141,7 @@ def _row(shown: Shown) -> dict[str, Any]:
         "name": summary["name"],
         "created": summary["created"],
         "shown_status": shown_status(summary),
+        "has_program": summary["has_program"],
         "tags": annotations.read(None).tags,
         "trials_text": ": ".join(filter(None, (f"{summary['trials']}{of}", counts_text(summary["counts"])))),
         "best_text": best_result_text(shown.view.best_result(), len(summary["best"])),
@@ -158,5 +162,12 @@ def _sparkline(shown: Shown) -> dict[str, str]:
 
 def _unreadable(experiment_id: str, why: str) -> dict[str, Any]:
     blank = dict.fromkeys(("best_text", "began", "ran"), "")
-    found = {"id": experiment_id, "name": None, "tags": (), "created": 0.0, "shown_status": "UNREADABLE"}
+    found = {
+        "id": experiment_id,
+        "name": None,
+        "tags": (),
+        "created": 0.0,
+        "shown_status": "UNREADABLE",
+        "has_program": None,
+    }
     return {**found, **blank, "sparkline": {}, "trials_text": why}

@@ -73,7 +73,9 @@ class Where:
     def show_status(self, summary: dict[str, Any]) -> None:
         """Update the status in the bar."""
         status = shown_status(summary)
-        set_badge(self.badge, experiment_text(status), EXPERIMENT_TONES.get(status, ""))
+        set_badge(
+            self.badge, experiment_text(status, summary["has_program"]), EXPERIMENT_TONES.get(status, "")
+        )
 
 
 def shown_status(summary: dict[str, Any]) -> str:

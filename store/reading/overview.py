@@ -10,6 +10,7 @@ from typing import Any
 from ...runner import ExperimentStatus, Limits, TrialStatus
 from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder
+from ..processes import has_ended
 from .best_trials import closest_to_limits, limits_of, read_best
 from .configuration import read_config, read_objectives
 from .database import Database
@@ -53,14 +54,15 @@ def _row(db: Database, columns: Sequence[str]) -> tuple[Any, ...]:
 
 def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
     """Return the state of an experiment; `is_running`: a manager is alive, `is_search`: its caller runs the trials,
-    `remaining`: estimated seconds.
+    `has_program`: whether one of a search does so now (else None), `remaining`: estimated seconds.
 
     `objectives` is what is optimised, `outcome_limits` what is limited; `closest` is the trial that exceeds the limits
     least, while none keeps them.
     """
     found, config = read_experiment(db), read_config(db)
     _refuse_other_types(db)
-    is_running = not ExperimentStatus(found["status"]).is_final and folder.manager() is not None
+    is_final, is_search = ExperimentStatus(found["status"]).is_final, folder.is_search(config)
+    is_running = not is_final and folder.manager() is not None
     counted = _counted(db, found["end_time"] or time.time())
     with understood(db.path, "limits"):
         limits = {name: _limit(config.get(_camel(name))) for name in _LIMITS}
@@ -73,7 +75,8 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
         "id": folder.experiment_id,  # the row of a copied or renamed folder has the old one
         "folder": str(folder.path),
         "is_running": is_running,
-        "is_search": folder.is_search(config),
+        "is_search": is_search,
+        "has_program": (not is_final and _has_program(db)) if is_search else None,
         **counted,
         "limits": limits,
         "objectives": objectives,
@@ -83,6 +86,13 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
         "closest": closest_to_limits(db) if outcome_limits and not best else None,
         "remaining": _remaining(counted, limits, found["run_time"]) if is_running else None,
     }
+
+
+def _has_program(db: Database) -> bool:
+    """Return whether a living process has begun a trial of a search that has not ended."""
+    with understood(db.path, "trials"):
+        begun = db.rows("SELECT pid, start_time FROM trials WHERE slot IS NOT NULL AND pid IS NOT NULL")
+        return any(not has_ended(pid, start or 0.0) for pid, start in begun)
 
 
 def read_everything(db: Database) -> None:

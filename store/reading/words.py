@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...protocol import constraint_limits
+from ...runner import ExperimentStatus
 from .front import knee_of
 
 __all__ = [
@@ -62,13 +63,18 @@ _EXPERIMENT_WORDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def experiment_text(status: str) -> str:
+def experiment_text(status: str, has_program: bool | None = None) -> str:
     """Return the status of an experiment for users; `--json` and the HTTP API have the status itself.
 
-    >>> experiment_text("NO_MORE_TRIAL"), experiment_text("DONE")
-    ('RUNNING, last trials', 'DONE')
+    Of a search `has_program` says whether a living program runs a trial of it.
+
+    >>> experiment_text("NO_MORE_TRIAL"), experiment_text("RUNNING", has_program=False), experiment_text("DONE", False)
+    ('RUNNING, last trials', 'RUNNING (search, no program runs it)', 'DONE')
     """
-    return _EXPERIMENT_WORDS.get(status, status)
+    text = _EXPERIMENT_WORDS.get(status, status)
+    if has_program is None or ExperimentStatus(status).is_final:
+        return text
+    return f"{text} (search)" if has_program else f"{text} (search, no program runs it)"
 
 
 # Characters that show nothing, move the cursor, or turn the direction of the text around them.
