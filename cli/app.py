@@ -14,7 +14,7 @@ import click
 
 from .failures import FAILED, INTERRUPTED, explained
 from .imports import ended_by_interrupts
-from .nnictl import translated
+from .nnictl import in_words_of_nnictl, translated
 from .printing import escape_output
 from .streams import finish_output, open_streams
 
@@ -90,7 +90,9 @@ class LazyGroup(click.Group):
 
             near = _ELSEWHERE.get(args[0]) if self.table is VERBS else None
             near = near or next(iter(difflib.get_close_matches(args[0], self.table, n=1)), None)
-            hint = f"did you mean '{near}'?" if near else "see pitchpipe --help"
+            if args[0] == "nnictl":
+                ctx.fail("nnictl is a command of its own: write it without pitchpipe")
+            hint = f"did you mean '{near}'?" if near else f"see {ctx.find_root().info_name} --help"
             ctx.fail(f"there is no verb '{args[0]}': {hint}")
         return super().resolve_command(ctx, args)
 
@@ -143,20 +145,35 @@ def main(execute: Callable[[list[str]], int] | None = None) -> None:
     sys.exit(finish_output(code))
 
 
-def run(arguments: list[str], command: click.Command | None = None) -> int:
-    """Run a command line in this process, of `pitchpipe` or of another command, and return its exit code."""
+def run(arguments: list[str], command: click.Command | None = None, program: str = "pitchpipe") -> int:
+    """Run a command line in this process, of `pitchpipe` or of another command, and return its exit code.
+
+    `program` is what the user called.
+    """
     if not sys.platform.startswith(("linux", "darwin")):
         click.echo(f"error: pitchpipe runs on Linux and macOS, not on {sys.platform}", err=True)
         return 2
     try:
         with explained():
             if command is None:
-                code = pitchpipe.main(translated(arguments), prog_name="pitchpipe", standalone_mode=False)
+                code = pitchpipe.main(translated(arguments), prog_name=program, standalone_mode=False)
             else:
                 code = command.main(arguments, prog_name=command.name, standalone_mode=False, **_SETTINGS)
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        _in_words_of(arguments, error).show()
         return error.exit_code
     return code if isinstance(code, int) else 0
+
+
+def _in_words_of(arguments: list[str], error: click.ClickException) -> click.ClickException:
+    """Return an error that names the options which the user wrote."""
+    text = error.format_message()
+    said = in_words_of_nnictl(arguments, text)
+    if said == text:
+        return error
+    if isinstance(error, click.UsageError):
+        return click.UsageError(said, error.ctx)
+    error.message = said
+    return error

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from .failures import Failure
 
-__all__ = ["REPLACED", "WITHOUT_EQUIVALENT", "translated"]
+__all__ = ["REPLACED", "WITHOUT_EQUIVALENT", "in_words_of_nnictl", "translated"]
 
 #: nnictl's words -> Pitchpipe's. `{ID}` is the id, if one is given.
 REPLACED: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
@@ -82,7 +82,7 @@ _FLAGS: Mapping[tuple[str, ...], Mapping[str, str | None]] = MappingProxyType(
             "--type": "--format",
             "-t": "--format",
         },
-        ("experiment", "import"): {"--filename": "--file"},
+        ("experiment", "import"): {"--filename": "--file", "-f": "--file"},
         ("trial", "kill"): {"--trial_id": None, "-T": None},
         ("log", "trial"): {"--trial_id": None, "-T": None},
         # To nnictl the best result is the highest, whatever the direction, and the worst the lowest.
@@ -92,6 +92,16 @@ _FLAGS: Mapping[tuple[str, ...], Mapping[str, str | None]] = MappingProxyType(
         },
         ("experiment", "list"): {"--all": ""},
         ("top",): {"--time": "--every", "-t": "--every"},
+    }
+)
+# What these do is in the value of a flag; the line shows how.
+_NEEDED: Mapping[tuple[str, ...], str] = MappingProxyType(
+    {
+        ("update", "concurrency"): "--value 8",
+        ("update", "trialnum"): "--value 200",
+        ("update", "duration"): "--value 2h",
+        ("update", "searchspace"): "--filename FILE",
+        ("experiment", "import"): "--filename FILE",
     }
 )
 # These take no value.
@@ -118,6 +128,7 @@ def translated(arguments: Sequence[str]) -> list[str]:
     if verb is None:
         return list(arguments)
     rest = list(arguments[len(verb) :])
+    _refuse_what_is_incomplete(verb, rest)
     if verb not in REPLACED and not _has_nnictls_flag(verb, rest):
         return list(arguments)
     if verb == ("create",) and {"-f", "--foreground"} & set(rest):
@@ -137,6 +148,29 @@ def _refuse_what_has_no_equivalent(words: tuple[str, ...], arguments: Sequence[s
     if words == ("log", "trial") and not {"--trial_id", "-T"} & names:
         instead = "pitchpipe trial log ID TRIAL prints what one trial printed; pitchpipe trials ID lists them"
         raise Failure(f"nnictl's `log trial` without --trial_id has no equivalent: {instead}")
+
+
+def _refuse_what_is_incomplete(verb: tuple[str, ...], rest: Sequence[str]) -> None:
+    names = {word.partition("=")[0] for word in rest}
+    enough = {"--help", "-h", *_FLAGS.get(verb, {}), *filter(None, _FLAGS.get(verb, {}).values())}
+    if verb in _NEEDED and not names & enough:
+        name = " ".join(verb)
+        raise Failure(f"nnictl's `{name}` needs a flag, as in: nnictl {name} ID {_NEEDED[verb]}")
+
+
+def in_words_of_nnictl(arguments: Sequence[str], message: str) -> str:
+    """Return what is said of a command line, with its own flags in place of those that they were translated to.
+
+    >>> in_words_of_nnictl(["update", "concurrency", "-v", "abc"], "'--trial-concurrency' is wrong")
+    "'-v' is wrong"
+    """
+    flags = next(
+        (_FLAGS[words] for words in (tuple(arguments[:2]), tuple(arguments[:1])) if words in _FLAGS), {}
+    )
+    for name in (word.partition("=")[0] for word in arguments):
+        if ours := flags.get(name):
+            message = message.replace(ours.split()[-1], name)
+    return message
 
 
 def _has_nnictls_flag(verb: tuple[str, ...], rest: Sequence[str]) -> bool:

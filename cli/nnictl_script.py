@@ -71,7 +71,7 @@ def _run(arguments: list[str]) -> int:
         return _refused(f"write it as `nnictl {' '.join(arguments[:-1])} --all`")
     if words[:1] == ("create",) and len(translated(arguments)) == 1:
         return _refused("nnictl create needs a config: nnictl create --config FILE")
-    return run(of_nnictl(arguments))
+    return run(of_nnictl(arguments), program="nnictl")
 
 
 def _refused(why: str) -> int:

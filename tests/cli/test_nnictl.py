@@ -120,7 +120,7 @@ def test_export_under_nnis_name_is_nnis(two: Any, tmp_path: Path, nnictl: Callab
         ("--version", "pitchpipe "),
         ("trial ls --help", "Usage: nnictl trial ls"),
         ("trial ls -h", "Usage: nnictl trial ls"),
-        ("stop --help", "Usage: pitchpipe stop"),
+        ("stop --help", "Usage: nnictl stop"),
     ],
 )
 def test_help_under_nnis_name(nnictl: Callable[..., Outcome], line: str, text: str) -> None:
@@ -181,3 +181,42 @@ def test_higher_limit_under_nnis_name_continues_what_is_done(
         "trialnum": params["maxTrialNumber"] == 20,
         "duration": params.get("maxExperimentDuration") == 3600,
     }[limit]
+
+
+@pytest.mark.parametrize(
+    ("line", "flag", "others"),
+    [
+        ("update concurrency abc -v x", "-v", "--trial-concurrency"),
+        ("update trialnum abc --value x", "--value", "--max-trial-number"),
+        ("update trialnum abc --value=x", "--value", "--max-trial-number"),
+        ("update duration abc -v x", "-v", "--max-experiment-duration"),
+        ("update searchspace abc -f .", "-f", "--search-space"),
+        ("experiment import abc --filename .", "--filename", "--file'"),
+        ("experiment import abc -f .", "-f", "--file"),
+        ("experiment delete abc --nope", "--nope", "pitchpipe delete"),
+        ("top abc --time x", "--time", "--every"),
+        ("resume abc -e /etc/hosts", "-e", "--dir"),
+    ],
+)
+def test_problem_is_one_of_the_flag_that_was_written(
+    stored: Storing, nnictl: Callable[..., Outcome], line: str, flag: str, others: str
+) -> None:
+    stored().write("abc", [])
+    code, _, err = nnictl(*line.split())
+    assert (code, flag in err, others in err, "Usage: pitchpipe" in err) == (2, True, False, False), err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "update concurrency",
+        "update trialnum abc",
+        "update duration",
+        "update searchspace",
+        "experiment import",
+    ],
+)
+def test_line_without_its_value_names_the_flag(nnictl: Callable[..., Outcome], line: str) -> None:
+    code, _, err = nnictl(*line.split())
+    assert (code, f"nnictl {line.removesuffix(' abc')} ID --" in err) == (2, True), err
+    assert nnictl(*line.split(), "--help")[0] == 0
