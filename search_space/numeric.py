@@ -14,7 +14,7 @@ __all__ = ["MAX_INTEGER", "MAX_LOG", "MAX_STEPS", "grid_range", "read_numbers"]
 MAX_STEPS = 2**40  # multiples of q: beyond it doubles in the unit cube cannot tell neighbours apart
 MAX_INTEGER = 2**49  # bounds of randint, for the same reason; those of lograndint end at MAX_STEPS
 _TIE = 1e-9  # steps; 0.15 / 0.1 is 1.4999999999999998
-MAX_LOG = 700.0  # exp() of more than this is not a finite double
+MAX_LOG = 700.0  # exp() of up to 709.78 is a finite double; models and figures need some room
 
 
 def read_numbers(type_name: str, values: list[Any], path: Path) -> tuple[dict[str, Any], list[Problem]]:
@@ -95,7 +95,9 @@ def _problems_of_bell(kind: Kind, fields: dict[str, Any], path: Path) -> list[Pr
         problems.append(Problem((*path, 1), f"sigma must be greater than 0, not {show(sigma)}"))
     if kind.log and abs(mu) > MAX_LOG:
         hint = "mu and sigma are those of the logarithm of the value"
-        problems.append(Problem((*path, 0), f"exp({show(mu)}) is out of the range of numbers", hint))
+        problems.append(
+            Problem((*path, 0), f"mu must be from {-MAX_LOG:g} to {MAX_LOG:g}, not {show(mu)}", hint)
+        )
     elif not math.isfinite(abs(float(mu)) + 10 * float(sigma)):
         problems.append(Problem(path, "mu and sigma are too large"))
     return problems
