@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..plugins import loss_sign
+from ..plugins import loss_sign, one_of
 from ..protocol import main_objective, objectives_of
 from .base import Assessor, AssessResult
 from .gains import GainReader, counted
@@ -102,8 +102,7 @@ class AutoAssessor(Assessor):
     judges_several = False  # objectives: `pitchpipe validate` and the start of a run warn of it
 
     def __init__(self, optimize_mode: str = "maximize", hopeless_only: bool = False) -> None:
-        if not isinstance(hopeless_only, bool):
-            raise ValueError(f"hopeless_only must be true or false, not {hopeless_only!r}")
+        one_of("hopeless_only", hopeless_only, (True, False))
         self._reader = GainReader(-loss_sign(optimize_mode))
         self._hopeless_only = hopeless_only
         self._is_off = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..plugins import integer, loss_sign, number, optional_mapping
+from ..plugins import integer, loss_sign, number, optional_mapping, shown
 from .base import Assessor, AssessResult
 from .gains import counted, gain_of
 from .progress import Progress
@@ -46,7 +46,7 @@ class PatientAssessor(Assessor):
         given = optional_mapping("assessor_args", assessor_args).get("optimize_mode", optimize_mode)
         if given != optimize_mode:
             raise ValueError(
-                f"assessor_args: optimize_mode {given!r} contradicts {optimize_mode!r} of optimize_mode"
+                f"assessor_args: optimize_mode {shown(given)} contradicts {shown(optimize_mode)} of optimize_mode"
             )
         self._rule = REGISTRY.create_inner(assessor, assessor_args, optimize_mode=optimize_mode)
         self.reason: str | None = None

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .overrides import read_overridden
     from .platforms import PLATFORMS, LocalConfig, RayConfig
     from .plugins import Checker, check_parameters
-    from .problems import OTHER_NAMES, ConfigError, ConfigProblem, Finding, did_you_mean, nearest
+    from .problems import OTHER_NAMES, ConfigError, ConfigProblem, Finding, did_you_mean, nearest, shown
     from .source import parse_source, read_source
     from .trackers import tracker_classes
     from .units import UnitError, parse_duration
@@ -58,7 +58,7 @@ _HOMES = {
     ".overrides": "read_overridden",
     ".platforms": "PLATFORMS LocalConfig RayConfig",
     ".plugins": "Checker check_parameters",
-    ".problems": "OTHER_NAMES ConfigError ConfigProblem Finding did_you_mean nearest",
+    ".problems": "OTHER_NAMES ConfigError ConfigProblem Finding did_you_mean nearest shown",
     ".source": "parse_source read_source",
     ".trackers": "tracker_classes",
     ".units": "UnitError parse_duration",
@@ -86,6 +86,7 @@ __all__ = [
     "parse_source",
     "read_overridden",
     "read_source",
+    "shown",
     "todays_space",
     "tracker_classes",
     "with_plugins_checked",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from .problems import Finding, Path
+from .problems import Finding, Path, shown
 from .section import Section
 
 __all__ = ["plain"]
@@ -59,7 +59,7 @@ def _copy_mapping(value: Mapping[Any, Any], path: Path, findings: list[Finding])
         if isinstance(key, str):
             result[str(key)] = _copy(item, (*path, key), findings)
         else:
-            findings.append(Finding(path=path, message=f"the key {key!r} is not text"))
+            findings.append(Finding(path=path, message=f"the key {shown(key)} is not text"))
     return result
 
 

@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from .problems import ConfigError, ConfigProblem, Path, dotted
+from .problems import ConfigError, ConfigProblem, Path, dotted, shown
 
 __all__ = ["Mark", "Source", "parse_source", "read_source"]
 
@@ -271,7 +271,7 @@ class _NodeReader:
         except KeyError:
             return self._problem(node, path, f"has the tag {node.tag}, which is not supported")
         except ValueError:
-            return self._problem(node, path, f"{node.value!r} is not a valid {kind}")
+            return self._problem(node, path, f"{shown(node.value)} is not a valid {kind}")
 
     def _problem(self, node: Node, path: Path, message: str, hint: str = "") -> None:
         line, column = _start(node)

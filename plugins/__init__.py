@@ -15,6 +15,7 @@ from .arguments import (
     optional_mapping,
     positive,
     seed_of,
+    shown,
     synonym,
     taken,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "registered",
     "registry_file",
     "seed_of",
+    "shown",
     "signature_problems",
     "synonym",
     "taken",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from ..search_space import Problem
-from .arguments import hint, nearest, optional_mapping
+from .arguments import hint, nearest, optional_mapping, shown
 
 __all__ = ["Registry", "UnknownAlgorithm", "check", "signature_problems"]
 
@@ -92,7 +92,7 @@ class Registry(Generic[Algorithm]):
 
         if not isinstance(name, str):
             article = "an" if self.kind[0] in "aeiou" else "a"
-            raise ValueError(f"{self.kind} must be the name of {article} {self.kind}, not {name!r}")
+            raise ValueError(f"{self.kind} must be the name of {article} {self.kind}, not {shown(name)}")
         given = optional_mapping(f"{self.kind}_args", class_args)
         try:
             accepted = inspect.signature(self.find(name)).parameters

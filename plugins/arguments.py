@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ __all__ = [
     "optional_mapping",
     "positive",
     "seed_of",
+    "shown",
     "synonym",
     "taken",
 ]
@@ -29,11 +31,11 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
 
     >>> one_of("utility", "EI", ("ei", "ucb"))
     Traceback (most recent call last):
-    ValueError: utility must be 'ei' or 'ucb', not 'EI'
+    ValueError: utility must be "ei" or "ucb", not "EI"
     """
     if any(value is option or (type(value) is type(option) and value == option) for option in allowed):
         return value
-    raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, not {value!r}")
+    raise ValueError(f"{name} must be {' or '.join(map(shown, allowed))}, not {shown(value)}")
 
 
 def loss_sign(optimize_mode: Any) -> float:
@@ -49,7 +51,7 @@ def integer(name: str, value: Any, least: int) -> int:
     """Return `value` if it is an integer of at least `least`."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return value
-    raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}")
+    raise ValueError(f"{name} must be an integer of at least {least}, not {shown(value)}")
 
 
 def number(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
@@ -63,14 +65,14 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
         return float(value)
     lower = "" if least == -math.inf else f" of at least {least:g}"
     limits = lower if most == math.inf else f" from {least:g} to {most:g}"
-    raise ValueError(f"{name} must be a number{limits}, not {value!r}")
+    raise ValueError(f"{name} must be a number{limits}, not {shown(value)}")
 
 
 def positive(name: str, value: Any) -> float:
     """Return `value` as a float if it is a finite number above 0."""
     if _is_number(value) and 0 < value < math.inf:
         return float(value)
-    raise ValueError(f"{name} must be a number above 0, not {value!r}")
+    raise ValueError(f"{name} must be a number above 0, not {shown(value)}")
 
 
 def _is_number(value: Any) -> bool:
@@ -89,7 +91,7 @@ def optional_mapping(name: str, value: Any) -> dict[str, Any]:
     """Return a copy of `value`, which is a mapping or None."""
     if value is None or isinstance(value, Mapping):
         return dict(value or {})
-    raise ValueError(f"{name} must be an object, not {value!r}")
+    raise ValueError(f"{name} must be an object, not {shown(value)}")
 
 
 def merged(name: str, defaults: Mapping[str, Any], given: Any) -> dict[str, Any]:
@@ -104,8 +106,22 @@ def merged(name: str, defaults: Mapping[str, Any], given: Any) -> dict[str, Any]
 def synonym(name: str, value: Any, other_name: str, other: Any) -> Any:
     """Return the given one of two arguments with the same meaning; if both are given they must be equal."""
     if value is not None and other is not None and value != other:
-        raise ValueError(f"{name} and {other_name} mean the same; they cannot be {value!r} and {other!r}")
+        raise ValueError(
+            f"{name} and {other_name} mean the same; they cannot be {shown(value)} and {shown(other)}"
+        )
     return other if value is None else value
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message as configs have it: as JSON, where it can be.
+
+    >>> shown(True), shown(None), shown(float("inf"))
+    ('true', 'null', 'inf')
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
 
 
 def hint(name: str, accepted: list[str]) -> str:

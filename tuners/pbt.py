@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..plugins import integer, number
+from ..plugins import integer, number, shown
 from ..search_space import SearchSpace
 from .base import Member, ScheduledTuner, ready
 from .trial_control import Suggestion
@@ -182,4 +182,4 @@ class PBTTuner(ScheduledTuner):
 def _folder(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    raise ValueError(f"all_checkpoint_dir must be a path, not {value!r}")
+    raise ValueError(f"all_checkpoint_dir must be a path, not {shown(value)}")

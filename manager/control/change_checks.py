@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...config import UnitError, parse_duration
+from ...config import UnitError, parse_duration, shown
 from ...search_space import non_finite
 
 __all__ = ["problems_of"]
@@ -23,7 +23,7 @@ def problems_of(changes: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with changed limits or a changed search space, as sentences; None lifts a limit.
 
     >>> problems_of({"max_trial_number": "9", "trial_concurrency": 4})
-    ["max_trial_number must be a whole number from 1 to 9007199254740991, not '9'"]
+    ['max_trial_number must be a whole number from 1 to 9007199254740991, not "9"']
     """
     return [problem for name, value in changes.items() if value is not None for problem in _of(name, value)]
 
@@ -45,7 +45,7 @@ def _of(name: str, value: Any) -> Iterator[str]:
 
 def _of_count(name: str, value: Any, most: int) -> Iterator[str]:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        yield f"{name} must be a whole number from 1 to {most}, not {value!r:.40}"
+        yield f"{name} must be a whole number from 1 to {most}, not {shown(value)}"
 
 
 def _of_duration(name: str, value: Any) -> Iterator[str]:
@@ -55,4 +55,4 @@ def _of_duration(name: str, value: Any) -> Iterator[str]:
         yield f"{name}: {error.with_hint()}"
         return
     if not 0 < seconds < _LONGEST:
-        yield f"{name} must be more than 0 s and less than {_LONGEST:g} s, not {value!r:.40}"
+        yield f"{name} must be more than 0 s and less than {_LONGEST:g} s, not {shown(value)}"
