@@ -12,7 +12,7 @@ from importlib import import_module
 
 import click
 
-from .failures import FAILED, INTERRUPTED, explained
+from .failures import FAILED, INTERRUPTED, Failure, explained
 from .imports import ended_by_interrupts
 from .nnictl import in_words_of_nnictl, translated
 from .printing import escape_output
@@ -175,5 +175,4 @@ def _in_words_of(arguments: list[str], error: click.ClickException) -> click.Cli
         return error
     if isinstance(error, click.UsageError):
         return click.UsageError(said, error.ctx)
-    error.message = said
-    return error
+    return Failure(said, error.exit_code)
