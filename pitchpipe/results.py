@@ -220,18 +220,23 @@ class ExperimentResult(Plots):
         )
 
     def _repr_html_(self) -> str:
-        from .store.reading import counts_text, visible
+        from .store.reading import counts_text, number_text, visible
 
         objectives = ", ".join(f"{direction} {visible(name)}" for name, direction in self._directions.items())
         head = f"experiment <b>{escape(self.id)}</b>: {self._status_text} ({counts_text(self.counts) or 'no trials'})"
         front = self.best if isinstance(self.best, list) else [self.best] if self.best is not None else []
         names = list(dict.fromkeys(name for one in front for name in one.parameters))
         rows = [
-            [one.sequence_id, *_numbers(one.value), *(one.parameters.get(name, "") for name in names)]
+            [
+                *map(number_text, (one.sequence_id, *_numbers(one.value))),
+                *(number_text(one.parameters[name]) if name in one.parameters else "" for name in names),
+            ]
             for one in front
         ]
         reason = f"<p>{escape(visible(self.reason))}</p>" if self.reason else ""
-        table = _table(["trial", *self._directions, *names], rows) if rows else self._why_none()
+        table = (
+            _table(["trial", *map(visible, (*self._directions, *names))], rows) if rows else self._why_none()
+        )
         return f"<p>{head}, {escape(objectives)}</p>{reason}{table}"
 
     def _why_none(self) -> str:
@@ -254,19 +259,13 @@ def _numbers(value: float | dict[str, float]) -> list[float]:
     return list(value.values()) if isinstance(value, dict) else [value]
 
 
-def _plain(value: Any) -> str:
-    from .store.reading import visible
-
-    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
-
-
-def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return an HTML table."""
     return f"<table>{_line(names, 'th')}{''.join(_line(row, 'td') for row in rows)}</table>"
 
 
-def _line(cells: Sequence[Any], tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(_plain(cell))}</{tag}>' for cell in cells)}</tr>"
+def _line(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def _row(trial: Row, objectives: Sequence[str]) -> Row:

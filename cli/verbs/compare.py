@@ -19,6 +19,7 @@ from ..verb import complete_experiment, directory_option, verb
 __all__ = ["compare"]
 
 _STEPS = (1, 2, 5)
+_ABSENT = object()  # in place of a setting that an experiment does not have
 # These differ between any two experiments.
 _PASSED_OVER = ("experimentId", "experimentName", "seed")
 
@@ -129,7 +130,7 @@ def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     kept = [{_snake(k): v for k, v in config.items() if k not in _PASSED_OVER} for config in configs]
     flattened = [flat(config) for config in kept]
     names = dict.fromkeys(name for one in flattened for name in one)
-    by_field = {name: [one.get(name) for one in flattened] for name in names}
+    by_field = {name: [one.get(name, _ABSENT) for one in flattened] for name in names}
     return {name: values for name, values in by_field.items() if any(value != values[0] for value in values)}
 
 
@@ -151,7 +152,10 @@ def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str
             for side in sides
         ],
         "best_after": {str(count): values for count, values in _milestones(sides).items()},
-        "differences": differing,
+        "differences": {
+            name: [None if value is _ABSENT else value for value in values]
+            for name, values in differing.items()
+        },
     }
 
 
@@ -159,7 +163,7 @@ def _families(side: _Side) -> str:
     return str(len(side.curve)) if side.has_families else "-"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: float | None) -> str:
     return "-" if value is None else number_text(value)
 
 
@@ -170,10 +174,10 @@ def _setting(value: Any) -> str:
     ('ms minimize, mb <= 9', '1, 2')
     """
     if not isinstance(value, list):
-        return _shown(value)
+        return "-" if value is _ABSENT else number_text(value)
     return ", ".join(
-        " ".join(_shown(inner) for inner in one.values() if inner is not None)
+        " ".join(number_text(inner) for inner in one.values() if inner is not None)
         if isinstance(one, dict)
-        else _shown(one)
+        else number_text(one)
         for one in value
     )

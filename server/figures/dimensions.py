@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, separators
+from ...store.reading import is_bare
 
 __all__ = [
     "Dimension",
@@ -163,22 +164,14 @@ def _label_at(value: Any, path: Iterable[str]) -> str | None:
 
 
 def label(option: Any) -> str:
-    """Return the text of an option: text unchanged, everything else as JSON, also text that reads as such.
+    """Return the text of an option: text unchanged if it is bare, everything else as JSON.
 
     >>> label("relu"), label(True), label(0.1), label([64, 32]), label("0.1")
     ('relu', 'true', '0.1', '[64, 32]', '"0.1"')
     """
-    if isinstance(option, str) and not _is_json(option):
+    if isinstance(option, str) and is_bare(option):
         return option
     return json.dumps(option, ensure_ascii=False, default=str)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def dimensions_of(space: Any, constraints: Any = ()) -> list[Dimension]:

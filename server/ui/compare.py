@@ -171,5 +171,5 @@ def _change(value: Any, first: Any) -> str:
 def _parameter_rows(found: list[dict[str, Any]]) -> Iterator[_Row]:
     flattened = [flat(trial["parameters"]) for trial in found]
     for name in dict.fromkeys(name for parameters in flattened for name in parameters):
-        values = [number_text(parameters.get(name, "")) for parameters in flattened]
+        values = [number_text(parameters[name]) if name in parameters else "" for parameters in flattened]
         yield _Row(name=name.removesuffix("._name"), values=values)

@@ -16,6 +16,7 @@ from ...store.reading import (
     duration_text,
     moment_text,
     number_text,
+    visible,
 )
 from .grid_columns import Column
 from .wording import TRIAL_TONES, trial_word
@@ -165,7 +166,7 @@ def _text(trial: dict[str, Any], column: Column) -> str | None:
     value = trial["values"].get(name) if head == "value" else trial.get(head)
     if value is None or value == "":
         return None
-    return _WRITTEN.get(head, number_text)(value)
+    return _WRITTEN.get(head, visible if isinstance(value, str) else number_text)(value)
 
 
 _WRITTEN: Mapping[str, Any] = {"status": trial_word, "duration": duration_text, "start_time": moment_text}

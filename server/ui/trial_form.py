@@ -8,8 +8,7 @@ from typing import Any
 from nicegui import html, ui
 
 from ...search_space import SearchSpace, SearchSpaceError, identity
-from ...store.reading import escaped, visible
-from ..figures import label
+from ...store.reading import escaped, option_text, visible
 from .changes import result_of
 from .elements import attributed
 
@@ -132,7 +131,7 @@ def _choice_field(name: str, options: list[Any], filled: Any) -> Value:
 
 def _select(name: str, options: Sequence[Any], filled: Any) -> Any:
     """Make a field whose value is the place of an option."""
-    words = [visible(label(option)) for option in options]
+    words = [option_text(option) for option in options]
     places = {identity(option): place for place, option in enumerate(options)}
     chosen = places.get(identity(filled), 0)
     field = ui.select(dict(enumerate(words)), label=visible(name), value=chosen)

@@ -39,12 +39,14 @@ if TYPE_CHECKING:
         flat,
         front_lines,
         front_text,
+        is_bare,
         left_text,
         length_text,
         margin_text,
         moment_text,
         nouns,
         number_text,
+        option_text,
         parameters_text,
         rate_text,
         reason_text,
@@ -73,8 +75,9 @@ _HOMES = {
     ".view": "ExperimentView Follow",
     ".words": (
         "STATUS_WORDS best_result_text closest_text counts_text duration_text escaped experiment_text flat front_lines "
-        "front_text left_text length_text margin_text moment_text nouns number_text parameters_text rate_text "
-        "reason_text repeat_text repeats_text result_text value_text values_text violation_text visible"
+        "front_text is_bare left_text length_text margin_text moment_text nouns number_text option_text "
+        "parameters_text rate_text reason_text repeat_text repeats_text result_text value_text values_text "
+        "violation_text visible"
     ),
 }
 
@@ -112,6 +115,7 @@ __all__ = [
     "gain_text",
     "gains_over_defaults",
     "hint_text",
+    "is_bare",
     "json_lines",
     "knee_of",
     "left_text",
@@ -127,6 +131,7 @@ __all__ = [
     "nni_statistics",
     "nouns",
     "number_text",
+    "option_text",
     "parameters_text",
     "plain",
     "plain_field",

@@ -25,12 +25,14 @@ __all__ = [
     "flat",
     "front_lines",
     "front_text",
+    "is_bare",
     "left_text",
     "length_text",
     "margin_text",
     "moment_text",
     "nouns",
     "number_text",
+    "option_text",
     "parameters_text",
     "rate_text",
     "reason_text",
@@ -107,15 +109,37 @@ def visible(text: str) -> str:
     return text if is_plain else escaped(json.dumps(text, ensure_ascii=False))
 
 
+def is_bare(text: str) -> bool:
+    """Return whether a text cannot be taken for nothing or for another JSON value when it is shown without quotes.
+
+    >>> [text for text in ("relu", "1", "true", "null", "[1]", "", "yes") if is_bare(text)]
+    ['relu', 'yes']
+    """
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return bool(text)
+    return False
+
+
+def option_text(value: object) -> str:
+    """Return a value of a parameter on one line: a text as `visible` shows it if it is bare, all else as JSON.
+
+    >>> option_text("relu"), option_text("1"), option_text(1), option_text(""), option_text(None)
+    ('relu', '"1"', '1', '""', 'null')
+    """
+    if isinstance(value, str) and is_bare(value):
+        return visible(value)
+    return escaped(json.dumps(value, ensure_ascii=False, default=str))
+
+
 def number_text(value: object) -> str:
-    """Return a number in at most six significant digits; a text as `visible` shows it; anything else as JSON.
+    """Return a number in at most six significant digits, and anything else as `option_text` does.
 
     >>> number_text(0.123456789), number_text(64), number_text(1e-7), number_text("relu"), number_text([True, None])
     ('0.123457', '64', '1e-07', 'relu', '[true, null]')
     """
-    if value is None or isinstance(value, bool | list | dict):
-        return escaped(json.dumps(value, ensure_ascii=False))
-    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))
+    return f"{value:.6g}" if isinstance(value, float) else option_text(value)
 
 
 def margin_text(value: object, margin: float | None) -> str:
@@ -412,10 +436,12 @@ def parameters_text(parameters: object) -> str:
     """
     if not isinstance(parameters, Mapping):
         return number_text(parameters)
-    return " ".join(
-        f"{_word(name.removesuffix('._name'), '=')}={_word(value) if isinstance(value, str) else number_text(value)}"
-        for name, value in flat(parameters).items()
+    found = flat(parameters)
+    names = (_word(name.removesuffix("._name"), "=") for name in found)
+    values = (
+        _word(one) if isinstance(one, str) and is_bare(one) else number_text(one) for one in found.values()
     )
+    return " ".join(map("=".join, zip(names, values, strict=True)))
 
 
 def _word(text: str, end: str = " ") -> str:

@@ -35,6 +35,19 @@ def test_compare_tells_the_best_after_the_same_number_and_what_differs(call: Cal
     ]
 
 
+def test_compare_tells_a_null_option_from_none_and_text_from_other_values(
+    call: Call, stored: Storing
+) -> None:
+    for name, args in (("a", {"x": None, "y": "1", "z": [None, "true"]}), ("b", {"y": 1, "z": [None, True]})):
+        stored(more={"tuner": {"name": "TPE", "classArgs": args}}).write(
+            name, [make_trial(0, "SUCCEEDED", final=1.0)]
+        )
+    rows = [line.split() for line in call("compare", "a", "b").out.splitlines()]
+    assert ["tuner.class_args.x", "null", "-"] in rows
+    assert ["tuner.class_args.y", '"1"', "1"] in rows
+    assert ["tuner.class_args.z", "null,", '"true"', "null,", "true"] in rows
+
+
 def test_compare_minimizes_where_the_objective_does(call: Call, stored: Storing) -> None:
     trials = [make_trial(n, "SUCCEEDED", final=v) for n, v in enumerate([0.5, 0.9, 0.3])]
     for name in ("a", "b"):

@@ -18,7 +18,7 @@ from pitchpipe.cli.printing import TerminalBytes, escape_output
 from pitchpipe.cli.progress import Best, Progress
 from pitchpipe.cli.verbs.top import screen
 from pitchpipe.store import ExperimentFolder
-from pitchpipe.store.reading import ExperimentView, escaped, parameters_text, visible
+from pitchpipe.store.reading import ExperimentView, escaped, option_text, parameters_text, visible
 
 from ..hostile_texts import HOSTILE, TEXTS, hostile_experiment, stored_text
 
@@ -155,6 +155,13 @@ def test_two_texts_never_look_the_same(one: str, other: str) -> None:
 @given(PARAMETERS, PARAMETERS)
 def test_different_parameters_are_written_differently(one: dict[str, str], other: dict[str, str]) -> None:
     assert (parameters_text(one) == parameters_text(other)) == ([*one.items()] == [*other.items()])
+
+
+@given(
+    st.one_of(ANY_TEXT, st.none(), st.booleans(), st.integers()), st.text("0123456789truefalsn[]", max_size=5)
+)
+def test_text_never_looks_like_another_value(one: object, text: str) -> None:
+    assert (option_text(one) == option_text(text)) == (one == text)
 
 
 @given(st.lists(st.sampled_from([*TEXTS, "\x1b[32mgreen\x1b[0m", "10 %\r", "é", "\x1b["])), st.integers(1, 9))

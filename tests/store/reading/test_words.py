@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.store.reading.words import flat, moment_text
+from pitchpipe.store.reading.words import flat, moment_text, number_text, option_text, parameters_text
 
 
 def test_empty_objects_stay_as_parameters() -> None:
@@ -38,3 +38,15 @@ def test_moment_is_in_local_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert moment_text(0.0) == "1970-01-01 02:00:00"
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.mark.parametrize("text", ["true", "1", "1.0", "null", "NaN", "[1]", '{"a": 1}', '"a"', ""])
+def test_text_that_reads_as_another_value_is_in_quotes(text: str) -> None:
+    shown = json.dumps(text)
+    assert (number_text(text), option_text(text)) == (shown, shown)
+    assert parameters_text({"x": text, "s": {"_name": text}}) == f"x={shown} s={shown}"
+
+
+@pytest.mark.parametrize("text", ["relu", "True", "none", "yes", ".5", "1e", "C:\\new", "größer"])
+def test_other_text_is_bare(text: str) -> None:
+    assert (number_text(text), parameters_text({"x": text})) == (text, f"x={text}")
