@@ -46,7 +46,7 @@ def update(
     The changes take effect at once and are stored, so `resume` uses them. Lowering the concurrency does not stop
     running trials. If the experiment is not running, they take effect when you resume it.
     """
-    from ...manager.control import ControlError, Extension, change_experiment
+    from ...manager.control import EXTENDED, ControlError, Extension, change_experiment
 
     changes = Extension(**limits).changes()
     if search_space is not None:
@@ -54,14 +54,14 @@ def update(
     if not changes:
         raise Failure("nothing to change: give an option such as --trial-concurrency 8")
     folder = chosen_experiment(experiment, experiment_id, directory)
-    if continues and _is_done(folder):
-        return _resumed(folder, limits, as_json=as_json)
     try:
         found = change_experiment(folder, changes)
     except ControlError:
-        if not (continues and _is_done(folder)):  # its end may have been quicker
+        if not (continues and _is_done(folder)):
             raise
-        return _resumed(folder, limits, as_json=as_json)
+        found = change_experiment(folder, changes)  # its manager was about to end
+    if continues and _reason(folder) == EXTENDED:
+        return _resumed(folder, as_json=as_json)
     text = _limits_text(folder, found) + ("" if search_space is None else ", in the new search space")
     say(as_json, {"id": folder.experiment_id, "limits": found}, text, *_next_lines(folder))
     return 0
@@ -74,12 +74,17 @@ def _is_done(folder: ExperimentFolder) -> bool:
     return is_done and folder.wait_until_unmanaged(math.inf)
 
 
-def _resumed(folder: ExperimentFolder, limits: dict[str, Any], *, as_json: bool) -> int:
+def _reason(folder: ExperimentFolder) -> str:
+    with ExperimentView(folder) as view:
+        return view.summary()["reason"]
+
+
+def _resumed(folder: ExperimentFolder, *, as_json: bool) -> int:
     """Continue an experiment that is DONE, in the background, as NNI's manager does when a limit is raised."""
     from .resume import resume
 
     context = click.get_current_context()
-    return context.invoke(resume, experiment=str(folder.path), detach=True, as_json=as_json, **limits)
+    return context.invoke(resume, experiment=str(folder.path), detach=True, as_json=as_json)
 
 
 def _read(path: Path) -> Any:

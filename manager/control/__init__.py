@@ -9,6 +9,7 @@ from ...protocol import lazy_names
 if TYPE_CHECKING:
     from .connection import ControlError, ask_manager
     from .extension import (
+        EXTENDED,
         Extension,
         ExtensionError,
         extend_experiment,
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     ".connection": "ControlError ask_manager",
-    ".extension": "Extension ExtensionError extend_experiment options_to_extend owned_store with_code_in",
+    ".extension": (
+        "EXTENDED Extension ExtensionError extend_experiment options_to_extend owned_store with_code_in"
+    ),
     ".host": "RunningManager why_failed",
     ".rate": "RateMeter forecast",
     ".steering": (
@@ -43,6 +46,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "EXTENDED",
     "ControlError",
     "Extension",
     "ExtensionError",

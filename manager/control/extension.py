@@ -14,6 +14,7 @@ from ...store import ExperimentFolder, Store
 from .change_checks import problems_of
 
 __all__ = [
+    "EXTENDED",
     "LIMITS",
     "Extension",
     "ExtensionError",
@@ -22,6 +23,9 @@ __all__ = [
     "owned_store",
     "with_code_in",
 ]
+
+EXTENDED = "extended, and not yet resumed"
+"""The reason for which an experiment with new limits is STOPPED."""
 
 
 class ExtensionError(ValueError):
@@ -49,15 +53,16 @@ LIMITS = tuple(field.name for field in fields(Extension))
 """The limits that can be changed, whether the experiment runs or not."""
 
 
-def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:
+def extend_experiment(folder: ExperimentFolder, extension: Extension, *, to_continue: bool = True) -> None:
     """Write new limits into an experiment's store, so that it can be resumed, also if it was DONE.
 
+    Unless it is `to_continue`, it stays DONE while another limit is reached, or if only its concurrency changes.
     Raises `ExtensionError`, `StoreError`, or `FolderError` if it runs.
     """
     if problems := problems_of(extension.changes()):
         raise ExtensionError("; ".join(problems))
     with owned_store(folder) as store:
-        _extend(store, extension)
+        _extend(store, extension, to_continue=to_continue)
 
 
 @contextmanager
@@ -101,23 +106,26 @@ def options_to_extend(folder: ExperimentFolder) -> str:
     return " ".join([*by_number, *(["--max-experiment-duration TIME"] if is_over else [])])
 
 
-def _extend(store: Store, extension: Extension) -> None:
+def _extend(store: Store, extension: Extension, *, to_continue: bool) -> None:
     row = store.experiment()
     config = ExperimentConfig.from_canonical(row.config).model_copy(update=extension.changes())
     made, is_done = sum(store.counts().values()), row.status == ExperimentStatus.DONE
+    least = f"more than {made}" if is_done else f"at least {made}"
+    if extension.max_trial_number is not None and extension.max_trial_number < made + is_done:
+        trials = "1 trial is" if made == 1 else f"{made} trials are"
+        raise ExtensionError(f"{trials} made already: max_trial_number must be {least}")
+    too_short = f"it has run for {row.run_time:.0f} s already: max_experiment_duration must be more"
+    if extension.max_experiment_duration is not None and row.run_time >= extension.max_experiment_duration:
+        raise ExtensionError(too_short)
+    number, duration = config.max_trial_number, config.max_experiment_duration
     # The limits of one that is not done may be reached already: its trials still continue.
-    limits = config if is_done else extension
-    number, duration = limits.max_trial_number, limits.max_experiment_duration
-    if number is not None and number < made + is_done:
-        least = f"more than {made}" if is_done else f"at least {made}"
-        if extension.max_trial_number is None:
-            raise ExtensionError(
-                f"the experiment is done: to extend it, set max_trial_number to {least}, too"
-            )
-        raise ExtensionError(f"{made} trials are made already: max_trial_number must be {least}")
-    if duration is not None and row.run_time >= duration:
-        ran = f"it has run for {row.run_time:.0f} s already"
-        raise ExtensionError(f"{ran}: max_experiment_duration must be more")
+    has_all = is_done and number is not None and number <= made
+    is_over = is_done and duration is not None and row.run_time >= duration
+    if to_continue and has_all:
+        raise ExtensionError(f"the experiment is done: to extend it, set max_trial_number to {least}, too")
+    if to_continue and is_over:
+        raise ExtensionError(too_short)
     store.set_config(config.canonical())
-    if is_done:
-        store.set_status(ExperimentStatus.STOPPED.value, "extended, and not yet resumed")
+    is_extended = to_continue or {"max_trial_number", "max_experiment_duration"} & set(extension.changes())
+    if is_done and is_extended and not (has_all or is_over):
+        store.set_status(ExperimentStatus.STOPPED.value, EXTENDED)

@@ -161,7 +161,8 @@ def _extend(folder: ExperimentFolder, changes: Mapping[str, Any], config: Any) -
     if lifted := [name for name in changes if changes[name] is None]:
         raise ControlError(f"{', '.join(lifted)} can be lifted only while the experiment runs: give a number")
     try:
-        extend_experiment(folder, Extension(**{name: getattr(config, name) for name in changes}))
+        changed = Extension(**{name: getattr(config, name) for name in changes})
+        extend_experiment(folder, changed, to_continue=False)
     except (ExtensionError, FolderError) as error:
         raise ControlError(str(error)) from error
 
