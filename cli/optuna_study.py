@@ -45,6 +45,10 @@ def write_study(folder: ExperimentFolder, path: Path) -> int:
         space = _space(view)
         name, objectives = view.experiment()["id"], view.objectives()
         directions = [StudyDirection[objective["direction"].upper()] for objective in objectives]
+        try:
+            path.touch(exist_ok=False)
+        except OSError as error:
+            raise Failure(f"{path} cannot be written: {error.strerror}", FAILED) from error
         study = optuna.create_study(storage=f"sqlite:///{path}", study_name=name, directions=directions)
         study.set_user_attr("pitchpipe:config", to_json(view.config()).decode())
         made = 0

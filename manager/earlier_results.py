@@ -52,20 +52,24 @@ def read_earlier(source: str, objective: Objective, directory: Path) -> tuple[li
     `source` is an experiment's id (in `directory`) or folder, a CSV file, `STORAGE:STUDY` of Optuna, or the folder of
     an experiment of NNI.
     """
-    source = os.path.expanduser(source)
-    if "://" in source:
-        found = _of_study(source)
-    elif source.endswith(".csv"):
-        found = _of_csv(Path(source), objective)
-    elif (database := nni_database(Path(source))) is not None:
-        found = _of_nni(database, objective)
-    else:
-        found = _of_experiment(source, objective, directory)
-    everything = list(found)
+    try:
+        everything = list(_results(os.path.expanduser(source), objective, directory))
+    except OSError as error:
+        raise UnreadableSource(f"it cannot be read: {error.strerror or error}") from error
     results = [result for result in everything if math.isfinite(result.loss)]
     if not results:
         raise UnreadableSource("it has no results")
     return results, len(everything) - len(results)
+
+
+def _results(source: str, objective: Objective, directory: Path) -> Iterator[EarlierResult]:
+    if "://" in source:
+        return _of_study(source)
+    if source.endswith(".csv"):
+        return _of_csv(Path(source), objective)
+    if (database := nni_database(Path(source))) is not None:
+        return _of_nni(database, objective)
+    return _of_experiment(source, objective, directory)
 
 
 def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterator[EarlierResult]:
@@ -134,7 +138,7 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
         raise UnreadableSource("no such file") from error
     except UnicodeDecodeError as error:
         raise UnreadableSource("its text is not UTF-8: save it as CSV in UTF-8") from error
-    except (OSError, csv.Error) as error:
+    except csv.Error as error:
         raise UnreadableSource(f"it cannot be read: {error}") from error
 
 

@@ -40,7 +40,10 @@ def import_nni_experiment(path: Path, directory: Path, experiment_id: str | None
     What cannot be read is left out, and named in the reason of the experiment's status. Raise `FolderError` if
     there is no experiment, if none of it can be read, or if the id is taken.
     """
-    database = nni_database(path)
+    try:
+        database = nni_database(path)
+    except OSError as error:
+        raise FolderError(f"{path} cannot be entered: {error.strerror}") from error
     if database is None:
         raise FolderError(f"{path} has no db/nni.sqlite: it is not the folder of an experiment of NNI")
     try:

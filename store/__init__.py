@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from .storage import StorageError
     from .store import ExperimentRow, Store, Tick
+    from .whole_files import whole_file
 
 _HOMES = {
     ".annotations": "Annotation Annotations tags_of",
@@ -47,6 +48,7 @@ _HOMES = {
     ".runtime_folder": "RuntimeDirectoryError folder_for_sockets private_directory runtime_directory",
     ".storage": "StorageError",
     ".store": "ExperimentRow Store Tick",
+    ".whole_files": "whole_file",
 }
 
 __all__ = [
@@ -86,6 +88,7 @@ __all__ = [
     "shell_word",
     "steady_clock",
     "tags_of",
+    "whole_file",
     "with_home",
 ]
 

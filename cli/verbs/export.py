@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import IO
 
 import click
 
-from ...store import ExperimentFolder
+from ...store import ExperimentFolder, whole_file
 from ...store.reading import ExperimentView, csv_lines, json_lines
 from ..failures import FAILED, Failure
 from ..finding import chosen_experiment
@@ -80,16 +79,12 @@ def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[IO[bytes] | TerminalBytes]:
-    """Open stdout, or a file that appears only when it is complete."""
+    """Open stdout, or a file."""
     if path is None or str(path) == "-":
         yield TerminalBytes(sys.stdout) if sys.stdout.isatty() else sys.stdout.buffer
         return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with unfinished.open("wb") as file:
+        with whole_file(path) as file:
             yield file
-        unfinished.replace(path)
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror or error}", FAILED) from error
-    finally:
-        unfinished.unlink(missing_ok=True)

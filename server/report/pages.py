@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ...store import whole_file
 from ...store.reading import ExperimentView, escaped
 from ..experiment_table import read_table
 from .drawings import drawings_of, packed_drawings, packed_plotly
@@ -24,12 +24,8 @@ def write_report(folder: Path, path: Path) -> int:
     """
     with ExperimentView(folder) as view:
         page = render_report(view).encode("utf-8")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(page)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.write(page)
     return len(page)
 
 

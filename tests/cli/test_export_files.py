@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ..stored import results
 from .conftest import Call, Storing, make_trial
 from .results import NESTED
@@ -83,3 +85,17 @@ def test_a_file_that_is_named_csv_gets_csv(three: list[Any], call: Call, tmp_pat
     assert (tmp_path / "t.csv").read_text().startswith("sequence_id,id,status,")
     assert call("export", "-o", tmp_path / "u.csv", "--format", "json").code == 0
     assert "experiment" in json.loads((tmp_path / "u.csv").read_text())
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [("export", "x.csv"), ("export", "x.json"), ("export --format optuna", "x.db"), ("report", "x.html")],
+)
+def test_file_that_cannot_be_written_is_named_as_it_was_asked_for(
+    three: list[Any], call: Call, tmp_path: Path, words: str, name: str
+) -> None:
+    (tmp_path / "file").touch()
+    called = call(*words.split(), "first", "-o", tmp_path / "file" / name)
+    assert (called.code, f"{tmp_path}/file/{name} cannot be written" in called.err) == (1, True)
+    assert f".{name}" not in called.err.replace(f"/{name}", "")
+    assert "Traceback" not in called.err

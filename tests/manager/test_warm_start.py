@@ -9,6 +9,7 @@ import csv
 import json
 import math
 import sqlite3
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,15 @@ from pitchpipe.config import ConfigError, ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.earlier_results import UnreadableSource, read_earlier
 from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.nni_import import import_nni_experiment
 from pitchpipe.manager.warm_start import WarmStart, warm_start_of
 from pitchpipe.protocol import Objective, repeated, with_family_end
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.store import default_directory
+from pitchpipe.store import FolderError, default_directory
 from pitchpipe.store.reading import ExperimentView, csv_lines
 
 from ..hostile_texts import TEXTS, hostile_experiment
+from ..somebody import as_somebody
 from ..stored import MadeExperiment, a_config, a_trial
 from . import experiments
 from .experiments import CopyingStore, created, let_go, run, story
@@ -352,3 +355,25 @@ def test_experiment_of_nni_has_its_succeeded_trials_in_its_own_direction(tmp_pat
     started = read(tmp_path, old, defaults=row_point(0.5))
     assert [point["lr"] for point in started.points] == [0.1, 0.0]
     assert "2 of 2 results fit this search space; 1 without a result" in started.notes[0]
+
+
+@pytest.mark.parametrize("source", ["closed", "closed/experiment", "closed/earlier.csv"])
+def test_source_that_is_closed_to_this_user_is_a_fault_of_the_source(source: str) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as shared:
+        closed = Path(shared) / "closed"
+        for folder in (closed, closed / "experiment"):
+            (folder / "db").mkdir(parents=True)
+            (folder / "db" / "nni.sqlite").touch()
+        (closed / "earlier.csv").touch()
+        Path(shared).chmod(0o755)
+        closed.chmod(0o000)
+
+        def look() -> None:
+            with pytest.raises(UnreadableSource, match="Permission denied") as raised:
+                read_earlier(f"{shared}/{source}", Objective("default"), Path(shared))
+            assert "nni.sqlite" not in str(raised.value)
+            with pytest.raises(FolderError, match=f"{source} cannot be entered"):
+                import_nni_experiment(Path(shared) / source, Path(shared))
+
+        as_somebody(look)
+        closed.chmod(0o700)

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from pitchpipe.store import FolderError, default_directory
 from pitchpipe.store.folder import ExperimentFolder
 
 from ..homeless import leave_home
+from ..somebody import as_somebody
 
 
 def test_owner_finds_a_folder_for_logs_also_when_it_was_deleted(tmp_path: Path) -> None:
@@ -158,23 +158,6 @@ def test_without_locks_nothing_is_started_and_what_was_there_stays(
     with pytest.raises(FolderError, match="--dir"):
         made.own()
     assert made.path.exists()
-
-
-def as_somebody(work: Callable[[], None]) -> None:
-    """Do something in a process of its own as a user who may not do all; raise what it raises as text."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setgid(54321)
-                os.setuid(54321)
-            work()
-        except BaseException as error:  # noqa: BLE001 - the parent raises it
-            os.write(2, f"{error!r}\n".encode())
-            os._exit(1)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def test_folder_that_is_closed_to_this_user_hides_no_other() -> None:
