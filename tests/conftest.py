@@ -65,8 +65,12 @@ NUMBERS = itertools.count()
 
 @pytest.fixture(scope="session")
 def shelter() -> Iterator[Path]:
-    """Return a folder for what the tests have apart, with a path short enough for sockets."""
+    """Return a folder for what the tests have apart, with a path short enough for sockets.
+
+    What fixtures of a module make in other folders is linked from its directory of experiments, not from the user's.
+    """
     directory = Path(tempfile.mkdtemp(prefix="pp-", dir="/tmp"))
+    os.environ["PITCHPIPE_DIR"] = str(directory / "default")
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
 
@@ -85,8 +89,7 @@ def apart(shelter: Path) -> Iterator[Path]:
     working.mkdir(exist_ok=True)
     with contextlib.chdir(working):
         yield runtime
-    for name in ("PITCHPIPE_RUNTIME_DIR", "PITCHPIPE_DIR"):
-        os.environ.pop(name, None)
+    os.environ.pop("PITCHPIPE_RUNTIME_DIR", None)
     current.enter(None)
     shutil.rmtree(runtime, ignore_errors=True)
     if next(working.iterdir(), None):

@@ -73,9 +73,9 @@ def state(folder: Path) -> tuple[str, int]:
 
 
 STREAMS = [
-    *(f"{name}:{how}" for name in ("stdout", "stderr") for how in ("full", "closed", "gone")),
-    "stdout:full stderr:full",
-    "stdin:closed stdout:closed stderr:closed",
+    *("stdout:full", "stderr:gone"),
+    *("stdout:full stderr:full", "stdout:gone stderr:closed"),
+    *("stdout:closed stderr:full", "stdin:closed stdout:closed stderr:closed"),
 ]
 
 
