@@ -13,7 +13,7 @@ from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, length_text
 from ..failures import Failure
 from ..finding import chosen_experiment
-from ..outcome import can_resume, continue_line
+from ..outcome import can_resume, command_for, continue_line
 from ..verb import FILE, experiment_options, json_option, limit_options, say, verb
 
 __all__ = ["update"]
@@ -97,8 +97,12 @@ def _read(path: Path) -> Any:
 
 def _next_lines(folder: ExperimentFolder) -> list[str]:
     """Say how to continue an experiment that does not run."""
+    from ...manager.control import options_to_extend
+
     with ExperimentView(folder) as view:
         summary = view.summary()
+    if summary["status"] == ExperimentStatus.DONE and not summary["is_search"]:
+        return [f"it is DONE; to extend it: {command_for(folder, 'resume', options_to_extend(folder))}"]
     return [continue_line(folder, summary)] if can_resume(folder, summary) else []
 
 
