@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol import Objective
-from ...store.reading import visible
+from ...store.reading import escaped, is_bare, visible
 from .dimensions import Dimension
 from .theme import Look, ThemeName, template
 
@@ -76,7 +76,7 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
     >>> shortened("a" * 30 + "<b>", 12)
     'aaaaa…aaa<b>'
     """
-    text = visible(text)
+    text = visible(text) if is_bare(text) else escaped(text)  # what is not bare is a label, and JSON already
     if len(text) > longest:
         head = (longest - 1) // 2
         text = f"{text[:head]}…{text[head + 1 - longest :]}"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...store.reading import spelled_field
 from ..figures import Dimension, ExperimentTable, objectives_in_order
 
 __all__ = ["brushed"]
@@ -47,6 +48,7 @@ def brushed(
 
 
 def _between(field: str, low: float, high: float) -> list[str]:
+    field = spelled_field(field)
     return [f"{field} >= {low:.6g}", f"{field} <= {high:.6g}"]
 
 
@@ -56,15 +58,17 @@ def _of_numbers(dimension: Dimension, range_: Sequence[float]) -> list[str]:
 
 
 def _of_options(dimension: Dimension, range_: Sequence[float], table: ExperimentTable) -> Iterator[str]:
-    """Yield a condition for the option that is left, or for each that is left out."""
+    """Yield a condition for the option that is left, or for each that is left out, and for a value."""
     low, high = range_
+    field = spelled_field(dimension.field)
     inside = [option for place, option in enumerate(dimension.options) if low <= place <= high]
     if len(inside) == 1:
-        yield f"{dimension.field} = {_raw(dimension, inside[0], table)}"
+        yield f"{field} = {_raw(dimension, inside[0], table)}"
         return
-    for option in dimension.options:
-        if option not in inside:
-            yield f"{dimension.field} != {_raw(dimension, option, table)}"
+    outside = [option for option in dimension.options if option not in inside]
+    yield from (f"{field} != {_raw(dimension, option, table)}" for option in outside)
+    if dimension.conditions and outside and "null" not in dimension.options:
+        yield f"{field} != null"  # != alone finds the trials that do not have it
 
 
 def _raw(dimension: Dimension, option: str, table: ExperimentTable) -> str:

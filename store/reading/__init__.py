@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         nni_profile,
         nni_statistics,
     )
-    from .trial_query import Condition, QueryError, TrialQuery, plain_field
+    from .trial_query import Condition, QueryError, TrialQuery, plain_field, spelled_field
     from .view import ExperimentView, Follow
     from .words import (
         STATUS_WORDS,
@@ -71,7 +71,7 @@ _HOMES = {
     ".json_values": "plain to_json",
     ".log_files": "FilePiece",
     ".nni_forms": "nni_export nni_job nni_jobs nni_metadata nni_metrics nni_profile nni_statistics",
-    ".trial_query": "Condition QueryError TrialQuery plain_field",
+    ".trial_query": "Condition QueryError TrialQuery plain_field spelled_field",
     ".view": "ExperimentView Follow",
     ".words": (
         "STATUS_WORDS best_result_text closest_text counts_text duration_text escaped experiment_text flat front_lines "
@@ -140,6 +140,7 @@ __all__ = [
     "repeat_text",
     "repeats_text",
     "result_text",
+    "spelled_field",
     "to_json",
     "trial_object",
     "value_text",

@@ -21,7 +21,7 @@ from ...protocol import Objective, main_objective
 from ...runner import FailureKind, TrialStatus
 from ..annotations import Annotation
 
-__all__ = ["Condition", "QueryError", "TrialQuery", "plain_field"]
+__all__ = ["Condition", "QueryError", "TrialQuery", "plain_field", "spelled_field"]
 
 _SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
@@ -229,6 +229,17 @@ def plain_field(text: str) -> str:
     slashes = (count * "/" for count in itertools.count(1))
     between = next(one for one in slashes if not any(one in name for name in names)) if is_nested else "."
     return f"{head}.{between.join(names)}"
+
+
+def spelled_field(field: str) -> str:
+    """Return a field as a condition has to spell it, with a name in brackets if the name needs them.
+
+    >>> spelled_field("parameters.min-leaf"), spelled_field("parameters.a=b")
+    ('parameters.min-leaf', 'parameters["a=b"]')
+    """
+    head, _, name = field.partition(".")
+    is_plain = re.fullmatch(r"[\w./-]*", name)
+    return field if is_plain else f"{head}[{json.dumps(name, ensure_ascii=False)}]"
 
 
 def _unquoted(text: str) -> str:

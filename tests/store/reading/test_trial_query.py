@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pitchpipe.protocol import dumps
 from pitchpipe.store import Annotation, Annotations
 from pitchpipe.store.reading.json_values import add_functions
-from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery, plain_field
+from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery, plain_field, spelled_field
 from pitchpipe.store.reading.view import ExperimentView
 
 from ...stored import MadeExperiment, a_trial, results
@@ -266,3 +266,9 @@ def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
         db.execute(f"SELECT 1 FROM trials t WHERE {where} ORDER BY {order}", [*values, *more]).fetchall()
         == []
     )
+
+
+@given(st.text(min_size=1, max_size=20) | st.sampled_from(ODD_NAMES))
+def test_spelled_field_is_read_as_the_field(name: str) -> None:
+    (read,) = Condition.parse_all(f"{spelled_field(f'parameters.{name}')} < 1 and value > 2")[:1]
+    assert (read.field, read.symbol) == (f"parameters.{name}", "<")
