@@ -278,7 +278,7 @@ def processor_rows(
 
 
 PROCESSES = {"manager": "manager", "dispatcher": "dispatcher", "agents": "agents"}
-RAYS = {"ray": "Ray's own processes", "keeper": "keeper of the private Ray"}
+RAYS = {"ray": "Ray's own processes", "supervisor": "supervisor of the private Ray"}
 FORKS = {
     "children of agents": "trials",
     "others": "zygotes, which fork the trials",

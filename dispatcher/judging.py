@@ -14,7 +14,7 @@ from .trials import History, Recent
 
 __all__ = ["Judging"]
 
-_STATE = ("_histories", "_condemned", "_ended")
+_STATE = ("_histories", "_stopped", "_ended")
 _log = logging.getLogger(__name__)
 
 
@@ -37,7 +37,7 @@ class Judging:
         self._send = send
         self._objective = objective
         self._histories: dict[str, History] = {}
-        self._condemned: set[str] = set()  # each gets one verdict, however many results follow
+        self._stopped: set[str] = set()  # each gets one verdict, however many results follow
         self._ended = Recent()
 
     def state(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Judging:
 
     def metric(self, trial_job_id: str, sequence: int, value: str) -> None:
         """Take an intermediate result (JSON text); judge the trial if its history grew."""
-        if trial_job_id in self._condemned or trial_job_id in self._ended:
+        if trial_job_id in self._stopped or trial_job_id in self._ended:
             return
         try:
             decoded = with_default(loads(value), self._objective)
@@ -79,7 +79,7 @@ class Judging:
     def trial_end(self, trial_job_id: str, success: bool) -> None:
         """Take the end of a trial; call the assessor if the trial had reported anything."""
         self._ended.add(trial_job_id)
-        self._condemned.discard(trial_job_id)
+        self._stopped.discard(trial_job_id)
         if self._histories.pop(trial_job_id, None) is not None:
             self.plugin.call("trial_end", trial_job_id, success)
 
@@ -90,7 +90,7 @@ class Judging:
         if verdict is True:
             return
         if verdict is False:
-            self._condemned.add(trial_job_id)
+            self._stopped.add(trial_job_id)
             self._send_verdict(CommandType.KillTrialJob, trial_job_id, history)
         elif verdict == "pause":
             self._pause(trial_job_id, history)

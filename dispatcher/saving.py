@@ -27,7 +27,7 @@ _TRY_AGAIN_S = 10.0
 _log = logging.getLogger(__name__)
 _KIND = b"pitchpipe dispatcher checkpoint "
 # The number is that of the layout: of these files, and of what the dispatcher keeps besides the plug-ins.
-_HEAD = _KIND + b"2\n"
+_HEAD = _KIND + b"3\n"
 
 
 class CheckpointUnusable(Exception):

@@ -168,7 +168,7 @@ class Manager:
             loop.guarded(partial(self.store.set_status, ExperimentStatus.STOPPED.value, reason))
         else:
             loop.guarded(loop.turn)
-            loop.guarded(loop.room.demand)
+            loop.guarded(loop.disk_space.demand)
 
     def kill(self) -> None:
         """End the trials of a stopping experiment at once, without their grace."""
@@ -195,7 +195,12 @@ class Manager:
         if self._loop is None:
             return []
         of_runner = () if self.runner is None else warnings_of(self.runner)
-        return [*self._loop.room.warnings(), *self.executor.warnings(), *of_runner, *self.hooks.warnings]
+        return [
+            *self._loop.disk_space.warnings(),
+            *self.executor.warnings(),
+            *of_runner,
+            *self.hooks.warnings,
+        ]
 
     def add_trial(self, parameters: Mapping[str, Any]) -> None:
         """Run a trial with a user's parameters; raise `ValueError` if it cannot be run any more."""

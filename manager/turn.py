@@ -37,8 +37,9 @@ from ..runner import (
     TrialStatus,
     recorded,
 )
-from ..store import DiskSpaceGuard, NoRoomError, Record, SavedState, Store, StoreError, clone_checkpoint
+from ..store import NotWritableError, Record, SavedState, Store, StoreError, clone_checkpoint
 from ..store import Tick as StoreTick
+from .disk_space import DiskSpaceGuard
 from .dispatcher_link import REPLIES, Command, Dispatcher
 from .event_log import EventLog
 from .hooks import Hooks
@@ -79,7 +80,7 @@ class TurnLoop:
         observers: Sequence[Callable[[], None]],
     ) -> None:
         self.runner: TrialRunner | None = None
-        self.room = DiskSpaceGuard(folder, self.guarded, self._schedule)
+        self.disk_space = DiskSpaceGuard(folder, self.guarded, self._schedule)
         self._folder = folder
         self._store = store
         self._executor = executor
@@ -128,7 +129,7 @@ class TurnLoop:
     def close(self) -> None:
         """Take no more turns."""
         self._is_closing = True
-        self.room.close()
+        self.disk_space.close()
         if self.runner is not None:
             self._timers.cancel()
         if self._event_log is not None:
@@ -138,7 +139,7 @@ class TurnLoop:
     @property
     def may_write_end(self) -> bool:
         """Whether the runner's state may be written; if not, the last turn that was written is the end."""
-        return self._is_sound and not self.room.is_awaited
+        return self._is_sound and not self.disk_space.is_awaited
 
     def commit_last(self) -> None:
         """Commit the last replies of the dispatcher, which are not handled any more."""
@@ -166,8 +167,8 @@ class TurnLoop:
         """
         if self._is_closing or self.over.done():
             raise StoreError("the experiment is ending")
-        if self.room.is_awaited_by(self._inbox):
-            self.room.demand()
+        if self.disk_space.is_awaited_by(self._inbox):
+            self.disk_space.demand()
         accepted = [*self._accepted, *map(recorded, events)]
         self._store.accept(self._snapshot(self.opened_runner, accepted), config)
         # Handled before anything else: the caller has checked them against the present state.
@@ -212,8 +213,8 @@ class TurnLoop:
             self._fail(error)
 
     def settle(self) -> TrialRunner:
-        """Commit what is pending and return the runner; raise `NoRoomError` if it cannot be written."""
-        self.room.demand()
+        """Commit what is pending and return the runner; raise `NotWritableError` if it cannot be written."""
+        self.disk_space.demand()
         if self._inbox:
             self.turn()
         return self.opened_runner
@@ -221,7 +222,7 @@ class TurnLoop:
     def turn(self) -> None:
         """Take in what has come, commit it and act on it."""
         self._is_scheduled = False
-        if self.over.done() or self._is_closing or self.room.is_awaited_by(self._inbox):
+        if self.over.done() or self._is_closing or self.disk_space.is_awaited_by(self._inbox):
             return
         events, self._inbox, self._accepted = self._inbox, [], []
         cursors = self._executor.take_cursors()
@@ -230,7 +231,7 @@ class TurnLoop:
         self._last_reply = None
         tick = self._tick(commands, *self._dispatcher.take_said())
         turn = Turn(events=events, cursors=cursors, effects=effects, commands=commands, tick=tick)
-        self.room.attempt(partial(self._write, tick), partial(self._act, turn))
+        self.disk_space.attempt(partial(self._write, tick), partial(self._act, turn))
 
     def _handle(self, events: Sequence[Event]) -> tuple[list[SendCommand], list[Effect]]:
         """Let the runner handle events; return its commands for the dispatcher, and its other effects.
@@ -245,7 +246,7 @@ class TurnLoop:
                 self._dispatcher.unprocessed += 1
                 continue
             if is_end := isinstance(event, AttemptEnded):
-                self.room.explain(event)
+                self.disk_space.explain(event)
             elif isinstance(event, ExecutorFailed):
                 # As if the manager had been killed: a resume continues from the store.
                 raise ExecutorError(event.reason)
@@ -383,7 +384,7 @@ class TurnLoop:
     def _write(self, tick: StoreTick) -> None:
         self._store.commit(tick)
         if tick.dispatcher_checkpoints:
-            with contextlib.suppress(NoRoomError):  # a later turn prunes them
+            with contextlib.suppress(NotWritableError):  # a later turn prunes them
                 self._dispatcher.prune_checkpoints()
 
     def _snapshot(self, runner: TrialRunner, accepted: Sequence[Mapping[str, Any]]) -> str:

@@ -114,13 +114,13 @@ def _traced_function(function: Callable[..., Any], kw_only: bool) -> Callable[..
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = _listed(args, kwargs)
         kept = _kept(function, args, kwargs, kw_only)
-        return _noted(_with_room(function(*args, **kwargs)), function, *kept)
+        return _noted(_traceable(function(*args, **kwargs)), function, *kept)
 
     vars(wrapper)["_is_traced"] = True
     return wrapper
 
 
-def _with_room(result: Any) -> Any:
+def _traceable(result: Any) -> Any:
     """Return a result of a function as an object that is traced: the same, or one that is equal to it."""
     kind = type(result)
     if result is None:

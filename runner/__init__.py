@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         check_final,
         check_intermediate,
         fingerprint,
-        is_no_room,
+        is_disk_full,
         last_line,
         signal_name,
     )
@@ -100,7 +100,7 @@ _HOMES = {
     ".trial": "Cause FailureKind Trial TrialStatus Verdict",
     ".trial_runner": "TrialRunner",
     ".verdicts": (
-        "TUNES_NOTHING TUNE_SOMETHING UNASKED check_final check_intermediate fingerprint is_no_room last_line "
+        "TUNES_NOTHING TUNE_SOMETHING UNASKED check_final check_intermediate fingerprint is_disk_full last_line "
         "signal_name"
     ),
     ".vocabulary": "TUNE_STATUS",
@@ -173,7 +173,7 @@ __all__ = [
     "event_of",
     "fingerprint",
     "interval",
-    "is_no_room",
+    "is_disk_full",
     "last_line",
     "mean",
     "recorded",

@@ -59,10 +59,6 @@ class Cause(StrEnum):
 
     __hash__ = str.__hash__
 
-    @classmethod
-    def _missing_(cls, value: object) -> Cause | None:
-        return cls.EARLY_STOP if value == "condemned by the assessor" else None  # older stores hold it
-
 
 _ENDS = {
     Cause.ENDED_WELL: TrialStatus.SUCCEEDED,

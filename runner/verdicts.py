@@ -24,7 +24,7 @@ __all__ = [
     "failure_kind",
     "fingerprint",
     "is_checkpoint_gone",
-    "is_no_room",
+    "is_disk_full",
     "judge_end",
     "last_line",
     "signal_name",
@@ -186,7 +186,7 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
     <FailureKind.IMPORT: 'IMPORT'>
     """
     said = [_said(part) for part in _chain(ended.error)]
-    if ended.infra or is_checkpoint_gone(ended.error) or is_no_room(ended.error):
+    if ended.infra or is_checkpoint_gone(ended.error) or is_disk_full(ended.error):
         return FailureKind.INFRA
     if any(_MACHINE.match(line) for lines in said for line in lines):
         return FailureKind.INFRA
@@ -198,7 +198,7 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
 
 
 # The messages of ENOSPC, EDQUOT and EROFS, and that of SQLite.
-_NO_ROOM = re.compile(
+_DISK_FULL = re.compile(
     r"No space left on device|Disk quota exceeded|Read-only file system|database or disk is full",
     re.IGNORECASE,
 )
@@ -206,13 +206,13 @@ _ITS_END = 3  # lines in which a program that fails says why; earlier ones may b
 _LED_TO = re.compile("|".join(map(re.escape, LED_TO)))
 
 
-def is_no_room(error: str | None) -> bool:
+def is_disk_full(error: str | None) -> bool:
     """Return whether an attempt failed because the disk was full or read-only: its last lines or a cause say so.
 
-    >>> is_no_room("OSError: [Errno 28] No space left on device: 'model.bin'")
+    >>> is_disk_full("OSError: [Errno 28] No space left on device: 'model.bin'")
     True
     """
-    return any(map(_NO_ROOM.search, [line for part in _chain(error) for line in _lines(part)[-_ITS_END:]]))
+    return any(map(_DISK_FULL.search, [line for part in _chain(error) for line in _lines(part)[-_ITS_END:]]))
 
 
 def _chain(error: str | None) -> list[str]:

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from .checkpoint_copies import clone_checkpoint
     from .clock import steady_clock
     from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
-    from .disk_space import DiskSpaceGuard
-    from .errors import ComputingError, NoRoomError, StoreError
+    from .errors import ComputingError, NotWritableError, StoreError
     from .folder import (
         ExperimentFolder,
         ManagerInfo,
@@ -38,8 +37,7 @@ _HOMES = {
     ".checkpoint_copies": "clone_checkpoint",
     ".clock": "steady_clock",
     ".conversation": "QUEUES Conversation Record SavedState queue_of_reply",
-    ".disk_space": "DiskSpaceGuard",
-    ".errors": "ComputingError NoRoomError StoreError",
+    ".errors": "ComputingError NotWritableError StoreError",
     ".folder": "ExperimentFolder ManagerInfo discard new_experiment_id",
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
@@ -57,14 +55,13 @@ __all__ = [
     "Annotations",
     "ComputingError",
     "Conversation",
-    "DiskSpaceGuard",
     "ExperimentFolder",
     "ExperimentRow",
     "FolderError",
     "JsonConnection",
     "ManagerInfo",
     "Mirror",
-    "NoRoomError",
+    "NotWritableError",
     "Record",
     "RuntimeDirectoryError",
     "SavedState",

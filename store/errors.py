@@ -18,7 +18,7 @@ __all__ = [
     "NOT_UNDERSTOOD",
     "SQLITE_ERRORS",
     "ComputingError",
-    "NoRoomError",
+    "NotWritableError",
     "StoreError",
     "check_wal",
     "computed",
@@ -48,7 +48,7 @@ class StoreError(Exception):
     """The database cannot be read or written; the message says which and what to do."""
 
 
-class NoRoomError(StoreError):
+class NotWritableError(StoreError):
     """Nothing can be written now; `what` says where and why. It may become possible again: `awaited` says with what."""
 
     def __init__(
@@ -176,25 +176,27 @@ def explain(path: Path, error: sqlite3.Error | UnicodeDecodeError, *, is_view: b
         text = why
     if is_view:
         return StoreError(f"{path} cannot be read: {text}")
-    return _no_room(path, text, name) or StoreError(f"{path}: {text}")
+    return _not_writable(path, text, name) or StoreError(f"{path}: {text}")
 
 
-def _no_room(path: Path, text: str, name: str) -> NoRoomError | None:
+def _not_writable(path: Path, text: str, name: str) -> NotWritableError | None:
     """Return the error for what may pass, if it may."""
     if "disk is full" in text:
-        return NoRoomError(f"the disk that holds {path} is full")
+        return NotWritableError(f"the disk that holds {path} is full")
     if name in _NOT_READ:
-        return NoRoomError(f"{path} cannot be read ({text})", "check the disk", "the disk")
+        return NotWritableError(f"{path} cannot be read ({text})", "check the disk", "the disk")
     if "disk I/O error" in text:
-        return NoRoomError(f"{path} cannot be written ({text}; perhaps the disk or its quota is used up)")
+        return NotWritableError(
+            f"{path} cannot be written ({text}; perhaps the disk or its quota is used up)"
+        )
     if text in _NO_DESCRIPTOR.values():
         advice = "end programs that hold many files open, or raise their number (ulimit -n), and resume the experiment"
-        return NoRoomError(f"{path} cannot be opened ({text})", advice, "a free file descriptor")
+        return NotWritableError(f"{path} cannot be opened ({text})", advice, "a free file descriptor")
     if "readonly" in text or "unable to open" in text:
         advice = "check the disk and the folder's permissions"
         if "unable" in text:
             text = f"{text}; perhaps too many files are open"
-        return NoRoomError(f"{path} cannot be written ({text})", advice, "that to change")
+        return NotWritableError(f"{path} cannot be written ({text})", advice, "that to change")
     return None
 
 

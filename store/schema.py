@@ -113,5 +113,12 @@ CREATE TABLE exports (                        -- what trials that are classes ex
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS = (_FIRST, _ATTEMPTS, _EXPORTS)
+_WORDS = """
+ALTER TABLE trials RENAME COLUMN told TO next_unsent;
+ALTER TABLE trials RENAME COLUMN revivals TO user_retries;
+UPDATE trials SET verdict = replace(verdict, '"condemned by the assessor"', '"stopped early"')
+    WHERE verdict LIKE '["condemned by the assessor"%';
+"""
+
+MIGRATIONS = (_FIRST, _ATTEMPTS, _EXPORTS, _WORDS)
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -18,7 +18,7 @@ from .conversation import Conversation, SavedState
 from .errors import (
     NOT_UNDERSTOOD,
     SQLITE_ERRORS,
-    NoRoomError,
+    NotWritableError,
     StoreError,
     damaged,
     empty,
@@ -149,7 +149,7 @@ class Store:
         try:
             self._write(tick)
         except sqlite3.Error as error:
-            if not isinstance(why := explain(self.path, error), NoRoomError):
+            if not isinstance(why := explain(self.path, error), NotWritableError):
                 raise why from error
             with _explained(self.path):
                 fold_log(self._db)  # it may hold the room that is missing
@@ -419,7 +419,7 @@ def _begun(path: Path) -> Iterator[None]:
     try:
         with _explained(path):
             yield
-    except NoRoomError as error:
+    except NotWritableError as error:
         raise StoreError(f"{error.what}: no experiment can be made here") from error
 
 

@@ -14,8 +14,7 @@ __all__ = ["SELECT_TRIALS", "UPSERT_TRIAL", "row_to_trial", "trial_to_row"]
 
 # In the order of the fields of `Trial`, so that a row becomes a trial without being sorted: a resume makes all of them.
 _FIELDS = tuple(field.name for field in fields(Trial))
-_RENAMED: Mapping[str, str] = MappingProxyType({"next_unsent": "told", "user_retries": "revivals"})
-_COLUMNS = tuple(_RENAMED.get(name, name) for name in _FIELDS if name not in ("values", "story"))
+_COLUMNS = tuple(name for name in _FIELDS if name not in ("values", "story"))
 _STATUS, _ID, _GPUS, _VERDICT, _KIND, _FAILED = map(
     _COLUMNS.index, ("status", "parameter_id", "gpus", "verdict", "kind", "failed")
 )

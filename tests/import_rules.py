@@ -159,7 +159,7 @@ OWNED: Mapping[tuple[str, str], str] = {
     ("manager/timers.py", "set"): "posts an event",
     ("manager/timers.py", "_set_last_deadline"): "posts events",
     ("manager/turn.py", "_schedule"): "its failure ends the experiment",
-    ("store/disk_space.py", "attempt"): "its failure ends the experiment",
+    ("manager/disk_space.py", "attempt"): "its failure ends the experiment",
     ("server/arrival.py", "pause_writing"): "closes a connection",
     ("server/arrival.py", "_set_deadline"): "closes a connection",
     ("cli/running.py", "_main"): "the display only",

@@ -837,7 +837,7 @@ def test_running_experiment_can_be_asked_as_one_from_the_command_line(
     result = on_grid(PRINTING, tmp_path, trial_concurrency=1, callbacks=[asking]).run()
     assert result.reason == "stopped by the user"
     assert asking.status["status"] == "NO_MORE_TRIAL"  # all were made
-    assert asking.status["troubles"] == ["a node is lost"]
+    assert asking.status["warnings"] == ["a node is lost"]
     assert asking.status["rate"] > 0
     assert asking.status["remaining"] > 0
     assert b"so far so good" in asking.printed

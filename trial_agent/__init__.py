@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
     from .forks import ending_forks, shield_forks
+    from .free_space import disk_error
     from .function_trial import FunctionLoader, FunctionTrial
     from .guard import Guard
     from .hosting import hosted
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
         Start,
         encode_request,
     )
-    from .room import no_room
     from .sdk import (
         NoRunningTrial,
         StandaloneChannel,
@@ -90,7 +90,7 @@ _HOMES = {
     ".pickling": "pickled",
     ".processes": "ProcessTree command_words",
     ".requests": "Hello Kill Pause Ping Poll ReadFile Request RunSpec Shutdown Start encode_request",
-    ".room": "no_room",
+    ".free_space": "disk_error",
     ".sdk": (
         "NoRunningTrial StandaloneChannel TrialStopped current metric_text get_budget get_checkpoint "
         "get_current_parameter "
@@ -150,6 +150,7 @@ __all__ = [
     "command_words",
     "current",
     "decode_events",
+    "disk_error",
     "encode_message",
     "encode_request",
     "ending_forks",
@@ -170,7 +171,6 @@ __all__ = [
     "mark",
     "metric_text",
     "misfits",
-    "no_room",
     "parse_args",
     "peer_uid",
     "pickled",

@@ -28,13 +28,13 @@ from .errors import TRACEBACK, shortened
 from .events import Ended, Event, Problem, Report, Saved, Started
 from .file_watch import FileWatch
 from .following import ExitWatch, Follower, Timers, Wake
+from .free_space import disk_error, with_cause, with_disk_error
 from .guard import Guard
 from .job import Job
 from .launcher import launched
 from .line_file import LineFile, noted_refusal
 from .outbox import Outbox
 from .processes import ProcessTree, oom_kills, size_text
-from .room import no_room, with_cause, with_room
 from .spool import SpoolReader, place_of, set_aside
 from .syncing import sync
 from .warm import Adopted, Launch, WarmStarts
@@ -151,7 +151,7 @@ class CommandTrial:
         if (
             isinstance(event, Problem)
             and not event.infra
-            and (why := no_room(self.job.run.folder)) is not None
+            and (why := disk_error(self.job.run.folder)) is not None
         ):
             return replace(event, message=f"{event.message}: {why}", infra=True)
         return event
@@ -316,7 +316,7 @@ class CommandTrial:
         said = last_lines(self._log("stderr")) if returncode else None
         if (refused := noted_refusal(self._spool)) is not None:
             return with_cause(said, refused)
-        return with_room(said, self.job.run.folder)
+        return with_disk_error(said, self.job.run.folder)
 
     def _is_unasked(self) -> bool:
         """Return whether a script reported whose parameters no process has read, though its command has none."""

@@ -17,12 +17,12 @@ from .class_trial import Stable, run_class, unwrapped
 from .errors import MachineError, own_calls, shortened
 from .events import Ended, Started
 from .forks import ending_forks
+from .free_space import with_disk_error
 from .function_channel import FunctionChannel
 from .hosting import hosted
 from .job import Job
 from .line_file import LineFile
 from .outbox import Outbox
-from .room import with_room
 from .trainable import FunctionTrainable, Trainable, TrialFunction
 
 __all__ = ["FunctionLoader", "FunctionTrial"]
@@ -105,7 +105,7 @@ class FunctionTrial:
         except SystemExit as error:
             return self._exited(error.code)
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises ends its trial only
-            said = with_room(_last_lines(error), self.job.run.folder)
+            said = with_disk_error(_last_lines(error), self.job.run.folder)
             return self._ended(1, said, infra=_is_of_machine(error))
 
     def _result(self, returned: Any) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from harness import SPACE, command
 from nni.experiment import CustomAlgorithmConfig, Experiment
 
-__all__ = ["condemning", "run"]
+__all__ = ["judged_bad", "run"]
 
 
 def run(trial: Path, number: int, assessor: CustomAlgorithmConfig | None = None) -> list[Any]:
@@ -31,9 +31,9 @@ def run(trial: Path, number: int, assessor: CustomAlgorithmConfig | None = None)
     return jobs
 
 
-def condemning(folder: Path) -> CustomAlgorithmConfig:
+def judged_bad(folder: Path) -> CustomAlgorithmConfig:
     """Return the config of an assessor that judges every result bad."""
-    return CustomAlgorithmConfig(class_name="nni_condemn.Condemn", code_directory=str(folder), class_args={})
+    return CustomAlgorithmConfig(class_name="nni_judge.BadAtOnce", code_directory=str(folder), class_args={})
 
 
 def _free_port() -> int:

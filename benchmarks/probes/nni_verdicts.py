@@ -2,9 +2,9 @@
 
 from deaths import Deaths
 from harness import TRIALS, answer, options
-from nni_trials import condemning, run
+from nni_trials import judged_bad, run
 
 chosen = options()
 deaths = Deaths()
-run(TRIALS / "nni_condemned.py", chosen.size, condemning(TRIALS))
+run(TRIALS / "nni_judged.py", chosen.size, judged_bad(TRIALS))
 answer(seconds=deaths.median(), slowest=max(deaths.delays))

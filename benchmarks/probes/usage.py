@@ -19,7 +19,7 @@ MARK = "BENCHMARK_PROBE"
 ROLES = {
     "pitchpipe.dispatcher": "dispatcher",
     "trial_agent": "agents",
-    "private_ray": "keeper",
+    "private_ray": "supervisor",
     "ray::": "agents",
     "/ray/": "ray",
     "pitchpipe run": "manager",

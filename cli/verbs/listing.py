@@ -141,7 +141,7 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     yield ", ".join(facts)
     for trial, why in list(state.get("waiting", {}).items())[:1]:
         yield f"trial {trial} is waiting: {why}"
-    yield from state.get("troubles", ())
+    yield from state.get("warnings", ())
 
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:

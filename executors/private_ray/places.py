@@ -64,10 +64,10 @@ class SupervisorFiles:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.state = directory / "ray-keeper.json"
-        self.socket = directory / "ray-keeper.sock"
-        self.lock = directory / "ray-keeper.lock"
-        self.log = directory / "ray-keeper.log"
+        self.state = directory / "private-ray.json"
+        self.socket = directory / "private-ray.sock"
+        self.lock = directory / "private-ray.lock"
+        self.log = directory / "private-ray.log"
 
     @classmethod
     def current(cls) -> SupervisorFiles:

@@ -116,7 +116,7 @@ class RayAgent:
         """Handle the messages of `[session, number, messages]` in their turn; return the error replies."""
         return to_bytes(self._take(*from_bytes(packet)))
 
-    def exchange(self, packet: bytes) -> bytes:
+    def poll(self, packet: bytes) -> bytes:
         """Do as `tell` with `[session, number, messages, after]`, then wait for events numbered above `after`.
 
         Return `{"events", "cursor"}`, and `"errors"` if there are any.

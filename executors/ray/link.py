@@ -290,7 +290,7 @@ class RayLink(AgentLink, Listener):
             self._expect(lambda: self._actor.tell.remote(to_bytes(packet)), self._complain)
         else:
             packet.append(after)
-            self._expect(lambda: self._actor.exchange.remote(to_bytes(packet)), self._take_batch)
+            self._expect(lambda: self._actor.poll.remote(to_bytes(packet)), self._take_batch)
 
     def _expect(self, call: Callable[[], Any], then: Callable[[Any], None]) -> None:
         """Pass the result of a call to `then`; if the call fails, the agent is lost.

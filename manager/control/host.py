@@ -119,7 +119,7 @@ class RunningManager:
             facts: dict[str, Any] = {"status": "STARTING", "elapsed": now - self._began, "waiting": {}}
         else:
             facts = self._facts(runner, now)
-        return {"pid": os.getpid(), **facts, "troubles": self._manager.warnings()}
+        return {"pid": os.getpid(), **facts, "warnings": self._manager.warnings()}
 
     def _facts(self, runner: TrialRunner, now: float) -> dict[str, Any]:
         elapsed, rate, config = runner.elapsed(now), self._rate.rate(now), self._manager.config

@@ -37,7 +37,7 @@ from ...runner import (
     TrialRunner,
 )
 from ...search_space import non_finite
-from ...store import NoRoomError, StoreError
+from ...store import NotWritableError, StoreError
 from ..experiments import BY_USER
 from .change_checks import problems_of
 from .connection import ControlError
@@ -161,7 +161,7 @@ class LiveChanges:
             event.cause = f"user: {verb}"
         try:
             self._manager.apply(events, config)
-        except NoRoomError as error:
+        except NotWritableError as error:
             raise ControlError(f"the change was not made: {error.what}; make room and try again") from error
         except StoreError as error:
             raise ControlError(f"the change was not made: {error}") from error

@@ -42,7 +42,7 @@ class Owner(Protocol):
         ...
 
     def settle(self) -> TrialRunner:
-        """Commit what is pending and return the runner; raise `NoRoomError` if it cannot be written."""
+        """Commit what is pending and return the runner; raise `NotWritableError` if it cannot be written."""
         ...
 
 

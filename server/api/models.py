@@ -179,7 +179,7 @@ class TrialDetail(Trial):
     budget: float | None
     checkpoint: str | None
     failed: dict[str, int] | None
-    revivals: int
+    user_retries: int
     slot: int | None
     finals: int
     earlier_attempts: list[dict[str, Any]]

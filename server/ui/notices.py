@@ -68,7 +68,7 @@ def _warnings(summary: dict[str, Any], view: ExperimentView) -> list[str]:
         state = ask_manager(view.folder.path, {"op": "status"}, timeout=_PATIENCE)
     except ControlError as error:
         return [f"This page may be out of date: {error}."]
-    warnings: list[str] = [*state.get("troubles", ())]
+    warnings: list[str] = [*state.get("warnings", ())]
     reasons: dict[str, str] = state.get("waiting", {})
     first = view.trials(TrialQuery(statuses=("WAITING",), limit=1)).trials
     if first and not summary["counts"].get("RUNNING") and time.time() - first[0]["created"] > _USUAL_WAIT:

@@ -50,14 +50,14 @@ _DETAIL = (
     "budget",
     "checkpoint",
     "failed",
-    "revivals",
+    "user_retries",
     "slot",
     "finals",
 )
 _ATTEMPT = ("attempt", "outcome", "agent", "start_time", "end_time", "reason", "kind", "exit_code", "error")
 
 
-_FIRST_WITH_EXPORTS = 3  # version of the tables
+_FIRST_WITH_EXPORTS, _FIRST_WITH_USER_RETRIES = 3, 4  # versions of the tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,9 @@ def _rows(
     """Return trials by their numbers, in that order; a few hundred at a time, so that no statement grows too long."""
     found: dict[int, dict[str, Any]] = {}
     last, bound = last_expression(main)
-    selected = ", ".join(f"t.{name}" for name in columns)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    earlier = {} if version >= _FIRST_WITH_USER_RETRIES else {"user_retries": "revivals"}
+    selected = ", ".join(f"t.{earlier.get(name, name)}" for name in columns)
     for begin in range(0, len(sequence_ids), 500):
         listed = ", ".join(map(str, sequence_ids[begin : begin + 500]))
         values = dict[int, dict[str, float]]()

@@ -24,7 +24,7 @@ SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 
 
 class Counting(Assessor):
-    """Condemns each trial at its third result; knows how many it has judged."""
+    """Judges each trial bad at its third result; knows how many it has judged."""
 
     def __init__(self) -> None:
         self.judged = 0
@@ -201,7 +201,7 @@ def test_tuner_that_cannot_be_pickled_is_said_once_and_works(
         lambda data: data[:60] + b"?" + data[61:],
         lambda data: data[: len(_HEAD)] + b"00000000" + data[len(_HEAD) + 8 :],
         lambda data: b"",
-        lambda data: data.replace(b"checkpoint 2", b"checkpoint 9"),
+        lambda data: data.replace(_HEAD, b"pitchpipe dispatcher checkpoint 9\n"),
     ],
     ids=["cut", "changed", "another checksum", "empty", "another version"],
 )
@@ -221,14 +221,14 @@ def test_what_the_dispatcher_keeps_besides_the_plug_ins_is_that_of_the_layout_in
     rule = StopRule({"expectedGainBelow": 0.05, "minTrials": 10}, [{"direction": "minimize"}])
     dispatcher = MsgDispatcher(RandomTuner(seed=1), Counting(), MemoryChannel(), stop_rule=rule)
     names = {queue: dispatcher.state_of(queue) for queue in ("default", "assessor")}
-    assert _HEAD == b"pitchpipe dispatcher checkpoint 2\n"
+    assert _HEAD == b"pitchpipe dispatcher checkpoint 3\n"
     assert set(names["default"]) == {"tuner", "suggesting", "recovered", "stop_rule"}
     assert set(names["default"]["suggesting"]) == {
         "violations", "_next_id", "_parameters", "_reported", "_ids", "_held"
     }  # fmt: skip
     assert set(names["default"]["stop_rule"]) == {"_space", "_results", "_reported"}
     assert set(names["assessor"]) == {"assessor", "judging"}
-    assert set(names["assessor"]["judging"]) == {"_histories", "_condemned", "_ended"}
+    assert set(names["assessor"]["judging"]) == {"_histories", "_stopped", "_ended"}
 
 
 def test_process_ends_with_3_when_its_checkpoint_is_unusable(spawn: Any, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ class Curious(Recorder):
 
 
 class Judge(Noting, Assessor):
-    """Condemns what is below 0.5."""
+    """Judges bad what is below 0.5."""
 
     def __init__(self, reason: str | None = None, bad: Any = AssessResult.Bad) -> None:
         super().__init__()

@@ -81,7 +81,7 @@ def check_all_succeeded(lab: Lab, trials: int = 3) -> None:
 def warnings_of(lab: Lab) -> list[str]:
     """Return the warnings of the manager."""
     try:
-        return ask_manager(lab.database.parent, {"op": "status"})["troubles"]
+        return ask_manager(lab.database.parent, {"op": "status"})["warnings"]
     except ControlError:
         return []
 
@@ -200,7 +200,7 @@ async def test_experiment_without_room_waits_and_continues_as_if_nothing_had_hap
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
+    monkeypatch.setattr("pitchpipe.manager.disk_space._TRY_AGAIN", 0.01)
     manager = simulated(tmp_path, VirtualClock(1000.0))
     db = connections[-1]
     ticks, releases, waits = itertools.count(), list[Callable[[], None]](), 0

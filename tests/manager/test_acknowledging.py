@@ -16,7 +16,7 @@ from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
-from pitchpipe.store.store import NoRoomError, StoreError, Tick
+from pitchpipe.store.store import NotWritableError, StoreError, Tick
 from pitchpipe.trial_agent import Event, Report, Request, Start, Started
 from pitchpipe.trial_agent.outbox import Outbox
 
@@ -115,7 +115,7 @@ class Disk:
         if self.rooms_left == 0:
             raise StoreError("the disk is gone")
         if not self.has_room:
-            raise NoRoomError("the disk is full")
+            raise NotWritableError("the disk is full")
         self._commit(tick)
         if self.rooms_left is not None:
             self.rooms_left -= 1
@@ -169,7 +169,7 @@ def test_result_that_came_while_there_was_no_room_is_kept_until_it_is_committed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
+    monkeypatch.setattr("pitchpipe.manager.disk_space._TRY_AGAIN", 0.01)
     start, dispatchers = session.DispatcherProcess.start, list[DispatcherProcess]()
 
     async def noted_start(process: DispatcherProcess, *args: Any) -> None:

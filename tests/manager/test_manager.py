@@ -26,7 +26,7 @@ from pitchpipe.runner.ledger import Totals
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.store import ExperimentFolder, FolderError
 from pitchpipe.store.clock import clock_mark
-from pitchpipe.store.store import NoRoomError, Store, Tick
+from pitchpipe.store.store import NotWritableError, Store, Tick
 
 from .experiments import (
     bowl,
@@ -467,7 +467,7 @@ def test_replies_that_cannot_be_written_after_the_end_do_not_change_it(
 
     def refused(store: Store, tick: Tick) -> None:
         if store.experiment().status == "DONE":
-            raise NoRoomError("the disk is full")
+            raise NotWritableError("the disk is full")
         commit(store, tick)
 
     monkeypatch.setattr(Store, "commit", refused)

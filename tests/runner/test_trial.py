@@ -18,12 +18,6 @@ def test_every_status_has_a_row_and_final_ones_have_no_way_out() -> None:
     }
 
 
-def test_verdict_of_an_older_store_is_read() -> None:
-    assert Cause("condemned by the assessor") is Cause.EARLY_STOP
-    with pytest.raises(ValueError, match="no cause"):
-        Cause("no cause")
-
-
 def test_illegal_move_raises_an_error_with_the_story_of_the_trial() -> None:
     trial = Trial(trial_id="AbCdE", sequence_id=0, parameter_id=0, record="{}", created=0.0)
     trial.move(Cause.STARTED)

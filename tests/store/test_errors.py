@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.store.errors import NoRoomError, StoreError, check_wal, explain, understood
+from pitchpipe.store.errors import NotWritableError, StoreError, check_wal, explain, understood
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.store import Store
@@ -87,7 +87,7 @@ def test_disk_that_cannot_be_read_is_not_a_full_one(name: str, tmp_path: Path) -
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorname = name
     found = explain(path, error)
-    assert isinstance(found, NoRoomError)
+    assert isinstance(found, NotWritableError)
     assert (found.what, found.awaited) == (f"{path} cannot be read (disk I/O error)", "the disk")
 
 

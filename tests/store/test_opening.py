@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.store.errors import NoRoomError, StoreError
+from pitchpipe.store.errors import NotWritableError, StoreError
 from pitchpipe.store.opening import end_log, fit_log, fold_log, open_to_read, open_to_write
 from pitchpipe.store.store import Store
 
@@ -110,7 +110,7 @@ def test_every_reader_finds_all_on_a_medium_that_cannot_be_written(
     subprocess.run(["mount", "-o", "remount,ro", medium], check=True)
     path = medium / "copy" / "experiment.db"
     assert (view(path), read_model(path)) == ((name, TRIALS),) * 2
-    with pytest.raises(NoRoomError, match="cannot be written"):
+    with pytest.raises(NotWritableError, match="cannot be written"):
         kill_points.rename(path)
     assert state_of(path) == state
     assert list(scratch.iterdir()) == []

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pitchpipe.runner import Cause, Verdict
 from pitchpipe.store import Store
+from pitchpipe.store.reading import ExperimentView
 from pitchpipe.store.schema import MIGRATIONS, SCHEMA_VERSION
 
 from .kill_points import row
@@ -47,3 +49,25 @@ def test_results_of_the_first_version_count_as_sent_to_the_dispatcher(tmp_path: 
     (trial,) = store.trials()
     store.close()
     assert (trial.next_unsent, trial.next_sequence) == (5, 5)
+
+
+def test_words_of_the_third_version_are_read_and_become_those_of_today(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("".join(MIGRATIONS[:3]) + "PRAGMA user_version = 3;")
+        db.execute(NEW)
+        db.execute(
+            "INSERT INTO trials (sequence_id, trial_id, status, parameter_id, record, created, attempt,"
+            " next_sequence, finals, told, revivals, verdict) VALUES (0, 'AbCdE', 'RUNNING', '0',"
+            """ '{"parameters": {}}', 1.0, 1, 7, 0, 5, 2, '["condemned by the assessor", "bad", null]')"""
+        )
+        db.commit()
+    with ExperimentView(tmp_path) as view:
+        assert view.trial(0)["user_retries"] == 2
+    store = Store.open(path)
+    (trial,) = store.trials()
+    store.close()
+    assert (trial.next_unsent, trial.user_retries) == (5, 2)
+    assert trial.verdict == Verdict(Cause.EARLY_STOP, "bad")
+    with ExperimentView(tmp_path) as view:
+        assert view.trial(0)["user_retries"] == 2

@@ -21,7 +21,7 @@ from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdi
 from pitchpipe.store.conversation import Conversation, SavedState
 from pitchpipe.store.opening import open_to_write
 from pitchpipe.store.schema import SCHEMA_VERSION
-from pitchpipe.store.store import NoRoomError, Store, StoreError, Tick
+from pitchpipe.store.store import NotWritableError, Store, StoreError, Tick
 
 from .kill_points import a_trial, row
 
@@ -230,7 +230,7 @@ def test_deleted_database_is_not_waited_for(
         path.unlink()
     with pytest.raises(StoreError, match="was moved or deleted") as raised:
         store.commit(tick(*(a_trial(number, error="x" * 4000) for number in range(50))))
-    assert not isinstance(raised.value, NoRoomError)
+    assert not isinstance(raised.value, NotWritableError)
 
 
 def test_commit_to_a_database_whose_folder_was_deleted_fails(store: Store, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_commit_without_a_free_descriptor_says_so_and_succeeds_when_there_is_one
     os.close(lowest := os.open(os.devnull, os.O_RDONLY))
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
     try:
-        with pytest.raises(NoRoomError) as raised:
+        with pytest.raises(NotWritableError) as raised:
             store.commit(tick(a_trial(0)))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)

@@ -95,6 +95,6 @@ async def test_stop_asks_the_supervisor_and_removes_its_files() -> None:
 
 @pytest.mark.ray
 def test_ray_that_does_not_start_is_an_error_in_words_and_leaves_only_its_log(runtime_directory):
-    with pytest.raises(ExecutorError, match=r"did not start: .*ray-keeper\.log"):
+    with pytest.raises(ExecutorError, match=r"did not start: .*private-ray\.log"):
         asyncio.run(acquire(0.0, {"CPU": -1}))
-    assert {path.name for path in runtime_directory.iterdir()} <= {"ray-keeper.log", "ray-keeper.lock"}
+    assert {path.name for path in runtime_directory.iterdir()} <= {"private-ray.log", "private-ray.lock"}

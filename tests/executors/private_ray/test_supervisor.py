@@ -32,7 +32,7 @@ class Traces:
 
     def left(self) -> list[str]:
         directory = SupervisorFiles.current().directory
-        files = [path.name for path in directory.iterdir() if path.name != "ray-keeper.lock"]
+        files = [path.name for path in directory.iterdir() if path.name != "private-ray.lock"]
         pids = [str(process.pid) for process in self.processes if lives(process.pid)]
         return files + pids + ([str(self.temp_dir)] if self.temp_dir.exists() else [])
 

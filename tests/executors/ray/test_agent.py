@@ -109,10 +109,10 @@ def test_messages_are_handled_in_the_order_they_were_sent(actor, agent):
 def test_message_of_an_earlier_manager_is_ignored(actor, agent):
     actor.connect("old", HELLO)
     actor.connect("new", HELLO)
-    reply = actor.exchange(packet("old", 0, [{"op": "kill"}], 5))
+    reply = actor.poll(packet("old", 0, [{"op": "kill"}], 5))
     assert orjson.loads(reply) == {"events": [], "cursor": 5}
     assert "kill" not in agent.heard
-    assert orjson.loads(actor.exchange(packet("new", 0, [], 5)))["cursor"] == 6
+    assert orjson.loads(actor.poll(packet("new", 0, [], 5)))["cursor"] == 6
 
 
 def test_call_of_an_earlier_manager_returns_when_it_is_replaced(actor):
@@ -193,7 +193,7 @@ def test_agent_without_a_manager_leaves(bare, agent, monkeypatch):
     assert ended.wait(10.0)  # although no trial has ended
 
 
-@pytest.mark.parametrize("word", ["connect", "beat", "tell", "exchange"])
+@pytest.mark.parametrize("word", ["connect", "beat", "tell", "poll"])
 def test_agent_stays_as_long_after_each_call_of_a_manager_and_its_wait_for_events(actor, agent, clock, word):
     actor.connect("s", HELLO)
     agent.orphan_timeout = 60.0
@@ -204,7 +204,7 @@ def test_agent_stays_as_long_after_each_call_of_a_manager_and_its_wait_for_event
     elif word == "beat":
         actor.beat()
     else:
-        getattr(actor, word)(packet("s", 0, [], *([0] if word == "exchange" else [])))
+        getattr(actor, word)(packet("s", 0, [], *([0] if word == "poll" else [])))
     assert actor.seconds_left() == POLL_SECONDS + 60.0
 
 

@@ -83,7 +83,7 @@ class Actor:
         self._take(*orjson.loads(packet))
         return b"[]"
 
-    def _exchange(self, packet: bytes) -> bytes:
+    def _poll(self, packet: bytes) -> bytes:
         session, number, messages, after = orjson.loads(packet)
         self._take(session, number, messages)
         events = [{"e": each.e, **asdict(each)} for each in (SAVED, ENDED)]
@@ -125,7 +125,7 @@ def link_to(actor: Actor, heard: Heard, folder: Path, timeout: float = PATIENCE)
     return RayLink(agent="0-0", finding=found, hello=Hello(), listener=heard, care=care, timeout=timeout)
 
 
-METHODS = ["connect", "ask", "bring", "exchange", "fetch", "checkpoints", "forget", "until_replaced"]
+METHODS = ["connect", "ask", "bring", "poll", "fetch", "checkpoints", "forget", "until_replaced"]
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ async def run_to_loss(actor: Actor, folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("hasty")
-@pytest.mark.parametrize("method", ["ask", "bring", "exchange", "fetch", "checkpoints"])
+@pytest.mark.parametrize("method", ["ask", "bring", "poll", "fetch", "checkpoints"])
 async def test_agent_that_stays_out_of_reach_is_given_up_and_not_called_any_more(
     method: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ from pitchpipe.manager.dispatcher_link.history import user_imports
 from pitchpipe.manager.manager import Manager
 from pitchpipe.protocol import repeat_of
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.store.store import NoRoomError, Store, StoreError
+from pitchpipe.store.store import NotWritableError, Store, StoreError
 
 from ...runner.invariants import broken_invariants
 from ...stored import MadeExperiment, a_config, a_trial
@@ -261,7 +261,7 @@ def no_room(store: Store) -> Iterator[None]:
     """Let no tick and no change be written meanwhile."""
 
     def refuse(*args: Any) -> None:
-        raise NoRoomError(f"{store.path} cannot be written (no room)")
+        raise NotWritableError(f"{store.path} cannot be written (no room)")
 
     with pytest.MonkeyPatch.context() as patch:
         for write in ("commit", "accept"):
@@ -281,7 +281,7 @@ def what_was_made(directory: Path) -> tuple[list[Any], dict[str, Any], int]:
 def test_change_that_is_refused_for_want_of_room_is_not_made_later(
     name: str, request_: dict[str, Any], waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
+    monkeypatch.setattr("pitchpipe.manager.disk_space._TRY_AGAIN", 0.01)
     undisturbed = made_with_random(tmp_path / "undisturbed", seed=1, max_trial_number=6, trial_concurrency=1)
     run(undisturbed)
     manager = made_with_random(tmp_path, seed=1, max_trial_number=6, trial_concurrency=1)

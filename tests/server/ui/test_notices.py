@@ -25,7 +25,7 @@ def test_running_experiment_tells_its_troubles_and_why_nothing_runs(
 ) -> None:
     waiting = a_trial(0, "WAITING", start_time=None)
     made.commit(waiting)
-    reply = {"troubles": ["the disk is full"], "waiting": {waiting.trial_id: "no GPU is free"}}
+    reply = {"warnings": ["the disk is full"], "waiting": {waiting.trial_id: "no GPU is free"}}
     monkeypatch.setattr("pitchpipe.server.ui.notices.ask_manager", lambda *_, **__: reply)
     with ExperimentView(made.folder) as view:
         running = {**view.summary(), "is_running": True}

@@ -6,37 +6,37 @@ import contextlib
 import errno
 import os
 
-__all__ = ["ROOM", "no_room", "with_cause", "with_room"]
+__all__ = ["NEEDED", "disk_error", "with_cause", "with_disk_error"]
 
-ROOM = 1 << 18
+NEEDED = 1 << 18
 """The bytes that must fit: about what a small trial writes."""
 
-_NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS))
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS))
 
 
-def no_room(folder: str | os.PathLike[str]) -> OSError | None:
-    """Return why `ROOM` bytes do not fit into a folder; None if they do (they are removed again).
+def disk_error(folder: str | os.PathLike[str]) -> OSError | None:
+    """Return why `NEEDED` bytes do not fit into a folder; None if they do (they are removed again).
 
     >>> import tempfile
-    >>> no_room(tempfile.mkdtemp()) is None
+    >>> disk_error(tempfile.mkdtemp()) is None
     True
     """
-    path = os.path.join(folder, f".room-{os.getpid()}")
+    path = os.path.join(folder, f".space-{os.getpid()}")
     try:
         with open(path, "wb", buffering=0) as file:
-            if (written := file.write(bytes(ROOM))) < ROOM:
-                file.write(bytes(ROOM - written))  # raises the reason
+            if (written := file.write(bytes(NEEDED))) < NEEDED:
+                file.write(bytes(NEEDED - written))  # raises the reason
     except OSError as error:
-        return error if error.errno in _NO_ROOM else None
+        return error if error.errno in _FULL else None
     finally:
         with contextlib.suppress(OSError):  # not made, or the disk has become read-only
             os.unlink(path)
     return None
 
 
-def with_room(error: str | None, folder: str | os.PathLike[str]) -> str | None:
+def with_disk_error(error: str | None, folder: str | os.PathLike[str]) -> str | None:
     """Return a failed trial's error; if the disk is full, add that."""
-    why = no_room(folder)
+    why = disk_error(folder)
     return error if why is None else with_cause(error, why)
 
 

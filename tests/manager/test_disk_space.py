@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pitchpipe.manager.disk_space import DiskSpaceGuard, check_space
 from pitchpipe.runner import AttemptEnded, BadReport, Event, StopRequested
-from pitchpipe.store import DiskSpaceGuard, NoRoomError
-from pitchpipe.store.disk_space import check_space
+from pitchpipe.store import NotWritableError
 
 NO_SPACE = AttemptEnded(1.0, "AbCdE", 1, error="OSError: [Errno 28] No space left on device")
 UNSAVED = BadReport(1.0, "AbCdE", 1, "the checkpoint does not count: No space left on device", infra=True)
@@ -32,7 +32,7 @@ class Disk:
         self.failures -= 1
         self.log.append("full" if self.failures >= 0 else "written")
         if self.failures >= 0:
-            raise NoRoomError("the disk is full")
+            raise NotWritableError("the disk is full")
 
     def then(self) -> None:
         self.log.append("done")
@@ -50,7 +50,7 @@ async def test_what_can_be_written_is_not_waited_for(tmp_path: Path) -> None:
 async def test_what_does_not_fit_is_tried_until_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
+    monkeypatch.setattr("pitchpipe.manager.disk_space._TRY_AGAIN", 0.01)
     disk = Disk(tmp_path, 2)
     disk.guard.attempt(disk.write, disk.then)
     await asyncio.wait_for(disk.free.wait(), 30)
@@ -63,7 +63,7 @@ async def test_everything_else_waits_with_the_reason(tmp_path: Path) -> None:
     disk.guard.attempt(disk.write, disk.then)
     assert disk.guard.is_awaited_by([])
     assert disk.guard.warnings() == ["the disk is full: the experiment waits for room"]
-    with pytest.raises(NoRoomError, match="the disk is full"):
+    with pytest.raises(NotWritableError, match="the disk is full"):
         disk.guard.demand()
     assert disk.log == ["full"]
 
@@ -72,7 +72,7 @@ async def test_end_of_the_experiment_does_not_wait(tmp_path: Path) -> None:
     disk = Disk(tmp_path, 1)
     assert not disk.guard.is_awaited_by([StopRequested(1.0, "by the user")])
     disk.guard.attempt(disk.write)
-    with pytest.raises(NoRoomError):
+    with pytest.raises(NotWritableError):
         disk.guard.is_awaited_by([StopRequested(1.0, "by the user")])
 
 
@@ -81,11 +81,11 @@ async def test_end_of_the_experiment_does_not_wait(tmp_path: Path) -> None:
 async def test_trial_that_found_no_space_makes_the_experiment_look(
     is_full: bool, event: Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_room(folder: Path) -> OSError | None:
+    def disk_error(folder: Path) -> OSError | None:
         assert folder == tmp_path
         return OSError(28, "No space left on device") if is_full else None
 
-    monkeypatch.setattr("pitchpipe.store.disk_space.no_room", no_room)
+    monkeypatch.setattr("pitchpipe.manager.disk_space.disk_error", disk_error)
     assert Disk(tmp_path, 0).guard.is_awaited_by([event]) is is_full
 
 
@@ -98,7 +98,7 @@ def test_folder_with_space_passes_the_check(tmp_path: Path) -> None:
 async def test_failure_on_a_full_disk_or_soon_after_is_explained(
     failures: int, aftermath: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pitchpipe.store.disk_space._AFTERMATH", aftermath)
+    monkeypatch.setattr("pitchpipe.manager.disk_space._AFTERMATH", aftermath)
     ends = [AttemptEnded(1.0, "AbCdE", n, exit_code=1, error=error) for n, error in ((1, None), (2, "later"))]
     ends += [AttemptEnded(1.0, "FgHiJ", 1, exit_code=1, error="ValueError"), AttemptEnded(1.0, "KlMnO", 1)]
     disk = Disk(tmp_path, failures)

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ..runner import AttemptEnded, BadReport, Event, StopRequested, is_no_room
-from ..trial_agent import no_room
-from .errors import NoRoomError
+from ..runner import AttemptEnded, BadReport, Event, StopRequested, is_disk_full
+from ..store import NotWritableError
+from ..trial_agent import disk_error
 
 __all__ = ["DiskSpaceGuard", "check_space"]
 
@@ -58,14 +58,14 @@ class DiskSpaceGuard:
         return [f"{self._problem}: the experiment waits for {self._awaited}"] if self._problem else []
 
     def demand(self) -> None:
-        """Raise `NoRoomError` if something is not written yet."""
+        """Raise `NotWritableError` if something is not written yet."""
         if self._held is not None:
-            raise NoRoomError(self._problem)
+            raise NotWritableError(self._problem)
 
     def is_awaited_by(self, events: Sequence[Event]) -> bool:
-        """Return whether these events must wait; raise `NoRoomError` for one that asks for the end, which cannot."""
+        """Return whether these events must wait; raise `NotWritableError` for one that asks for the end: it cannot."""
         kinds = set(map(type, events))  # in each turn: nearly always, none of them matters
-        if not kinds.isdisjoint(_FAILURES) and self._held is None and any(map(_found_no_room, events)):
+        if not kinds.isdisjoint(_FAILURES) and self._held is None and any(map(_is_of_a_full_disk, events)):
             self.attempt(partial(check_space, self._folder))
         if StopRequested in kinds:
             self.demand()
@@ -75,14 +75,14 @@ class DiskSpaceGuard:
         """Add to the error of a trial that failed on a full disk, or soon after, that it was full."""
         if not event.exit_code or self._loop.time() > self._last_full + _AFTERMATH:
             return
-        if not event.killed and not is_no_room(event.error):
+        if not event.killed and not is_disk_full(event.error):
             event.error = f"{event.error or ''}\nOSError: {_FULL}".lstrip()
 
     def attempt(self, what: Callable[[], None], then: Callable[[], None] = lambda: None) -> None:
         """Call `what`, again and again until there is space for it, and then call `then`."""
         try:
             what()
-        except NoRoomError as error:
+        except NotWritableError as error:
             if self._held is None:
                 _log.warning("%s: the experiment waits for %s", error.what, error.awaited)
             self._held = partial(self.attempt, what, then)
@@ -108,12 +108,12 @@ class DiskSpaceGuard:
 
 
 def check_space(folder: Path) -> None:
-    """Raise `NoRoomError` if a folder cannot be written to."""
-    if (why := no_room(folder)) is not None:
-        raise NoRoomError(f"{folder} cannot be written ({why.strerror or why})")
+    """Raise `NotWritableError` if a folder cannot be written to."""
+    if (why := disk_error(folder)) is not None:
+        raise NotWritableError(f"{folder} cannot be written ({why.strerror or why})")
 
 
-def _found_no_room(event: Event) -> bool:
+def _is_of_a_full_disk(event: Event) -> bool:
     if isinstance(event, BadReport):
-        return event.infra and is_no_room(event.message)
-    return isinstance(event, AttemptEnded) and is_no_room(event.error)
+        return event.infra and is_disk_full(event.message)
+    return isinstance(event, AttemptEnded) and is_disk_full(event.error)

@@ -3,7 +3,7 @@
 from pitchpipe import Assessor, AssessResult
 
 
-class Condemn(Assessor):
+class BadAtOnce(Assessor):
     """Ends every trial at its first result."""
 
     def assess_trial(self, trial_job_id: str, trial_history: list) -> AssessResult:
