@@ -1,4 +1,4 @@
-"""Makes an experiment of ours, which is VIEWED, of one that NNI ran: of its `db/nni.sqlite`, of NNI 1 to 3."""
+"""Imports an experiment that NNI 1 to 3 ran (its `db/nni.sqlite`) as a VIEWED one, which can only be read."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ _HIGHEST = "; its config names no direction, and NNI ranks the highest result fi
 
 
 def import_nni_experiment(path: Path, directory: Path, experiment_id: str | None = None) -> ExperimentFolder:
-    """Make an experiment of ours of the one in a folder of NNI, which is only read; its id stays unless one is given.
+    """Import the NNI experiment in `path`, which does not change, and return its new folder in `directory`.
 
-    What cannot be read is left out, and named in the reason of the experiment's status. Raise `FolderError` if
-    there is no experiment, if none of it can be read, or if the id is taken.
+    It keeps its id unless `experiment_id` is given. Results that cannot be read are left out and listed in the reason
+    of the experiment's status. Raise `FolderError` if `path` has no NNI experiment, if nothing in it can be read, or if
+    the id is taken.
     """
     try:
         database = nni_database(path)

@@ -1,4 +1,4 @@
-"""Reads the results in the folder of an NNI experiment: `db/nni.sqlite`, of NNI 1 to 3."""
+"""Reads the results of an experiment that NNI 1 to 3 ran, from `db/nni.sqlite` in its folder."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ _SHARE = 4  # of the trials, one in so many at most
 class WarmStart:
     """Points to try, in order, and a note about each source: what was used, and what was left out.
 
-    Of a source of which nothing fits, that is in `warnings` instead. `results` are what a tuner that models earlier
-    searches gets: `parameter`, `value` (a loss), `source` (a number).
+    A source without any fitting result has a warning in place of its note. A tuner that models earlier searches gets
+    `results`: dicts with `parameter`, `value` (a loss) and `source` (a number).
     """
 
     points: Sequence[dict[str, Any]]
@@ -114,7 +114,7 @@ def _chosen(
 
 
 def _modelled(sources: Iterable[_Fitted]) -> Iterator[dict[str, Any]]:
-    """Yield the results of all sources: of a large one the best, and others evenly by rank."""
+    """Yield the results of all sources; a large source gives its best ones, and others evenly by rank."""
     for number, one in enumerate(sources):
         step = max(len(one.points) - _BEST_MODELLED, 0) // _OTHERS_MODELLED + 1
         for rank, (point, loss) in enumerate(zip(one.points, one.losses, strict=True)):
@@ -132,7 +132,7 @@ class _Fitted:
 
 
 class _Slot:
-    """One parameter of the space among flat values of other searches: `names` are those that it may have there."""
+    """A parameter of the space; `names` are those that the flat values of an earlier search may have for it."""
 
     def __init__(self, parameter: Parameter, name: str, leaf: str) -> None:
         self.parameter = parameter
@@ -145,7 +145,7 @@ class _Slot:
         self._options = {key: several[0] for key, several in alike.items() if len(several) == 1} | exact
 
     def given(self, *several: Mapping[str, Any]) -> list[Any]:
-        """Return the value in the first of several that has one, or the only possible one; an empty list for none.
+        """Return the first value that one of several results has, or the only possible one; else an empty list.
 
         Only a choice can be null.
         """
@@ -156,7 +156,7 @@ class _Slot:
         return [*self.parameter.options] if len(self.parameter.options) == 1 else []
 
     def value(self, found: Any) -> list[Any]:
-        """Return the value of the parameter that is written as one that was found; an empty list for none.
+        """Return the value that a text or number in an earlier result stands for; an empty list if there is none.
 
         An option is equal to it, or the only one that a table has alike, such as `"0.1"` for 0.1.
         """
@@ -184,7 +184,7 @@ def _slots(space: SearchSpace) -> list[_Slot]:
 
 
 def _whole(values: Mapping[str, Any], slots: Sequence[_Slot], known: set[str]) -> Mapping[str, Any]:
-    """Return flat values with the options that are objects in one piece."""
+    """Return flat values in which each option that is an object is one value again."""
     for slot in slots:
         if slot.parameter.nested or not any(isinstance(one, dict) for one in slot.parameter.options):
             continue
@@ -200,12 +200,12 @@ def _whole(values: Mapping[str, Any], slots: Sequence[_Slot], known: set[str]) -
 
 
 def _parts(option: Any) -> Any:
-    """Return an option that is an object as a table has it."""
+    """Return the columns that a table has for an option that is an object."""
     return flat(option) if isinstance(option, dict) else option
 
 
 def _said(value: Any) -> Any:
-    """Return what a text says in a cell of a table: `1` for `"1"`."""
+    """Return the value that a table's cell shows: `1` for `"1"`."""
     if isinstance(value, dict):
         return {name: _said(inner) for name, inner in value.items()}
     return cell_value(value) if value and isinstance(value, str) else value
@@ -213,7 +213,7 @@ def _said(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitting:
-    """Maps flat parameters of other searches to points of the space; `defaults` (flat) fill in what they lack.
+    """Maps flat parameters of earlier searches to points of the space; missing ones come from `defaults` (flat).
 
     `known` are the names that the parameters of the space may have in them.
     """
@@ -315,7 +315,7 @@ def _of_one(reason: str) -> str:
 
 
 def _put(point: dict[str, Any], parameter: Parameter, value: Any) -> None:
-    """Set the value of a parameter in a point that has the values of the choices above it."""
+    """Set the value of a parameter in a point; the choices that contain the parameter are set already."""
     *above, name = (part for part in parameter.key if isinstance(part, str))
     for part in above:
         point = point[part]

@@ -1,4 +1,4 @@
-"""The dispatcher as NNI's code makes it, what its advisors send by, and the channel over two files of its tests."""
+"""NNI's `MsgDispatcher`, the `send` of its advisors, and the channel over two files that its tests use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MsgDispatcher(OwnDispatcher):
         self.connect(channel, None)
 
     def process_command(self, command: CommandType, data: Any) -> None:
-        """Call the handler of a command; raise AssertionError, as NNI, for one that has none."""
+        """Call the handler of a command; raise AssertionError if there is none, as NNI does."""
         try:
             super().process_command(command, data)
         except UnsupportedCommand as error:
@@ -108,7 +108,7 @@ def receive() -> tuple[CommandType | None, str | None]:
 
 
 class LegacyCommandChannel:
-    """Frames over the two files; the end of the first one is told as Terminate."""
+    """Frames over the two files; the end of the first one becomes Terminate."""
 
     def __init__(self) -> None:
         self._interrupted = False

@@ -1,4 +1,4 @@
-"""Random parameters by NNI's helpers: for formatted search spaces, and in the form of its evolution.
+"""NNI's helpers for random parameters: for formatted search spaces, and in the form that its evolution tuner uses.
 
 In that form a choice is `{"_index": 1, "_value": "relu"}`, and a place in the space a name such as `root[op]-choice`.
 """

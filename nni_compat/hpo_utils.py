@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterSpec:
-    """One parameter; what does not apply to its type is None. With `log_distributed` they are those of logarithms."""
+    """One parameter; fields that do not apply to its type are None. With `log_distributed`, bounds are logarithms."""
 
     name: str
     type: str

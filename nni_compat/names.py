@@ -1,4 +1,4 @@
-"""Which name of NNI is which of Pitchpipe: for each module, "room:name" by NNI's name."""
+"""Maps NNI's names to Pitchpipe's: for each module of NNI, name -> "room:name"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALGORITHMS = ".nni_compat.algorithms"
 
 
 def _from(home: str, *names: str, **others: str) -> dict[str, str]:
-    """Return a table of names that `home` has, and of `others` by NNI's name."""
+    """Return a table: the names that are the same in `home`, and `others` by NNI's name."""
     return {name: f"{home}:{name}" for name in names} | {
         name: f"{home}:{own}" for name, own in others.items()
     }

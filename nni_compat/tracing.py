@@ -16,14 +16,14 @@ _SYMBOL, _ARGS, _KWARGS = "__symbol__", "__args__", "__kwargs__"  # in JSON
 
 
 class Traced:
-    """What was called to make an object, and with which arguments; by itself, that without the object."""
+    """The callable and the arguments that made a traced object; a bare `Traced` is this record without the object."""
 
     trace_symbol: Any
     trace_args: list[Any]
     trace_kwargs: dict[str, Any]
 
     def trace_copy(self) -> Traced:
-        """Return the symbol and copies of the arguments, to be changed; `get` then makes an object of them."""
+        """Return a record with copies of the arguments, which may be changed; its `get` makes the object."""
         return _noted(Traced(), self.trace_symbol, list(self.trace_args), dict(self.trace_kwargs))
 
     def get(self) -> Any:
@@ -34,7 +34,7 @@ class Traced:
 
 
 def trace(cls_or_func: Any = None, *, kw_only: bool = True, inheritable: bool = False) -> Any:
-    """Return a class or a function with objects that have what `Traced` has.
+    """Return a class or a function whose objects have the attributes of `Traced`.
 
     With `kw_only`, arguments are kept by name where they have one. Objects of subclasses are traced if `inheritable`.
 
@@ -54,7 +54,7 @@ def trace(cls_or_func: Any = None, *, kw_only: bool = True, inheritable: bool = 
 
 
 def described(value: Any) -> Any:
-    """Return a value with symbol and arguments in place of each traced object, for JSON."""
+    """Return a value for JSON: symbol and arguments take the place of each traced object."""
     if isinstance(value, Traced) and hasattr(value, "trace_symbol"):
         what = {_SYMBOL: _name_of(value.trace_symbol), _KWARGS: described(value.trace_kwargs)}
         return what | ({_ARGS: described(value.trace_args)} if value.trace_args else {})
@@ -65,7 +65,7 @@ def described(value: Any) -> Any:
 
 
 def restored(value: Any) -> Any:
-    """Return a value with a traced object in place of each description; their symbols are imported and called."""
+    """Return a value in which each description is a traced object again; imports and calls its symbol."""
     if isinstance(value, list):
         return [restored(item) for item in value]
     if not isinstance(value, dict):
@@ -121,7 +121,7 @@ def _traced_function(function: Callable[..., Any], kw_only: bool) -> Callable[..
 
 
 def _traceable(result: Any) -> Any:
-    """Return a result of a function as an object that is traced: the same, or one that is equal to it."""
+    """Return the result of a function as a traced object: the same object, or an equal one."""
     kind = type(result)
     if result is None:
         return Traced()
@@ -168,7 +168,7 @@ def _kept(
 
 
 def _name_of(symbol: Any) -> str:
-    """Return what `restored` finds a class or a function by; raise TypeError for one inside a function."""
+    """Return the name by which `restored` finds a class or a function; raise TypeError for one inside a function."""
     name = f"{symbol.__module__}.{symbol.__qualname__}"
     if "<" in name:
         raise TypeError(f"{name} cannot be dumped: it is not at the top level of a module")

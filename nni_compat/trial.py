@@ -1,4 +1,4 @@
-"""NNI's functions for trial scripts, and the channel behind them, which a test or a launcher of one's own can replace.
+"""NNI's functions for trial scripts, and the channel behind them, which a user's test or launcher can replace.
 
 >>> class Fixed(TrialCommandChannel):
 ...     def receive_parameter(self): return {"parameter_id": 0, "parameters": {"lr": 0.1}}
@@ -151,7 +151,7 @@ class _Standalone(TrialCommandChannel):
 
 
 def _channel() -> Any:
-    """Return the channel of this trial; of a script run by hand, the one that says so as NNI does."""
+    """Return the channel of this trial; for a script run by hand, one that logs as NNI does."""
     trial = current.here()
     if type(trial.find()) is StandaloneChannel:
         trial.enter(_OfUser(_Standalone()))

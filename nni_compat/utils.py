@@ -116,9 +116,9 @@ def _schema() -> Any:
 
 
 def merge_parameter(base_params: Given, override_params: Mapping[str, Any] | None) -> Given:
-    """Set the parameters of a trial, if there are any, in parsed arguments (a dict, an object) and return those.
+    """Set the parameters of a trial, if there are any, in parsed arguments (a dict or an object) and return them.
 
-    Raise ValueError for a name that `base_params` lacks, and for a value of another type than the one there; an
+    Raise ValueError for a name that `base_params` does not have, and for a value of another type than its own; an
     integer may take the place of a float, and anything that of None.
 
     >>> from argparse import Namespace
@@ -177,7 +177,7 @@ def split_index(params: Any) -> Any:
 
 
 def dump(obj: Any, fp: IO[str] | None = None, **options: Any) -> str:
-    """Return the JSON text of a value, also written to `fp`; of the `options`, `sort_keys` has an effect.
+    """Return the JSON text of a value, and write it to `fp`; only `sort_keys` of the `options` has an effect.
 
     Of a traced object, its symbol and arguments are written.
     """
@@ -191,7 +191,7 @@ def dump(obj: Any, fp: IO[str] | None = None, **options: Any) -> str:
 
 
 def load(string: str | None = None, *, fp: IO[str] | None = None, **options: Any) -> Any:
-    """Return the value of a JSON text, given as a string or a file; traced objects are made anew."""
+    """Return the value of a JSON text, given as a string or a file; its traced objects are made again."""
     del options
     text = string if fp is None else fp.read()
     if text is None:
