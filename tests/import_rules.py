@@ -10,7 +10,7 @@ prints one line `file:line: message` for each violation and ends with 1 when the
 - `runner/` is pure: it imports none of `IMPURE`.
 - Inside the project imports are relative, so that checkers resolve them from the tree.
 - Only `executors/ray/` and `executors/private_ray/` import ray.
-- Every module but `__main__` and an `__init__` without names has an `__all__`.
+- An `__init__` with names has an `__all__`.
 - A dataclass with more than four fields takes them by keyword (`POSITIONAL` lists the others).
 - What a page parses (`PARSED`: attributes, styles, HTML, JavaScript) is a constant, or `scripted` from one: a user's
   text never goes there.
@@ -367,11 +367,11 @@ def exported(tree: ast.Module) -> set[str]:
 
 
 def check_names(file: str, tree: ast.Module) -> list[Violation]:
-    """Return a violation when a file has no `__all__`, unless it has nothing to list."""
-    if "__all__" in module_variables(tree) or file.endswith("__main__.py"):
+    """Return a violation when the `__init__` of a folder has no `__all__`, unless it has nothing to list."""
+    if "__all__" in module_variables(tree) or not is_face(file):
         return []
     empty = all(isinstance(node, ast.Expr) or "__future__" in ast.unparse(node) for node in tree.body)
-    return [] if is_face(file) and empty else [Violation(file, 1, "has no __all__")]
+    return [] if empty else [Violation(file, 1, "has no __all__")]
 
 
 def check_dataclasses(file: str, tree: ast.Module) -> list[Violation]:
