@@ -23,7 +23,7 @@ from pitchpipe.protocol import CommandType
 from pitchpipe.trial_agent import environ, sdk
 from pitchpipe.tuners import Tuner
 
-from .state_tables import TableError, redraw
+from .page_tables import TableError, redraw
 from .test_lineage import problem
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -114,7 +114,7 @@ def test_short_names_of_methods_are_those_of_the_code() -> None:
 @pytest.mark.parametrize("page", ["docs/architecture.md", "docs/store.md"])
 def test_tables_are_as_drawn_from_the_code(page: str) -> None:
     assert "<!-- table: " in text(page)
-    assert redraw(text(page)) == text(page), f"run: .venv/bin/python -P tests/state_tables.py {page}"
+    assert redraw(text(page)) == text(page), f"run: .venv/bin/python -P tests/page_tables.py {page}"
 
 
 def test_every_table_of_the_database_is_on_the_page() -> None:
@@ -132,7 +132,7 @@ def test_table_that_there_is_not_is_named() -> None:
 def test_tables_are_rewritten_in_place(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- table: replies -->\nold\n<!-- end of table -->\nafter\n")
-    subprocess.run([sys.executable, "-P", ROOT / "tests" / "state_tables.py", page], check=True)
+    subprocess.run([sys.executable, "-P", ROOT / "tests" / "page_tables.py", page], check=True)
     lines = page.read_text().splitlines()
     assert (lines[0], lines[2], lines[-1]) == ("before", "| column | type | meaning |", "after")
     assert "old" not in lines

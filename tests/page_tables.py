@@ -1,6 +1,6 @@
 """Draws the state diagrams of docs/architecture.md and the tables of docs/store.md from the code.
 
-    .venv/bin/python -P tests/state_tables.py docs/architecture.md docs/store.md
+    .venv/bin/python -P tests/page_tables.py docs/architecture.md docs/store.md
 
 rewrites, in each page, what stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
 """
@@ -139,7 +139,7 @@ def _columns() -> dict[str, list[Sequence[str]]]:
 def _column_row(table_name: str, column: str, kind: str, meanings: dict[str, str]) -> Sequence[str]:
     key = f"{table_name}.{column}"
     if key not in meanings:
-        raise TableError(f"{key} needs a comment in schema.py or a line in state_tables.py")
+        raise TableError(f"{key} needs a comment in schema.py or a line in page_tables.py")
     return f"`{column}`", kind, meanings[key]
 
 
