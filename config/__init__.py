@@ -24,7 +24,6 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     trackers     MLflow and the like: their classes, and the check of their options
     examination  all of these in turn
     places       paths to file:line:column
-    docs         docs/config.md, written from the models
 """
 
 from __future__ import annotations

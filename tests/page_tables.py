@@ -1,6 +1,6 @@
-"""Draws the state diagrams of docs/architecture.md and the tables of docs/store.md from the code.
+"""Draws, from the code, the state diagrams of docs/architecture.md and the tables of docs/store.md and docs/config.md.
 
-    .venv/bin/python -P tests/page_tables.py docs/architecture.md docs/store.md
+    .venv/bin/python -P tests/page_tables.py docs/architecture.md docs/store.md docs/config.md
 
 rewrites, in each page, what stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
 """
@@ -10,15 +10,39 @@ from __future__ import annotations
 import re
 import sqlite3
 import sys
+import types
+import typing
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from pitchpipe.config.models import AlgorithmConfig, CheckpointConfig, ConfigFields
+from pitchpipe.config.objectives import ObjectiveConfig
+from pitchpipe.config.platforms import PLATFORMS
+from pitchpipe.config.repeats import RepeatsConfig
+from pitchpipe.config.resources import ResourcesConfig
+from pitchpipe.config.section import Section
+from pitchpipe.config.start_fields import Confidence, EarlierSearches, Points, PriorConfig
+from pitchpipe.config.stopping import GainLimit, StopConfig
+from pitchpipe.config.values import (
+    Directory,
+    Duration,
+    Environment,
+    ExistingFile,
+    GpuIndices,
+    MaxFailures,
+    Memory,
+    PositiveDuration,
+    Storage,
+    WorkingDirectory,
+)
 from pitchpipe.runner.experiment_status import EXPERIMENT_MOVES
 from pitchpipe.runner.trial import TRIAL_MOVES
 from pitchpipe.store.schema import MIGRATIONS
-
-__all__ = ["TableError", "redraw", "table"]
 
 _BLOCK = re.compile(r"(<!-- table: (?P<name>[\w -]+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 _COMMENT = re.compile(r"^ +(?P<column>\w+) .*-- (?P<comment>.+)$", re.MULTILINE)
@@ -69,6 +93,44 @@ _MEANINGS = {
     "replies.payload": "JSON",
 }
 
+SECTIONS: dict[str, type[Section]] = {
+    "fields of the root": ConfigFields,
+    "fields of tuner and assessor": AlgorithmConfig,
+    "fields of objectives": ObjectiveConfig,
+    "fields of priors": PriorConfig,
+    "fields of repeats": RepeatsConfig,
+    "fields of resources": ResourcesConfig,
+    "fields of stop_when": StopConfig,
+    "fields of checkpoint": CheckpointConfig,
+    **{f"fields of platform {name}": model for name, model in PLATFORMS.items()},
+}
+# Types of which the page says what users write, not what it becomes.
+_TYPES: list[tuple[Any, str]] = [
+    (Duration, "duration"),
+    (PositiveDuration, "duration"),
+    (Memory, "memory"),
+    (GpuIndices, "GPU indices"),
+    (Directory, "directory"),
+    (WorkingDirectory, "directory"),
+    (ExistingFile, "file"),
+    (Environment, "mapping of text"),
+    (Points, "list of mappings"),
+    (EarlierSearches, "list of text"),
+    (Confidence, "word or number"),
+    (GainLimit, "number or `noise`"),
+    (MaxFailures, "integer or mapping of integers"),
+    (Storage, "directory or URL"),
+    (Any, "any value"),
+    (str, "text"),
+    (int, "integer"),
+    (float, "number"),
+    (bool, "true or false"),
+    (tuple, "list"),
+    (dict, "mapping"),
+]
+# Defaults that depend on other fields.
+_DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner", "assessor": "see there"}
+
 
 class TableError(LookupError):
     """A page asks for a table that does not exist, or a column has no meaning yet."""
@@ -89,6 +151,8 @@ def table(name: str) -> str:
         return _trial_moves()
     if name == "moves of an experiment":
         return _experiment_moves()
+    if name in SECTIONS:
+        return _markdown(("field", "type", "default", "meaning"), _fields(SECTIONS[name]))
     columns = _columns().get(name)
     if columns is None:
         raise TableError(f"there is no table {name!r} to draw")
@@ -148,6 +212,49 @@ def _comments() -> Iterator[tuple[str, str]]:
     for created in _CREATED.finditer("".join(MIGRATIONS)):
         for found in _COMMENT.finditer(created[0]):
             yield f"{created['table']}.{found['column']}", found["comment"]
+
+
+def _fields(section: type[Section]) -> Iterator[Sequence[str]]:
+    """Yield (field, type, default, meaning) of each field of a section of the config."""
+    hints = typing.get_type_hints(section, include_extras=True)
+    for name, info in section.model_fields.items():
+        default = _DEFAULTS_IN_WORDS.get(name) or _default(info)
+        yield f"`{name}`", _type(hints[name]), default, info.description or ""
+
+
+def _type(hint: Any) -> str:
+    for known, name in _TYPES:
+        if hint == known:
+            return name
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return _type(arguments[0])
+    if origin is Literal:
+        return ", ".join(f"`{value}`" for value in arguments)
+    if origin in (typing.Union, types.UnionType):
+        kinds = dict.fromkeys(_type(part) for part in arguments if part is not type(None))
+        return " or ".join(kinds)
+    return _type(origin) if origin else "section"
+
+
+def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return "required"
+    value = info.get_default(call_default_factory=True, validated_data={})
+    return "" if value is None or value is PydanticUndefined else f"`{_written(value)}`"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Section):
+        given = [name for name in type(value).model_fields if name in value.model_fields_set]
+        return "{" + ", ".join(f"{name}: {getattr(value, name)}" for name in given) + "}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_written(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
