@@ -188,7 +188,7 @@ def harm(path: Path, how: str) -> None:
     elif how == "damaged":
         path.write_bytes(b"nonsense")
     elif how == "of an earlier version":
-        path.write_bytes(data.replace(b"checkpoint 2", b"checkpoint 1", 1))
+        path.write_bytes(data.replace(b"checkpoint 3", b"checkpoint 2", 1))
     else:
         tuner = path.parents[2] / "code" / "slow.py"
         tuner.write_text(tuner.read_text() + "# mended\n")
