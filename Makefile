@@ -16,7 +16,7 @@
 #                 add the site of this version to those on the branch gh-pages of this repository
 #   make wheel    build dist/*.whl
 #   make bench    the budget table; next to Optuna, Ray Tune and NNI after `make peers`
-#   make faults   kill processes for ten minutes, and see that nothing is lost (docs/faults.md)
+#   make faults   kill processes for ten minutes, and see that nothing is lost (docs/reference/faults.md)
 #   make clean    remove what was built (and .venv)
 
 PYTHON ?= python3

@@ -1,6 +1,6 @@
 """Tries NNI's own files unchanged: python benchmarks/nni_files.py SOURCES, with `examples` and `test` of NNI 3.0 in it.
 
-Prints the tables of docs/nni.md: its configs, its unit tests, its examples, its scripts that start an experiment, and
+Prints the tables of docs/reference/nni.md: its configs, unit tests, examples, scripts that start an experiment, and
 lines of nnictl. Nothing is written to SOURCES. It takes about half an hour; `--only` prints one table.
 """
 

@@ -5,7 +5,7 @@
     .venv/bin/python benchmarks/run.py --peers DIR functions scripts
 
 Run it with the interpreter of an environment in which the wheel is installed (not an editable installation),
-on a machine that does nothing else. How to install the peers is in docs/benchmarks.md.
+on a machine that does nothing else. How to install the peers is in docs/lab/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> int:
     options = _options()
     peers = options.peers if options.peers is not None and options.peers.is_dir() else None
     if peers is None:
-        print("no peers: see docs/benchmarks.md for how to install them", file=sys.stderr)
+        print("no peers: see docs/lab/benchmarks.md for how to install them", file=sys.stderr)
     bench = Bench(peers, options.repetitions or (1 if options.quick else 3), options.quick)
     versions = {name: bench.version(name) for name in DISTRIBUTIONS}
     if versions["pitchpipe"] is None:

@@ -52,7 +52,7 @@ WITHOUT_EQUIVALENT: Mapping[tuple[str, ...], str] = MappingProxyType(
         ("hello",): "pitchpipe init SCRIPT writes a first config, and examples/ has whole experiments",
         ("jupyter-extension",): "pitchpipe ui shows experiments in a browser",
         ("package",): "nnictl algo register, or class_name and code_directory in the config",
-        ("trainingservice",): "training_service in the config is local or ray: see docs/config.md",
+        ("trainingservice",): "training_service in the config is local or ray: see docs/reference/config.md",
     }
 )
 

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class ExperimentConfig(ConfigFields):
-    """A whole config; `docs/config.md` lists the fields. Durations are seconds, sizes bytes, paths absolute.
+    """A whole config; `docs/reference/config.md` lists the fields. Durations are seconds, sizes bytes, paths absolute.
 
     >>> config = ExperimentConfig.from_dict({
     ...     "search_space": {"lr": {"_type": "uniform", "_value": [0, 1]}},

@@ -145,7 +145,7 @@ class ConfigFields(Section):
     trial_command: Text | None = Field(
         default=None,
         description="The shell command of a trial. Required. `{args}` stands for all parameters as `--NAME=VALUE`, and"
-        " `{NAME}` for one of them; see [arguments](trial.md#with-argparse).",
+        " `{NAME}` for one of them; see [arguments](../use/trial.md#with-argparse).",
     )
     trial_code_directory: Directory = Field(
         default=Path("."), description="The folder in which the command runs.", validate_default=True
@@ -154,7 +154,7 @@ class ConfigFields(Section):
     trial_cpu_number: float | None = Field(
         default=None,
         gt=0,
-        description="CPUs of a trial, and so its [threads](trial.md#what-a-command-trial-runs-in).",
+        description="CPUs of a trial, and so its [threads](../use/trial.md#what-a-command-trial-runs-in).",
     )
     trial_gpu_number: GpuNumber | None = Field(
         default=None,
@@ -176,7 +176,7 @@ class ConfigFields(Section):
         default="auto",
         description="How a Python script is started: `cold`, from nothing; `warm`, as a fork of a process that has"
         " imported its libraries; `auto`, warm from about the third trial on. See [warm"
-        " starts](trial.md#warm-starts).",
+        " starts](../use/trial.md#warm-starts).",
     )
     max_experiment_duration: PositiveDuration | None = Field(
         default=None,
@@ -275,7 +275,7 @@ class ConfigFields(Section):
     trackers: dict[Literal["mlflow", "tensorboard", "wandb"], dict[str, Any]] = Field(
         default_factory=dict,
         description="Where else results go, with the options of each: `{wandb: {project: digits}}`;"
-        " see [trackers](integrations.md#trackers).",
+        " see [trackers](../use/integrations.md#trackers).",
     )
     training_service: Annotated[LocalConfig | RayConfig, Field(discriminator="platform")] = Field(
         default=RayConfig(platform="ray"), description="Where trials run."

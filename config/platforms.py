@@ -26,7 +26,8 @@ class LocalConfig(Section):
     )
     gpu_indices: GpuIndices | None = Field(
         default=None,
-        description="The GPUs to use, as nvidia-smi numbers them; all that are [visible](howto/gpus.md) when not set.",
+        description="The GPUs to use, as nvidia-smi numbers them;"
+        " all that are [visible](../use/howto/gpus.md) when not set.",
     )
     resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict, description="Custom resources of this machine: name and amount."

@@ -194,7 +194,7 @@ def _module(role: str, name: str, code_directory: Any) -> ModuleType:
             raise _problem((role, "className"), f"there is no module {name!r} in {folder}") from error
         missing = f"{name} needs the module {error.name!r}, which is missing"
         is_nni = (error.name or "").partition(".")[0] == "nni"
-        hint = "docs/nni.md lists the names of NNI that have a counterpart" if is_nni else ""
+        hint = "docs/reference/nni.md lists the names of NNI that have a counterpart" if is_nni else ""
         raise _problem((role, "className"), missing, hint) from error
     except Exception as error:
         raise _problem((role, "className"), f"{name} cannot be imported: {error!r}") from error

@@ -40,7 +40,7 @@ class Experiment(Plots):
     `trial` is a function of a dict of parameters that returns its final result (or reports it), a class derived from
     `Trainable`, the name that `register_trainable` gave to either, or a command line. `callbacks` are notified of what
     happens; `stop` is a stopper, a function of a trial's id and a result, or a dict of numbers to be reached. All other
-    keyword arguments are fields of experiment.yml, see docs/config.md; `platform` is short for
+    keyword arguments are fields of experiment.yml, see docs/reference/config.md; `platform` is short for
     `training_service={"platform": ...}`, `direction` and `metric` for `objectives` with one of them, `directory` is the
     folder that contains the experiment's folder.
     Raises `ConfigError` with all problems of the configuration.

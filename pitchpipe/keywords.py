@@ -45,7 +45,7 @@ class SearchOptions(TypedDict, total=False):
 
 
 class ExperimentOptions(TypedDict, total=False):
-    """The fields of experiment.yml that `Experiment` takes; docs/config.md says what each means."""
+    """The fields of experiment.yml that `Experiment` takes; docs/reference/config.md says what each means."""
 
     experiment_name: str
     experiment_type: str

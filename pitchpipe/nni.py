@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
-_PAGE = "docs/nni.md"
+_PAGE = "docs/reference/nni.md"
 _REMOVE = f"{shlex.quote(sys.executable)} -m pip uninstall nni"
 
 

@@ -1,4 +1,4 @@
-"""The config classes of `nni.experiment`: the fields of docs/config.md as attributes."""
+"""The config classes of `nni.experiment`: the fields of docs/reference/config.md as attributes."""
 
 # Type checkers do not find the sub-packages: they are beside this folder until the package is built.
 # pyright: reportMissingImports=false
@@ -137,7 +137,7 @@ class RemoteConfig(ConfigBase):
 
 
 class ExperimentConfig(ConfigBase):
-    """The config of an experiment: the fields of docs/config.md as attributes.
+    """The config of an experiment: the fields of docs/reference/config.md as attributes.
 
     >>> config = ExperimentConfig("local", trial_command="python train.py", search_space={}, max_trial_number=4)
     >>> config.tuner.name = "Random"

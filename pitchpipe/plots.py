@@ -18,7 +18,7 @@ Theme = Literal["light", "dark"]
 
 
 class Plots:
-    """Draws an experiment as plotly figures; `theme` is "light" or "dark", docs/figures.md shows them all.
+    """Draws an experiment as plotly figures; `theme` is "light" or "dark", docs/use/figures.md shows them all.
 
     `log` is the scale of the results (None: what suits them), `show_all` shows those that would flatten the others, and
     `smoothing` is from 0 to below 1. Each call reads the folder again; nothing needs to be running. All raise

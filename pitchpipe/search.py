@@ -99,8 +99,8 @@ class Search(Plots):
     the same machine, continue the search, and the command line, pages and figures show it. A folder that has a search
     needs no other argument; those that are given must be the same. `n_trials` bounds the number of trials, of all
     processes. `direction` is that of the only `metric`; `objectives`, like all other arguments, is the field of
-    experiment.yml, see docs/config.md. Raises `ConfigError`, `DispatcherError` for plug-ins that cannot be made,
-    `FolderError`, `StoreError`, and `ValueError` for a folder with another search or a tuner that pauses trials.
+    experiment.yml, see docs/reference/config.md. Raises `ConfigError`, `DispatcherError` for plug-ins that cannot be
+    made, `FolderError`, `StoreError`, and `ValueError` for a folder with another search or a tuner that pauses trials.
 
     >>> from pitchpipe import Search, uniform
     >>> with Search({"x": uniform(-5, 5)}, tuner="Random", seed=1) as search:

@@ -1,4 +1,4 @@
-"""The tables of an experiment's database: public, documented in docs/store.md, changed only by a new step here.
+"""The tables of an experiment's database: public (docs/reference/store.md), and changed only by a new step here.
 
 `PRAGMA user_version` counts the steps that a database has seen.
 """

@@ -1,6 +1,6 @@
-"""Draws, from the code, the state diagrams of docs/architecture.md and the tables of docs/store.md and docs/config.md.
+"""Draws the state diagrams of architecture.md and the tables of store.md and config.md from the code.
 
-    .venv/bin/python -P tests/page_tables.py docs/architecture.md docs/store.md docs/config.md
+    .venv/bin/python -P tests/page_tables.py docs/develop/architecture.md docs/reference/{store,config}.md
 
 rewrites, in each page, what stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
 """

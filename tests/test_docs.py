@@ -27,8 +27,14 @@ from .page_tables import TableError, redraw
 from .test_lineage import problem
 
 ROOT = Path(__file__).resolve().parent.parent
-OWN = ["README.md", "CHANGELOG.md", "docs/README.md", "docs/architecture.md", "docs/faults.md"]
-OWN += ["docs/store.md", "docs/trial.md", "docs/plugins.md"]
+OWN = [
+    "README.md",
+    "CHANGELOG.md",
+    "docs/README.md",
+    "docs/develop/architecture.md",
+    "docs/reference/faults.md",
+]
+OWN += ["docs/reference/store.md", "docs/use/trial.md", "docs/develop/plugins.md"]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
@@ -85,13 +91,15 @@ def test_links_files_and_names_are_there(page: str) -> None:
     assert [why for name in named if (why := problem(name))] == []
 
 
-@pytest.mark.parametrize(("page", "least"), [("docs/architecture.md", 20), ("docs/faults.md", 14)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("docs/develop/architecture.md", 20), ("docs/reference/faults.md", 14)]
+)
 def test_guarantees_name_their_tests(page: str, least: int) -> None:
     assert sum(file.startswith("tests/") and bool(name) for file, name in NAMED.findall(text(page))) >= least
 
 
 # Decisions and tuners have an index of their own; the lineage is a fixture of its test.
-ELSEWHERE = ("docs/decisions/", "docs/internals/", "docs/tuners/")
+ELSEWHERE = ("docs/decisions/", "docs/internals/", "docs/reference/tuners/")
 
 
 def test_every_page_is_in_the_index() -> None:
@@ -111,7 +119,7 @@ def test_short_names_of_methods_are_those_of_the_code() -> None:
             assert attribute in classes.get(owner, ()), f"{page}: {owner}.{attribute}"
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/store.md"])
+@pytest.mark.parametrize("page", ["docs/develop/architecture.md", "docs/reference/store.md"])
 def test_tables_are_as_drawn_from_the_code(page: str) -> None:
     assert "<!-- table: " in text(page)
     assert redraw(text(page)) == text(page), f"run: .venv/bin/python -P tests/page_tables.py {page}"
@@ -121,7 +129,9 @@ def test_every_table_of_the_database_is_on_the_page() -> None:
     from pitchpipe.store.schema import MIGRATIONS
 
     created = re.findall(r"CREATE TABLE (\w+)", "".join(MIGRATIONS))
-    assert [name for name in created if f"<!-- table: {name} -->" not in text("docs/store.md")] == []
+    assert [
+        name for name in created if f"<!-- table: {name} -->" not in text("docs/reference/store.md")
+    ] == []
 
 
 def test_table_that_there_is_not_is_named() -> None:
@@ -139,7 +149,9 @@ def test_tables_are_rewritten_in_place(tmp_path: Path) -> None:
 
 
 def test_every_command_of_the_pipe_has_its_row() -> None:
-    rows = dict(re.findall(r"^\| `([A-Z]{2})` \| (\w+) \|", text("docs/architecture.md"), re.MULTILINE))
+    rows = dict(
+        re.findall(r"^\| `([A-Z]{2})` \| (\w+) \|", text("docs/develop/architecture.md"), re.MULTILINE)
+    )
     assert rows == {command.value.decode(): command.name for command in CommandType}
 
 
@@ -149,7 +161,7 @@ def test_parts_and_what_they_may_import_are_those_of_the_rule() -> None:
 
 
 def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
-    page = text("docs/trial.md")
+    page = text("docs/use/trial.md")
     names = [getattr(environ, name) for name in environ.__all__ if name.isupper() and "PREFIX" not in name]
     names.remove(environ.TOKEN)
     assert len(names) == 13
@@ -160,7 +172,7 @@ def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
 
 
 def test_every_method_of_a_tuner_is_on_the_page() -> None:
-    page = text("docs/plugins.md")
+    page = text("docs/develop/plugins.md")
     checkpoints = {"load_checkpoint", "save_checkpoint", "get_checkpoint_path"}
     public = [name for name in vars(Tuner) if callable(getattr(Tuner, name)) and not name.startswith("_")]
     assert [name for name in public if f"| `{name}(" not in page and name not in checkpoints] == []
@@ -172,7 +184,7 @@ NUMBERS = {7: "seven", 8: "eight", 9: "nine", 20: "twenty", 21: "twenty-one", 22
 
 @pytest.mark.parametrize(("room", "words"), [(tuners, "tuners"), (assessors, "rules")])
 def test_every_algorithm_has_its_row_and_is_counted(room: Any, words: str) -> None:
-    page = f"docs/{room.__name__.rpartition('.')[2]}.md"
+    page = f"docs/reference/{room.__name__.rpartition('.')[2]}.md"
     rows = re.findall(r"^\| \[?`(\w+)`", text(page), re.MULTILINE)
     assert [name for name in room.names() if name not in rows] == []
     assert f"[{NUMBERS[len(room.names())]} {words}" in text("README.md")
@@ -195,18 +207,18 @@ def test_experiment_of_the_readme_runs_and_its_database_can_be_queried(
     assert 0.0 < summary["best"]["value"] < 5.0
     assert set(summary["best"]["parameters"]) == {"lr", "momentum"}
     with sqlite3.connect(f"file:{folder}/experiment.db?mode=ro", uri=True) as db:
-        results = [db.execute(query).fetchall() for query in blocks("docs/store.md", "sql")]
+        results = [db.execute(query).fetchall() for query in blocks("docs/reference/store.md", "sql")]
     db.close()
     assert len(results) == 5
     assert results[0][0][2:] == (summary["best"]["value"], summary["best"]["parameters"]["lr"])
     assert all(results)
-    (script,) = blocks("docs/store.md", "python")
+    (script,) = blocks("docs/reference/store.md", "python")
     (folder / "best.py").write_text(script)
     printed = by_hand(folder / "best.py")
     (folder / "best.py").unlink()
     # The three best of those that succeeded: how many were stopped early depends on the machine.
     assert len(printed.splitlines()) == min(3, summary["counts"]["SUCCEEDED"])
-    files = re.findall(r"`([\w.-]+)", text("docs/store.md").split("experiment.db` is SQLite")[0])
+    files = re.findall(r"`([\w.-]+)", text("docs/reference/store.md").split("experiment.db` is SQLite")[0])
     assert {path.name.split(".db-")[0] for path in folder.iterdir()} <= {*files, "experiment"}
 
 
@@ -234,7 +246,7 @@ def test_tutorial_leads_to_a_tuned_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By hand its script trains with scikit-learn, in trials with a light stand-in."""
-    page = "docs/tutorial.md"
+    page = "docs/use/tutorial.md"
     for name, source in LIGHT_MODELS.items():
         path = tmp_path / "light" / "sklearn" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -258,7 +270,9 @@ def test_tutorial_leads_to_a_tuned_model(
     assert (folder / "report.html").stat().st_size > 100_000
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "howto").glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "use" / "howto").glob("*.md")), ids=lambda page: page.stem
+)
 def test_how_to_page_works_line_by_line(
     tmp_path: Path,
     page: Path,
@@ -286,10 +300,10 @@ def test_how_to_page_works_line_by_line(
 
 @pytest.fixture
 def tuned(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> Callable[..., dict[str, Any]]:
-    """Return a function that runs an experiment with a script of docs/trial.md, and returns its summary."""
+    """Return a function that runs an experiment with a script of docs/use/trial.md, and returns its summary."""
 
     def tuned(language: str, which: int, words: str = "", trials: int = 2, **fields: Any) -> dict[str, Any]:
-        (tmp_path / "trial").write_text(blocks("docs/trial.md", language)[which])
+        (tmp_path / "trial").write_text(blocks("docs/use/trial.md", language)[which])
         config = {
             "trial_command": f"{language} trial{words}",
             "max_trial_number": trials,
@@ -340,17 +354,20 @@ def test_scripts_with_checkpoints_run_and_save(
 
 @pytest.mark.parametrize("which", [2, 4])
 def test_function_or_class_as_a_trial_runs(tmp_path: Path, by_hand: Callable[..., str], which: int) -> None:
-    (tmp_path / "tune.py").write_text(blocks("docs/trial.md", "python")[which])
+    (tmp_path / "tune.py").write_text(blocks("docs/use/trial.md", "python")[which])
     assert by_hand(tmp_path / "tune.py").startswith("DONE ")
 
 
 @pytest.mark.dispatcher_process  # the plug-ins print
 def test_plug_ins_of_the_page_are_loaded_and_used(tmp_path: Path, pitchpipe_run: Callable[..., str]) -> None:
-    (source,), (config,) = blocks("docs/plugins.md", "python"), blocks("docs/plugins.md", "yaml")
+    (source,), (config,) = (
+        blocks("docs/develop/plugins.md", "python"),
+        blocks("docs/develop/plugins.md", "yaml"),
+    )
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "my_plugins.py").write_text(source)
     (tmp_path / "experiment.yml").write_text(config)
-    (script,) = blocks("docs/plugins.md", "sh")
+    (script,) = blocks("docs/develop/plugins.md", "sh")
     assert "\nsleep 1 " in script
     # A trial that is judged bad is stopped before its end, however slow the machine is.
     script = script.replace("\nsleep 1 ", "\ncase $x in 6*|8*) sleep 60;; esac ")
@@ -364,7 +381,9 @@ def test_plug_ins_of_the_page_are_loaded_and_used(tmp_path: Path, pitchpipe_run:
 
 
 def test_architecture_links_every_decision() -> None:
-    linked = {Path(link).name for link in LINK.findall(text("docs/architecture.md")) if "decisions/" in link}
+    linked = {
+        Path(link).name for link in LINK.findall(text("docs/develop/architecture.md")) if "decisions/" in link
+    }
     assert linked == {path.name for path in (ROOT / "docs" / "decisions").glob("*.md")}
 
 
@@ -372,21 +391,23 @@ def test_architecture_links_every_decision() -> None:
 def test_project_for_nni_and_its_counterpart_run(
     tmp_path: Path, pitchpipe_run: Callable[..., str], script: int, config: int
 ) -> None:
-    (tmp_path / "train.py").write_text(blocks("docs/moving/nni.md", "python")[script])
-    (tmp_path / "config.yml").write_text(blocks("docs/moving/nni.md", "yaml")[config])
+    (tmp_path / "train.py").write_text(blocks("docs/use/moving/nni.md", "python")[script])
+    (tmp_path / "config.yml").write_text(blocks("docs/use/moving/nni.md", "yaml")[config])
     summary = json.loads(pitchpipe_run(tmp_path, "run", "config.yml", "--json"))
     assert (summary["status"], sum(summary["counts"].values())) == ("DONE", 6)
     assert "FAILED" not in summary["counts"]
     assert summary["best"]["value"] > 0.8
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "docs/moving/optuna.md", "docs/moving/ray-tune.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/use/python.md", "docs/use/moving/optuna.md", "docs/use/moving/ray-tune.md"]
+)
 def test_loops_and_lines_to_move_run(tmp_path: Path, by_hand: Callable[..., str], page: str) -> None:
     # Tune needs pyarrow, which nothing else here does.
     script = "\n".join(block for block in blocks(page, "python") if "from ray" not in block)
     (tmp_path / "script.py").write_text(script)
     lines = by_hand(tmp_path / "script.py").splitlines()
-    if page == "docs/python.md":
+    if page == "docs/use/python.md":
         error, lr = map(float, lines[0].split())
         assert error < 0.5
         assert 0.1 < lr < 10

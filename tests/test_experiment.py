@@ -218,7 +218,9 @@ async def test_experiment_runs_where_a_loop_runs_already(tmp_path: Path) -> None
 
 def test_example_of_the_page_runs(tree: Path, tmp_path: Path) -> None:
     (script,) = re.findall(
-        r"^```python\n(.*?)^```$", (tree / "docs" / "experiment.md").read_text(), re.DOTALL | re.MULTILINE
+        r"^```python\n(.*?)^```$",
+        (tree / "docs" / "use" / "experiment.md").read_text(),
+        re.DOTALL | re.MULTILINE,
     )
     (tmp_path / "tune.py").write_text(script)
     environment = {**os.environ, "PITCHPIPE_DIR": str(tmp_path / "runs")}

@@ -1,4 +1,4 @@
-"""Each line of a list in docs/security.md is held by a test."""
+"""Each line of a list in docs/reference/security.md is held by a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-PAGE = TESTS.parent / "docs" / "security.md"
+PAGE = TESTS.parent / "docs" / "reference" / "security.md"
 
 #: The beginning of each line, and the tests that hold it: files and functions.
 HELD = {

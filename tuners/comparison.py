@@ -1,6 +1,6 @@
 """Whether a tuner finds better points than random search, with a confidence interval; for tests of tuners.
 
-The functions are synthetic and quick; which tuner is good for which real task is in docs/tuners.md.
+The functions are synthetic and quick; which tuner is good for which real task is in docs/reference/tuners.md.
 """
 
 from __future__ import annotations

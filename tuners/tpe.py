@@ -4,7 +4,7 @@
     Falkner et al., BOHB, ICML 2018 (one multivariate density instead of one per parameter)
     Watanabe, Tree-Structured Parzen Estimator, arXiv 2304.11127, 2023 (splits, weights, bandwidths compared)
 
-The constants were chosen on tasks of many kinds, nested and mixed spaces among them; see docs/tuners/tpe.md.
+The constants were chosen on tasks of many kinds, nested and mixed spaces among them; see docs/reference/tuners/tpe.md.
 """
 
 from __future__ import annotations

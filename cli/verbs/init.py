@@ -231,7 +231,7 @@ def _remarks(parameters: Mapping[str, str], facts: ScriptFacts | None, fixed: Se
             yield f"the script does not look up {name}"
     for name, value in ({} if facts is None else facts.parameters).items():
         if isinstance(value, dict | list | tuple):
-            yield f"left out, because it is nested: {name} (docs/search_space.md)"
+            yield f"left out, because it is nested: {name} (docs/reference/search_space.md)"
 
 
 def _calls_to_add(script: Path | None, facts: ScriptFacts | None, missing: Sequence[str]) -> list[str]:

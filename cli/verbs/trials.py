@@ -108,7 +108,7 @@ def trials(
     """List the trials of an experiment with results, parameters and why they failed.
 
     The fields of a condition are sequence_id, status, reason, kind, duration, attempt, value, last, parameters.NAME,
-    value.NAME (an objective) and the other columns of docs/http.md.
+    value.NAME (an objective) and the other columns of docs/reference/http.md.
     """
     if families and where is not None:
         raise Failure("--families lists configurations: give it without --where")

@@ -20,7 +20,7 @@ FOLDER = "docs/reference"
 VERBS = """\
 # All verbs and options
 
-[Command line](../cli.md) explains them and has examples.
+[Command line](cli.md) explains them and has examples.
 
 ::: mkdocs-click
     :module: pitchpipe.cli.app
@@ -32,7 +32,7 @@ VERBS = """\
 ROUTES = """\
 # All routes and fields
 
-[HTTP API](../http.md) explains them. A server describes them at `/api/v1/openapi.json`.
+[HTTP API](http.md) explains them. A server describes them at `/api/v1/openapi.json`.
 
 <swagger-ui src="openapi.json"/>
 """
@@ -55,7 +55,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages of the reference."""
-    pages = {"verbs.md": VERBS, "http.md": ROUTES, "openapi.json": routes(), "python.md": names()}
+    pages = {
+        "all-verbs.md": VERBS,
+        "all-routes.md": ROUTES,
+        "openapi.json": routes(),
+        "all-names.md": names(),
+    }
     for name, content in pages.items():
         files.append(File.generated(config, f"{FOLDER}/{name}", content=content))
     return files

@@ -1,7 +1,7 @@
 """Short notes on how a search went: did the model help, is a range too narrow, does a parameter matter?
 
 A note is a sentence, and it appears only when the results speak for it: where nothing is wrong, each note appears in at
-most 5 % of all searches. docs/figures.md has the measurements. With several objectives there are no notes.
+most 5 % of all searches. docs/use/figures.md has the measurements. With several objectives there are no notes.
 """
 
 from __future__ import annotations

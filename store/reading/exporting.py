@@ -1,7 +1,7 @@
 """All trials of an experiment as text, in portions, so that slow clients block nothing.
 
 JSON: `{"experiment": {...}, "trials": [...]}` with the intermediate results of each. CSV: a header and a row per trial,
-with nested parameters and results flattened by dots. How numbers are written is in docs/store.md.
+with nested parameters and results flattened by dots. How numbers are written is in docs/reference/store.md.
 """
 
 from __future__ import annotations

@@ -166,14 +166,14 @@ def hint_text(error: str | None) -> str:
     """Return what the user can do about a failure, if that is clear from its traceback or its reason.
 
     >>> hint_text("ModuleNotFoundError: No module named 'nni.retiarii'")
-    'docs/nni.md lists the names of NNI that have a counterpart'
+    'docs/reference/nni.md lists the names of NNI that have a counterpart'
     >>> hint_text("ModuleNotFoundError: No module named 'torch'")
     ''
     >>> hint_text("ran longer than max_trial_duration (3 s)")
     'to give trials more time, raise max_trial_duration in the config'
     """
     if _NNI.search(error or ""):
-        return "docs/nni.md lists the names of NNI that have a counterpart"
+        return "docs/reference/nni.md lists the names of NNI that have a counterpart"
     is_overdue = (error or "").startswith("ran longer than max_trial_duration")
     return "to give trials more time, raise max_trial_duration in the config" if is_overdue else ""
 

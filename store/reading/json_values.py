@@ -1,4 +1,4 @@
-"""Stored values as Python values, and as JSON that every reader accepts (docs/store.md, "Numbers")."""
+"""Stored values as Python values, and as JSON that every reader accepts (docs/reference/store.md, "Numbers")."""
 
 from __future__ import annotations
 

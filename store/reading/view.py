@@ -3,7 +3,7 @@
 It only reads, from any thread, whether the experiment runs, has ended or was killed. SQL does the filtering, sorting
 and thinning, so memory does not grow with results that are not requested.
 
-Times are seconds since the epoch. Numbers are as reported, NaN and infinities included (docs/store.md).
+Times are seconds since the epoch. Numbers are as reported, NaN and infinities included (docs/reference/store.md).
 """
 
 from __future__ import annotations

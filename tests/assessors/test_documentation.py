@@ -1,11 +1,11 @@
-"""The examples in docs/assessors.md are true."""
+"""The examples in docs/reference/assessors.md are true."""
 
 from __future__ import annotations
 
 import doctest
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "assessors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "assessors.md"
 
 
 def test_examples_run() -> None:

@@ -39,7 +39,7 @@ def test_json_export_has_numbers_and_no_nan(three: list[Any], call: Call) -> Non
 
 
 def test_help_and_page_list_the_fields_of_the_export(three: list[Any], call: Call, tree: Path) -> None:
-    page = (tree / "docs" / "cli.md").read_text().split("\n## export\n")[1].split("\n## ")[0]
+    page = (tree / "docs" / "reference" / "cli.md").read_text().split("\n## export\n")[1].split("\n## ")[0]
     shown = call("export", "--help").out
     fields = [*json.loads(call("export").out)["trials"][0]]
     assert [*json.loads(page.split('"trials": ')[1].split("}\n\n")[0])[0]] == fields

@@ -33,7 +33,7 @@ VERBS = dict(verbs_of(pitchpipe))  # type: ignore[arg-type]
 def test_help_of_a_verb_has_its_examples_and_so_has_the_page(
     words: tuple[str, ...], call: Call, tree: Path
 ) -> None:
-    page = (tree / "docs" / "cli.md").read_text()
+    page = (tree / "docs" / "reference" / "cli.md").read_text()
     called = call(*words, "--help")
     examples = VERBS[words].examples  # type: ignore[attr-defined]
 
@@ -47,7 +47,7 @@ def test_help_of_a_verb_has_its_examples_and_so_has_the_page(
 
 
 def test_the_page_has_no_verb_that_is_none(tree: Path) -> None:
-    page = (tree / "docs" / "cli.md").read_text()
+    page = (tree / "docs" / "reference" / "cli.md").read_text()
     titles = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
     assert titles == [" ".join(words) for words in VERBS]
 

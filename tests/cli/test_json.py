@@ -15,7 +15,7 @@ from .conftest import Call, Storing, make_trial
 VERBS = {" ".join(words): command for words, command in test_help.VERBS.items()}
 # They print text or bytes for people, until they are left; `export` writes JSON without it.
 WITHOUT = {"top", "ui", "mcp", "completion", "export", "trial log"}
-CLI = Path(__file__).parents[2] / "docs" / "cli.md"
+CLI = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 
 
 def test_every_verb_has_the_option() -> None:
@@ -28,7 +28,7 @@ def test_every_verb_has_the_option() -> None:
 
 
 def documented() -> dict[str, str]:
-    """Return what docs/cli.md says that each verb prints."""
+    """Return what docs/reference/cli.md says that each verb prints."""
     table = CLI.read_text().partition("\n### JSON\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`.*?) \| (.*) \|$", table, re.MULTILINE)
     return {name: text for names, text in rows for name in re.findall(r"`(.*?)`", names)}

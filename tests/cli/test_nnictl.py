@@ -41,7 +41,7 @@ def test_every_replacement_is_a_verb_of_ours() -> None:
 
 
 def test_the_page_has_every_line(tree: Path) -> None:
-    page = (tree / "docs" / "nnictl.md").read_text()
+    page = (tree / "docs" / "reference" / "nnictl.md").read_text()
     for words in (*REPLACED, *WITHOUT_EQUIVALENT):
         assert f"`nnictl {' '.join(words)}" in page
 

@@ -10,11 +10,11 @@ from pitchpipe.config import load_config
 
 from ..page_tables import SECTIONS, redraw
 
-PAGE = (Path(__file__).parents[2] / "docs" / "config.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "config.md").read_text(encoding="utf-8")
 
 
 def test_tables_of_the_page_are_up_to_date() -> None:
-    assert redraw(PAGE) == PAGE, "run: .venv/bin/python -P tests/page_tables.py docs/config.md"
+    assert redraw(PAGE) == PAGE, "run: .venv/bin/python -P tests/page_tables.py docs/reference/config.md"
 
 
 @pytest.mark.parametrize("name", SECTIONS)

@@ -164,7 +164,12 @@ def test_plug_in_can_be_pickled_with_its_module(plugin_file):
         ("absent.Mine", None, "className", "no module 'absent'"),
         ("mine.Mone", TUNER, "className", "no class 'Mone'"),
         ("mine.TUNER", "TUNER = 1\n", "className", "no class 'TUNER'"),
-        ("mine.Mine", "from nni.retiarii import Tuner\n", "className", "docs/nni.md lists the names of NNI"),
+        (
+            "mine.Mine",
+            "from nni.retiarii import Tuner\n",
+            "className",
+            "docs/reference/nni.md lists the names of NNI",
+        ),
         ("mine.Mine", "import absent_library\n", "className", "needs the module 'absent_library'"),
         ("mine.Mine", "1 / 0\n", "className", "ZeroDivisionError"),
         ("mine.Mine", "def broken(\n", "className", "SyntaxError"),

@@ -5,7 +5,7 @@
 Every experiment is drawn from the seed and its number: `--only NUMBER` runs one again. The table shows how often
 processes died at each named crash point (hooks/crash_points.py), and how many results were acknowledged, lost, doubled
 or different. The exit code is 1 if there was any problem, or if a point was never hit: after its minutes, a campaign
-runs a few experiments for each that is missing. Not so with --only or --experiments. docs/faults.md says more.
+runs a few experiments for each that is missing. Not so with --only or --experiments. See docs/reference/faults.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The examples of docs/integrations.md run: by hand, and as trials where they are training scripts."""
+"""The examples of docs/use/integrations.md run: by hand, and as trials where they are training scripts."""
 
 import json
 import re
@@ -14,7 +14,7 @@ import pytest
 
 from ..lazy import Lazy
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "use" / "integrations.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^##+ ", PAGE, flags=re.MULTILINE)[1:]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "moving"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "use" / "moving"
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -172,7 +172,7 @@ def test_pbt_trains_on_from_checkpoints_of_others(what: str, trials_of: Any) -> 
 
 
 def test_pbt_example_of_the_docs_trains_generations(trials_of: Any) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "tuners" / "pbt.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "tuners" / "pbt.md").read_text()
     example = page.partition("```yaml\n")[2].partition("```")[0]
     trials = trials_of("class", **yaml.safe_load(example))
     assert len(trials) == 8

@@ -1,4 +1,4 @@
-"""What rules make of values that are not numbers, as the table in docs/faults.md says it, and of those in a config."""
+"""What rules make of values that are not numbers, in results and in a config: the table in docs/reference/faults.md."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ ANSWERS |= {"met": True, "judged": True, "counts": True}
 
 def _table() -> dict[str, dict[str, str]]:
     """Return the cells of the table in the docs, by rule and kind of value."""
-    text = (Path(__file__).parents[2] / "docs" / "faults.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "faults.md").read_text()
     section = text.partition("### A value is not a number")[2].partition("\n## ")[0]
     lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
     return {rule: dict(zip(lines[0][1:], cells, strict=True)) for rule, *cells in lines[1:]}

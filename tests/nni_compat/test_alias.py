@@ -117,7 +117,7 @@ def test_names_of_nni_are_imported_from_where_it_has_them(alias: None, line: str
 
 
 def test_every_name_is_on_its_page(tree: Path) -> None:
-    page = (tree / "docs" / "nni.md").read_text()
+    page = (tree / "docs" / "reference" / "nni.md").read_text()
     shown = set(re.findall(r"`([\w.]+)`", page))
     parts = {"nni.algorithms", "nni.common", "nni.runtime"}
     algorithms = {module.partition(".hpo.")[2] for module in MODULES}
@@ -141,12 +141,12 @@ def test_name_without_a_counterpart_says_where_the_others_are(alias: None) -> No
     import nni
 
     with pytest.raises(
-        AttributeError, match=r"^nni\.choice of NNI has no counterpart here; docs/nni\.md lists"
+        AttributeError, match=r"^nni\.choice of NNI has no counterpart here; docs/reference/nni\.md lists"
     ):
         _ = nni.choice
     for module in ("nni.retiarii", "nni.tools.nnictl.updater", "nni.experiment.management"):
         with pytest.raises(
-            ModuleNotFoundError, match=r"of NNI has no counterpart here.*; docs/nni\.md lists"
+            ModuleNotFoundError, match=r"of NNI has no counterpart here.*; docs/reference/nni\.md lists"
         ) as caught:
             importlib.import_module(module)
         assert module.startswith(caught.value.name or "-")
@@ -207,7 +207,7 @@ def test_real_nni_in_a_trial_says_how_to_remove_it(tmp_path: Path) -> None:
 def test_script_that_needs_what_is_missing_hears_where_the_names_are(tmp_path: Path, line: str) -> None:
     (tmp_path / "launch.py").write_text(f"{line}\n")
     done = python("-m", "pitchpipe.nni", "launch.py", cwd=tmp_path)
-    assert (done.returncode, done.stderr.count("docs/nni.md lists")) == (1, 1)
+    assert (done.returncode, done.stderr.count("docs/reference/nni.md lists")) == (1, 1)
     assert "importlib" not in done.stderr
 
 

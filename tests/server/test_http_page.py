@@ -1,4 +1,4 @@
-"""docs/http.md names every route of the API, and no other."""
+"""docs/reference/http.md names every route of the API, and no other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = "/api/v1/experiments"
 
 
 def test_routes_of_the_page_are_those_of_the_api(tree: Path) -> None:
-    page = (tree / "docs" / "http.md").read_text(encoding="utf-8")
+    page = (tree / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
     section = page.partition("<!-- routes -->")[2].partition("<!-- end of routes -->")[0]
     named = {
         (method, path if path.startswith("/api") else f"{ROOT}/{{experiment}}{path.rstrip('/')}")

@@ -1,4 +1,4 @@
-"""The examples and the defaults in docs/tuners.md and in the page of each tuner are true."""
+"""The examples and the defaults in docs/reference/tuners.md and in the page of each tuner are true."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pitchpipe import tuners
 from pitchpipe.tuners.registry import REGISTRY
 from pitchpipe.tuners.tpe import DEFAULTS
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 INDEX = DOCS / "tuners.md"
 
 

@@ -1,4 +1,4 @@
-"""Draws the images of docs/figures.md from the invented experiment: `python tests/server/figures/screenshots.py`.
+"""Draws the images of docs/use/figures.md from the invented experiment: `python tests/server/figures/screenshots.py`.
 
 It needs playwright and a Chromium; `test_documentation.py` looks at what is there.
 """

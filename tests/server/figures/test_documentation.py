@@ -10,7 +10,7 @@ from pitchpipe.plots import Plots
 from pitchpipe.server import figures
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "use" / "figures.md").read_text(encoding="utf-8")
 IMAGES = re.findall(r"!\[([^]]+)]\(([^)]+)\)", PAGE)
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
@@ -23,7 +23,7 @@ def test_every_figure_is_on_the_page_and_a_method() -> None:
 
 @pytest.mark.parametrize(("words", "image"), IMAGES)
 def test_image_is_there_and_small(words: str, image: str) -> None:
-    file = ROOT / "docs" / image
+    file = ROOT / "docs" / "use" / image
     assert file.read_bytes()[:4] == b"\x89PNG"
     assert file.stat().st_size < 150_000
     assert len(words) > 20
