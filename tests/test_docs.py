@@ -98,8 +98,8 @@ def test_guarantees_name_their_tests(page: str, least: int) -> None:
     assert sum(file.startswith("tests/") and bool(name) for file, name in NAMED.findall(text(page))) >= least
 
 
-# Decisions and tuners have an index of their own; the lineage is a fixture of its test.
-ELSEWHERE = ("docs/decisions/", "docs/internals/", "docs/reference/tuners/")
+# Decisions and tuners have an index of their own.
+ELSEWHERE = ("docs/decisions/", "docs/reference/tuners/")
 
 
 def test_every_page_is_in_the_index() -> None:
