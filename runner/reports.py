@@ -11,7 +11,7 @@ from ..protocol import CommandType, Objective, is_starting_point, main_objective
 from . import events as happened
 from .attempts import ends_rung, note_checkpoint
 from .changes import MetricRow
-from .course import Course
+from .experiment_rules import Course
 from .payloads import IMPORTED, import_payload, metric_payload, of_repeat
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .verdicts import check_final, check_intermediate, judge_end

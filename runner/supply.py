@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..protocol import CommandType
 from . import events as happened
 from .attempts import resume_text
-from .course import Course
 from .dispatcher_failures import DispatcherFailures
 from .effects import RestoreDispatcher
+from .experiment_rules import Course
 from .experiment_status import ExperimentStatus
 from .trial import Cause, TrialStatus, Verdict
 

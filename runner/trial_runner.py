@@ -19,9 +19,9 @@ from typing import Any
 from ..protocol import Objective
 from . import events as happened
 from .changes import Changes, MetricRow
-from .course import Course
 from .effects import AttemptOrder, CopyCheckpoint, Effect
 from .events import Event
+from .experiment_rules import Course
 from .experiment_status import ExperimentStatus
 from .families import Repeats
 from .ledger import Ledger, Request

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from ..protocol import CommandType, is_starting_point
 from . import events as happened
 from .attempts import leave_rung
-from .course import Course
+from .experiment_rules import Course
 from .experiment_status import ExperimentStatus
 from .limits import Limits
 from .payloads import running_payload

@@ -14,7 +14,7 @@ ELSEWHERE = {
     "runner/events.py": "test_dispatcher_failures.py",
     "runner/output.py": "driver.py",  # every test of the runner reads its effects and its changes
     "runner/state.py": "test_experiment_status.py",
-    "runner/tuner_requests.py": "test_course.py",
+    "runner/tuner_requests.py": "test_experiment_rules.py",
     "store/directory_links.py": "test_folder.py",
     "store/trial_table.py": "test_store.py",
 }
