@@ -19,6 +19,7 @@ from typing import Any
 from ..protocol import Objective
 from . import events as happened
 from .changes import Changes, MetricRow
+from .dispatcher_events import Supply
 from .effects import AttemptOrder, CopyCheckpoint, Effect
 from .events import Event
 from .experiment_rules import Course
@@ -29,7 +30,6 @@ from .limits import Limits
 from .output import Output
 from .reports import Reports
 from .state import ExperimentState
-from .supply import Supply
 from .trial import Trial
 from .trials import Trials
 from .user_requests import UserRequests
