@@ -22,13 +22,13 @@ from .changes import Changes, MetricRow
 from .dispatcher_events import Supply
 from .effects import AttemptOrder, CopyCheckpoint, Effect
 from .events import Event
+from .executor_events import Reports
 from .experiment_rules import Course
 from .experiment_status import ExperimentStatus
 from .families import Repeats
 from .ledger import Ledger, Request
 from .limits import Limits
 from .output import Output
-from .reports import Reports
 from .state import ExperimentState
 from .trial import Trial
 from .trials import Trials

@@ -7,11 +7,11 @@ from dataclasses import fields, replace
 from ..protocol import CommandType, is_starting_point
 from . import events as happened
 from .attempts import leave_rung
+from .executor_events import Reports
 from .experiment_rules import Course
 from .experiment_status import ExperimentStatus
 from .limits import Limits
 from .payloads import running_payload
-from .reports import Reports
 from .trial import Cause, FailureKind, TrialStatus, Verdict
 
 __all__ = ["UserRequests"]
