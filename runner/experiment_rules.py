@@ -12,8 +12,8 @@ from .effects import Finish
 from .experiment_status import ExperimentStatus
 from .families import Families, Family, Repeats
 from .objectives import BestTrials
-from .output import Output
 from .payloads import import_payload, metric_payload, trial_end_payload, with_results
+from .pending import Output
 from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict
 from .trials import Trials

@@ -28,7 +28,7 @@ from .experiment_status import ExperimentStatus
 from .families import Repeats
 from .ledger import Ledger, Request
 from .limits import Limits
-from .output import Output
+from .pending import Output
 from .state import ExperimentState
 from .trial import Trial
 from .trials import Trials

@@ -25,8 +25,8 @@ from .deadlines import Deadlines
 from .effects import AttemptOrder, CopyCheckpoint, PauseTrial, StartTrial, StopTrial
 from .events import AttemptEvent
 from .ledger import Assignment, Ledger, Request
-from .output import Output
 from .payloads import of_repeat, trial_end_payload
+from .pending import Output
 from .slots import Slots
 from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id
