@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
-from .conversation import Conversation, SavedState
+from .dispatcher_record import Conversation, SavedState
 from .errors import (
     NOT_UNDERSTOOD,
     SQLITE_ERRORS,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pitchpipe.runner.changes import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
-from pitchpipe.store.conversation import Conversation, SavedState
+from pitchpipe.store.dispatcher_record import Conversation, SavedState
 from pitchpipe.store.opening import open_to_write
 from pitchpipe.store.schema import SCHEMA_VERSION
 from pitchpipe.store.store import NotWritableError, Store, StoreError, Tick

@@ -21,7 +21,7 @@ from pitchpipe.manager.dispatcher_link.session import DispatcherSession, Dispatc
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import SendCommand
-from pitchpipe.store.conversation import Conversation, Record, SavedState
+from pitchpipe.store.dispatcher_record import Conversation, Record, SavedState
 
 pytestmark = pytest.mark.dispatcher_process
 PATIENCE_S = 60.0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.store.conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
+from pitchpipe.store.dispatcher_record import QUEUES, Conversation, Record, SavedState, queue_of_reply
 
 TUNER, ASSESSOR = ("TR", "{}"), ("KI", '"AbCdE"')
 
