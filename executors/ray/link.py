@@ -38,7 +38,7 @@ from ..tasks import Tasks
 from .calls import result_of
 from .care import AgentCare
 from .leftovers import AgentLocation
-from .near import NearLink
+from .node_socket import NearLink
 from .reasons import ray_error, reason_of, task_error, unavailable_error
 
 __all__ = ["RayLink"]
