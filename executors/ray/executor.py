@@ -22,7 +22,7 @@ from ..errors import ExecutorError
 from ..private_ray import named_actors
 from ..socket_link import agent_sockets
 from .agent import AgentSetup, RayAgent
-from .care import AgentCare
+from .agent_files import AgentCare
 from .connection import ConnectionListener, RayConnection
 from .files import SharedMark
 from .gang import GangLink, member_name

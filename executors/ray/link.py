@@ -35,8 +35,8 @@ from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
 from ..socket_link import SUSPECT_AFTER
 from ..tasks import Tasks
+from .agent_files import AgentCare
 from .calls import result_of
-from .care import AgentCare
 from .leftovers import AgentLocation
 from .node_socket import NearLink
 from .reasons import ray_error, reason_of, task_error, unavailable_error

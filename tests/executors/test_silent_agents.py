@@ -12,7 +12,7 @@ import pytest
 
 from pitchpipe.executors.local.agent import LocalAgentLink
 from pitchpipe.executors.local.gpu_claims import is_listened_to
-from pitchpipe.executors.ray.care import AgentCare
+from pitchpipe.executors.ray.agent_files import AgentCare
 from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder

@@ -16,7 +16,7 @@ import orjson
 import pytest
 from ray.exceptions import ActorDiedError, ActorUnavailableError
 
-from pitchpipe.executors.ray.care import AgentCare
+from pitchpipe.executors.ray.agent_files import AgentCare
 from pitchpipe.executors.ray.files import pack, unpack
 from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.executors.ray.link import RayLink

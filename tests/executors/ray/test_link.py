@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from pitchpipe.executors.ray.care import AgentCare
+from pitchpipe.executors.ray.agent_files import AgentCare
 from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.trial_agent import Ended, Event, Hello, Kill, Request, Start
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ray.exceptions import ObjectLostError, RayTaskError
 
-from pitchpipe.executors.ray.care import AgentCare
+from pitchpipe.executors.ray.agent_files import AgentCare
 from pitchpipe.executors.ray.files import pack
 from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.runner.effects import AttemptOrder
@@ -127,7 +127,7 @@ def test_files_wait_until_there_is_room(tmp_path: Path, monkeypatch: pytest.Monk
             raise OSError(refusals[-1], os.strerror(refusals.pop()))
         taken.append(data)
 
-    monkeypatch.setattr("pitchpipe.executors.ray.care.unpack", unpack_when_there_is_room)
-    monkeypatch.setattr("pitchpipe.executors.ray.care._TRY_AGAIN", 0.0)
+    monkeypatch.setattr("pitchpipe.executors.ray.agent_files.unpack", unpack_when_there_is_room)
+    monkeypatch.setattr("pitchpipe.executors.ray.agent_files._TRY_AGAIN", 0.0)
     assert fetched(tmp_path, lambda name: b"data", ENDED) == [ENDED]
     assert taken == [b"data"]
