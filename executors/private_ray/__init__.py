@@ -8,8 +8,8 @@ from ...protocol import lazy_names
 
 if TYPE_CHECKING:
     from .lease import RayLease, acquire, ray_status, stop_ray
-    from .places import TEMP_PREFIX, remove_session, session_processes, versions_here
     from .ray_process import named_actors, take_back_signals
+    from .supervisor_files import TEMP_PREFIX, remove_session, session_processes, versions_here
     from .totals import limits_of_this_machine, most_of_this_machine
 
 _HOMES = {

@@ -14,8 +14,8 @@ from typing import Any
 
 import psutil
 
-from .places import session_processes
 from .ray_process import named_actors
+from .supervisor_files import session_processes
 
 __all__ = ["RayHead"]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...store import JsonConnection
 from ..errors import ExecutorError
-from .places import StartLock, SupervisorFiles, remove_leftovers, versions_here
+from .supervisor_files import StartLock, SupervisorFiles, remove_leftovers, versions_here
 
 __all__ = ["RayLease", "acquire", "ray_status", "stop_ray"]
 

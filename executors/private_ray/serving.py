@@ -20,8 +20,8 @@ from ...store import json_line
 from ..daemon_thread import in_daemon_thread
 from .head import RayHead
 from .idle import IdleClock
-from .places import StartLock, SupervisorFiles, SupervisorState
 from .ray_process import take_back_signals
+from .supervisor_files import StartLock, SupervisorFiles, SupervisorState
 
 __all__ = ["Supervisor"]
 

@@ -26,7 +26,8 @@ import psutil
 
 from ...trial_agent import Guard
 from .head import RayHead
-from .places import (
+from .serving import Supervisor
+from .supervisor_files import (
     StartLock,
     SupervisorFiles,
     SupervisorState,
@@ -35,7 +36,6 @@ from .places import (
     remove_session,
     versions_here,
 )
-from .serving import Supervisor
 from .totals import limits_of_this_machine
 
 __all__ = ["main"]

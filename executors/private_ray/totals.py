@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from ...trial_agent import available_bytes, usable_bytes, usable_cpus
-from .places import SupervisorFiles
+from .supervisor_files import SupervisorFiles
 
 if TYPE_CHECKING:
     from ...runner import Request, Totals

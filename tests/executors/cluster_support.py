@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.private_ray.places import TEMP_PREFIX, remove_session
+from pitchpipe.executors.private_ray.supervisor_files import TEMP_PREFIX, remove_session
 
 HOST = Path(__file__).with_name("cluster_host.py")
 HEAD = {"CPU": 2.0, "head": 8.0}

@@ -13,7 +13,7 @@ import pytest
 
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import acquire, ray_status, stop_ray
-from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
+from pitchpipe.executors.private_ray.supervisor_files import SupervisorFiles, SupervisorState
 
 PATIENCE = 20.0
 GRANTED = {"address": "here:1", "token_path": "/token", "pid": 7}

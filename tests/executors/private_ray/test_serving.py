@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from pitchpipe.executors.private_ray.head import RayHead
-from pitchpipe.executors.private_ray.places import StartLock, SupervisorFiles, SupervisorState
 from pitchpipe.executors.private_ray.serving import Supervisor
+from pitchpipe.executors.private_ray.supervisor_files import StartLock, SupervisorFiles, SupervisorState
 from pitchpipe.store.json_lines import JsonConnection
 
 LEASE = {"op": "lease", "idle_timeout": 300.0, "resources": None, "versions": {}}

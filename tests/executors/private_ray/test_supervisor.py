@@ -10,7 +10,7 @@ import pytest
 
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import RayLease, acquire, ray_status, stop_ray
-from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
+from pitchpipe.executors.private_ray.supervisor_files import SupervisorFiles, session_processes
 from pitchpipe.trial_agent import usable_cpus
 
 from ..ray_support import eventually, lives, shared_memory

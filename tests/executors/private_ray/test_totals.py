@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
+from pitchpipe.executors.private_ray.supervisor_files import SupervisorFiles, SupervisorState
 from pitchpipe.executors.private_ray.totals import limits_of_this_machine, most_of_this_machine
 from pitchpipe.runner import Request
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from pitchpipe.executors.errors import ExecutorError
-from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
+from pitchpipe.executors.private_ray.supervisor_files import SupervisorFiles, session_processes
 from pitchpipe.executors.ray.nodes import is_internal
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported

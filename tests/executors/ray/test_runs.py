@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
+from pitchpipe.executors.private_ray.supervisor_files import SupervisorFiles, session_processes
 
 from ..ray_support import REPORT, RUN, eventually, lives, started, write_config
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pitchpipe.executors.private_ray.places import (
+from pitchpipe.executors.private_ray.supervisor_files import (
     StartLock,
     SupervisorFiles,
     SupervisorState,
