@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .forks import ending_forks, shield_forks
     from .free_space import disk_error
     from .function_trial import FunctionLoader, FunctionTrial
-    from .guard import Guard
     from .hosting import hosted
     from .job import Job
     from .line_file import LineFile
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from .syncing import sync, sync_tree, write_whole
     from .trainable import FunctionTrainable, Trainable, TrialFunction, wrap_function
     from .unix_server import UnixServer, peer_uid
+    from .watchdog_client import Guard
 
 _HOMES = {
     ".arguments": "filled flat_arguments misfits",
@@ -80,7 +80,7 @@ _HOMES = {
     ".errors": "is_of_machine shortened",
     ".forks": "ending_forks shield_forks",
     ".function_trial": "FunctionLoader FunctionTrial",
-    ".guard": "Guard",
+    ".watchdog_client": "Guard",
     ".hosting": "hosted",
     ".job": "Job",
     ".line_file": "LineFile",

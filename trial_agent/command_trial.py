@@ -29,7 +29,6 @@ from .events import Ended, Event, Problem, Report, Saved, Started
 from .file_watch import FileWatch
 from .following import ExitWatch, Follower, Timers, Wake
 from .free_space import disk_error, with_cause, with_disk_error
-from .guard import Guard
 from .job import Job
 from .launcher import launched
 from .line_file import LineFile, noted_refusal
@@ -39,6 +38,7 @@ from .spool import SpoolReader, place_of, set_aside
 from .syncing import sync
 from .warm import Adopted, Launch, WarmStarts
 from .watchdog import kill_all
+from .watchdog_client import Guard
 
 __all__ = ["MEMORY_EVERY", "CommandTrial", "Tools", "last_lines", "spawn"]
 

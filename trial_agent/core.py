@@ -25,7 +25,6 @@ from .file_watch import best_watch
 from .following import Wake
 from .forks import ending_forks
 from .function_trial import FunctionLoader, FunctionTrial
-from .guard import Guard
 from .job import Job
 from .line_file import LineFile
 from .messages import Message, MessageError
@@ -46,6 +45,7 @@ from .requests import (
 from .spool import place_of
 from .syncing import sync
 from .warm import WarmStarts
+from .watchdog_client import Guard
 
 __all__ = [
     "HOLD",

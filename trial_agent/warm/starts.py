@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..guard import Guard
+from ..watchdog_client import Guard
 from ..machine import available_bytes
 from ..processes import LINUX, size_text
 from .adoption import Adopted
