@@ -54,7 +54,7 @@ from ..runner import (
     check_final,
     check_intermediate,
 )
-from ..store import ExperimentFolder, ExperimentRow, Record, Store, Tick, has_ended, steady_clock
+from ..store import ExperimentFolder, ExperimentRow, RecordRow, Store, Tick, has_ended, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
 from .settings import limits_of, objectives_of
 
@@ -108,8 +108,8 @@ class SearchSession:
         self._version = _UNKNOWN
         self._observers: list[Callable[[], None]] = []
         self._is_touched = self._is_closed = False
-        self._commands: list[Record] = []
-        self._replies: list[Record] = []
+        self._commands: list[RecordRow] = []
+        self._replies: list[RecordRow] = []
         self._sent = self._answered = 0
 
     def close(self) -> None:
@@ -344,7 +344,7 @@ class SearchSession:
         self._runner = runner
         return runner
 
-    def _repeat(self, commands: Sequence[Record], replies: Sequence[Record]) -> None:
+    def _repeat(self, commands: Sequence[RecordRow], replies: Sequence[RecordRow]) -> None:
         """Give the plug-ins recorded commands; if they reply otherwise than recorded, only the results so far."""
         repeated = [
             (frame.command.code, loads(frame.payload))

@@ -37,7 +37,7 @@ from ..runner import (
     TrialStatus,
     recorded,
 )
-from ..store import NotWritableError, Record, SavedState, Store, StoreError, clone_checkpoint
+from ..store import NotWritableError, RecordRow, SavedState, Store, StoreError, clone_checkpoint
 from ..store import Tick as StoreTick
 from .disk_space import DiskSpaceGuard
 from .dispatcher_link import REPLIES, Command, Dispatcher
@@ -353,7 +353,7 @@ class TurnLoop:
     def _commit(
         self,
         commands: Sequence[Command],
-        replies: Sequence[Record] = (),
+        replies: Sequence[RecordRow] = (),
         checkpoints: Sequence[SavedState] = (),
     ) -> None:
         try:
@@ -363,7 +363,7 @@ class TurnLoop:
             raise
 
     def _tick(
-        self, commands: Sequence[Command], replies: Sequence[Record], checkpoints: Sequence[SavedState]
+        self, commands: Sequence[Command], replies: Sequence[RecordRow], checkpoints: Sequence[SavedState]
     ) -> StoreTick:
         """Return all that is to be committed."""
         runner = self.opened_runner

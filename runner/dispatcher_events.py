@@ -7,22 +7,22 @@ from . import events as happened
 from .attempts import resume_text
 from .dispatcher_failures import DispatcherFailures
 from .effects import RestoreDispatcher
-from .experiment_rules import Course
+from .experiment_rules import ExperimentRules
 from .experiment_status import ExperimentStatus
 from .trial import Cause, TrialStatus, Verdict
 
-__all__ = ["Supply"]
+__all__ = ["DispatcherEvents"]
 
 
-class Supply:
+class DispatcherEvents:
     """Handles the events that come from the dispatcher."""
 
-    def __init__(self, course: Course) -> None:
-        self._course = course
-        self._trials = course.trials
-        self._state = course.state
-        self._requests = course.requests
-        self._output = course.output
+    def __init__(self, rules: ExperimentRules) -> None:
+        self._rules = rules
+        self._trials = rules.trials
+        self._state = rules.state
+        self._requests = rules.requests
+        self._pending = rules.pending
         self._failures = DispatcherFailures()
 
     def ready(self, event: happened.DispatcherReady) -> None:
@@ -35,7 +35,7 @@ class Supply:
         self._state.is_ready = True
         self._trials.deadlines.begin(event.time)
         self._state.move(ExperimentStatus.RUNNING)
-        self._course.proceed()
+        self._rules.proceed()
 
     def parameters(self, event: happened.ParametersArrived) -> None:
         """Handle a proposal of the tuner."""
@@ -43,29 +43,29 @@ class Supply:
         if self._state.is_ending:
             return
         self._requests.has_more = True
-        self._course.add(event.parameter_id, event.record)
-        self._course.proceed()
+        self._rules.add(event.parameter_id, event.record)
+        self._rules.proceed()
 
     def no_more(self, event: happened.NoMoreParameters) -> None:
         """Handle a tuner that has nothing to propose."""
         self._requests.exhausted(event.reason)
-        self._course.continue_families()  # in the slots that were left for what it would propose
+        self._rules.continue_families()  # in the slots that were left for what it would propose
         self._trials.start_waiting()
         if self._requests.may_ask_again:
-            self._course.ask_for_more()  # it may have replied before it received the last results
-        self._course.settle()
+            self._rules.ask_for_more()  # it may have replied before it received the last results
+        self._rules.settle()
 
     def kill(self, event: happened.KillVerdict) -> None:
         """Handle a verdict that ends a trial; a trial that has reported its final result keeps it."""
         trial = self._trials.live.get(event.trial_id)
         if trial is not None and trial.final is None:
-            self._course.end_now_or_later(trial, Verdict(Cause.EARLY_STOP, event.reason))
+            self._rules.end_now_or_later(trial, Verdict(Cause.EARLY_STOP, event.reason))
 
     def pause(self, event: happened.PauseVerdict) -> None:
         """Handle a pause."""
         trial = self._trials.live.get(event.trial_id)
         if trial is not None and trial.status is not TrialStatus.PAUSED and trial.verdict is None:
-            self._course.pause(trial, event.reason)
+            self._rules.pause(trial, event.reason)
 
     def resume(self, event: happened.ResumeRequested) -> None:
         """Handle a resume; a trial that still runs is paused first."""
@@ -73,27 +73,27 @@ class Supply:
         if trial is None or (trial.verdict is not None and trial.verdict.cause is not Cause.PAUSED):
             return  # it has ended, or is about to
         trial.resume = resume_text(event)
-        self._output.note(trial)
+        self._pending.note(trial)
         if trial.status is TrialStatus.PAUSED:
             self._trials.resume(trial)
-            self._course.proceed()
+            self._rules.proceed()
         elif trial.verdict is None:
-            self._course.pause(trial, "to continue with what the tuner gives it")
+            self._rules.pause(trial, "to continue with what the tuner gives it")
 
     def idle(self, event: happened.DispatcherAnswered) -> None:
         """Handle a dispatcher that has nothing left to do while all trials are paused.
 
         A request for 0 trials asks the tuner, once, to resume one; then the paused trials end.
         """
-        if not self._course.is_stalled:
+        if not self._rules.is_stalled:
             return
         if not self._trials.stall_was_reported:
             self._trials.stall_was_reported = True
-            self._output.send(CommandType.RequestTrialJobs, "0")
+            self._pending.send(CommandType.RequestTrialJobs, "0")
             return
         for trial in list(self._trials.live.values()):
-            self._course.end(trial, Verdict(Cause.EARLY_STOP, "paused, and never resumed"))
-        self._course.proceed()
+            self._rules.end(trial, Verdict(Cause.EARLY_STOP, "paused, and never resumed"))
+        self._rules.proceed()
 
     def record_begun(self, event: happened.RecordBegun) -> None:
         """Merge all open requests for trials into one."""
@@ -105,6 +105,6 @@ class Supply:
             return
         if why := self._failures.verdict(event):
             self._state.error = event.traceback
-            self._course.stop(ExperimentStatus.ERROR, why)
+            self._rules.stop(ExperimentStatus.ERROR, why)
         else:
-            self._output.effects.append(RestoreDispatcher(event.reason))
+            self._pending.effects.append(RestoreDispatcher(event.reason))

@@ -11,22 +11,22 @@ from ..protocol import CommandType, Objective, is_starting_point, main_objective
 from . import events as happened
 from .attempts import ends_rung, note_checkpoint
 from .changes import MetricRow
-from .experiment_rules import Course
+from .experiment_rules import ExperimentRules
 from .payloads import IMPORTED, import_payload, metric_payload, of_repeat
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .verdicts import check_final, check_intermediate, judge_end
 
-__all__ = ["Reports"]
+__all__ = ["ExecutorEvents"]
 
 
-class Reports:
+class ExecutorEvents:
     """Handles the events that come from executors."""
 
-    def __init__(self, course: Course, objectives: Sequence[Objective]) -> None:
-        self._course = course
-        self._trials = course.trials
-        self._state = course.state
-        self._output = course.output
+    def __init__(self, rules: ExperimentRules, objectives: Sequence[Objective]) -> None:
+        self._rules = rules
+        self._trials = rules.trials
+        self._state = rules.state
+        self._pending = rules.pending
         self._names = tuple(objective.name for objective in objectives)
         self._main = main_objective(objectives).name
 
@@ -58,7 +58,7 @@ class Reports:
 
     def _take_intermediate(self, trial: Trial, event: happened.Reported) -> None:
         trial.next_sequence = event.sequence + 1
-        self._output.note(trial)
+        self._pending.note(trial)
         self._keep(trial, event, "PERIODICAL")
         if self._is_judged(trial) and event.sequence >= trial.next_unsent:
             trial.next_unsent = event.sequence + 1
@@ -85,7 +85,7 @@ class Reports:
         if event.sequence < trial.finals:
             return  # repeated after a restart
         trial.finals = event.sequence + 1
-        self._output.note(trial)
+        self._pending.note(trial)
         self._keep(trial, event, "FINAL")
         if trial.finals > 1:
             return
@@ -100,10 +100,10 @@ class Reports:
             return
         trial.final, trial.values = event.value, judged
         # For the dispatcher, a trial that users retry has ended already; it does not know the starting points.
-        if self._course.families.of(trial) is not None:
+        if self._rules.families.of(trial) is not None:
             self._send(trial, "FINAL", 0, event.value)
         elif trial.user_retries or (trial.parameter_id is None and is_starting_point(trial.record)):
-            self._output.send(CommandType.ImportData, import_payload(trial.record, event.value))
+            self._pending.send(CommandType.ImportData, import_payload(trial.record, event.value))
             if not trial.user_retries and self._is_judged(trial):
                 self._send(trial, "FINAL", 0, event.value, IMPORTED)
         else:
@@ -111,7 +111,7 @@ class Reports:
 
     def _may_be_anything(self, trial: Trial) -> bool:
         """Return whether a final result need not be a number: the tuner takes any, and there is no mean to make."""
-        return "FINAL" in self._state.any_results and self._course.families.of(trial) is None
+        return "FINAL" in self._state.any_results and self._rules.families.of(trial) is None
 
     def _reach_rung(self, trial: Trial, value: str) -> None:
         """Send a final result as the last intermediate one of the budget, unless that was sent."""
@@ -133,7 +133,7 @@ class Reports:
         trial = self._trials.current(event)
         if trial is not None:
             note_checkpoint(trial, event)
-            self._output.note(trial)
+            self._pending.note(trial)
 
     def ended(self, event: happened.AttemptEnded) -> None:
         """Handle the end of an attempt: the trial is paused, runs again, or ends."""
@@ -144,7 +144,7 @@ class Reports:
         trial.error = event.error
         if event.exported:
             exports = [(trial.sequence_id, name, path) for name, path in event.exported.items()]
-            self._output.changes.exports.extend(exports)
+            self._pending.changes.exports.extend(exports)
         if event.lost:
             self._trials.lose_agent(trial.agent)
         verdict = judge_end(trial, event)
@@ -155,11 +155,11 @@ class Reports:
     def _conclude(self, trial: Trial, verdict: Verdict) -> None:
         if verdict.cause is Cause.PAUSED:
             self._trials.paused(trial, verdict)
-        elif self._course.may_run_again(trial, verdict):
+        elif self._rules.may_run_again(trial, verdict):
             self._trials.run_again(trial, verdict)
         else:
-            self._course.end(trial, verdict)
-        self._course.proceed()
+            self._rules.end(trial, verdict)
+        self._rules.proceed()
 
     def agent_silent(self, event: happened.AgentSilent) -> None:
         """Start nothing on an agent while it is silent."""
@@ -182,11 +182,11 @@ class Reports:
         self._trials.start_waiting()
 
     def _keep(self, trial: Trial, event: happened.Reported, kind: str) -> None:
-        self._output.changes.metrics.append(
+        self._pending.changes.metrics.append(
             MetricRow(trial, event.attempt, kind, event.sequence, event.value, event.time)
         )
 
     def _send(self, trial: Trial, kind: str, sequence: int, value: str, more: str = "") -> None:
         more = of_repeat(trial.record) + more
         payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value, more)
-        self._output.send(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")
+        self._pending.send(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")

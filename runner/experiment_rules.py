@@ -1,4 +1,4 @@
-"""The course of an experiment: it asks the tuner for trials, starts them, and ends when nothing is left to do."""
+"""The rules of an experiment: it asks the tuner for trials, starts them, and ends when nothing is left to do."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .experiment_status import ExperimentStatus
 from .families import Families, Family, Repeats
 from .objectives import BestTrials
 from .payloads import import_payload, metric_payload, trial_end_payload, with_results
-from .pending import Output
+from .pending import Pending
 from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict
 from .trials import Trials
 from .tuner_requests import TunerRequests
 from .verdicts import FailureStreak
 
-__all__ = ["Course"]
+__all__ = ["ExperimentRules"]
 
 # A tuner that does not learn is asked for so many trials more than can run, while the last trial took at most so many
 # seconds: then the end of a trial and the start of the next one are one turn.
@@ -29,7 +29,7 @@ _SHORT = 0.1
 _NOTHING_MORE = "the tuner has nothing more to propose"
 
 
-class Course:
+class ExperimentRules:
     """The moves of one experiment.
 
     `best` are the best trials so far, `failures` the last five that failed.
@@ -40,12 +40,12 @@ class Course:
         state: ExperimentState,
         trials: Trials,
         objectives: Sequence[Objective],
-        output: Output,
+        pending: Pending,
         repeats: Repeats,
     ) -> None:
         self.state = state
         self.trials = trials
-        self.output = output
+        self.pending = pending
         self.families = Families(repeats, objectives)
         self.requests = TunerRequests()
         self.best = BestTrials(objectives)
@@ -105,7 +105,7 @@ class Course:
         missing = min(missing, left)
         if missing > 0:
             self.requests.ask(missing)
-            self.output.send(CommandType.RequestTrialJobs, str(missing))
+            self.pending.send(CommandType.RequestTrialJobs, str(missing))
 
     @property
     def _may_ask_ahead(self) -> bool:
@@ -144,21 +144,21 @@ class Course:
     def _end_family(self, family: Family) -> None:
         """Send the mean of a family to the tuner, as the result of one trial, and then its end."""
         first, report = family.first, self.families.report(family)
-        self.output.note(first)
+        self.pending.note(first)
         self.requests.has_news = True
         is_starting = first.parameter_id is None and is_starting_point(first.record)
         if report is not None:
             value, results = report
             if family.is_late or is_starting:
-                self.output.send(CommandType.ImportData, import_payload(first.record, value))
+                self.pending.send(CommandType.ImportData, import_payload(first.record, value))
             else:
                 more = with_results(results)
                 payload = metric_payload(first.parameter_id, first.trial_id, "FINAL", 0, value, more)
-                self.output.send(CommandType.ReportMetricData, payload)
+                self.pending.send(CommandType.ReportMetricData, payload)
         if not family.is_late:
             kind = first.kind if family.status is TrialStatus.FAILED else None
             payload = trial_end_payload(first.trial_id, family.status, first.record, kind=kind)
-            self.output.send(CommandType.TrialEnd, payload)
+            self.pending.send(CommandType.TrialEnd, payload)
         self._rank_family(family)
 
     def _rank_family(self, family: Family) -> None:
@@ -167,7 +167,7 @@ class Course:
         elif (outcome := family.outcome) is not None:
             self.best.add(outcome)
 
-    # ------------------------------------------------------------------ the course
+    # ------------------------------------------------------------------ the end, of trials and of the experiment
 
     def settle(self) -> None:
         """Move the experiment to the status that follows from its trials and the tuner."""
@@ -231,7 +231,7 @@ class Course:
         retry_ended(trial, from_checkpoint)
         self.trials.reopen(trial)
         if (first := self.families.reopen(trial)) is not None:
-            self.output.note(first)
+            self.pending.note(first)
 
     def may_run_again(self, trial: Trial, verdict: Verdict) -> bool:
         """Return whether a failed attempt is retried: never after a final result, nor while the experiment ends."""
@@ -272,4 +272,4 @@ class Course:
 
     def _finish(self, status: ExperimentStatus) -> None:
         self.state.move(status)
-        self.output.effects.append(Finish())
+        self.pending.effects.append(Finish())

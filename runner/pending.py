@@ -1,4 +1,4 @@
-"""The output of the runner: effects of the present event, and changes since the last commit."""
+"""What the runner has decided and the manager has not yet done: effects to perform, changes to commit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from .changes import Changes
 from .effects import Effect, SendCommand
 from .trial import Trial
 
-__all__ = ["Output"]
+__all__ = ["Pending"]
 
 
-class Output:
+class Pending:
     """Collects the effects and the changes of all parts of the runner.
 
     `now` is the time of the present event.

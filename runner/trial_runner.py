@@ -3,8 +3,8 @@
 House rules of the runner:
 
 * `handle` is the only way in; other rooms read the runner's attributes and change none of them;
-* its parts are layers: `Trials` (moves of trials), `Course` (moves of the experiment), then the handlers of events by
-  their origin: `Reports`, `Supply`, `UserRequests`;
+* its parts are layers: `Trials` (moves of trials), `ExperimentRules` (moves of the experiment), then the handlers of
+  events by their origin: `ExecutorEvents`, `DispatcherEvents`, `UserRequests`;
 * statuses change only by the tables in `trial.py` and `experiment_status.py`;
 * what must survive a kill is recorded in the changes at once; the manager takes the changes after each batch of
   events, commits them, and only then performs the effects;
@@ -19,16 +19,16 @@ from typing import Any
 from ..protocol import Objective
 from . import events as happened
 from .changes import Changes, MetricRow
-from .dispatcher_events import Supply
+from .dispatcher_events import DispatcherEvents
 from .effects import AttemptOrder, CopyCheckpoint, Effect
 from .events import Event
-from .executor_events import Reports
-from .experiment_rules import Course
+from .executor_events import ExecutorEvents
+from .experiment_rules import ExperimentRules
 from .experiment_status import ExperimentStatus
 from .families import Repeats
 from .ledger import Ledger, Request
 from .limits import Limits
-from .pending import Output
+from .pending import Pending
 from .state import ExperimentState
 from .trial import Trial
 from .trials import Trials
@@ -55,13 +55,15 @@ class TrialRunner:
     ) -> None:
         self.experiment_id = experiment_id
         self.objectives = tuple(objectives)
-        self._output = Output()
+        self._pending = Pending()
         self._state = ExperimentState(experiment_id, limits)
-        self._trials = Trials(self._state, ledger, request or Request(), self._output)
-        self._course = Course(self._state, self._trials, self.objectives, self._output, repeats or Repeats())
-        self._reports = Reports(self._course, self.objectives)
-        self._supply = Supply(self._course)
-        self._user = UserRequests(self._course, self._reports)
+        self._trials = Trials(self._state, ledger, request or Request(), self._pending)
+        self._rules = ExperimentRules(
+            self._state, self._trials, self.objectives, self._pending, repeats or Repeats()
+        )
+        self._executor = ExecutorEvents(self._rules, self.objectives)
+        self._dispatcher = DispatcherEvents(self._rules)
+        self._user = UserRequests(self._rules, self._executor)
         self.handlers = self._table_of_handlers()
         # The parts change these and never replace them.
         self.trials = self._trials.all  # by id, in the order in which they were created
@@ -70,32 +72,32 @@ class TrialRunner:
         self.counts = self._trials.counts  # the number of trials by status
         self.slots = self._trials.slots
         self.silent_agents = self._trials.silent_agents  # they give no sign of life
-        self.best = self._course.best
-        self.families = self._course.families
-        self.failures = self._course.failures  # the last five trials that failed
+        self.best = self._rules.best
+        self.families = self._rules.families
+        self.failures = self._rules.failures  # the last five trials that failed
 
     def _table_of_handlers(self) -> dict[type[Event], Callable[[Any], None]]:
         """Return the handler of each kind of event; `ExecutorFailed` has none, because it ends the manager."""
         return {
-            happened.DispatcherReady: self._supply.ready,
-            happened.ParametersArrived: self._supply.parameters,
-            happened.NoMoreParameters: self._supply.no_more,
-            happened.KillVerdict: self._supply.kill,
-            happened.PauseVerdict: self._supply.pause,
-            happened.ResumeRequested: self._supply.resume,
-            happened.DispatcherAnswered: self._supply.idle,
-            happened.DispatcherFailed: self._supply.failed,
-            happened.RecordBegun: self._supply.record_begun,
-            happened.AttemptStarted: self._reports.started,
-            happened.Reported: self._reports.reported,
-            happened.BadReport: self._reports.bad,
-            happened.CheckpointSaved: self._reports.saved,
-            happened.AttemptEnded: self._reports.ended,
-            happened.StartRefused: self._reports.refused,
-            happened.AgentSilent: self._reports.agent_silent,
-            happened.AgentLost: self._reports.agent_lost,
-            happened.ResourcesChanged: self._reports.resources_changed,
-            happened.TotalsChanged: self._reports.totals_changed,
+            happened.DispatcherReady: self._dispatcher.ready,
+            happened.ParametersArrived: self._dispatcher.parameters,
+            happened.NoMoreParameters: self._dispatcher.no_more,
+            happened.KillVerdict: self._dispatcher.kill,
+            happened.PauseVerdict: self._dispatcher.pause,
+            happened.ResumeRequested: self._dispatcher.resume,
+            happened.DispatcherAnswered: self._dispatcher.idle,
+            happened.DispatcherFailed: self._dispatcher.failed,
+            happened.RecordBegun: self._dispatcher.record_begun,
+            happened.AttemptStarted: self._executor.started,
+            happened.Reported: self._executor.reported,
+            happened.BadReport: self._executor.bad,
+            happened.CheckpointSaved: self._executor.saved,
+            happened.AttemptEnded: self._executor.ended,
+            happened.StartRefused: self._executor.refused,
+            happened.AgentSilent: self._executor.agent_silent,
+            happened.AgentLost: self._executor.agent_lost,
+            happened.ResourcesChanged: self._executor.resources_changed,
+            happened.TotalsChanged: self._executor.totals_changed,
             happened.TrialKillRequested: self._user.kill,
             happened.TrialAddRequested: self._user.add,
             happened.CompleteRequested: self._user.complete,
@@ -111,15 +113,15 @@ class TrialRunner:
     @property
     def has_failed_alike(self) -> bool:
         """Whether the experiment was ended because its first trials failed alike."""
-        return self._course.streak.is_full
+        return self._rules.streak.is_full
 
     # ------------------------------------------------------------------ the ways in and out
 
     def handle(self, event: Event) -> list[Effect]:
         """Handle an event; return its effects, in order, with the event's cause."""
-        output = self._output
-        output.effects = effects = []
-        output.now = event.time
+        pending = self._pending
+        pending.effects = effects = []
+        pending.now = event.time
         self.handlers[type(event)](event)
         for effect in effects:
             effect.cause = event.cause
@@ -127,20 +129,20 @@ class TrialRunner:
 
     def take_changes(self) -> Changes:
         """Return the changes to commit before the effects so far are performed."""
-        return self._output.take_changes()
+        return self._pending.take_changes()
 
     @property
     def new_results(self) -> Sequence[MetricRow]:
         """The results since `take_changes`."""
-        return self._output.changes.metrics
+        return self._pending.changes.metrics
 
     def snapshot(self) -> dict[str, Any]:
         """Return what a resumed runner needs besides the trials, as plain JSON values."""
         return {
-            **self._course.requests.snapshot(),
+            **self._rules.requests.snapshot(),
             "lost_agents": self._trials.slots.snapshot(),
             "again": [trial.sequence_id for trial in self._trials.requeued()],
-            "streak": self._course.streak.snapshot(),
+            "streak": self._rules.streak.snapshot(),
             "stall_is_told": self._trials.stall_was_reported,
             "any_results": list(self._state.any_results),
             "has_asked": self._state.has_asked,
@@ -148,21 +150,21 @@ class TrialRunner:
 
     def restore(self, trials: Iterable[Trial], snapshot: Mapping[str, Any], run_time: float) -> None:
         """Restore an experiment from its store (the trials in the order of their sequence ids)."""
-        self._course.requests.restore(snapshot)
-        self._course.streak.restore(snapshot.get("streak"))
+        self._rules.requests.restore(snapshot)
+        self._rules.streak.restore(snapshot.get("streak"))
         self._trials.stall_was_reported = snapshot.get("stall_is_told", False)
         self._state.any_results = tuple(snapshot.get("any_results", ()))
         self._state.has_asked = snapshot.get("has_asked")
         self._trials.deadlines.restore(run_time)
         self._trials.restore(trials, snapshot.get("again", ()), snapshot.get("lost_agents", {}))
-        self._course.restore()
+        self._rules.restore()
 
     def shift_starts(self, seconds: float) -> None:
         """Shift the start times of running trials after the clock was set while no manager ran."""
         for trial in self.live.values():
             if trial.start_time is not None:
                 trial.start_time += seconds
-                self._output.note(trial)
+                self._pending.note(trial)
 
     # ------------------------------------------------------------------ the state of the experiment
 
@@ -204,12 +206,12 @@ class TrialRunner:
     @property
     def requested(self) -> int:
         """How many trials the tuner was asked for and has neither proposed nor declined."""
-        return self._course.requests.total
+        return self._rules.requests.total
 
     @property
     def is_stalled(self) -> bool:
         """Whether all trials wait for a resume, and nothing else can happen."""
-        return self._course.is_stalled
+        return self._rules.is_stalled
 
     @property
     def is_ending(self) -> bool:

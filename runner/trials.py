@@ -1,6 +1,6 @@
 """The trials of one experiment: which wait, which run and where, and all their moves.
 
-`Course` decides about the experiment when a trial has ended.
+`ExperimentRules` decides about the experiment when a trial has ended.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .effects import AttemptOrder, CopyCheckpoint, PauseTrial, StartTrial, StopT
 from .events import AttemptEvent
 from .ledger import Assignment, Ledger, Request
 from .payloads import of_repeat, trial_end_payload
-from .pending import Output
+from .pending import Pending
 from .slots import Slots
 from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id
@@ -47,11 +47,11 @@ class Trials:
     `live` trials have not ended; in `waiting`, those that ran before come first. The ledger bounds what they may take.
     """
 
-    def __init__(self, state: ExperimentState, ledger: Ledger, request: Request, output: Output) -> None:
+    def __init__(self, state: ExperimentState, ledger: Ledger, request: Request, pending: Pending) -> None:
         self.state = state
         self.ledger = ledger
         self.request = request
-        self.output = output
+        self.pending = pending
         self.all: dict[str, Trial] = {}
         self.live: dict[str, Trial] = {}
         self._heirs: dict[str, Trial] = {}  # PAUSED, and resumed once another trial has saved its checkpoint
@@ -129,7 +129,7 @@ class Trials:
             sequence_id=self.created,
             parameter_id=parameter_id,
             record=record,
-            created=self.output.now,
+            created=self.pending.now,
         )
         trial.budget, source = budget_and_donor(record)
         donor = self.all.get(source or "")
@@ -137,13 +137,13 @@ class Trials:
         self.all[trial_id] = self.live[trial_id] = trial
         self.counts[trial.status] += 1
         self.waiting.append(trial)
-        self.output.note(trial)
+        self.pending.note(trial)
         if donor is not None and _is_pausing(donor):
             trial.resume = json.dumps({"checkpoint_of": source})
             self.pause(trial, f"until trial {donor.sequence_id} has saved its checkpoint")
         else:
             start_from(trial, donor)
-            self.output.effects += _copy_for(trial)
+            self.pending.effects += _copy_for(trial)
         return trial
 
     def start_waiting(self) -> None:
@@ -173,7 +173,7 @@ class Trials:
         """Queue waiting trials in the agents, which then begin the next one at once; those that ran before wait."""
         most = self.ledger.totals.orders_per_agent
         while most > 1 and self.waiting and not self.waiting[0].attempt and self._may_queue:
-            since = self.output.now - _OVERDUE
+            since = self.pending.now - _OVERDUE
             before = self.slots.queue(self.waiting[0], most, since=since, avoiding=self.silent_agents)
             if before is None:
                 return
@@ -187,12 +187,12 @@ class Trials:
 
     def _assign(self, trial: Trial) -> None:
         trial.attempt += 1
-        self.output.note(trial)
-        self.output.effects.append(StartTrial(self.order(trial)))
+        self.pending.note(trial)
+        self.pending.effects.append(StartTrial(self.order(trial)))
 
     def started(self, trial: Trial, pid: int | None) -> None:
         """Note that the current attempt of a WAITING trial runs."""
-        trial.start_time, trial.pid, trial.copy_of = self.output.now, pid, None
+        trial.start_time, trial.pid, trial.copy_of = self.pending.now, pid, None
         self._move(trial, Cause.STARTED)
         self.deadlines.watch(trial)
 
@@ -211,9 +211,9 @@ class Trials:
             return False  # it is about to end
         trial.verdict = Verdict(Cause.PAUSED, reason)
         self.deadlines.forget(trial)
-        self.output.note(trial)
+        self.pending.note(trial)
         if trial.is_assigned:
-            self.output.effects.append(PauseTrial(trial.trial_id, trial.attempt))
+            self.pending.effects.append(PauseTrial(trial.trial_id, trial.attempt))
             return False
         self.waiting.remove(trial)
         self.paused(trial, trial.verdict)
@@ -242,7 +242,7 @@ class Trials:
             return
         trial.resume = None
         exploit(trial, resume, donor)
-        self.output.effects += _copy_for(trial)
+        self.pending.effects += _copy_for(trial)
         self._requeue(trial, Cause.RESUMED)
 
     def run_again(self, trial: Trial, verdict: Verdict) -> None:
@@ -264,7 +264,7 @@ class Trials:
     def _requeue(self, trial: Trial, cause: Cause) -> None:
         """Queue a trial for its next attempt, before all that were never started; or for its first one, as the last."""
         if (superseded := rewind(trial)) is not None:
-            self.output.changes.superseded.append(superseded)
+            self.pending.changes.superseded.append(superseded)
         trial.reason = ""
         self.stall_was_reported = False
         self._move(trial, cause)
@@ -278,14 +278,14 @@ class Trials:
             return
         trial.verdict = verdict
         self.deadlines.forget(trial)
-        self.output.note(trial)
+        self.pending.note(trial)
         if trial.is_assigned:
-            self.output.effects.append(StopTrial(trial.trial_id, trial.attempt))
+            self.pending.effects.append(StopTrial(trial.trial_id, trial.attempt))
 
     def end(self, trial: Trial, verdict: Verdict) -> None:
         """End a trial for good and notify the dispatcher."""
         count_failure(trial, verdict)
-        trial.end_time, trial.reason, trial.kind = self.output.now, verdict.reason, verdict.kind
+        trial.end_time, trial.reason, trial.kind = self.pending.now, verdict.reason, verdict.kind
         self._took.append(math.inf if trial.start_time is None else trial.end_time - trial.start_time)
         self._free_slot(trial)
         self._move(trial, verdict.cause)
@@ -295,7 +295,7 @@ class Trials:
         trial.story = ()  # only live trials can be asked to make a wrong move
         more = of_repeat(trial.record)
         payload = trial_end_payload(trial.trial_id, trial.status, trial.record, more, trial.kind)
-        self.output.send(CommandType.TrialEnd, payload)
+        self.pending.send(CommandType.TrialEnd, payload)
 
     # ------------------------------------------------------------------ agents
 
@@ -341,7 +341,7 @@ class Trials:
         self.counts[trial.status] -= 1
         trial.move(cause)
         self.counts[trial.status] += 1
-        self.output.note(trial)
+        self.pending.note(trial)
 
     def _free_slot(self, trial: Trial) -> None:
         if trial.is_assigned:
@@ -359,7 +359,7 @@ class Trials:
                 self.resume(heir)
 
     def _keep_attempt(self, trial: Trial, outcome: str, verdict: Verdict) -> None:
-        self.output.changes.attempts.append(ended_attempt(trial, outcome, verdict, self.output.now))
+        self.pending.changes.attempts.append(ended_attempt(trial, outcome, verdict, self.pending.now))
 
 
 def _is_pausing(trial: Trial) -> bool:

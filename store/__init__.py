@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .annotations import Annotation, Annotations, tags_of
     from .checkpoint_copies import clone_checkpoint
     from .clock import steady_clock
-    from .dispatcher_record import QUEUES, Conversation, Record, SavedState, queue_of_reply
+    from .dispatcher_record import QUEUES, DispatcherRecord, RecordRow, SavedState, queue_of_reply
     from .errors import ComputingError, NotWritableError, StoreError
     from .folder import (
         ExperimentFolder,
@@ -36,7 +36,7 @@ _HOMES = {
     ".annotations": "Annotation Annotations tags_of",
     ".checkpoint_copies": "clone_checkpoint",
     ".clock": "steady_clock",
-    ".dispatcher_record": "QUEUES Conversation Record SavedState queue_of_reply",
+    ".dispatcher_record": "QUEUES DispatcherRecord RecordRow SavedState queue_of_reply",
     ".errors": "ComputingError NotWritableError StoreError",
     ".folder": "ExperimentFolder ManagerInfo discard new_experiment_id",
     ".json_lines": "JsonConnection json_line",
@@ -54,7 +54,7 @@ __all__ = [
     "Annotation",
     "Annotations",
     "ComputingError",
-    "Conversation",
+    "DispatcherRecord",
     "ExperimentFolder",
     "ExperimentRow",
     "FolderError",
@@ -62,7 +62,7 @@ __all__ = [
     "ManagerInfo",
     "Mirror",
     "NotWritableError",
-    "Record",
+    "RecordRow",
     "RuntimeDirectoryError",
     "SavedState",
     "StorageError",

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from ..protocol import CommandType, loads
 
-__all__ = ["QUEUES", "Conversation", "Record", "SavedState", "queue_of_reply"]
+__all__ = ["QUEUES", "DispatcherRecord", "RecordRow", "SavedState", "queue_of_reply"]
 
-Record = tuple[int, str, str]
+RecordRow = tuple[int, str, str]
 """A command or a reply: its number, its code, its payload."""
 
 QUEUES = ("default", "assessor")
@@ -32,7 +32,7 @@ class SavedState:
     default_reply: int
     assessor_reply: int
 
-    def covers(self, record: Record) -> bool:
+    def covers(self, record: RecordRow) -> bool:
         """Return whether this reply was given before the checkpoint.
 
         >>> SavedState(9, "nine", 4, 2).covers((3, "TR", "{}")), SavedState(9, "nine", 4, 2).covers((3, "KI", "{}"))
@@ -44,14 +44,14 @@ class SavedState:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class DispatcherRecord:
     """The recorded commands and replies, from the beginning or, with `saved`, those that it may not cover."""
 
-    commands: Sequence[Record] = ()
-    replies: Sequence[Record] = ()
+    commands: Sequence[RecordRow] = ()
+    replies: Sequence[RecordRow] = ()
     saved: SavedState | None = None
 
-    def expected(self) -> Iterator[Record]:
+    def expected(self) -> Iterator[RecordRow]:
         """Return the replies that a dispatcher will give again, in their order within each queue."""
         saved = self.saved
         return (record for record in self.replies if saved is None or not saved.covers(record))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
-from .dispatcher_record import Conversation, SavedState
+from .dispatcher_record import DispatcherRecord, SavedState
 from .errors import (
     NOT_UNDERSTOOD,
     SQLITE_ERRORS,
@@ -208,15 +208,15 @@ class Store:
         with _explained(self.path):
             self._db.execute("UPDATE experiment SET status=?, reason=?", (status, reason))
 
-    def begin_conversation(self, commands: Sequence[tuple[int, str, str]]) -> None:
-        """Replace the recorded conversation with the dispatcher by these commands."""
+    def begin_dispatcher_record(self, commands: Sequence[tuple[int, str, str]]) -> None:
+        """Replace the recorded commands and replies of the dispatcher by these commands."""
         with _explained(self.path), self._transaction() as db:
             db.execute("DELETE FROM commands")
             db.execute("DELETE FROM replies")
             db.execute("DELETE FROM dispatcher_checkpoints")
             db.executemany("INSERT INTO commands VALUES (?, ?, ?)", commands)
 
-    def conversation(self, saved: SavedState | None = None) -> Conversation:
+    def dispatcher_record(self, saved: SavedState | None = None) -> DispatcherRecord:
         """Return the commands and replies, from the beginning or since a checkpoint; `StoreError` if one is missing."""
         commands = self.commands() if saved is None else self.commands(saved.n)
         first_reply = 0 if saved is None else min(saved.default_reply, saved.assessor_reply)
@@ -225,7 +225,7 @@ class Store:
         is_whole = [n for n, _, _ in commands] == [*range(first, first + len(commands))]
         if not is_whole or (replies and saved is None and not commands):
             raise damaged(self.path, "commands: one is missing")
-        return Conversation(commands, replies, saved)
+        return DispatcherRecord(commands, replies, saved)
 
     def experiment(self) -> ExperimentRow:
         """Return the experiment's row."""

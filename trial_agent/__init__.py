@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from .syncing import sync, sync_tree, write_whole
     from .trainable import FunctionTrainable, Trainable, TrialFunction, wrap_function
     from .unix_server import UnixServer, peer_uid
-    from .watchdog_client import Guard
+    from .watchdog_client import WatchdogClient
 
 _HOMES = {
     ".arguments": "filled flat_arguments misfits",
@@ -80,7 +80,6 @@ _HOMES = {
     ".errors": "is_of_machine shortened",
     ".forks": "ending_forks shield_forks",
     ".function_trial": "FunctionLoader FunctionTrial",
-    ".watchdog_client": "Guard",
     ".hosting": "hosted",
     ".job": "Job",
     ".line_file": "LineFile",
@@ -101,6 +100,7 @@ _HOMES = {
     ".syncing": "sync sync_tree write_whole",
     ".trainable": "FunctionTrainable Trainable TrialFunction wrap_function",
     ".unix_server": "UnixServer peer_uid",
+    ".watchdog_client": "WatchdogClient",
 }
 
 __all__ = [
@@ -114,7 +114,6 @@ __all__ = [
     "FunctionLoader",
     "FunctionTrainable",
     "FunctionTrial",
-    "Guard",
     "Hello",
     "Job",
     "Keeping",
@@ -143,6 +142,7 @@ __all__ = [
     "TrialFunction",
     "TrialStopped",
     "UnixServer",
+    "WatchdogClient",
     "arguments_of",
     "available_bytes",
     "base_environment",

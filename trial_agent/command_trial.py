@@ -38,7 +38,7 @@ from .spool import SpoolReader, place_of, set_aside
 from .syncing import sync
 from .warm import Adopted, Launch, WarmStarts
 from .watchdog import kill_all
-from .watchdog_client import Guard
+from .watchdog_client import WatchdogClient
 
 __all__ = ["MEMORY_EVERY", "CommandTrial", "Tools", "last_lines", "spawn"]
 
@@ -57,7 +57,7 @@ class Tools:
 
     outbox: Outbox
     watch: FileWatch
-    guard: Guard
+    watchdog: WatchdogClient
     warm: WarmStarts
     wake: Wake
     clock: Callable[[], float]
@@ -119,12 +119,12 @@ class CommandTrial:
             error = f"the agent failed: {traceback.format_exc()}"
             kill_all(process.pid, self._mark)
             process.wait()
-            self._tools.guard.release()
+            self._tools.watchdog.release()
             return self._record(Ended(**self.job.who, error=error, infra=True, time=self._tools.clock()))
 
     def _attend(self, process: Process) -> Ended:
         """Follow the process to its end; return that after all reports have been sent."""
-        self._tools.guard.watch(process.pid)
+        self._tools.watchdog.watch(process.pid)
         tree = ProcessTree(process.pid, self._mark)
         with open(self._spool, "rb", buffering=0) as spool:
             follower = Follower(spool.fileno(), self._reader, self._send)
@@ -182,7 +182,7 @@ class CommandTrial:
         if job.team is not None:
             arguments = launched(arguments, job.team)
         self._tools.watch.watch(str(self._spool))
-        self._tools.guard.expect(self._mark)
+        self._tools.watchdog.expect(self._mark)
         self._oom_kills = oom_kills()
         with open(self._log("stdout"), "wb") as stdout, open(self._log("stderr"), "wb") as stderr:
             process = self._launch(
@@ -274,7 +274,7 @@ class CommandTrial:
         returncode = process.wait()
         if returncode in (-signal.SIGKILL, -signal.SIGTERM) and self._killed_at is None:
             self._await_own_end()
-        self._tools.guard.release()
+        self._tools.watchdog.release()
         return returncode
 
     def _await_own_end(self) -> None:

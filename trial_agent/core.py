@@ -45,7 +45,7 @@ from .requests import (
 from .spool import place_of
 from .syncing import sync
 from .warm import WarmStarts
-from .watchdog_client import Guard
+from .watchdog_client import WatchdogClient
 
 __all__ = [
     "HOLD",
@@ -103,12 +103,12 @@ class Agent:
         self._spool_was_there = False
         self._functions = FunctionLoader()
         base = environ.starting_environment() if environment is None else environment
-        guard = Guard()
+        watchdog = WatchdogClient()
         self._tools = Tools(
             outbox=self.outbox,
             watch=best_watch(),
-            guard=guard,
-            warm=WarmStarts(guard),
+            watchdog=watchdog,
+            warm=WarmStarts(watchdog),
             wake=Wake(),
             clock=clock,
             environment=environ.base_environment(base),
@@ -179,11 +179,11 @@ class Agent:
         with ending_forks():
             self._functions.stable.close()
         self._tools.warm.close()
-        self._tools.guard.close()
+        self._tools.watchdog.close()
 
     def close(self) -> None:
         """Release what the agent holds, after `run` has returned and no more messages come."""
-        self._tools.guard.close()
+        self._tools.watchdog.close()
         self._tools.watch.close()
         self._tools.wake.close()
         if self._spool is not None:

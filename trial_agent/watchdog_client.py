@@ -9,10 +9,10 @@ import sys
 from . import watchdog
 from .environ import base_environment
 
-__all__ = ["Guard"]
+__all__ = ["WatchdogClient"]
 
 
-class Guard:
+class WatchdogClient:
     """Ties the processes of the current attempt to the life of this process."""
 
     def __init__(self) -> None:

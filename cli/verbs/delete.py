@@ -59,7 +59,7 @@ def _is_abandoned(folder: ExperimentFolder) -> bool:
                 return False
             view.check()
         with closing(Store.view(folder.database)) as store:
-            store.conversation()
+            store.dispatcher_record()
     except StoreError:
         return False
     return True

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import psutil
 
-from ...trial_agent import Guard
+from ...trial_agent import WatchdogClient
 from .head import RayHead
 from .serving import Supervisor
 from .supervisor_files import (
@@ -105,9 +105,9 @@ def _write_first_state(
 
 def _supervise(files: SupervisorFiles, state: SupervisorState, head: RayHead, listener: socket.socket) -> int:
     lock = StartLock(files.lock)
-    guard = Guard()
+    watchdog = WatchdogClient()
     try:
-        _tie_ray_to_us(guard, state.temp_dir)
+        _tie_ray_to_us(watchdog, state.temp_dir)
         if not asyncio.run(Supervisor(files, state, lock, head).serve(listener)):
             # A thread is still starting Ray and cannot be interrupted; the cleaner does the rest.
             os._exit(_ABANDONED)
@@ -116,17 +116,17 @@ def _supervise(files: SupervisorFiles, state: SupervisorState, head: RayHead, li
         files.socket.unlink(missing_ok=True)
         head.end()
         files.state.unlink(missing_ok=True)  # the state goes last
-        guard.release()
-        guard.close()
+        watchdog.release()
+        watchdog.close()
     files.log.unlink(missing_ok=True)
     return 0
 
 
-def _tie_ray_to_us(guard: Guard, temp_dir: str) -> None:
+def _tie_ray_to_us(watchdog: WatchdogClient, temp_dir: str) -> None:
     """Have a watchdog kill this Ray if we are killed: some of its helpers would stay forever."""
     os.environ[_SESSION] = temp_dir
-    guard.expect(os.fsencode(f"{_SESSION}={temp_dir}"))
-    guard.watch(os.getpgid(0))
+    watchdog.expect(os.fsencode(f"{_SESSION}={temp_dir}"))
+    watchdog.watch(os.getpgid(0))
 
 
 if __name__ == "__main__":

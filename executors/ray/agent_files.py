@@ -26,7 +26,7 @@ from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
 from .nodes import Node
 from .reasons import actor_error, ray_error, reason_of, task_error
 
-__all__ = ["AgentCare"]
+__all__ = ["AgentFiles"]
 
 _log = logging.getLogger(__name__)
 _Call = Callable[..., Awaitable[Any]]
@@ -34,7 +34,7 @@ _Call = Callable[..., Awaitable[Any]]
 _TRY_AGAIN = 1.0
 
 
-class AgentCare:
+class AgentFiles:
     """Looks after one agent; `orders` returns its attempts, `nodes` those where Ray tasks can run now.
 
     It is the agent on the trial's node number `number`; the first one has the checkpoints. `call(method, ...)` calls

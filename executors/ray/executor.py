@@ -22,7 +22,7 @@ from ..errors import ExecutorError
 from ..private_ray import named_actors
 from ..socket_link import agent_sockets
 from .agent import AgentSetup, RayAgent
-from .agent_files import AgentCare
+from .agent_files import AgentFiles
 from .connection import ConnectionListener, RayConnection
 from .files import SharedMark
 from .gang import GangLink, member_name
@@ -128,7 +128,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
     async def end_orphans(self, agent: str) -> None:
         """Kill what a missing agent has left running, wherever it was, and fetch its files."""
         for node in range(self.setup.request.nodes):
-            await self._care_of(agent, node).sweep()
+            await self._files_of(agent, node).sweep()
         if self.setup.request.nodes > 1:
             await self._release(agent)
 
@@ -197,7 +197,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
                 finding=findings[node],
                 hello=Hello(setup.token, setup.experiment_id),
                 listener=listener,
-                care=self._care_of(agent, node),
+                files=self._files_of(agent, node),
                 timeout=setup.agent_timeout,
                 new=new,
                 sockets=self._sockets,
@@ -214,9 +214,9 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             new=new,
         )
 
-    def _care_of(self, agent: str, node: int) -> AgentCare:
+    def _files_of(self, agent: str, node: int) -> AgentFiles:
         name = member_name(agent, node)
-        return AgentCare(name, self.setup, lambda: self._orders_of(agent), self._nodes_now, node)
+        return AgentFiles(name, self.setup, lambda: self._orders_of(agent), self._nodes_now, node)
 
     def _orders_of(self, agent: str) -> list[AttemptOrder]:
         return [order for order in self._orders.values() if order.agent == agent]

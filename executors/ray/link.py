@@ -35,10 +35,10 @@ from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
 from ..socket_link import SUSPECT_AFTER
 from ..tasks import Tasks
-from .agent_files import AgentCare
+from .agent_files import AgentFiles
 from .calls import result_of
 from .leftovers import AgentLocation
-from .node_socket import NearLink
+from .node_socket import NodeSocketLink
 from .reasons import ray_error, reason_of, task_error, unavailable_error
 
 __all__ = ["RayLink"]
@@ -67,7 +67,7 @@ class RayLink(AgentLink, Listener):
         finding: Awaitable[Any],
         hello: Hello,
         listener: Listener,
-        care: AgentCare,
+        files: AgentFiles,
         timeout: float = 10.0,
         new: bool = False,
         sockets: Path | None = None,
@@ -75,11 +75,11 @@ class RayLink(AgentLink, Listener):
         self._agent = agent
         self._hello = hello
         self._listener = listener
-        self._care = care
+        self._files = files
         self._is_new = new
         self._timeout = timeout
         self._sockets = sockets
-        self._near: NearLink | None = None
+        self._node_socket: NodeSocketLink | None = None
         self._is_suspect = False
         self._heartbeat = Heartbeat(
             timeout=timeout,
@@ -108,12 +108,12 @@ class RayLink(AgentLink, Listener):
     @property
     def is_anothers(self) -> bool:
         """Whether another manager has taken over the agent."""
-        return self._care.is_anothers
+        return self._files.is_anothers
 
     async def located(self) -> AgentLocation | None:
         """Wait for the agent and return where it is; None if it is lost."""
         await self._settled.wait()
-        return None if self._gone.is_set() else self._care.where
+        return None if self._gone.is_set() else self._files.where
 
     def send(self, request: Request) -> None:
         """Keep a request that has no reply until `flush`."""
@@ -176,12 +176,12 @@ class RayLink(AgentLink, Listener):
         self._start_task(self._get_ready(where), self._become_ready)
 
     async def _get_ready(self, where: AgentLocation) -> None:
-        await self._care.meet(self._reply, where)
+        await self._files.meet(self._reply, where)
         hello = await self._reply("ask", encode_request(self._hello))
         running = {(each["trial"], each["attempt"]) for each in hello["running"]}
         self._listener.on_met(self._agent, running, {(trial, attempt) for trial, attempt in hello["seen"]})
         if where.socket is not None and where.is_this_node:
-            self._near = NearLink(
+            self._node_socket = NodeSocketLink(
                 agent=self._agent,
                 path=Path(where.socket),
                 hello=self._hello,
@@ -189,7 +189,7 @@ class RayLink(AgentLink, Listener):
                 timeout=self._timeout,
                 kill=self._on_silence,
             )
-            if await self._near.is_open():
+            if await self._node_socket.is_open():
                 self._heartbeat.stop()  # the socket has its own
 
     def _become_ready(self, nothing: None) -> None:
@@ -216,12 +216,12 @@ class RayLink(AgentLink, Listener):
 
     def _make_calls(self) -> None:
         """Stop using the socket, and send again what the agent may not have handled: it does nothing twice."""
-        if self._near is None:
+        if self._node_socket is None:
             return
-        near, self._near = self._near, None
-        near.drop()
-        polls = [request for request in near.unhandled if isinstance(request, Poll)]
-        self._unsent[:0] = [request for request in near.unhandled if not isinstance(request, Poll)]
+        node_socket, self._node_socket = self._node_socket, None
+        node_socket.drop()
+        polls = [request for request in node_socket.unhandled if isinstance(request, Poll)]
+        self._unsent[:0] = [request for request in node_socket.unhandled if not isinstance(request, Poll)]
         if polls and self._poll_after is None:
             self._poll_after = polls[-1].after
         self._heartbeat.start()
@@ -230,7 +230,7 @@ class RayLink(AgentLink, Listener):
 
     def be_replaced(self) -> None:
         """Leave the agent to another manager."""
-        self._care.leave_alone()
+        self._files.leave_alone()
         self.lose("another manager has taken over its agent")
 
     def _beat(self) -> None:
@@ -261,14 +261,14 @@ class RayLink(AgentLink, Listener):
         """Send what was kept, once the agent is there and has the files that it needs for that."""
         if not self.is_connected or self._is_bringing:
             return
-        if self._care.wants(self._unsent):
+        if self._files.wants(self._unsent):
             self._is_bringing = True
-            self._start_task(self._care.bring_for(self._reply, list(self._unsent)), self._end_bringing)
+            self._start_task(self._files.bring_for(self._reply, list(self._unsent)), self._end_bringing)
             return
-        requests, self._unsent = [self._care.localized(request) for request in self._unsent], []
+        requests, self._unsent = [self._files.localized(request) for request in self._unsent], []
         after, self._poll_after = self._poll_after, None
-        if self._near is not None:
-            self._write(self._near, requests, after)
+        if self._node_socket is not None:
+            self._write(self._node_socket, requests, after)
         elif requests or after is not None:
             self._call([encode_request(request) for request in requests], after)
 
@@ -276,12 +276,12 @@ class RayLink(AgentLink, Listener):
         self._is_bringing = False
         self.flush()
 
-    def _write(self, near: NearLink, requests: Sequence[Request], after: int | None) -> None:
+    def _write(self, node_socket: NodeSocketLink, requests: Sequence[Request], after: int | None) -> None:
         for request in requests:
-            near.send(request)
+            node_socket.send(request)
         if after is not None:
-            near.poll(after)
-        near.flush()
+            node_socket.poll(after)
+        node_socket.flush()
 
     def _call(self, messages: list[dict[str, Any]], after: int | None) -> None:
         packet: list[Any] = [self._session, self._number, messages]
@@ -346,8 +346,8 @@ class RayLink(AgentLink, Listener):
             self.flush()
 
     def _pass_on(self, events: Sequence[Event], cursor: int) -> None:
-        if self._care.is_away:
-            fetching = self._care.fetch_for(self._reply, events)
+        if self._files.is_away:
+            fetching = self._files.fetch_for(self._reply, events)
             self._start_task(fetching, lambda arrived: self._listener.on_batch(self._agent, arrived, cursor))
         else:
             self._listener.on_batch(self._agent, events, cursor)
@@ -392,16 +392,16 @@ class RayLink(AgentLink, Listener):
         self._settled.set()
         self._heartbeat.stop()
         self._finding.cancel()
-        if self._near is not None:
-            self._near.drop()
-            self._near = None  # its end may be reported later, and would start the heartbeat again
+        if self._node_socket is not None:
+            self._node_socket.drop()
+            self._node_socket = None  # its end may be reported later, and would start the heartbeat again
         if not self._closing:
             self._tasks.start(self._finalize_lost(reason))
 
     async def _finalize_lost(self, reason: str) -> None:
         """Report the loss after all that the agent left has ended: its spools are read next."""
         try:
-            await self._care.sweep()
+            await self._files.sweep()
         except Exception as error:  # noqa: BLE001  (whatever it is, the trial has ended)
             _log.warning("cannot sweep up after agent %s: %s", self._agent, error)
         self._listener.on_lost(self._agent, reason)

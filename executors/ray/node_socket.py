@@ -9,10 +9,10 @@ from ...trial_agent import Hello
 from ..agents import Listener
 from ..socket_link import SocketLink
 
-__all__ = ["NearLink"]
+__all__ = ["NodeSocketLink"]
 
 
-class NearLink(SocketLink):
+class NodeSocketLink(SocketLink):
     """Carries the messages of a `RayLink` while it lasts; those that may have to be sent again go by calls then.
 
     `kill` is called for an agent that has been silent for `timeout` seconds.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...protocol import CommandType, encode_frame, loads
-from ...store import Record
+from ...store import RecordRow
 
 __all__ = ["Command"]
 
@@ -20,7 +20,7 @@ class Command:
     is_periodical: bool = False
 
     @classmethod
-    def recorded(cls, record: Record) -> Command:
+    def recorded(cls, record: RecordRow) -> Command:
         """Return the command that the store holds.
 
         >>> Command.recorded((7, "ME", '{"type":"PERIODICAL"}')).is_periodical
@@ -31,7 +31,7 @@ class Command:
         is_metric = command is CommandType.ReportMetricData
         return cls(n, command, payload, is_metric and loads(payload).get("type") == "PERIODICAL")
 
-    def record(self) -> Record:
+    def record(self) -> RecordRow:
         """Return the row that the store keeps."""
         return self.n, self.type.code, self.payload
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ...protocol import CommandType
 from ...runner import Event, RecordBegun, SendCommand, TrialRunner
-from ...store import Conversation, Record, SavedState, Store
+from ...store import DispatcherRecord, RecordRow, SavedState, Store
 from .history import history_of, user_imports
 from .session import DispatcherSession, DispatcherSetup
 
@@ -69,14 +69,14 @@ class Dispatcher:
 
     async def start(self) -> None:
         """Start it and send it the record."""
-        await self.session.start(self._store.conversation, self._saved_state())
+        await self.session.start(self._store.dispatcher_record, self._saved_state())
 
     def restore(self, reason: str) -> None:
         """Replace the process by one that gets the last checkpoint and the record since then."""
         _log.warning("restoring the dispatcher: %s", reason)
-        self._owner.start_task(self.session.restart(self._store.conversation, self._saved_state()))
+        self._owner.start_task(self.session.restart(self._store.dispatcher_record, self._saved_state()))
 
-    def take_said(self) -> tuple[Sequence[Record], Sequence[SavedState]]:
+    def take_said(self) -> tuple[Sequence[RecordRow], Sequence[SavedState]]:
         """Return the replies that had their effect, and the checkpoints, to be committed."""
         replies = self.session.take_replies(keep=self.unprocessed)
         return replies, () if self.unprocessed else self.session.take_checkpoints()
@@ -129,7 +129,7 @@ class Dispatcher:
         await self._owner.until_open()
         await self.session.restart(self._new_record, mode="resume")
 
-    def _new_record(self, _saved: SavedState | None) -> Conversation:
+    def _new_record(self, _saved: SavedState | None) -> DispatcherRecord:
         """Replace the record by one that only holds the results so far."""
         self._owner.post([RecordBegun(self._clock(), cause="dispatcher")])
         runner = self._owner.settle()
@@ -140,8 +140,8 @@ class Dispatcher:
         records = [(n, sent.command.code, sent.payload) for n, sent in enumerate(first, start=1)]
         self.session.take_replies()
         self.unprocessed = 0
-        self._store.begin_conversation(records)
-        return Conversation(records)
+        self._store.begin_dispatcher_record(records)
+        return DispatcherRecord(records)
 
     def _saved_state(self) -> SavedState | None:
         """Return the last checkpoint whose file exists."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ...protocol import CommandType, dumps, parameters_of
 from ...runner import SendCommand, Trial, TrialRunner
-from ...store import Record
+from ...store import RecordRow
 
 __all__ = ["history_of", "user_imports"]
 
@@ -25,7 +25,7 @@ def history_of(runner: TrialRunner) -> list[SendCommand]:
     ]
 
 
-def user_imports(commands: Iterable[Record], results: Iterable[tuple[Trial, str]]) -> list[SendCommand]:
+def user_imports(commands: Iterable[RecordRow], results: Iterable[tuple[Trial, str]]) -> list[SendCommand]:
     """Return the commands that pass on what users imported, except the `results` of trials themselves."""
     code = CommandType.ImportData.code
     payloads = [json.loads(payload) for _, sent, payload in commands if sent == code]

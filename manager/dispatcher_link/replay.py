@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from ...protocol import Frame, loads
-from ...store import QUEUES, Record, queue_of_reply
+from ...store import QUEUES, RecordRow, queue_of_reply
 
 __all__ = ["Divergence", "Replay"]
 
@@ -23,8 +23,8 @@ class Replay:
     (0, 1)
     """
 
-    def __init__(self, replies: Iterable[Record] = ()) -> None:
-        self._expected: dict[str, deque[Record]] = {queue: deque() for queue in QUEUES}
+    def __init__(self, replies: Iterable[RecordRow] = ()) -> None:
+        self._expected: dict[str, deque[RecordRow]] = {queue: deque() for queue in QUEUES}
         for record in replies:
             self._expected[queue_of_reply(record[1], record[2])].append(record)
 

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from ...executors import Heartbeat
 from ...protocol import CommandType, Frame, encode_frame, loads
 from ...runner import DispatcherFailed, DispatcherReady, Event, SendCommand
-from ...store import QUEUES, Conversation, Record, SavedState
+from ...store import QUEUES, DispatcherRecord, RecordRow, SavedState
 from ..standby import DISPATCHER_COMMAND, StandbyDispatcher
 from .command import Command
 from .process import DispatcherProcess, dispatcher_environment
@@ -29,7 +29,7 @@ from .replies import failure_of, is_reply, meaning_of
 __all__ = ["DispatcherSession", "DispatcherSetup", "Recall", "SessionListener"]
 
 _log = logging.getLogger(__name__)
-Recall = Callable[[SavedState | None], Conversation]
+Recall = Callable[[SavedState | None], DispatcherRecord]
 """Returns what is recorded since a checkpoint, or from the beginning."""
 
 CHECKPOINT_UNUSABLE = 3
@@ -103,7 +103,7 @@ class DispatcherSession:
         self._unsent_count = 0
         self._flushing: asyncio.TimerHandle | None = None
         self._answered = 0
-        self._new_replies: list[Record] = []
+        self._new_replies: list[RecordRow] = []
         self._new_checkpoints: list[SavedState] = []
         # By queue: the command after which it saved its state, and its last reply then.
         self._marks: dict[str, tuple[int, int]] = {}
@@ -180,10 +180,10 @@ class DispatcherSession:
         if self._process is not None:
             self._replaced, self._process = self._process, None
 
-    def _take_up(self, conversation: Conversation) -> None:
-        commands, saved = conversation.commands, conversation.saved
+    def _take_up(self, record: DispatcherRecord) -> None:
+        commands, saved = record.commands, record.saved
         # Replies that are not committed yet count, too.
-        replies = [*conversation.replies, *self._new_replies]
+        replies = [*record.replies, *self._new_replies]
         covered = saved.n if saved is not None else 0
         self._sent = commands[-1][0] if commands else covered
         self._answered = replies[-1][0] if replies else (saved.default_reply if saved else 0)
@@ -192,7 +192,7 @@ class DispatcherSession:
         self._is_ready = False
         self._marks.clear()
         self._new_checkpoints.clear()
-        self._replay = Replay(Conversation(commands, replies, saved).expected())
+        self._replay = Replay(DispatcherRecord(commands, replies, saved).expected())
         self.write(map(Command.recorded, commands))
 
     async def terminate(self, timeout: float) -> None:
@@ -287,7 +287,7 @@ class DispatcherSession:
 
     # ------------------------------------------------------------------ replies in
 
-    def take_replies(self, keep: int = 0) -> list[Record]:
+    def take_replies(self, keep: int = 0) -> list[RecordRow]:
         """Return the replies since the last call that are to be recorded, except the last `keep`."""
         count = len(self._new_replies) - keep
         replies, self._new_replies = self._new_replies[:count], self._new_replies[count:]

@@ -183,7 +183,7 @@ def store_is_read(path: Path) -> None:
     with closing(Store.view(path)) as store:
         store.experiment()
         list(store.results(store.trials()))
-        store.conversation()
+        store.dispatcher_record()
         store.dispatcher_checkpoint()
 
 

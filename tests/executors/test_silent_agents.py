@@ -12,7 +12,7 @@ import pytest
 
 from pitchpipe.executors.local.agent import LocalAgentLink
 from pitchpipe.executors.local.gpu_claims import is_listened_to
-from pitchpipe.executors.ray.agent_files import AgentCare
+from pitchpipe.executors.ray.agent_files import AgentFiles
 from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
@@ -90,15 +90,15 @@ async def test_what_an_agent_says_that_was_given_up_out_of_reach_is_not_heard(
 ) -> None:
     """As with a broken network, the kill does not reach the agent; it finishes its trial and reports it, too late."""
 
-    async def nothing(care: AgentCare) -> None:
-        del care
+    async def nothing(files: AgentFiles) -> None:
+        del files
 
     async def same(link: LocalAgentLink, reason: str) -> str:
         return reason
 
     for link in (RayLink, LocalAgentLink):
         monkeypatch.setattr(link, "kill", lambda link: None)
-    monkeypatch.setattr(AgentCare, "sweep", nothing)
+    monkeypatch.setattr(AgentFiles, "sweep", nothing)
     monkeypatch.setattr(LocalAgentLink, "why_lost", same)
     async with hasty.session() as session:
         order, pid = await run_to_silence(session, tmp_path / "go")

@@ -1,4 +1,4 @@
-"""The course of an experiment: what it asks the tuner for, and how it ends."""
+"""The rules of an experiment: what it asks the tuner for, and how it ends."""
 
 from __future__ import annotations
 

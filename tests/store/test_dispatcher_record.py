@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.store.dispatcher_record import QUEUES, Conversation, Record, SavedState, queue_of_reply
+from pitchpipe.store.dispatcher_record import QUEUES, DispatcherRecord, RecordRow, SavedState, queue_of_reply
 
 TUNER, ASSESSOR = ("TR", "{}"), ("KI", '"AbCdE"')
 
@@ -21,9 +21,9 @@ def test_last_reply_of_a_queue_is_covered_and_the_next_is_not(reply: tuple[str, 
 def test_each_reply_is_either_covered_or_expected(
     kinds: list[tuple[str, str]], default: int, assessor: int
 ) -> None:
-    replies: list[Record] = [(number, *kind) for number, kind in enumerate(kinds, start=1)]
+    replies: list[RecordRow] = [(number, *kind) for number, kind in enumerate(kinds, start=1)]
     saved = SavedState(3, "three", default, assessor)
     last = dict(zip(QUEUES, (default, assessor), strict=True))
     expected = [number for number, *kind in replies if number > last[queue_of_reply(kind[0], kind[1])]]
-    assert [record[0] for record in Conversation((), replies, saved).expected()] == expected
-    assert list(Conversation((), replies).expected()) == replies
+    assert [record[0] for record in DispatcherRecord((), replies, saved).expected()] == expected
+    assert list(DispatcherRecord((), replies).expected()) == replies

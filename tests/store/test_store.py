@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pitchpipe.runner.changes import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
-from pitchpipe.store.dispatcher_record import Conversation, SavedState
+from pitchpipe.store.dispatcher_record import DispatcherRecord, SavedState
 from pitchpipe.store.opening import open_to_write
 from pitchpipe.store.schema import SCHEMA_VERSION
 from pitchpipe.store.store import NotWritableError, Store, StoreError, Tick
@@ -139,19 +139,19 @@ def test_experiment_row_is_read_back(store: Store) -> None:
     assert found.snapshot == {"requested": 2}
 
 
-def test_conversation_can_be_replaced(store: Store) -> None:
+def test_dispatcher_record_can_be_replaced(store: Store) -> None:
     store.commit(tick(commands=[(1, "IN", "{}")], replies=[(1, "TR", "{}")]))
-    store.begin_conversation([(1, "IN", '{"x": 1}')])
-    assert store.conversation() == Conversation([(1, "IN", '{"x": 1}')], [])
+    store.begin_dispatcher_record([(1, "IN", '{"x": 1}')])
+    assert store.dispatcher_record() == DispatcherRecord([(1, "IN", '{"x": 1}')], [])
 
 
 def test_replies_since_a_checkpoint_are_those_that_either_queue_is_not_past(store: Store) -> None:
     replies = [(n, "TR", "{}") for n in range(1, 7)]
     store.commit(tick(commands=[(1, "IN", "{}"), (2, "GE", "1")], replies=replies))
     for default, assessor in [(2, 4), (4, 2)]:
-        conversation = store.conversation(SavedState(1, "one.pkl", default, assessor))
-        assert [n for n, _, _ in conversation.commands] == [2]
-        assert conversation.replies == replies[2:]
+        record = store.dispatcher_record(SavedState(1, "one.pkl", default, assessor))
+        assert [n for n, _, _ in record.commands] == [2]
+        assert record.replies == replies[2:]
 
 
 def test_viewer_reads_while_the_manager_writes_and_cannot_write(store: Store) -> None:
@@ -211,7 +211,7 @@ def test_text_that_is_not_utf8_is_explained(store: Store) -> None:
 
 
 @pytest.mark.parametrize("table", ["commands", "replies", "dispatcher_checkpoints"])
-def test_conversation_that_cannot_be_read_is_a_store_error(store: Store, table: str) -> None:
+def test_dispatcher_record_that_cannot_be_read_is_a_store_error(store: Store, table: str) -> None:
     change(store.path, f"DROP TABLE {table}")
     reading = {
         "commands": store.commands,
@@ -320,10 +320,10 @@ def test_several_objectives_have_a_value_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("numbers", [(1, 2, 4), (2, 3), ()], ids=["middle", "head", "all"])
 def test_gap_in_the_commands_is_damage(numbers: tuple[int, ...], store: Store) -> None:
-    store.begin_conversation([(number, "IN", "{}") for number in numbers])
+    store.begin_dispatcher_record([(number, "IN", "{}") for number in numbers])
     store.commit(tick(replies=[(1, "ID", "{}")]))
     with pytest.raises(StoreError, match="commands: one is missing"):
-        store.conversation()
+        store.dispatcher_record()
 
 
 def test_commit_without_a_free_descriptor_says_so_and_succeeds_when_there_is_one(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.trial_agent import Guard, command_trial, core, environ, following
+from pitchpipe.trial_agent import WatchdogClient, command_trial, core, environ, following
 from pitchpipe.trial_agent.core import SEEN_LIMIT
 from pitchpipe.trial_agent.events import Event
 from pitchpipe.trial_agent.outbox import Outbox
@@ -251,7 +251,7 @@ def test_agent_that_leaves_records_the_end_of_a_command_without_a_manager(
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [(command_trial.Follower, "read"), (Guard, "expect")],
+    [(command_trial.Follower, "read"), (WatchdogClient, "expect")],
 )
 def test_fault_of_the_agent_ends_the_attempt_with_its_traceback(
     actor: Actor, monkeypatch: pytest.MonkeyPatch, place: type, name: str

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.trial_agent import Guard
+from pitchpipe.trial_agent import WatchdogClient
 from pitchpipe.trial_agent.command_trial import spawn
 from pitchpipe.trial_agent.warm import Launch, WarmStarts
 
@@ -30,9 +30,9 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.guard = Guard()
-        self.guard.expect(b"NOTHING=1")
-        self.starts = WarmStarts(self.guard)
+        self.watchdog = WatchdogClient()
+        self.watchdog.expect(b"NOTHING=1")
+        self.starts = WarmStarts(self.watchdog)
         self.environment = {"PYTHONDONTWRITEBYTECODE": "1"}
         self.number = 0
         self.written: set[Path] = set()
@@ -126,7 +126,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     lab = Lab(tmp_path)
     yield lab
     lab.starts.close()
-    lab.guard.close()
+    lab.watchdog.close()
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -296,7 +296,7 @@ def test_zygote_killed_at_any_moment_of_a_start_loses_and_doubles_nothing(lab: L
         warm += started is not None
         process, _ = started or lab.start("cold") or pytest.fail("no start")
         assert process.wait() == 0
-        lab.starts = WarmStarts(lab.guard) if started is None else lab.starts
+        lab.starts = WarmStarts(lab.watchdog) if started is None else lab.starts
     ran = (lab.folder / "code" / "ran").read_text().splitlines()
     assert len(ran) == len(set(ran)) == 12
 

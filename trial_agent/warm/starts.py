@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..watchdog_client import Guard
 from ..machine import available_bytes
 from ..processes import LINUX, size_text
+from ..watchdog_client import WatchdogClient
 from .adoption import Adopted
 from .launch import Kind, Launch
 from .zygotes import Zygote
@@ -25,8 +25,8 @@ class WarmStarts:
     `start` returns None for a trial that has to be started cold. Then `prepare` makes the next one warm, if possible.
     """
 
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
+    def __init__(self, watchdog: WatchdogClient) -> None:
+        self._watchdog = watchdog
         self._zygote: Zygote | None = None
         self._last: Kind | None = None
         self._refused: Kind | None = None
@@ -75,7 +75,7 @@ class WarmStarts:
         except OSError as error:
             self._refuse(kind, f"{kind.command[0]} cannot be started: {error}")
         else:
-            self._guard.keep(self._zygote.pid)
+            self._watchdog.keep(self._zygote.pid)
 
     def note(self) -> str | None:
         """Return why trials are not warm, or not wholly; each reason once."""
@@ -111,7 +111,7 @@ class WarmStarts:
 
     def _end(self, zygote: Zygote) -> None:
         zygote.close()
-        self._guard.drop(zygote.pid)
+        self._watchdog.drop(zygote.pid)
         self._zygote = None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ray.exceptions import ObjectLostError, RayTaskError
 
-from pitchpipe.executors.ray.agent_files import AgentCare
+from pitchpipe.executors.ray.agent_files import AgentFiles
 from pitchpipe.executors.ray.files import pack
 from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.runner.effects import AttemptOrder
@@ -27,26 +27,26 @@ RUN = RunSpec(
 
 
 @pytest.fixture
-def care() -> AgentCare:
-    return AgentCare("0-0", setup_of(Path("/exp"), RUN), list, list)
+def files() -> AgentFiles:
+    return AgentFiles("0-0", setup_of(Path("/exp"), RUN), list, list)
 
 
 def location(**where: str) -> AgentLocation:
     return AgentLocation(node="n", host="far", pid=1, created=0.0, **where)
 
 
-def test_request_has_the_folders_of_the_agent(care: AgentCare) -> None:
-    care.where = location(folder="/scratch/exp/0-0", code_directory="/ray/code")
+def test_request_has_the_folders_of_the_agent(files: AgentFiles) -> None:
+    files.where = location(folder="/scratch/exp/0-0", code_directory="/ray/code")
     folder = "/scratch/exp/0-0"
-    assert care.localized(RUN) == replace(
+    assert files.localized(RUN) == replace(
         RUN, folder=folder, path=f"{folder}/trial.pkl", code_directory="/ray/code"
     )
 
 
-def test_request_stays_as_it_is_for_an_agent_that_sees_the_experiments_folder(care: AgentCare) -> None:
-    care.where = location()
-    assert care.localized(RUN) is RUN
-    assert care.localized(Ping()) == Ping()
+def test_request_stays_as_it_is_for_an_agent_that_sees_the_experiments_folder(files: AgentFiles) -> None:
+    files.where = location()
+    assert files.localized(RUN) is RUN
+    assert files.localized(Ping()) == Ping()
 
 
 # --------------------------------------------------------------------------- files that do not arrive
@@ -64,13 +64,13 @@ ENDED = Ended(trial="T1", attempt=1, exit_code=0, time=0.0)
 
 def fetched(tmp_path: Path, fetch: Callable[[str], bytes], *events: Event, **methods: Any) -> list[Event]:
     """Return the events that are passed on after their files were fetched; `methods` are others of the agent."""
-    care = AgentCare("0-0", setup_of(tmp_path, RUN), lambda: [ORDER], list)
+    files = AgentFiles("0-0", setup_of(tmp_path, RUN), lambda: [ORDER], list)
     replies = {"fetch": fetch, "checkpoints": lambda folder: [], "forget": lambda name: None, **methods}
 
     async def call(method: str, *arguments: Any) -> Any:
         return replies[method](*arguments)
 
-    return asyncio.run(care.fetch_for(call, events))
+    return asyncio.run(files.fetch_for(call, events))
 
 
 def test_checkpoint_that_was_pruned_before_it_was_fetched_does_not_count(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import orjson
 import pytest
 from ray.exceptions import ActorDiedError, ActorUnavailableError
 
-from pitchpipe.executors.ray.agent_files import AgentCare
+from pitchpipe.executors.ray.agent_files import AgentFiles
 from pitchpipe.executors.ray.files import pack, unpack
 from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.executors.ray.link import RayLink
@@ -121,8 +121,8 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 def link_to(actor: Actor, heard: Heard, folder: Path, timeout: float = PATIENCE) -> RayLink:
     found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     found.set_result(actor)
-    care = AgentCare("0-0", setup_of(folder, RUN), lambda: [ORDER], list)
-    return RayLink(agent="0-0", finding=found, hello=Hello(), listener=heard, care=care, timeout=timeout)
+    files = AgentFiles("0-0", setup_of(folder, RUN), lambda: [ORDER], list)
+    return RayLink(agent="0-0", finding=found, hello=Hello(), listener=heard, files=files, timeout=timeout)
 
 
 METHODS = ["connect", "ask", "bring", "poll", "fetch", "checkpoints", "forget", "until_replaced"]

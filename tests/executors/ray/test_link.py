@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from pitchpipe.executors.ray.agent_files import AgentCare
+from pitchpipe.executors.ray.agent_files import AgentFiles
 from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.trial_agent import Ended, Event, Hello, Kill, Request, Start
 
@@ -16,7 +16,7 @@ START = Start(trial="T1", attempt=1, sequence_id=0, parameters="{}")
 KILL = Kill("T1", 1)
 
 
-class Carefree(AgentCare):
+class NoFiles(AgentFiles):
     """An agent that sees the experiment's folder and leaves nothing behind."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Carefree(AgentCare):
 def link_to_none(heard: Heard, new: bool) -> RayLink:
     """Return a connection to an agent that is never found."""
     never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    return RayLink(agent="0-0", finding=never, hello=Hello(), listener=heard, care=Carefree(), new=new)
+    return RayLink(agent="0-0", finding=never, hello=Hello(), listener=heard, files=NoFiles(), new=new)
 
 
 async def events_after(*requests: Request, new: bool) -> list[Event]:
@@ -53,7 +53,7 @@ async def test_only_a_start_of_this_manager_and_of_this_attempt_is_taken_back() 
 async def test_lost_agent_is_not_called_when_its_socket_reports_its_end_later() -> None:
     """It would be called until the manager ends, and Ray ends a process that makes a call after it has left Ray."""
     link = link_to_none(Heard(), new=True)
-    link._near, link._closing = SimpleNamespace(drop=lambda: None, unhandled=[]), True
+    link._node_socket, link._closing = SimpleNamespace(drop=lambda: None, unhandled=[]), True
     link.lose("its process has ended")
     link.on_lost("0-0", "its agent is gone")
     assert link._heartbeat._timer is None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.executors.ray.node_socket import NearLink
+from pitchpipe.executors.ray.node_socket import NodeSocketLink
 from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.trial_agent import Hello, Kill, Ping, Start
@@ -21,7 +21,9 @@ START = Start(trial="T1", attempt=1, sequence_id=0, parameters="{}")
 
 async def test_request_is_kept_until_a_batch_shows_that_it_was_handled(tmp_path: Path) -> None:
     heard, path = Heard(), tmp_path / "nobody.sock"
-    link = NearLink(agent="0-0", path=path, hello=Hello(), listener=heard, timeout=60.0, kill=lambda: None)
+    link = NodeSocketLink(
+        agent="0-0", path=path, hello=Hello(), listener=heard, timeout=60.0, kill=lambda: None
+    )
     link.send(START)
     link.poll(0)
     link.send(Ping())
@@ -50,7 +52,7 @@ async def test_agent_whose_socket_is_silent_is_killed_and_its_link_says_nothing_
         path = runtime_directory / "mute.sock"
         mute.bind(str(path))
         mute.listen()
-        link = NearLink(agent="0-0", path=path, hello=Hello(), listener=heard, timeout=0.3, kill=kill)
+        link = NodeSocketLink(agent="0-0", path=path, hello=Hello(), listener=heard, timeout=0.3, kill=kill)
         assert not await link.is_open()
         assert killed.is_set()
     assert (heard.events, heard.losses) == ([], [])
@@ -64,12 +66,12 @@ async def test_agent_whose_socket_cannot_be_reached_is_called(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a container that shares the host name, but not the folder of the sockets."""
-    make = NearLink.__init__
+    make = NodeSocketLink.__init__
 
-    def elsewhere(link: NearLink, **options) -> None:
+    def elsewhere(link: NodeSocketLink, **options) -> None:
         make(link, **{**options, "path": Path("/no/such/folder/s.sock")})
 
-    monkeypatch.setattr(NearLink, "__init__", elsewhere)
+    monkeypatch.setattr(NodeSocketLink, "__init__", elsewhere)
     async with bench.session() as session:
         assert await session.outcome_of(final=2) == [("final", 0, 2), "ended"]
 
@@ -86,7 +88,7 @@ async def test_socket_is_private_and_replaced_by_calls_when_it_breaks_and_nothin
         assert connections(started.pid, sockets) == 2  # it listens, and has accepted the manager
         assert sockets.stat().st_mode & 0o777 == 0o700
         assert list(sockets.iterdir()) == []
-        session.link_of(order)._near._transport.abort()
+        session.link_of(order)._node_socket._transport.abort()
         before = len(session.of(order, Reported))
         await session.until(lambda: len(session.of(order, Reported)) >= before + 3)
         assert connections(started.pid, sockets) == 1  # it listens still
@@ -109,11 +111,11 @@ async def test_request_that_did_not_get_through_a_socket_is_sent_by_a_call(
     async with bench.session() as session:
         first = session.start(final=1)
         await session.end_of(first)
-        near = session.link_of(first)._near
-        monkeypatch.setattr(near._transport, "write", lambda data: None)  # into the void
+        node_socket = session.link_of(first)._node_socket
+        monkeypatch.setattr(node_socket._transport, "write", lambda data: None)  # into the void
         order = session.start(wait_for=str(tmp_path / "never"))
         session.executor.stop_trial(order.trial_id, 1)
-        near._transport.abort()
+        node_socket._transport.abort()
         ended = await session.end_of(order)
         assert not ended.lost
         assert ended.killed

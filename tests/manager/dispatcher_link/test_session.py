@@ -21,7 +21,7 @@ from pitchpipe.manager.dispatcher_link.session import DispatcherSession, Dispatc
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import SendCommand
-from pitchpipe.store.dispatcher_record import Conversation, Record, SavedState
+from pitchpipe.store.dispatcher_record import DispatcherRecord, RecordRow, SavedState
 
 pytestmark = pytest.mark.dispatcher_process
 PATIENCE_S = 60.0
@@ -141,13 +141,13 @@ class Table:
     async def failed(self) -> None:
         await self.until(lambda: "DispatcherFailed" in self.kinds())
 
-    async def begin(self, *commands: SendCommand, **script: Any) -> list[Record]:
+    async def begin(self, *commands: SendCommand, **script: Any) -> list[RecordRow]:
         """Initialize a new peer, and send more commands; returns what the store would keep of them."""
         self.says(**{"IN": [READY], **script})
         await self.session.start(nothing)
         return self.send(IN, *commands)
 
-    def send(self, *commands: SendCommand) -> list[Record]:
+    def send(self, *commands: SendCommand) -> list[RecordRow]:
         """Send commands; returns what the store would keep of them."""
         numbered = self.session.number(commands)
         self.session.write(numbered)
@@ -184,8 +184,8 @@ def table(tmp_path: Path, request: pytest.FixtureRequest, runner: asyncio.Runner
         runner.run(table.session.terminate(0.0))
 
 
-def nothing(saved: SavedState | None) -> Conversation:
-    return Conversation()
+def nothing(saved: SavedState | None) -> DispatcherRecord:
+    return DispatcherRecord()
 
 
 async def test_commands_are_numbered_in_order_and_replies_recorded(table: Table) -> None:
@@ -235,7 +235,7 @@ def slow_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_dispatcher_that_is_ready_before_its_manager_listens_is_ready(table: Table) -> None:
     saved = SavedState(1, "one.pkl", 0, 0)
     table.says(start=[READY])
-    await table.session.start(lambda asked: Conversation(saved=asked), saved)
+    await table.session.start(lambda asked: DispatcherRecord(saved=asked), saved)
     await table.until(lambda: table.session.has_answered_all)
     assert table.kinds() == ["DispatcherReady"]
 
@@ -246,7 +246,7 @@ async def test_checkpoint_refused_before_the_manager_listens_is_reported_with_th
 ) -> None:
     saved = SavedState(2, "two.pkl", 1, 1)
     table.says(start=[["CK", {"unusable": "is damaged"}], ["exit", 3]])
-    await table.session.start(lambda asked: Conversation(saved=asked), saved)
+    await table.session.start(lambda asked: DispatcherRecord(saved=asked), saved)
     await table.until(lambda: bool(table.unusable))
     assert table.unusable == [(saved, "it is damaged")]
 
@@ -263,7 +263,7 @@ async def test_nothing_is_answered_before_the_dispatcher_is_ready(table: Table) 
     await table.answered()
 
 
-RECORDED = Conversation(
+RECORDED = DispatcherRecord(
     [(1, "IN", "{}"), (2, "GE", "1"), (3, "EN", "{}")],
     [(1, "TR", json.dumps(parameters(0)[1])), (2, "KI", json.dumps(kill("AbCdE")[1]))],
 )
@@ -295,7 +295,7 @@ async def test_verdicts_of_the_tuner_are_compared_with_the_tuner_s(table: Table)
     pause = {"trial_job_id": "AbCdE", "reason": "", "by": "tuner"}
     replies = [(1, "PA", json.dumps(pause)), (2, "TR", json.dumps(parameters(0)[1]))]
     table.says(IN=[READY], GE=[parameters(0), ["PA", pause]])
-    await table.session.start(lambda saved: Conversation([(1, "IN", "{}"), (2, "GE", "1")], replies))
+    await table.session.start(lambda saved: DispatcherRecord([(1, "IN", "{}"), (2, "GE", "1")], replies))
     await table.until(lambda: bool(table.diverged))
 
 
@@ -305,7 +305,7 @@ async def test_restart_tells_a_fresh_peer_what_is_committed_by_then(table: Table
     await table.failed()
     assert table.events[-1].message == "the tuner raised E: m"
     table.says(IN=[READY], GE=[parameters(0)])
-    restarting = asyncio.ensure_future(table.session.restart(lambda saved: Conversation(committed)))
+    restarting = asyncio.ensure_future(table.session.restart(lambda saved: DispatcherRecord(committed)))
     committed += table.send(GE)  # without a dispatcher
     await restarting
     await table.answered()
@@ -320,7 +320,7 @@ async def test_replies_that_are_not_committed_yet_are_not_delivered_again_after_
     committed = await table.begin(GE, GE=[parameters(0), kill("AbCdE"), ["exit", 1]])
     await table.failed()
     table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), parameters(1)])
-    await table.session.restart(lambda saved: Conversation(committed))
+    await table.session.restart(lambda saved: DispatcherRecord(committed))
     await table.answered()
     assert [event.parameter_id for event in table.events if hasattr(event, "parameter_id")] == [0, 1]
     assert table.kinds().count("KillVerdict") == 1
@@ -336,7 +336,7 @@ async def test_peer_that_talks_rubbish_is_ended_when_it_is_replaced(table: Table
     assert pid is not None
     assert psutil.pid_exists(pid)
     table.says(IN=[READY])
-    await table.session.restart(lambda saved: Conversation(committed))
+    await table.session.restart(lambda saved: DispatcherRecord(committed))
     assert not psutil.pid_exists(pid)
     await table.answered()
     assert table.kinds().count("DispatcherFailed") == 1
@@ -377,9 +377,9 @@ async def test_restored_peer_gets_what_came_after_and_gives_again_only_that(tabl
     saved = SavedState(2, "two.pkl", default_reply=1, assessor_reply=3)
     second = (2, "TR", json.dumps(parameters(1)[1]))
     third = (3, "KI", json.dumps(kill("AbCdE")[1]))
-    recorded = Conversation([(3, "GE", "1")], [second, third], saved)
+    recorded = DispatcherRecord([(3, "GE", "1")], [second, third], saved)
     table.says(start=[READY], GE=[parameters(1), parameters(2)])
-    await table.session.start(lambda asked: recorded if asked == saved else Conversation(), saved)
+    await table.session.start(lambda asked: recorded if asked == saved else DispatcherRecord(), saved)
     await table.until(lambda: "ParametersArrived" in table.kinds())
     assert table.heard()[0] == f"--restore {table.folder}/checkpoint/two.pkl"
     assert table.session.take_replies() == [(4, "TR", json.dumps(parameters(2)[1]))]
@@ -402,7 +402,7 @@ async def test_unusable_checkpoint_is_reported_and_is_not_a_failure(
 ) -> None:
     saved = SavedState(2, "two.pkl", 1, 1)
     table.says(start=script)
-    await table.session.start(lambda asked: Conversation(saved=asked), saved)
+    await table.session.start(lambda asked: DispatcherRecord(saved=asked), saved)
     await table.until(lambda: bool(table.unusable))
     assert table.unusable == [(saved, why)]
     assert "DispatcherFailed" not in table.kinds()
@@ -496,7 +496,7 @@ async def test_answers_are_awaited_from_the_queues_that_the_dispatcher_names(
 ) -> None:
     ready = ["ID", {"protocol": 1, "periodical_queues": named}]
     table.says(IN=[ready], queues={command.command.value.decode(): [answering]})
-    await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
+    await table.session.start(lambda saved: DispatcherRecord([(1, "IN", "{}")]))
     await table.answered()
     table.send(command)
     assert not table.session.has_answered_all
@@ -533,7 +533,7 @@ async def test_peer_that_is_replaced_gets_nothing_that_its_record_holds(table: T
     record = await table.begin(IN=[FORGETFUL])
     await table.answered()
     record += table.send(EN)
-    await table.session.restart(lambda saved: Conversation(record))
+    await table.session.restart(lambda saved: DispatcherRecord(record))
     await table.until(lambda: len(table.events) == 2)
     await table.answered()
     assert table.codes() == ["", "1 IN", "", "1 IN", "2 EN"]
