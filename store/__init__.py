@@ -16,12 +16,12 @@ if TYPE_CHECKING:
         ExperimentFolder,
         ManagerInfo,
         discard,
+        has_ended,
         new_experiment_id,
     )
     from .json_lines import JsonConnection, json_line
     from .mirror import Mirror, fetch_experiment
     from .paths import FolderError, absolute, default_directory, is_default, shell_word, with_home
-    from .processes import has_ended
     from .runtime_folder import (
         RuntimeDirectoryError,
         folder_for_sockets,
@@ -38,11 +38,10 @@ _HOMES = {
     ".clock": "steady_clock",
     ".dispatcher_record": "QUEUES DispatcherRecord RecordRow SavedState queue_of_reply",
     ".errors": "ComputingError NotWritableError StoreError",
-    ".folder": "ExperimentFolder ManagerInfo discard new_experiment_id",
+    ".folder": "ExperimentFolder ManagerInfo discard has_ended new_experiment_id",
     ".json_lines": "JsonConnection json_line",
     ".mirror": "Mirror fetch_experiment",
     ".paths": "FolderError absolute default_directory is_default shell_word with_home",
-    ".processes": "has_ended",
     ".runtime_folder": "RuntimeDirectoryError folder_for_sockets private_directory runtime_directory",
     ".storage": "StorageError",
     ".store": "ExperimentRow Store Tick",

@@ -32,6 +32,7 @@ __all__ = ["ExperimentFolder", "ManagerInfo", "discard", "new_experiment_id"]
 
 _log = logging.getLogger(__name__)
 
+_ROUNDING = 1.0  # seconds between the clocks of the system and of its processes
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}")
 _LOOK_EVERY = 0.05
 _TURN = 0.002  # between two attempts to get the lock, which others hold for milliseconds
@@ -371,3 +372,18 @@ def _checked(experiment_id: str) -> str:
             f"'{experiment_id}' is not an experiment id: use up to 32 letters, digits, '_' and, not as the first, '-'"
         )
     return experiment_id
+
+
+def has_ended(pid: int, moment: float) -> bool:
+    """Return whether the process that had this number at a moment has ended; a later one may have the number.
+
+    >>> import os, time
+    >>> has_ended(os.getpid(), time.time()), has_ended(os.getpid(), 0.0)
+    (False, True)
+    """
+    try:
+        process = psutil.Process(pid)
+        is_it = process.create_time() <= moment + _ROUNDING
+        return not is_it or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -9,8 +9,7 @@ from typing import Any
 
 from ...runner import ExperimentStatus, Limits, TrialStatus
 from ..errors import damaged, empty, understood
-from ..folder import ExperimentFolder
-from ..processes import has_ended
+from ..folder import ExperimentFolder, has_ended
 from .best_trials import closest_to_limits, limits_of, read_best
 from .configuration import read_config, read_objectives
 from .database import Database
