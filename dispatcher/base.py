@@ -25,8 +25,6 @@ from .report import error_report
 from .saving import Saver
 from .workers import PooledWorker, Worker
 
-__all__ = ["Ending", "MsgDispatcherBase", "dispatcher_at_work"]
-
 QUEUE_LENGTH_WARNING = 20
 QUEUE_WARNING_PAUSE_S = 30.0
 ACKNOWLEDGE_AFTER = 64

@@ -16,8 +16,6 @@ from typing import Protocol
 from ..protocol import CommandType, Frame, FrameDecoder, FrameError, encode_frame
 from .errors import ChannelClosed
 
-__all__ = ["Channel", "FdChannel", "MemoryChannel"]
-
 _CHUNK = 1 << 18
 
 

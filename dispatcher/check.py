@@ -12,8 +12,6 @@ from .errors import PluginNotLoaded
 from .plugins import find_class, load_plugin, plugin_direction
 from .settings import Settings
 
-__all__ = ["check", "directions", "warnings"]
-
 _OF_SEVERAL = "ASHA, Hyperband and Medianstop"  # assessors that judge by all objectives
 _WITHOUT_SAMPLES = ("gridsearch", "batch", "batchtuner")
 

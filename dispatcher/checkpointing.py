@@ -12,8 +12,6 @@ from .channel import Channel
 from .saving import Saver
 from .workers import Worker
 
-__all__ = ["Checkpointing"]
-
 WORTH_AT_END_S = 0.1
 _HANDLED_S = attrgetter("handled_s")
 _ROLES = {"default": "tuner", "assessor": "assessor"}

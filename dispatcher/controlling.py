@@ -8,8 +8,6 @@ from typing import Any
 from ..protocol import CommandType, dumps
 from ..tuners import TrialControl
 
-__all__ = ["DispatcherControl"]
-
 
 class DispatcherControl(TrialControl):
     """A `TrialControl` that sends to the manager.

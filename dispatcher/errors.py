@@ -17,15 +17,6 @@ from typing import Any
 from ..protocol import CommandType
 from ..search_space import Problem
 
-__all__ = [
-    "ChannelClosed",
-    "DispatcherError",
-    "PluginFailed",
-    "PluginNotLoaded",
-    "PluginReturnedInvalid",
-    "UnsupportedCommand",
-]
-
 
 class DispatcherError(Exception):
     """Anything wrong in a dispatcher."""

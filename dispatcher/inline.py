@@ -14,8 +14,6 @@ from .msg_dispatcher import MsgDispatcher
 from .one_thread import OneThread
 from .settings import Settings
 
-__all__ = ["InlineDispatcher"]
-
 
 class InlineDispatcher:
     """Hosts the tuner and the assessor of a canonical `config`, without threads or pipes.

@@ -12,8 +12,6 @@ from .errors import PluginFailed
 from .plugin import Plugin
 from .trials import History, Recent
 
-__all__ = ["Judging"]
-
 _STATE = ("_histories", "_stopped", "_ended")
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,6 @@ import os
 import sys
 from pathlib import Path
 
-__all__ = ["configure_logging", "level_of"]
-
 _LEVELS = {
     "fatal": logging.CRITICAL,
     "error": logging.ERROR,

@@ -11,8 +11,6 @@ from .plugins import load_plugin
 from .settings import Settings
 from .stopping import StopRule
 
-__all__ = ["made_from"]
-
 _log = logging.getLogger(__name__)
 
 

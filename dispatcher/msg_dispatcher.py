@@ -16,8 +16,6 @@ from .stopping import StopRule
 from .suggesting import Suggesting
 from .workers import Worker
 
-__all__ = ["MsgDispatcher"]
-
 _SPACES = (CommandType.Initialize, CommandType.UpdateSearchSpace)
 
 _STOPPED = ("EARLY_STOPPED", "USER_CANCELED")  # ends for which the parameters are not to blame

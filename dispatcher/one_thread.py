@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-__all__ = ["OneThread"]
-
 _USERS_SETTING = "OPENBLAS_NUM_THREADS"
 # The libraries have one number of threads: of two that overlap, the second would restore that of the first.
 _LIMITING = threading.Lock()

@@ -14,8 +14,6 @@ import time
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 
-__all__ = ["Origin", "misfit"]
-
 _PACKAGE = __name__.partition(".")[0]
 _PYTHON = "python"
 _STANDARD = sys.stdlib_module_names | {"builtins", "__builtin__"}

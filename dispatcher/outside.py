@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-__all__ = ["OutsideWatch", "is_own"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import cloudpickle
 
-__all__ = ["pickle_of"]
-
 
 def pickle_of(value: object) -> tuple[bytes, set[str]]:
     """Return an object as a pickle, and the modules of the classes, their bases and the functions that it needs.

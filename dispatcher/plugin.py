@@ -10,9 +10,6 @@ from typing import Any, NoReturn
 from ..plugins import taken
 from .errors import PluginFailed, PluginReturnedInvalid
 
-__all__ = ["Plugin"]
-
-
 _PACKAGE = __name__.rpartition(".dispatcher")[0]
 
 

@@ -23,8 +23,6 @@ from ..search_space import Problem
 from ..tuners import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
 
-__all__ = ["construct", "find_class", "load_plugin", "plugin_direction"]
-
 _REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
 _DIRECTIONS = ("minimize", "maximize")
 _SEARCHES_ARCHITECTURES = ("ppo", "ppotuner", "regularizedevolutiontuner", "networkmorphism")

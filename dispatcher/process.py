@@ -35,8 +35,6 @@ from .report import error_report
 from .saving import CheckpointUnusable, Saver, read_checkpoint
 from .settings import Settings, decode_exp_params
 
-__all__ = ["main"]
-
 IN_FD, OUT_FD = 3, 4
 UNUSABLE = 3
 

@@ -7,8 +7,6 @@ from typing import Any
 from ..plugins import CheckpointFolder
 from ..protocol import loads
 
-__all__ = ["Recoverable"]
-
 
 class Recoverable(CheckpointFolder):
     """Knows which parameter ids an earlier run made, so that new ids follow them.

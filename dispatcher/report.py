@@ -8,8 +8,6 @@ from typing import Any
 
 from .errors import PluginFailed, PluginReturnedInvalid
 
-__all__ = ["error_report"]
-
 _HERE = str(Path(__file__).parent)
 
 

@@ -19,8 +19,6 @@ from typing import Any
 
 from .origin import Origin, misfit
 
-__all__ = ["CheckpointUnusable", "Saver", "read_checkpoint"]
-
 _TRY_AGAIN_S = 10.0
 """How long to wait after a checkpoint that could not be written."""
 

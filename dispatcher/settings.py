@@ -11,8 +11,6 @@ from typing import Any
 
 from ..protocol import PROTOCOL_ENVIRONMENT, main_objective, objectives_of
 
-__all__ = ["Settings", "decode_exp_params", "encode_exp_params"]
-
 _POOL_THREADS = 4
 
 

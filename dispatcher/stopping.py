@@ -9,8 +9,6 @@ from typing import Any
 
 from ..protocol import STARTING_POINTS, JsonError, MetricError, loads, objectives_of
 
-__all__ = ["StopRule"]
-
 _STATE = ("_space", "_results", "_reported")
 _log = logging.getLogger(__name__)
 

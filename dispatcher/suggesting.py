@@ -13,8 +13,6 @@ from .outside import OutsideWatch
 from .plugin import Plugin
 from .recoverable import Recoverable
 
-__all__ = ["Suggesting"]
-
 MAX_INFEASIBLE = 100
 """How many suggestions in a row may violate the constraints."""
 

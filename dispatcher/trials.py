@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["History", "Recent"]
-
 
 class History:
     """The intermediate results of one trial, in the order of their sequence numbers, which begin with `first`.

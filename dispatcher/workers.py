@@ -14,8 +14,6 @@ from typing import Any
 
 from ..protocol import CommandType
 
-__all__ = ["PooledWorker", "Worker"]
-
 
 class Worker:
     """Handles the commands of one queue on a thread of its own.

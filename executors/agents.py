@@ -48,8 +48,6 @@ from ..trial_agent import Event as AgentEvent
 from .base import Cursors, Deliver, RunSetup, TrialExecutor
 from .tasks import Tasks
 
-__all__ = ["AgentLink", "AgentTrialExecutor", "Attempt", "Listener"]
-
 Attempt = tuple[str, int]
 """The trial's id and the number of the attempt."""
 

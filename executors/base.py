@@ -21,8 +21,6 @@ from typing import Any
 from ..runner import AttemptOrder, Event, Request, Totals
 from ..trial_agent import RunSpec
 
-__all__ = ["Cursors", "Deliver", "RunSetup", "TrialExecutor"]
-
 Deliver = Callable[[Sequence[Event]], None]
 Cursors = Mapping[Any, int]
 """How far each agent's events have been delivered; only the executor that returned them reads them."""

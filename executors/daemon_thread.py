@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["in_daemon_thread", "in_thread_or_here", "settle_later"]
-
 _Result = TypeVar("_Result")
 
 

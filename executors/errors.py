@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ExecutorError"]
-
 
 class ExecutorError(Exception):
     """The executor cannot do what the experiment asks; the message says what to do about it."""

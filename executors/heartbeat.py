@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-__all__ = ["Heartbeat"]
-
 _BEATS = 4
 """How often a silent peer is asked for a sign of life before it is given up."""
 

@@ -26,8 +26,6 @@ from ..runner import (
 )
 from .base import Deliver, RunSetup, TrialExecutor
 
-__all__ = ["SimulatedRun", "SimulatedTrialExecutor", "VirtualClock"]
-
 
 class VirtualClock:
     """A clock that moves only when it is advanced.

@@ -28,8 +28,6 @@ from .agents import AgentLink, Listener
 from .heartbeat import Heartbeat
 from .tasks import Tasks
 
-__all__ = ["SUSPECT_AFTER", "SocketLink", "agent_sockets"]
-
 _log = logging.getLogger(__name__)
 
 # An agent that was silent for so long (s) gets no new work until it gives a sign of life.

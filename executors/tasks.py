@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-__all__ = ["Tasks"]
-
 
 class Tasks:
     """What one owner has the running loop do; `on_failure` receives the error of whatever fails."""

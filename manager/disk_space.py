@@ -19,8 +19,6 @@ from ..runner import AttemptEnded, BadReport, Event, StopRequested, is_disk_full
 from ..store import NotWritableError
 from ..trial_agent import disk_error
 
-__all__ = ["DiskSpaceGuard", "check_space"]
-
 _log = logging.getLogger(__name__)
 # No event says that there is space again: seconds between two attempts.
 _TRY_AGAIN = 1.0

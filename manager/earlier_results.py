@@ -19,9 +19,6 @@ from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from ..store.reading import ExperimentView, cell_text, cell_value, flat
 from .nni_results import nni_database, read_nni
 
-__all__ = ["EarlierResult", "UnreadableSource", "read_earlier"]
-
-
 # Of `pitchpipe export`; a parameter of such a name has the prefix `parameters.` there.
 _OTHER_COLUMNS = frozenset(("sequence_id", "id", "status", "start_time", "end_time", "reason"))
 _OF_REPEATS = frozenset(("family", "repeat", "seed"))

@@ -16,8 +16,6 @@ from typing import Any
 
 from ..runner import Event, Totals, TrialRunner, recorded
 
-__all__ = ["EventLog"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -35,19 +35,6 @@ from .settings import objectives_of
 if TYPE_CHECKING:
     from .warm_start import WarmStart
 
-__all__ = [
-    "BY_USER",
-    "create_experiment",
-    "directory_of",
-    "executor_for",
-    "experiment_config",
-    "reasons_outside",
-    "resume_experiment",
-    "warm_start_faults",
-    "warm_start_notes",
-    "why_outside",
-]
-
 BY_USER = "stopped by the user"
 
 

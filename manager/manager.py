@@ -36,8 +36,6 @@ from .timers import Timers
 from .trace import Trace, TracedTurnLoop
 from .turn import TurnLoop
 
-__all__ = ["FirstEvents", "Manager"]
-
 _log = logging.getLogger(__name__)
 
 # How long (s) a dispatcher may take to finish its command and end.

@@ -26,8 +26,6 @@ from .nni_results import (
     section_of,
 )
 
-__all__ = ["import_nni_experiment"]
-
 _STATUSES = frozenset(TrialStatus.__members__) - {"PAUSED"}
 _LISTED = 10
 _UNFINISHED = "NNI's manager ended before it"

@@ -11,17 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "OldExperiment",
-    "direction_of",
-    "nni_database",
-    "read_experiment",
-    "read_nni",
-    "results_of",
-    "seconds",
-    "section_of",
-]
-
 _log = logging.getLogger(__name__)
 
 # The direction of NNI's tuners and advisors without `optimize_mode`; GridSearch, Random and Batch have none.

@@ -58,8 +58,6 @@ from ..store import ExperimentFolder, ExperimentRow, RecordRow, Store, Tick, has
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
 from .settings import limits_of, objectives_of
 
-__all__ = ["OtherSearchError", "PausesError", "SearchSession", "TrialOverError", "UnknownTrialError"]
-
 _log = logging.getLogger(__name__)
 
 _UNKNOWN = -1  # no version of a store

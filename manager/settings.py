@@ -15,19 +15,6 @@ from ..trial_agent import Keeping, RunSpec, usable_cpus
 if TYPE_CHECKING:
     from ..store import ExperimentFolder
 
-__all__ = [
-    "agent_timeout_of",
-    "limits_of",
-    "most_at_once",
-    "objectives_of",
-    "repeats_of",
-    "request_of",
-    "retries_of",
-    "run_of",
-    "runs_here",
-    "shortages_of",
-]
-
 
 def limits_of(config: ExperimentConfig) -> Limits:
     """Return the bounds of the experiment."""

@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["DISPATCHER_COMMAND", "SpawnedDispatcher", "StandbyDispatcher", "inherited_environment", "spawn"]
-
 # The child finds its pipes as file descriptors 3 and 4; ours are kept above, so that neither is overwritten.
 _FIRST_FD = 10
 

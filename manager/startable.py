@@ -13,8 +13,6 @@ from ..store import runtime_directory
 from ..trial_agent import StartError, arguments_of, base_environment, filled, flat_arguments, misfits
 from .settings import runs_here, shortages_of
 
-__all__ = ["faults_at_start"]
-
 _PYTHON = re.compile(r"python[\d.]*")
 _SHELL = re.compile("(ba|da|z|k)?sh")
 # Options without a value; after any other, such as -m or -c, the next word need not be a script.

@@ -9,8 +9,6 @@ from ..executors import TrialExecutor
 from ..runner import AttemptEnded, Event, ExperimentStatus, Tick, TrialRunner
 from .hooks import Hooks
 
-__all__ = ["Timers"]
-
 # A trial that still runs so long (s) after its grace is given up, and its agent ended.
 _STOP_MARGIN = 2.0
 

@@ -26,8 +26,6 @@ from ..runner import (
 from ..store import Tick
 from .turn import Turn, TurnLoop
 
-__all__ = ["Trace", "TracedTurnLoop"]
-
 _log = logging.getLogger(__name__)
 
 _MANAGER, _DISPATCHER, _TRIALS = range(3)

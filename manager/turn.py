@@ -45,8 +45,6 @@ from .event_log import EventLog
 from .hooks import Hooks
 from .timers import Timers
 
-__all__ = ["Turn", "TurnLoop"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -16,8 +16,6 @@ from ..store.reading import cell_value, flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
 from .settings import objectives_of
 
-__all__ = ["WarmStart", "unreadable_sources", "warm_start_of"]
-
 _MOST_OF_A_SOURCE = 3
 _BEST_MODELLED = _OTHERS_MODELLED = 75  # results of a source at most
 _NOTHING_SHARED = "share no parameter with it"

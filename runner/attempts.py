@@ -10,21 +10,6 @@ from .changes import AttemptRow
 from .events import CheckpointSaved, ResumeRequested
 from .trial import Cause, FailureKind, Trial, Verdict
 
-__all__ = [
-    "came_to_nothing",
-    "count_failure",
-    "ended_attempt",
-    "ends_rung",
-    "exploit",
-    "forget_checkpoint",
-    "leave_rung",
-    "note_checkpoint",
-    "resume_text",
-    "retry_ended",
-    "rewind",
-    "start_from",
-]
-
 _NOT_BY_CHECKPOINT = (FailureKind.INFRA, FailureKind.OOM, FailureKind.TIMEOUT, FailureKind.KILLED)
 
 

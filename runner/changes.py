@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from .trial import FailureKind, Trial
 
-__all__ = ["AttemptRow", "Changes", "MetricRow"]
-
 
 @dataclass(slots=True)
 class MetricRow:

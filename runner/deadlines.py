@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .trial import Trial
 
-__all__ = ["Deadlines"]
-
 
 class Deadlines:
     """The time of an experiment over all its managers, and of its trials. In seconds; None is no bound."""

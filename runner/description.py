@@ -8,8 +8,6 @@ from .trial import Trial
 from .trial_runner import TrialRunner
 from .verdicts import TUNE_SOMETHING, TUNES_NOTHING
 
-__all__ = ["describe", "warnings_of"]
-
 _MOST = 20
 
 

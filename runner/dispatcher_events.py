@@ -11,8 +11,6 @@ from .experiment_rules import ExperimentRules
 from .experiment_status import ExperimentStatus
 from .trial import Cause, TrialStatus, Verdict
 
-__all__ = ["DispatcherEvents"]
-
 
 class DispatcherEvents:
     """Handles the events that come from the dispatcher."""

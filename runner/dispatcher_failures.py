@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .events import DispatcherFailed
 
-__all__ = ["MOST_DEATHS", "DispatcherFailures"]
-
 MOST_DEATHS = 3
 """After this many deaths in a row, without a new command handled in between, it is not restored any more."""
 

@@ -6,18 +6,6 @@ from dataclasses import dataclass, field
 
 from ..protocol import CommandType
 
-__all__ = [
-    "AttemptOrder",
-    "CopyCheckpoint",
-    "Effect",
-    "Finish",
-    "PauseTrial",
-    "RestoreDispatcher",
-    "SendCommand",
-    "StartTrial",
-    "StopTrial",
-]
-
 
 @dataclass(slots=True, kw_only=True)
 class AttemptOrder:

@@ -12,42 +12,6 @@ from typing import Any, Literal
 
 from .ledger import Totals
 
-__all__ = [
-    "AgentLost",
-    "AgentSilent",
-    "AttemptEnded",
-    "AttemptEvent",
-    "AttemptStarted",
-    "BadReport",
-    "CheckpointSaved",
-    "CompleteRequested",
-    "DataImported",
-    "DispatcherAnswered",
-    "DispatcherFailed",
-    "DispatcherReady",
-    "Event",
-    "ExecutorFailed",
-    "KillVerdict",
-    "LimitsChanged",
-    "NoMoreParameters",
-    "ParametersArrived",
-    "PauseVerdict",
-    "RecordBegun",
-    "Reported",
-    "ResourcesChanged",
-    "ResumeRequested",
-    "RetryCancelledRequested",
-    "RetryFailedRequested",
-    "SearchSpaceChanged",
-    "StartRefused",
-    "StopRequested",
-    "Tick",
-    "TotalsChanged",
-    "TrialAddRequested",
-    "TrialEvent",
-    "TrialKillRequested",
-]
-
 
 @dataclass(slots=True)
 class Event:

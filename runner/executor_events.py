@@ -16,8 +16,6 @@ from .payloads import IMPORTED, import_payload, metric_payload, of_repeat
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .verdicts import check_final, check_intermediate, judge_end
 
-__all__ = ["ExecutorEvents"]
-
 
 class ExecutorEvents:
     """Handles the events that come from executors."""

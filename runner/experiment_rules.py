@@ -20,8 +20,6 @@ from .trials import Trials
 from .tuner_requests import TunerRequests
 from .verdicts import FailureStreak
 
-__all__ = ["ExperimentRules"]
-
 # A tuner that does not learn is asked for so many trials more than can run, while the last trial took at most so many
 # seconds: then the end of a trial and the start of the next one are one turn.
 _AHEAD = 16

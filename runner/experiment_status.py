@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["EXPERIMENT_MOVES", "ExperimentStatus"]
-
 
 class ExperimentStatus(StrEnum):
     """The state of an experiment (NNI's names)."""

@@ -16,8 +16,6 @@ from ..protocol import Objective, dumps, family_end_of, repeat_of, repeated, wit
 from .noise import is_clearly_worse, mean
 from .trial import Trial, TrialStatus
 
-__all__ = ["Families", "Family", "FamilyEnd", "Repeats"]
-
 _BEFORE_THE_RACE = 2  # repeats of each configuration
 
 

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-__all__ = ["Assignment", "Ledger", "Request", "Totals"]
-
 # Ten shares of 0.1 must fit into one device in spite of rounding errors.
 _ROUNDING = 1e-9
 

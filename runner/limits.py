@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from .trial import FailureKind
 
-__all__ = ["Limits", "Retries"]
-
 
 @dataclass(frozen=True, slots=True)
 class Retries:

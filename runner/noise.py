@@ -11,8 +11,6 @@ import math
 import statistics
 from collections.abc import Sequence
 
-__all__ = ["interval", "is_clearly_worse", "mean"]
-
 # Probabilities that are used, and the quantiles of the normal distribution.
 _NORMAL = {0.95: 1.6448536269514722, 0.975: 1.959963984540054}
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from ..protocol import Objective
 from .trial import Trial
 
-__all__ = ["BestTrials"]
-
 
 class BestTrials:
     """The best of the trials added so far that keep all limits.

@@ -13,17 +13,6 @@ from typing import Any
 from ..protocol import AddedSource, added_record, parameters_of, repeat_of
 from .events import TrialAddRequested
 
-__all__ = [
-    "IMPORTED",
-    "added_trial",
-    "import_payload",
-    "metric_payload",
-    "of_repeat",
-    "running_payload",
-    "trial_end_payload",
-    "with_results",
-]
-
 # Marks the final result of a starting point: the tuner has it by ImportData, only the assessor takes it.
 IMPORTED = ', "imported": true'
 

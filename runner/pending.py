@@ -7,8 +7,6 @@ from .changes import Changes
 from .effects import Effect, SendCommand
 from .trial import Trial
 
-__all__ = ["Pending"]
-
 
 class Pending:
     """Collects the effects and the changes of all parts of the runner.

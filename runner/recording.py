@@ -17,9 +17,9 @@ from .events import Event, TotalsChanged
 from .ledger import Totals
 from .trial_runner import TrialRunner
 
-__all__ = ["event_of", "recorded", "replay"]
-
-_KINDS: Mapping[str, type[Any]] = {name: vars(events)[name] for name in events.__all__}
+_KINDS: Mapping[str, type[Any]] = {
+    name: kind for name, kind in vars(events).items() if isinstance(kind, type) and issubclass(kind, Event)
+}
 _TUPLES = ("devices", "busy_devices", "any_results")  # fields that JSON holds as lists
 
 

@@ -9,8 +9,6 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from .trial import Trial
 
-__all__ = ["Slots"]
-
 
 class Slots:
     """Slots 0, 1, 2 ... as they are needed, each held by one trial at a time; others may queue behind it.

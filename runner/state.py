@@ -5,8 +5,6 @@ from __future__ import annotations
 from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
 from .limits import Limits
 
-__all__ = ["ExperimentState"]
-
 
 class ExperimentState:
     """The status of one experiment, its limits, and whether its dispatcher is ready.

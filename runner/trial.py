@@ -8,17 +8,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from string import ascii_lowercase, ascii_uppercase, digits
 
-__all__ = [
-    "TRIAL_MOVES",
-    "Cause",
-    "FailureKind",
-    "Trial",
-    "TrialStatus",
-    "Verdict",
-    "WrongMove",
-    "new_trial_id",
-]
-
 
 class TrialStatus(StrEnum):
     """The state of a trial (NNI's names; PAUSED is Ray Tune's)."""

@@ -34,8 +34,6 @@ from .trial import Trial
 from .trials import Trials
 from .user_requests import UserRequests
 
-__all__ = ["TrialRunner"]
-
 # At most so many agents start before their trials: not all of them may be needed.
 _AGENTS_AHEAD = 4
 

@@ -32,8 +32,6 @@ from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id
 from .verdicts import is_checkpoint_gone
 
-__all__ = ["Trials"]
-
 # Trials queue in the agents while so many of the last ones took at most so many seconds each. One that takes longer
 # delays those behind it, so none queues behind one that runs for longer than it should.
 _ALIKE = 8

@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["TunerRequests"]
-
 
 class TunerRequests:
     """The open requests for trials, in the order in which they were sent.

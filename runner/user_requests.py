@@ -14,8 +14,6 @@ from .limits import Limits
 from .payloads import running_payload
 from .trial import Cause, FailureKind, TrialStatus, Verdict
 
-__all__ = ["UserRequests"]
-
 
 class UserRequests:
     """Handles the events that come from users and from the clock."""

@@ -13,23 +13,6 @@ from ..protocol import CHECKPOINT_GONE, LED_TO, MetricError, loads, metric_value
 from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 
-__all__ = [
-    "NO_RESULT",
-    "TUNES_NOTHING",
-    "TUNE_SOMETHING",
-    "UNASKED",
-    "FailureStreak",
-    "check_final",
-    "check_intermediate",
-    "failure_kind",
-    "fingerprint",
-    "is_checkpoint_gone",
-    "is_disk_full",
-    "judge_end",
-    "last_line",
-    "signal_name",
-]
-
 UNASKED = "never asked for its parameters"
 TUNES_NOTHING = "the search tunes nothing, because no trial has asked for its parameters"
 TUNE_SOMETHING = "use what pitchpipe.get_next_parameter() returns, or write {args} in trial_command"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from .trial import TrialStatus
 
-__all__ = ["TUNE_STATUS"]
-
-
 # Tune has one status for all failures and one for every other end.
 TUNE_STATUS: dict[TrialStatus, str] = {
     TrialStatus.WAITING: "PENDING",

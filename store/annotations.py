@@ -16,8 +16,6 @@ from filelock import FileLock
 from .errors import StoreError
 from .folder import ExperimentFolder
 
-__all__ = ["Annotation", "Annotations", "tags_of"]
-
 _LONGEST_NOTE = 20_000
 _MOST_TAGS = 30
 _LONGEST_TAG = 60

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from ..trial_agent import sync, sync_tree
 
-__all__ = ["clone_checkpoint"]
-
 _log = logging.getLogger(__name__)
 
 

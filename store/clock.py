@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-__all__ = ["clock_jump", "clock_mark", "steady_clock"]
-
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # It keeps counting while the machine is suspended, on systems with such a clock.
 _seconds = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["link_directory", "linked_folders"]
-
 _log = logging.getLogger(__name__)
 
 _PREFIX = ".directory-"

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from ..protocol import CommandType, loads
 
-__all__ = ["QUEUES", "DispatcherRecord", "RecordRow", "SavedState", "queue_of_reply"]
-
 RecordRow = tuple[int, str, str]
 """A command or a reply: its number, its code, its payload."""
 

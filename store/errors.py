@@ -14,22 +14,6 @@ from typing import BinaryIO
 
 from .paths import shell_word
 
-__all__ = [
-    "NOT_UNDERSTOOD",
-    "SQLITE_ERRORS",
-    "ComputingError",
-    "NotWritableError",
-    "StoreError",
-    "check_wal",
-    "computed",
-    "damaged",
-    "empty",
-    "explain",
-    "is_blank",
-    "moved",
-    "understood",
-]
-
 # What Python raises for a value that is not as the tables promise: no JSON, another type, an unknown status.
 NOT_UNDERSTOOD = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 # What Python raises for what SQLite says; the latter of a message with bytes of a damaged database in it.

@@ -28,8 +28,6 @@ from .errors import StoreError
 from .paths import FolderError, absolute, default_directory, shell_word
 from .store import Store
 
-__all__ = ["ExperimentFolder", "ManagerInfo", "discard", "new_experiment_id"]
-
 _log = logging.getLogger(__name__)
 
 _ROUNDING = 1.0  # seconds between the clocks of the system and of its processes

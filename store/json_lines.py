@@ -13,8 +13,6 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-__all__ = ["JsonConnection", "json_line"]
-
 _PART = 64 * 1024
 
 

@@ -24,8 +24,6 @@ from .folder import ExperimentFolder
 from .paths import FolderError
 from .storage import Storage, StorageError, open_storage
 
-__all__ = ["Mirror", "fetch_experiment"]
-
 _log = logging.getLogger(__name__)
 
 _DATABASE = "experiment.db"

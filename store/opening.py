@@ -20,8 +20,6 @@ from typing import Literal
 from .errors import SQLITE_ERRORS, StoreError, check_wal, empty, explain, is_blank
 from .schema import SCHEMA_VERSION
 
-__all__ = ["check_version", "end_log", "fit_log", "fold_log", "open_to_read", "open_to_write"]
-
 # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
 _PAGE = 2048
 # Two syncs each time that the log (16 MB) is folded into the database, while the experiment waits.

@@ -6,8 +6,6 @@ import os
 import shlex
 from pathlib import Path
 
-__all__ = ["FolderError", "absolute", "default_directory", "is_default", "shell_word", "with_home"]
-
 _ENVIRONMENT = "PITCHPIPE_DIR"
 
 

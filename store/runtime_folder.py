@@ -14,14 +14,6 @@ from pathlib import Path
 
 from .paths import FolderError, absolute
 
-__all__ = [
-    "RUNTIME_DIRECTORY_ENVIRONMENT",
-    "RuntimeDirectoryError",
-    "folder_for_sockets",
-    "private_directory",
-    "runtime_directory",
-]
-
 RUNTIME_DIRECTORY_ENVIRONMENT = "PITCHPIPE_RUNTIME_DIR"
 _HINT = f"set {RUNTIME_DIRECTORY_ENVIRONMENT} to a private folder (chmod 700) of your own"
 # How many bytes the path of a socket may have.

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-__all__ = ["MIGRATIONS", "SCHEMA_VERSION"]
-
 _FIRST = """
 CREATE TABLE experiment (
     id            TEXT PRIMARY KEY,

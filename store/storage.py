@@ -10,8 +10,6 @@ from typing import Any
 from ..trial_agent import sync
 from .paths import absolute
 
-__all__ = ["Storage", "StorageError", "open_storage"]
-
 
 class StorageError(Exception):
     """The storage cannot be used; the message says which and why."""

@@ -30,8 +30,6 @@ from .opening import check_version, end_log, fit_log, fold_log, open_to_read, op
 from .schema import MIGRATIONS, SCHEMA_VERSION
 from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
-__all__ = ["ExperimentRow", "Store", "Tick"]
-
 # The writer of a file gets no event when the folder is deleted: seconds between two looks.
 _LOOK_EVERY = 1.0
 _EXPERIMENT_COLUMNS = (

@@ -10,8 +10,6 @@ from typing import Any
 
 from ..runner import Cause, FailureKind, Trial, TrialStatus, Verdict
 
-__all__ = ["SELECT_TRIALS", "UPSERT_TRIAL", "row_to_trial", "trial_to_row"]
-
 # In the order of the fields of `Trial`, so that a row becomes a trial without being sorted: a resume makes all of them.
 _FIELDS = tuple(field.name for field in fields(Trial))
 _COLUMNS = tuple(name for name in _FIELDS if name not in ("values", "story"))

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["whole_file"]
-
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:

@@ -20,8 +20,6 @@ from pathlib import Path
 from ..private_ray import remove_session
 from .node import NodeError, start_node
 
-__all__ = ["run_in_allocation"]
-
 _LEFT = 0
 
 

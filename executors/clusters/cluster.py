@@ -16,8 +16,6 @@ from pathlib import Path
 from ...store import default_directory
 from .hosts import ClusterError, Hosts, on_each
 
-__all__ = ["Cluster", "cluster_down", "cluster_status", "cluster_up", "token_path_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:

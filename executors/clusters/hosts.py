@@ -10,8 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = ["ClusterError", "Hosts", "on_each"]
-
 T = TypeVar("T")
 _TIMEOUT = 180.0
 # Without a terminal ssh must not ask for passwords.

@@ -25,8 +25,6 @@ from typing import Any
 
 from ..private_ray import limits_of_this_machine, remove_session, session_processes, versions_here
 
-__all__ = ["NodeError", "do", "start_node"]
-
 _RAY = (sys.executable, "-P", "-m", "ray.scripts.scripts")
 _START_TIMEOUT = 120.0
 

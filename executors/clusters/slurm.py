@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["SlurmError", "SlurmJob", "batch_script", "submit"]
-
 _WARNING = 120  # seconds before the end of the job's time in which it asks to be requeued
 
 _NOT_A_LOGIN_NODE = (

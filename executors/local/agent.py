@@ -15,8 +15,6 @@ from ..agents import AgentTrialExecutor
 from ..daemon_thread import in_thread_or_here
 from ..socket_link import SocketLink
 
-__all__ = ["LocalAgentLink"]
-
 # How long (s) after the grace of its trial an agent that was asked to shut down is killed.
 _SHUTDOWN_MARGIN = 2.0
 # How long (s) a process may live after its socket is closed.

@@ -28,8 +28,6 @@ from .gpu_claims import GpuClaims, is_listened_to
 from .gpus import Gpu, visible_gpus
 from .resources import sufficient_totals
 
-__all__ = ["LocalTrialExecutor"]
-
 _log = logging.getLogger(__name__)
 
 # -P: modules in the working directory must not hide the package.

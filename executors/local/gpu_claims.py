@@ -19,8 +19,6 @@ from filelock import FileLock
 
 from ...trial_agent import is_of_machine
 
-__all__ = ["GpuClaims", "is_listened_to"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -15,8 +15,6 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["DEVICES_ENVIRONMENT", "Gpu", "hidden_by", "names_of_gpus", "visible_gpus"]
-
 _log = logging.getLogger(__name__)
 
 # Lists GPU indices to use whatever the driver reports ("0,1"): for tests, and for machines without nvidia-smi.

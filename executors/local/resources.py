@@ -9,8 +9,6 @@ from ...trial_agent import usable_bytes, usable_cpus
 from ..errors import ExecutorError
 from .gpus import Gpu, hidden_by, visible_gpus
 
-__all__ = ["local_totals", "sufficient_totals"]
-
 
 def local_totals(
     request: Request,

@@ -17,8 +17,6 @@ import psutil
 from .ray_process import named_actors
 from .supervisor_files import session_processes
 
-__all__ = ["RayHead"]
-
 # Ray has an argument for each of these amounts; all others are custom resources.
 _INIT_ARGUMENTS = {
     "CPU": "num_cpus",

@@ -7,8 +7,6 @@ import contextlib
 import time
 from collections.abc import Callable
 
-__all__ = ["IdleClock"]
-
 # How long (s) a new supervisor waits for its first lease.
 _FIRST_LEASE = 30.0
 # Ray does not report the end of an actor. While agents live without a manager, it is asked at this interval (s).

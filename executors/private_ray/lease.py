@@ -19,8 +19,6 @@ from ...store import JsonConnection
 from ..errors import ExecutorError
 from .supervisor_files import StartLock, SupervisorFiles, remove_leftovers, versions_here
 
-__all__ = ["RayLease", "acquire", "ray_status", "stop_ray"]
-
 _START_TIMEOUT = 120.0  # Ray needs 3 s; a busy laptop with cold disks ten times that
 _LEAVE_TIMEOUT = 20.0
 _STARTS = 3  # a supervisor may be killed while its Ray starts; three in a row are no accident

@@ -6,8 +6,6 @@ import signal
 import threading
 from typing import Any, cast
 
-__all__ = ["named_actors", "take_back_signals"]
-
 
 def take_back_signals() -> None:
     """Install our SIGTERM handler again, above Ray's, whose C++ code would print a page before ours runs."""

@@ -23,8 +23,6 @@ from .idle import IdleClock
 from .ray_process import take_back_signals
 from .supervisor_files import StartLock, SupervisorFiles, SupervisorState
 
-__all__ = ["Supervisor"]
-
 _log = logging.getLogger(__name__)
 
 

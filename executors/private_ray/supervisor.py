@@ -38,8 +38,6 @@ from .supervisor_files import (
 )
 from .totals import limits_of_this_machine
 
-__all__ = ["main"]
-
 # Marks the processes of this Ray; agents remove it from the trials' environment, by its prefix.
 _SESSION = "PITCHPIPE_RAY_SESSION"
 _ABANDONED = 3

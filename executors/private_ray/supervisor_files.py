@@ -24,18 +24,6 @@ import psutil
 from ...store import folder_for_sockets, runtime_directory
 from ...trial_agent import command_words
 
-__all__ = [
-    "TEMP_PREFIX",
-    "StartLock",
-    "SupervisorFiles",
-    "SupervisorState",
-    "make_temp_directory",
-    "remove_leftovers",
-    "remove_session",
-    "session_processes",
-    "versions_here",
-]
-
 TEMP_PREFIX = "pitchpipe-ray-"
 # What Ray appends: "/session_<date>_<time>_<microseconds>_<pid>/sockets/plasma_store.<n>".
 _RAY_SOCKET_SUFFIX = 70

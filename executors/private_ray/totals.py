@@ -13,8 +13,6 @@ from .supervisor_files import SupervisorFiles
 if TYPE_CHECKING:
     from ...runner import Request, Totals
 
-__all__ = ["limits_of_this_machine", "most_of_this_machine"]
-
 
 def limits_of_this_machine() -> dict[str, float]:
     """Return what Ray itself would overestimate: it knows neither the affinity nor nested control groups.

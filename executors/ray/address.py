@@ -13,8 +13,6 @@ import psutil
 from ..errors import ExecutorError
 from ..private_ray import TEMP_PREFIX
 
-__all__ = ["find_cluster"]
-
 _PROBE_TIMEOUT = 5.0
 _GCS_FLAG = "--gcs-address="
 

@@ -24,8 +24,6 @@ from ...trial_agent import LAST_RESORT, Agent, UnixServer, base_environment, fro
 from .files import make_working_folder, pack, unpack, working_folder
 from .leftovers import AgentLocation
 
-__all__ = ["POLL_SECONDS", "AgentSetup", "RayAgent"]
-
 Message = dict[str, Any]
 
 # A poll without events returns after so many seconds and is repeated, which shows that the manager lives.

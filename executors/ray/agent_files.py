@@ -26,8 +26,6 @@ from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
 from .nodes import Node
 from .reasons import actor_error, ray_error, reason_of, task_error
 
-__all__ = ["AgentFiles"]
-
 _log = logging.getLogger(__name__)
 _Call = Callable[..., Awaitable[Any]]
 # How often (s) to look whether there is room again for the files that have arrived.

@@ -14,8 +14,6 @@ from typing import Any
 
 from ..daemon_thread import settle_later
 
-__all__ = ["result_of"]
-
 
 def result_of(call: Any) -> asyncio.Future[Any]:
     """Return a future of the running loop with the result of a call, or its error."""

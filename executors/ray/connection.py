@@ -26,8 +26,6 @@ from ..tasks import Tasks
 from .join import connected_to, is_connected_elsewhere, join, leave
 from .nodes import ClusterAway, ClusterReplaced, Node, live_nodes
 
-__all__ = ["ConnectionListener", "RayConnection"]
-
 _log = logging.getLogger(__name__)
 
 _QUERY_EVERY = 1.0

@@ -31,8 +31,6 @@ from .nodes import Node, totals_of
 from .placement import actor_options, make_group, remove_group, too_few_nodes
 from .reasons import ray_error
 
-__all__ = ["RayTrialExecutor"]
-
 _log = logging.getLogger(__name__)
 
 # A poll, a watching call, and others; a dead manager's poll occupies a thread for a while.

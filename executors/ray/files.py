@@ -20,17 +20,6 @@ from typing import Any
 from ...store import private_directory
 from ...trial_agent import remove
 
-__all__ = [
-    "NODE_FOLDER",
-    "SharedMark",
-    "forget_checkpoints",
-    "make_working_folder",
-    "pack",
-    "trial_files",
-    "unpack",
-    "working_folder",
-]
-
 _log = logging.getLogger(__name__)
 
 NODE_FOLDER = "PITCHPIPE_NODE_FOLDER"

@@ -17,8 +17,6 @@ from ..agents import AgentLink, Attempt, Listener
 from ..tasks import Tasks
 from .link import RayLink
 
-__all__ = ["GangLink", "member_name", "port_of"]
-
 # Below the ports that systems give to clients (Linux: from 32768), and above those of Ray's workers (to 19999).
 _PORTS = range(20_000, 32_000)
 

@@ -20,13 +20,6 @@ from ..private_ray import TEMP_PREFIX, take_back_signals
 from .address import find_cluster
 from .reasons import ray_error
 
-__all__ = [
-    "connected_to",
-    "is_connected_elsewhere",
-    "join",
-    "leave",
-]
-
 _log = logging.getLogger(__name__)
 
 _JOIN_TIMEOUT = 60.0

@@ -20,8 +20,6 @@ import psutil
 from ...trial_agent import ProcessTree, mark
 from .files import pack, working_folder
 
-__all__ = ["AgentLocation", "Leftovers", "sweep", "sweep_there"]
-
 _log = logging.getLogger(__name__)
 
 # A task needs a worker, which may have to be started first.

@@ -41,8 +41,6 @@ from .leftovers import AgentLocation
 from .node_socket import NodeSocketLink
 from .reasons import ray_error, reason_of, task_error, unavailable_error
 
-__all__ = ["RayLink"]
-
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 

@@ -9,8 +9,6 @@ from ...trial_agent import Hello
 from ..agents import Listener
 from ..socket_link import SocketLink
 
-__all__ = ["NodeSocketLink"]
-
 
 class NodeSocketLink(SocketLink):
     """Carries the messages of a `RayLink` while it lasts; those that may have to be sent again go by calls then.

@@ -14,8 +14,6 @@ from typing import Any
 
 from ...runner import Totals
 
-__all__ = ["ClusterAway", "ClusterReplaced", "Node", "is_internal", "live_nodes", "totals_of"]
-
 _ALIVE = 0
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from ...runner import Request
 from .nodes import Node
 
-__all__ = ["actor_options", "make_group", "remove_group", "too_few_nodes"]
-
 
 def make_group(name: str, request: Request) -> Any:
     """Reserve a bundle on each of as many nodes; the group outlives this process, as agents do."""

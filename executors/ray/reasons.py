@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["actor_error", "ray_error", "reason_of", "task_error", "unavailable_error"]
-
 
 def ray_error() -> type[BaseException]:
     """Return the base class of Ray's errors."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from ...protocol import CommandType, encode_frame, loads
 from ...store import RecordRow
 
-__all__ = ["Command"]
-
 
 @dataclass(slots=True)
 class Command:

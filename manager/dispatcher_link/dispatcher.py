@@ -13,8 +13,6 @@ from ...store import DispatcherRecord, RecordRow, SavedState, Store
 from .history import history_of, user_imports
 from .session import DispatcherSession, DispatcherSetup
 
-__all__ = ["Dispatcher", "Owner"]
-
 _log = logging.getLogger(__name__)
 
 

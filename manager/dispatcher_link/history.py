@@ -9,8 +9,6 @@ from ...protocol import CommandType, dumps, parameters_of
 from ...runner import SendCommand, Trial, TrialRunner
 from ...store import RecordRow
 
-__all__ = ["history_of", "user_imports"]
-
 
 def history_of(runner: TrialRunner) -> list[SendCommand]:
     """Return the commands that pass on all results and the parameter ids in use."""

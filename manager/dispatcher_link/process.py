@@ -25,8 +25,6 @@ from ...protocol import (
 from ...trial_agent import visible_devices
 from ..standby import StandbyDispatcher, inherited_environment, spawn
 
-__all__ = ["DispatcherProcess", "dispatcher_environment"]
-
 _PIPE_GRACE = 1.0
 
 # The search space comes by a command, points become trials, and the environment may hold secrets.

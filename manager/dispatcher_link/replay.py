@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from ...protocol import Frame, loads
 from ...store import QUEUES, RecordRow, queue_of_reply
 
-__all__ = ["Divergence", "Replay"]
-
 
 class Divergence(Exception):
     """A restored dispatcher replied differently; the message says how."""

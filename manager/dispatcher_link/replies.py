@@ -16,8 +16,6 @@ from ...runner import (
     ResumeRequested,
 )
 
-__all__ = ["REPLIES", "failure_of", "is_reply", "meaning_of"]
-
 REPLIES = (ParametersArrived, NoMoreParameters, KillVerdict, PauseVerdict, ResumeRequested)
 """The events that replies become; one reply is one event."""
 

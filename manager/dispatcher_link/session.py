@@ -26,8 +26,6 @@ from .process import DispatcherProcess, dispatcher_environment
 from .replay import Divergence, Replay
 from .replies import failure_of, is_reply, meaning_of
 
-__all__ = ["DispatcherSession", "DispatcherSetup", "Recall", "SessionListener"]
-
 _log = logging.getLogger(__name__)
 Recall = Callable[[SavedState | None], DispatcherRecord]
 """Returns what is recorded since a checkpoint, or from the beginning."""

@@ -29,8 +29,6 @@ from .callbacks import Callback
 from .rows import result_row, trial_row
 from .stoppers import Stopper
 
-__all__ = ["Hooks"]
-
 Answer = TypeVar("Answer")
 
 _log = logging.getLogger(__name__)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ...protocol import Objective
     from ...runner import MetricRow, Trial, TrialRunner
 
-__all__ = ["experiment_row", "result_row", "trial_row"]
-
 
 def trial_row(trial: Trial, objectives: Sequence[Objective] = ()) -> dict[str, Any]:
     """Return a trial; times are seconds since the epoch.

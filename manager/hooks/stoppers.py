@@ -20,19 +20,6 @@ from typing import Any, Literal, TypeGuard, cast
 
 from ...protocol import names_of, number_in
 
-__all__ = [
-    "CombinedStopper",
-    "CriteriaStopper",
-    "ExperimentPlateauStopper",
-    "FunctionStopper",
-    "MaximumIterationStopper",
-    "Stopper",
-    "StopperError",
-    "TimeoutStopper",
-    "TrialPlateauStopper",
-    "as_stopper",
-]
-
 Result = Mapping[str, Any]
 Mode = Literal["min", "max"]
 

@@ -19,7 +19,9 @@ from .invariants import broken_invariants
 
 __all__ = ["EVENT_KINDS", "Driver", "lost_and_retried", "of_type", "paused_trial", "running_trial", "sent"]
 
-EVENT_KINDS = {vars(happened)[name] for name in happened.__all__}
+EVENT_KINDS = {
+    kind for kind in vars(happened).values() if isinstance(kind, type) and issubclass(kind, happened.Event)
+}
 EVENT_KINDS -= {happened.Event, happened.TrialEvent, happened.AttemptEvent}
 
 
