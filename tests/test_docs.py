@@ -37,7 +37,10 @@ OWN = [
 OWN += ["docs/reference/store.md", "docs/use/trial.md", "docs/develop/plugins.md"]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    for path in [
+        *ROOT.glob("*.md"),
+        *(page for name in ("docs", "examples", "benchmarks") for page in (ROOT / name).rglob("*.md")),
+    ]
 )
 FOLDERS: dict[str, frozenset[str]] = runpy.run_path(str(ROOT / "tests" / "import_rules.py"))["MAY_IMPORT"]
 # `folder/file.py: Name.attribute`, as the pages name what is in a file.
@@ -188,6 +191,18 @@ def test_every_algorithm_has_its_row_and_is_counted(room: Any, words: str) -> No
     rows = re.findall(r"^\| \[?`(\w+)`", text(page), re.MULTILINE)
     assert [name for name in room.names() if name not in rows] == []
     assert f"[{NUMBERS[len(room.names())]} {words}" in text("README.md")
+
+
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e-\d+)?")
+WITH_INTERVAL = re.compile(r"\d+\.\d+ (?:± \d+\.\d+|\([+-]?\d+\.\d+(?: to |-)[+-]?\d+\.\d+\))")
+
+
+def test_figures_of_search_quality_are_in_its_data() -> None:
+    data = "".join(path.read_text("utf-8") for path in (ROOT / "benchmarks").glob("*/measured/*.json"))
+    page = re.sub(r"\]\([^)]*\)", "", text("docs/lab/search-quality.md"))
+    assert len(WITH_INTERVAL.findall(page)) > 100
+    assert sorted(set(WITH_INTERVAL.findall(page)) - set(WITH_INTERVAL.findall(data))) == []
+    assert sorted(set(NUMBER.findall(page)) - set(NUMBER.findall(data))) == []
 
 
 # the examples

@@ -17,7 +17,7 @@ class Warping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The ingredients of `AutoTuner`; docs/lab/notes.md says what each is worth.
+    """The ingredients of `AutoTuner`; docs/lab/search-quality.md says what each is worth.
 
     They are not part of the public interface: users do not need them, and they may change. Shares are fractions of the
     suggestions after the initial design.

@@ -3,7 +3,7 @@
     Snoek et al., Practical Bayesian Optimization of Machine Learning Algorithms, NIPS 2012 (the method)
     Ginsbourger et al., Kriging is well-suited to parallelize optimization, 2010 (the kriging believer)
 
-What each ingredient is worth was measured; see docs/lab/notes.md.
+What each ingredient is worth was measured; see docs/lab/search-quality.md.
 """
 
 from __future__ import annotations
