@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     ".lease": "RayLease acquire ray_status stop_ray",
-    ".places": "TEMP_PREFIX remove_session session_processes versions_here",
+    ".supervisor_files": "TEMP_PREFIX remove_session session_processes versions_here",
     ".ray_process": "named_actors take_back_signals",
     ".totals": "limits_of_this_machine most_of_this_machine",
 }
