@@ -57,7 +57,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 SOURCES = ["README.md", "pyproject.toml", "setup.cfg"]
 FOLDERS = ["pitchpipe", "protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent"]
 FOLDERS += ["nni_compat", "runner", "dispatcher", "store", "executors", "manager", "server"]
-FOLDERS += ["integrations", "cli"]
+FOLDERS += ["integrations", "cli", "testing"]
 
 LEFT_OVER = pytest.StashKey[list[str]]()
 NUMBERS = itertools.count()

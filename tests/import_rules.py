@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "tuners": BASE | {"plugins"},
     "assessors": BASE | {"plugins"},
     "trial_agent": BASE | {"nni_compat"},
+    "testing": BASE | {"tuners", "assessors"},
     "runner": BASE,
     "dispatcher": BASE | {"plugins", "nni_compat", "tuners", "assessors"},
     "store": BASE | {"trial_agent", "runner"},
@@ -56,6 +57,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 # Rooms whose `__init__` is a public interface; what it offers beyond the needs of other rooms is documented.
 PUBLIC = frozenset(
     {"pitchpipe", "protocol", "search_space", "tuners", "assessors", "trial_agent", "dispatcher", "server"}
+    | {"testing"}
 )
 IMPURE = frozenset({"asyncio", "os", "time", "sqlite3", "threading", "pathlib", "logging"})
 # Not of the package: a script, its interpreter or Hydra finds these modules by folders of its search path.
@@ -75,8 +77,9 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "search_space": frozenset({"numpy", "scipy"}),
     "plugins": frozenset(),
     "nni_compat": frozenset({"schema"}),  # where it is installed, for the checks of a plug-in's arguments
-    "tuners": frozenset({"numpy", "scipy", "cmaes", "optuna", "pytest", "cloudpickle"}),  # two for the suite
-    "assessors": frozenset({"numpy", "scipy", "pytest", "cloudpickle"}),
+    "tuners": frozenset({"numpy", "scipy", "cmaes", "optuna"}),
+    "assessors": frozenset({"numpy", "scipy"}),
+    "testing": frozenset({"numpy", "pytest", "cloudpickle"}),
     "trial_agent": frozenset({"psutil", "orjson", "cloudpickle"}),
     "runner": frozenset(),
     "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy", "threadpoolctl"}),

@@ -20,7 +20,7 @@ from pitchpipe.assessors import (
     PlateauAssessor,
     ThresholdAssessor,
 )
-from pitchpipe.assessors.conformance import AssessorConformance
+from pitchpipe.testing import AssessorConformance
 
 
 class WithFinals(AutoAssessor):

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from pitchpipe.testing import TunerConformance
 from pitchpipe.tuners import Tuner
-from pitchpipe.tuners.conformance import TunerConformance
 
 T = TypeVar("T", bound=Tuner)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.testing import TASKS, advantage
 from pitchpipe.tuners import (
     AnnealTuner,
     CMAESTuner,
@@ -19,7 +20,6 @@ from pitchpipe.tuners import (
     SMACTuner,
     Tuner,
 )
-from pitchpipe.tuners.comparison import TASKS, advantage
 from pitchpipe.tuners.moves.regions import Everywhere
 
 CHEAP: dict[str, Callable[[int], Tuner]] = {

@@ -7,8 +7,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from pitchpipe.testing import run
 from pitchpipe.tuners import CMAESTuner
-from pitchpipe.tuners.conformance import run
 
 from .searches import search, started, suite
 

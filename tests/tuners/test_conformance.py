@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from pitchpipe.search_space import SearchSpace
+from pitchpipe.testing import DIFFERENT, SPACES, TunerConformance
 from pitchpipe.tuners import (
     AutoTuner,
     BatchTuner,
@@ -18,7 +19,6 @@ from pitchpipe.tuners import (
     Tuner,
 )
 from pitchpipe.tuners.auto.settings import Settings
-from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
 
 from .searches import suite
 

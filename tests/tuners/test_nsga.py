@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pitchpipe.testing import SPACES
 from pitchpipe.tuners import NSGATuner, RandomTuner, Tuner
-from pitchpipe.tuners.conformance import SPACES
 
 from .searches import search, started, suite
 

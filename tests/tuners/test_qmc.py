@@ -6,8 +6,8 @@ import cloudpickle
 import numpy as np
 import pytest
 
+from pitchpipe.testing import DIFFERENT, SPACES
 from pitchpipe.tuners import QMCTuner, RandomTuner, Tuner
-from pitchpipe.tuners.conformance import DIFFERENT, SPACES
 
 from ..lazy import Lazy
 from .searches import suite

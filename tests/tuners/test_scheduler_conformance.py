@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 from pitchpipe.search_space import SearchSpace
+from pitchpipe.testing import DIFFERENT, SPACES, TunerConformance
 from pitchpipe.tuners import (
     ASHATuner,
     BOHBTuner,
@@ -23,7 +24,6 @@ from pitchpipe.tuners import (
     TrialControl,
     Tuner,
 )
-from pitchpipe.tuners.conformance import DIFFERENT, SPACES, TunerConformance
 
 
 class Obeys(TrialControl):

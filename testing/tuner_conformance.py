@@ -2,7 +2,7 @@
 
 In a test file of a plug-in::
 
-    from pitchpipe.tuners.conformance import TunerConformance
+    from pitchpipe.testing import TunerConformance
     from my_package import MyTuner
 
     class TestMyTuner(TunerConformance):
@@ -33,7 +33,7 @@ import numpy as np
 import pytest
 
 from ..search_space import SearchSpace
-from .tuner import NoMoreTrialError, Tuner
+from ..tuners import NoMoreTrialError, Tuner
 
 __all__ = ["CORNER", "DIFFERENT", "MANY", "SPACES", "TunerConformance", "run", "value_of"]
 

@@ -2,7 +2,7 @@
 
 In a test file of a plug-in::
 
-    from pitchpipe.assessors.conformance import AssessorConformance
+    from pitchpipe.testing import AssessorConformance
     from my_package import MyAssessor
 
     class TestMyAssessor(AssessorConformance):
@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import cloudpickle
 import pytest
 
-from .base import Assessor, AssessResult
+from ..assessors import Assessor, AssessResult
 
 __all__ = ["STEPS", "AssessorConformance", "curve", "feed"]
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .random import RandomTuner
-from .tuner import NoMoreTrialError, Tuner
+from ..tuners import NoMoreTrialError, RandomTuner, Tuner
 
 __all__ = ["TASKS", "Task", "advantage", "best_value"]
 
