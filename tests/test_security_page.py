@@ -66,8 +66,8 @@ HELD = {
     "The log of a trial": "cli/test_hostile_texts.py::test_log_on_a_terminal_keeps_colours_and_escapes_the_rest",
     "In CSV, an apostrophe": "store/reading/test_csv_cells.py::test_names_are_read_back_and_no_text_begins_a_formula",
     "In a command, a value": (
-        "trial_agent/test_shell_text.py::test_every_value_arrives_exactly"
-        " trial_agent/test_shell_text.py::test_a_value_is_refused_rather_than_changed"
+        "trial_agent/test_placeholders.py::test_every_value_arrives_exactly"
+        " trial_agent/test_placeholders.py::test_a_value_is_refused_rather_than_changed"
     ),
 }
 

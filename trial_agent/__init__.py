@@ -9,7 +9,7 @@ from ..protocol import lazy_names
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
-    from .arguments import filled, flat_arguments, misfits
+    from .arguments import flat_arguments
     from .checkpoint import Checkpoint, remove
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .messages import MessageDecoder, MessageError, encode_message, from_bytes, to_bytes
     from .outbox import Outbox
     from .pickling import pickled
+    from .placeholders import filled, misfits
     from .processes import ProcessTree, command_words
     from .requests import (
         Hello,
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from .watchdog_client import WatchdogClient
 
 _HOMES = {
-    ".arguments": "filled flat_arguments misfits",
+    ".arguments": "flat_arguments",
     ".checkpoint": "Checkpoint remove",
     ".checkpoint_store": "Keeping",
     ".command_line": "StartError arguments_of with_interpreter",
@@ -87,6 +88,7 @@ _HOMES = {
     ".messages": "MessageDecoder MessageError encode_message from_bytes to_bytes",
     ".outbox": "Outbox",
     ".pickling": "pickled",
+    ".placeholders": "filled misfits",
     ".processes": "ProcessTree command_words",
     ".requests": "Hello Kill Pause Ping Poll ReadFile Request RunSpec Shutdown Start encode_request",
     ".free_space": "disk_error",

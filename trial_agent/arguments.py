@@ -1,19 +1,16 @@
-"""A trial's parameters as command-line arguments: for `{args}` in a trial command, and for argparse parsers."""
+"""A trial's parameters as command-line arguments, and through argparse parsers."""
 
 from __future__ import annotations
 
 import json
 
-from .shell_slots import slots_of
-from .shell_text import Misfit, written
-
 TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts import this
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser, Namespace
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-__all__ = ["filled", "flat_arguments", "misfits", "parsed_with"]
+__all__ = ["as_word", "flat_arguments", "parsed_with"]
 
 
 def flat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,57 +21,18 @@ def flat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     >>> flat_arguments({"model": {"_name": "knn", "k": 7}, "lr": 0.1})
     {'model': 'knn', 'k': 7, 'lr': 0.1}
     """
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in parameters.items():
         more = {name: value}
         if isinstance(value, dict) and "_name" in value:
             inner = {key: item for key, item in value.items() if key != "_name"}
             more = {name: value["_name"], **flat_arguments(inner)}
-        if twice := found.keys() & more.keys():
+        if twice := flat.keys() & more.keys():
             raise ValueError(
                 f"two parameters are called {min(twice)}: as arguments, each needs a name of its own"
             )
-        found |= more
-    return found
-
-
-def filled(command: str, parameters: Mapping[str, Any]) -> str:
-    """Return a command with the values of a trial in place of `{args}` and of `{NAME}`, quoted as their places need.
-
-    `{args}` is `--NAME=VALUE` for each parameter; `--NAME` for true, nothing for false and null. Other braces stay.
-    Raises `Misfit`, a ValueError, for a value that the shell would change or execute.
-
-    >>> filled("python train.py {args}", {"lr": 0.1, "units": 32.0, "fast": True, "slow": False})
-    'python train.py --lr=0.1 --units=32 --fast'
-    >>> filled("./train -l {lr} --run 'of {name}' | awk '{print}'", {"lr": 0.1, "name": "res net"})
-    "./train -l 0.1 --run 'of res net' | awk '{print}'"
-    """
-    if "{" not in command:
-        return command
-    values = flat_arguments(parameters)
-    parts, at = [], 0
-    for slot in slots_of(command, values):
-        texts = _options(values) if slot.is_all else [_text(values[slot.name])]
-        parts += [command[at : slot.start], written(slot, texts)]
-        at = slot.end
-    return "".join([*parts, command[at:]])
-
-
-def misfits(command: str, options: Mapping[str, Iterable[Any]]) -> Iterator[Misfit]:
-    """Yield why a placeholder cannot take one of the values of its parameter, once for each placeholder.
-
-    >>> [str(one) for one in misfits("echo `./train {model}`", {"model": ["plain", "a b"]})]
-    ["{model} at character 15 of the command is inside backticks, which would change 'a b': write $( ) in place of ...
-    """
-    for slot in slots_of(command, options):
-        values = [
-            {name: value} for name in ([*options] if slot.is_all else [slot.name]) for value in options[name]
-        ]
-        try:
-            for one in values or [{}]:
-                written(slot, _options(one) if slot.is_all else [_text(value) for value in one.values()])
-        except Misfit as misfit:
-            yield misfit
+        flat |= more
+    return flat
 
 
 def parsed_with(
@@ -131,12 +89,12 @@ def _words(action: Action, value: Any) -> list[str]:
         value = ""  # the only text that `bool` takes as false
     if isinstance(value, list) and action.nargs is not None:
         return [option, *map(_positional, value)]
-    return [f"{option}={_text(value)}"]
+    return [f"{option}={as_word(value)}"]
 
 
 def _positional(value: Any) -> str:
     """Return a value as one word that argparse takes for no option: it reads -0.00001 as a number, but not -1e-05."""
-    text = _text(value)
+    text = as_word(value)
     if isinstance(value, str) or not text.startswith("-") or "e" not in text:
         return text
     from decimal import Decimal
@@ -144,18 +102,12 @@ def _positional(value: Any) -> str:
     return format(Decimal(text), "f")
 
 
-def _options(values: Mapping[str, Any]) -> list[str]:
-    words = []
-    for name, value in values.items():
-        if value is True:
-            words.append(f"--{name}")
-        elif value is not False and value is not None:
-            words.append(f"--{name}={_text(value)}")
-    return words
+def as_word(value: Any) -> str:
+    """Return a value as one word; a whole number has no decimal point, so that `type=int` reads it.
 
-
-def _text(value: Any) -> str:
-    """Return a value as one word; a whole number has no decimal point, so that `type=int` reads it."""
+    >>> as_word(32.0), as_word(None), as_word([1, "a"]), as_word("a")
+    ('32', 'null', '[1, "a"]', 'a')
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

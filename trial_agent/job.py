@@ -13,11 +13,11 @@ from typing import Any
 from ..nni_compat import PATH
 from ..protocol import CHECKPOINT_GONE, loads, seed_of_repeat
 from . import environ
-from .arguments import filled
 from .checkpoint_store import CheckpointStore
 from .command_line import StartError
 from .errors import is_there
 from .launcher import Team
+from .placeholders import filled
 from .requests import RunSpec, Start
 from .spool import read_spool, spool_name
 

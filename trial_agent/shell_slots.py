@@ -8,11 +8,8 @@ without special characters.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from itertools import takewhile
-
-TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts import this
-if TYPE_CHECKING:
-    from collections.abc import Container
 
 __all__ = ["BARE", "NEVER", "NUMBER", "ONE_WORD", "PLAIN", "Slot", "slots_of"]
 

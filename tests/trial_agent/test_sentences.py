@@ -10,12 +10,12 @@ import numpy
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.trial_agent import Keeping
-from pitchpipe.trial_agent.arguments import filled, parsed_with
+from pitchpipe.trial_agent.arguments import parsed_with
 from pitchpipe.trial_agent.checkpoint_store import CheckpointStore
 from pitchpipe.trial_agent.command_line import StartError, arguments_of
 from pitchpipe.trial_agent.events import Saved
+from pitchpipe.trial_agent.placeholders import Misfit, filled
 from pitchpipe.trial_agent.sdk import metric_text
-from pitchpipe.trial_agent.shell_text import Misfit
 from pitchpipe.trial_agent.spool import SpoolReader
 
 from ..sentences import SentencesFile, answered

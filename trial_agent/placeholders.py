@@ -1,18 +1,17 @@
-"""Writes a value into a shell command so that the shell reads exactly it, as the place of its placeholder needs."""
+"""Fills `{args}` and `{NAME}` in a trial command: the shell then reads exactly the value, or the value is refused."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from .shell_slots import BARE, NEVER, NUMBER, ONE_WORD, PLAIN, Slot
+from .arguments import as_word, flat_arguments
+from .shell_slots import BARE, NEVER, NUMBER, ONE_WORD, PLAIN, Slot, slots_of
 
-TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts import this
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-__all__ = ["Misfit", "written"]
+__all__ = ["Misfit", "filled", "misfits"]
 
 _PLAIN_OPTION = re.compile(r"--[\w-]+(?:=[\w@%+:./-]*)?", re.ASCII)
 _PLAIN_QUOTED = re.compile(r"[\w@%+:=,./ -]*", re.ASCII)
@@ -35,11 +34,50 @@ class Misfit(ValueError):
         self.hint = hint
 
 
-def written(slot: Slot, texts: Sequence[str]) -> str:
-    """Return what stands for the words in the place of a placeholder (several: of `{args}`); raise `Misfit`.
+def filled(command: str, parameters: Mapping[str, Any]) -> str:
+    """Return a command with the values of a trial in place of `{args}` and of `{NAME}`, quoted as their places need.
 
-    >>> from .shell_slots import slots_of
-    >>> [written(slot, ["it's"]) for slot in slots_of('./train {x} "{x}"', ["x"])]
+    `{args}` is `--NAME=VALUE` for each parameter; `--NAME` for true, nothing for false and null. Other braces stay.
+    Raises `Misfit`, a ValueError, for a value that the shell would change or execute.
+
+    >>> filled("python train.py {args}", {"lr": 0.1, "units": 32.0, "fast": True, "slow": False})
+    'python train.py --lr=0.1 --units=32 --fast'
+    >>> filled("./train -l {lr} --run 'of {name}' | awk '{print}'", {"lr": 0.1, "name": "res net"})
+    "./train -l 0.1 --run 'of res net' | awk '{print}'"
+    """
+    if "{" not in command:
+        return command
+    values = flat_arguments(parameters)
+    parts, at = [], 0
+    for slot in slots_of(command, values):
+        texts = _options(values) if slot.is_all else [as_word(values[slot.name])]
+        parts += [command[at : slot.start], _written(slot, texts)]
+        at = slot.end
+    return "".join([*parts, command[at:]])
+
+
+def misfits(command: str, options: Mapping[str, Iterable[Any]]) -> Iterator[Misfit]:
+    """Yield why a placeholder cannot take one of the values of its parameter, once for each placeholder.
+
+    >>> [str(misfit) for misfit in misfits("echo `./train {model}`", {"model": ["plain", "a b"]})]
+    ["{model} at character 15 of the command is inside backticks, which would change 'a b': write $( ) in place of ...
+    """
+    for slot in slots_of(command, options):
+        names = options if slot.is_all else [slot.name]
+        values = [(name, value) for name in names for value in options[name]]
+        try:
+            for name, value in values:
+                _written(slot, _options({name: value}) if slot.is_all else [as_word(value)])
+            if not values:  # some places take nothing at all
+                _written(slot, [])
+        except Misfit as misfit:
+            yield misfit
+
+
+def _written(slot: Slot, texts: Sequence[str]) -> str:
+    """Return the words (one, or those of `{args}`) as the place of a placeholder needs them; raise `Misfit`.
+
+    >>> [_written(slot, ["it's"]) for slot in slots_of('./train {x} "{x}"', ["x"])]
     ['\\'it\\'"\\'"\\'s\\'', '"\\'it\\'"\\'"\\'s\\'"']
     """
     for text in texts:
@@ -54,6 +92,16 @@ def written(slot: Slot, texts: Sequence[str]) -> str:
             raise Misfit(slot, ONE_WORD, f"write {{{slot.name}}} without them")
         return " ".join(texts)
     return _PUT[slot.place](slot, texts[0])
+
+
+def _options(values: Mapping[str, Any]) -> list[str]:
+    words = []
+    for name, value in values.items():
+        if value is True:
+            words.append(f"--{name}")
+        elif value is not False and value is not None:
+            words.append(f"--{name}={as_word(value)}")
+    return words
 
 
 def _check_characters(slot: Slot, text: str) -> None:

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pitchpipe.trial_agent.arguments import filled, misfits
-from pitchpipe.trial_agent.shell_text import Misfit
+from pitchpipe.trial_agent.placeholders import Misfit, filled, misfits
 
 SHELLS = [shell for shell in ("/bin/bash", "/bin/dash") if shutil.which(shell)]
 SHOW = r"printf '%s\0'"
@@ -155,12 +154,13 @@ def test_numbers_in_arithmetic(tmp_path: Path) -> None:
     )
 
 
-ARGUMENTS = {"model": "it's; touch ran", "lr": 0.1, "fast": True, "off": False}
+ARGUMENTS = {"model": "it's $HOME; touch ran *", "lr": 0.1, "fast": True, "off": False, "none": None}
+ARGUMENTS |= {"list": [1, "a b"], "big": 1e300}
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_all_arguments_arrive_exactly(shell: str, tmp_path: Path) -> None:
-    words = "--model=it's; touch ran\0--lr=0.1\0--fast"
+    words = '--model=it\'s $HOME; touch ran *\0--lr=0.1\0--fast\0--list=[1, "a b"]\0--big=1e+300'
     nested = f"sh -c '{SHOW.replace(chr(39), chr(34))} \"$@\"' - {{args}}"
     for command in (f"{SHOW} {{args}}", f"({SHOW} {{args}})>&1", nested):
         assert output(shell, filled(command, ARGUMENTS), tmp_path) == words
