@@ -21,6 +21,7 @@ from pitchpipe import assessors, tuners
 from pitchpipe.dispatcher.plugin import Plugin
 from pitchpipe.protocol import CommandType
 from pitchpipe.trial_agent import environ, sdk
+from pitchpipe.trial_agent.variables import Variables
 from pitchpipe.tuners import Tuner
 
 from .page_tables import TableError, redraw
@@ -165,8 +166,7 @@ def test_parts_and_what_they_may_import_are_those_of_the_rule() -> None:
 
 def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
     page = text("docs/use/trial.md")
-    names = [getattr(environ, name) for name in environ.__all__ if name.isupper() and "PREFIX" not in name]
-    names.remove(environ.TOKEN)
+    names = [value for name, value in vars(Variables).items() if name.isupper()]
     assert len(names) == 13
     assert [name for name in environ.limited_threads(1) if f"`{name}`" not in page] == []
     assert [name for name in names if f"| `{name}` |" not in page] == []

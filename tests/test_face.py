@@ -27,7 +27,7 @@ def test_import_and_reports_load_nothing_heavy() -> None:
     modules = modules_after(f"import pitchpipe as p\np.get_next_parameter()\n{reports}")
     assert [name for name in HEAVY if name in modules] == []
     light = {"pitchpipe", "pitchpipe.protocol", "pitchpipe.protocol.lazy", "pitchpipe.trial_agent"}
-    of_agent = ("checkpoint", "environ", "errors", "line_file", "sdk")
+    of_agent = ("checkpoint", "errors", "line_file", "sdk", "variables")
     light |= {f"pitchpipe.trial_agent.{name}" for name in of_agent}
     assert {name for name in modules if name.startswith("pitchpipe")} == light
 

@@ -1,4 +1,4 @@
-"""The environment variables that an agent sets for a trial, and the environment that a trial gets."""
+"""The environment that a trial gets from its agent."""
 
 from __future__ import annotations
 
@@ -6,43 +6,10 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "ATTEMPT",
-    "BUDGET",
-    "CHECKPOINT",
-    "CHECKPOINTS",
-    "EXPERIMENT_ID",
-    "FUNCTIONS",
-    "LAUNCHES",
-    "OUTPUT_DIRECTORY",
-    "OWN_PREFIX",
-    "PARAMETERS",
-    "RAY_PREFIX",
-    "REPORTS",
-    "SEED",
-    "SEQUENCE_ID",
-    "TOKEN",
-    "TRIAL_ID",
-    "base_environment",
-    "limited_threads",
-    "mark",
-    "rank_in",
-    "starting_environment",
-    "visible_devices",
-]
+from .variables import Variables, outer_launches
 
-REPORTS = "PITCHPIPE_REPORTS"  # path of the spool to which reports are appended
-PARAMETERS = "PITCHPIPE_PARAMETERS"  # path of the parameter record (JSON)
-OUTPUT_DIRECTORY = "PITCHPIPE_OUTPUT_DIR"  # the trial's own folder
-CHECKPOINT = "PITCHPIPE_CHECKPOINT"  # path of the checkpoint from which the attempt continues
-CHECKPOINTS = "PITCHPIPE_CHECKPOINTS"  # path of the folder into which checkpoints are saved
-BUDGET = "PITCHPIPE_BUDGET"  # how long to train, in the unit of the tuner
-SEED = "PITCHPIPE_SEED"  # of this repeat of the configuration
-EXPERIMENT_ID = "PITCHPIPE_EXPERIMENT_ID"
-TRIAL_ID = "PITCHPIPE_TRIAL_ID"
-ATTEMPT = "PITCHPIPE_ATTEMPT"
-SEQUENCE_ID = "PITCHPIPE_SEQUENCE_ID"
-FUNCTIONS = "PITCHPIPE_FUNCTIONS"  # the process that calls a trial function now, for its children
+__all__ = ["TOKEN", "base_environment", "limited_threads", "mark", "starting_environment", "visible_devices"]
+
 TOKEN = "PITCHPIPE_AGENT_TOKEN"  # read by an agent at its start and removed at once
 
 _THREADS = (  # how many threads numerical libraries start: torch, MKL, OpenBLAS, BLIS, Accelerate, numexpr
@@ -53,11 +20,7 @@ _THREADS = (  # how many threads numerical libraries start: torch, MKL, OpenBLAS
     "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS",
 )
-OWN_PREFIX = "PITCHPIPE_"
-RAY_PREFIX = "RAY_"
-
-LAUNCHES = "PITCHPIPE_OUTER_LAUNCHES"  # of MPI and Slurm: those that started the agent itself
-
+_PREFIXES = ("PITCHPIPE_", "RAY_")
 _OF_TEAM = frozenset(
     (
         "RANK",
@@ -72,13 +35,6 @@ _OF_TEAM = frozenset(
         "MV2_COMM_WORLD_RANK",
     )
 )
-# These the programs of a launch need, so they stay; a launch is known by their values and those of the others.
-_LAUNCHES = {
-    "PMIX_RANK": ("PMIX_NAMESPACE",),
-    "PMI_RANK": ("PMI_FD", "PMI_PORT"),
-    "SLURM_PROCID": ("SLURM_JOB_ID", "SLURM_STEP_ID"),
-}
-_RANKS = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 
 
 def starting_environment() -> dict[str, str]:
@@ -108,46 +64,13 @@ def base_environment(environment: Mapping[str, str], python: str = sys.executabl
     kept = {
         name: value
         for name, value in environment.items()
-        if not name.startswith((OWN_PREFIX, RAY_PREFIX)) and name not in _OF_TEAM
+        if not name.startswith(_PREFIXES) and name not in _OF_TEAM
     }
     folder = os.path.dirname(python)
     others = [entry for entry in kept.get("PATH", os.defpath).split(os.pathsep) if entry != folder]
-    outer = [launch for name in _LAUNCHES if (launch := _launch(name, kept))]
-    more = {LAUNCHES: " ".join(outer)} if outer else {}
+    outer = outer_launches(kept)
+    more = {Variables.LAUNCHES: outer} if outer else {}
     return {**kept, **more, "PATH": os.pathsep.join([folder, *others])}
-
-
-def _launch(rank: str, environment: Mapping[str, str]) -> str:
-    """Return what tells one launch by MPI or Slurm from another; an empty text without one.
-
-    >>> _launch("SLURM_PROCID", {"SLURM_PROCID": "3", "SLURM_STEP_ID": "0"})
-    'SLURM_PROCID=3,SLURM_STEP_ID=0'
-    """
-    names = (rank, *_LAUNCHES[rank]) if rank in environment else ()
-    return ",".join(f"{name}={environment[name]}" for name in names if name in environment)
-
-
-def rank_in(environment: Mapping[str, str]) -> str:
-    """Return the rank of this process among those of its trial, "0" if it is the only one.
-
-    `RANK` is set by torchrun, accelerate, deepspeed and the trials of several processes. The default launcher of
-    Lightning sets the ranks of the node and within it. An agent that was launched by MPI or Slurm itself hands down
-    the variables of its own launch, which say nothing about the trial.
-
-    >>> rank_in({"WORLD_SIZE": "4", "NODE_RANK": "0", "LOCAL_RANK": "2"}), rank_in({"OMPI_COMM_WORLD_RANK": "1"})
-    ('2', '1')
-    >>> rank_in({"SLURM_PROCID": "3"}), rank_in({"SLURM_PROCID": "3", LAUNCHES: "SLURM_PROCID=3"})
-    ('3', '0')
-    """
-    if "WORLD_SIZE" in environment:
-        if "RANK" in environment:
-            return environment["RANK"]
-        if "LOCAL_RANK" in environment:
-            node, local = environment.get("NODE_RANK", "0"), environment["LOCAL_RANK"]
-            return local if node == "0" else f"{local} of node {node}"
-    outer = environment.get(LAUNCHES, "").split()
-    own = [name for name in _LAUNCHES if _launch(name, environment) not in outer]
-    return next((environment[name] for name in (*_RANKS, *own) if name in environment), "0")
 
 
 def visible_devices(gpus: Sequence[int | str] | None) -> dict[str, str]:
@@ -189,4 +112,4 @@ def mark(spool: str) -> bytes:
     >>> mark("/exp/trials/0/reports-1.jsonl")
     b'PITCHPIPE_REPORTS=/exp/trials/0/reports-1.jsonl'
     """
-    return os.fsencode(f"{REPORTS}={spool}")
+    return os.fsencode(f"{Variables.REPORTS}={spool}")

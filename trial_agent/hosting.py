@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from . import environ
 from .sdk import CurrentTrial, NoRunningTrial, current
+from .variables import Variables
 
 if TYPE_CHECKING:
     from .sdk import Channel
@@ -51,12 +51,12 @@ class hosted(taken_over):
     def __enter__(self) -> None:
         super().__enter__()
         current.hosted.add(self._trial)
-        os.environ[environ.FUNCTIONS] = str(os.getpid())
+        os.environ[Variables.FUNCTIONS] = str(os.getpid())
 
     def __exit__(self, *_: object) -> None:
         current.hosted.discard(self._trial)
         if not current.hosted:
-            os.environ.pop(environ.FUNCTIONS, None)
+            os.environ.pop(Variables.FUNCTIONS, None)
         super().__exit__()
 
 

@@ -20,6 +20,7 @@ from .launcher import Team
 from .placeholders import filled
 from .requests import RunSpec, Start
 from .spool import read_spool, spool_name
+from .variables import Variables
 
 __all__ = ["Job"]
 
@@ -154,17 +155,17 @@ class Job(Start):
             **self.run.environment,
             "PYTHONPATH": os.pathsep.join(filter(None, [python_path, PATH])),  # for `import nni`
             **environ.visible_devices(self.gpus),
-            environ.REPORTS: self.spool,
-            environ.PARAMETERS: self.parameters_file,
-            environ.OUTPUT_DIRECTORY: self.folder,
-            environ.CHECKPOINTS: self.checkpoint_folder,
-            **({} if self.checkpoint is None else {environ.CHECKPOINT: self.checkpoint}),
-            **({} if self.budget is None else {environ.BUDGET: repr(self.budget)}),
-            **({} if self.seed is None else {environ.SEED: str(self.seed)}),
-            environ.EXPERIMENT_ID: self.run.experiment,
-            environ.TRIAL_ID: self.trial,
-            environ.ATTEMPT: str(self.attempt),
-            environ.SEQUENCE_ID: str(self.sequence_id),
+            Variables.REPORTS: self.spool,
+            Variables.PARAMETERS: self.parameters_file,
+            Variables.OUTPUT_DIRECTORY: self.folder,
+            Variables.CHECKPOINTS: self.checkpoint_folder,
+            **({} if self.checkpoint is None else {Variables.CHECKPOINT: self.checkpoint}),
+            **({} if self.budget is None else {Variables.BUDGET: repr(self.budget)}),
+            **({} if self.seed is None else {Variables.SEED: str(self.seed)}),
+            Variables.EXPERIMENT_ID: self.run.experiment,
+            Variables.TRIAL_ID: self.trial,
+            Variables.ATTEMPT: str(self.attempt),
+            Variables.SEQUENCE_ID: str(self.sequence_id),
         }
 
     def _of_nni(self) -> dict[str, str]:

@@ -14,11 +14,11 @@ import time
 from contextlib import suppress
 from math import isfinite
 
-from . import environ
 from .checkpoint import Checkpoint, write_data
 from .checkpoint import save as save_folder
 from .errors import MachineError
 from .line_file import LineFile
+from .variables import Variables, rank_in
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
@@ -129,18 +129,18 @@ class SpoolChannel:
     """A command trial: the parameter record is a file, results are lines appended to the spool."""
 
     def __init__(self, environment: os._Environ[str] | dict[str, str]) -> None:
-        self.experiment_id = environment.get(environ.EXPERIMENT_ID, "")
-        self.trial_id = environment.get(environ.TRIAL_ID, "")
-        self.sequence_id = int(environment.get(environ.SEQUENCE_ID, "0"))
-        self.checkpoint = environment.get(environ.CHECKPOINT)
-        budget = environment.get(environ.BUDGET)
+        self.experiment_id = environment.get(Variables.EXPERIMENT_ID, "")
+        self.trial_id = environment.get(Variables.TRIAL_ID, "")
+        self.sequence_id = int(environment.get(Variables.SEQUENCE_ID, "0"))
+        self.checkpoint = environment.get(Variables.CHECKPOINT)
+        budget = environment.get(Variables.BUDGET)
         self.budget = None if budget is None else float(budget)
-        seed = environment.get(environ.SEED)
+        seed = environment.get(Variables.SEED)
         self.seed = None if seed is None else int(seed)
-        self._attempt = int(environment.get(environ.ATTEMPT, "1"))
-        self._checkpoints = environment.get(environ.CHECKPOINTS, "checkpoints")
-        self._parameters = environment.get(environ.PARAMETERS)
-        self._spool = LineFile(environment[environ.REPORTS])
+        self._attempt = int(environment.get(Variables.ATTEMPT, "1"))
+        self._checkpoints = environment.get(Variables.CHECKPOINTS, "checkpoints")
+        self._parameters = environment.get(Variables.PARAMETERS)
+        self._spool = LineFile(environment[Variables.REPORTS])
         self._environment = environment
         self._has_said = False
         self._has_asked = False
@@ -184,7 +184,7 @@ class SpoolChannel:
 
     def _is_ignored(self) -> bool:
         """Return whether this is one of several processes, and not the first; say once what that means."""
-        rank = environ.rank_in(self._environment)  # scripts set it after the first call, too
+        rank = rank_in(self._environment)  # scripts set it after the first call, too
         if rank == "0":
             return False
         if not self._has_said:
@@ -220,7 +220,7 @@ class CurrentTrial:
         """Return the trial's channel; raise NoRunningTrial in a process that a trial function has started."""
         if self.channel is None:
             _refuse_child_of_function()
-            in_trial = environ.REPORTS in os.environ
+            in_trial = Variables.REPORTS in os.environ
             self.channel = SpoolChannel(os.environ) if in_trial else StandaloneChannel()
         return self.channel
 
@@ -229,7 +229,7 @@ def _refuse_child_of_function() -> None:
     """Raise NoRunningTrial in what `multiprocessing` starts as a new Python; a script that a function runs is alone."""
     process = sys.modules.get("multiprocessing.process")
     parent = None if process is None else process.parent_process()
-    if parent is not None and os.environ.get(environ.FUNCTIONS) == str(parent.pid):
+    if parent is not None and os.environ.get(Variables.FUNCTIONS) == str(parent.pid):
         raise NoRunningTrial(OWN_PROCESS)
 
 

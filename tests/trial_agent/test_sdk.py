@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.trial_agent import sdk
-from pitchpipe.trial_agent.environ import base_environment, rank_in
+from pitchpipe.trial_agent.environ import base_environment
 from pitchpipe.trial_agent.line_file import LineFile
 from pitchpipe.trial_agent.sdk import CurrentTrial, SpoolChannel, metric_text, parameters_of
+from pitchpipe.trial_agent.variables import rank_in
 
 from .client import read_spool
 
