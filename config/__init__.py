@@ -9,20 +9,20 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     draft        spelling of keys, aliases, NNI's forms
     nni_arguments  arguments of algorithms in earlier versions of NNI
     nni_space    search spaces as NNI reads them
-    models       fields: type, range, default, meaning
+    root_fields  fields of the root: type, range, default, meaning
     objectives, start_fields, platforms, repeats, stopping   fields of these sections
     elsewhere    NNI's platforms on other machines, and what replaces them
-    section      what all sections are: frozen, strict, with a canonical form
+    sections     what all sections are: frozen, strict, with a canonical form
     values       what the values of fields may be, and what they become
     validation   the models' refusals as sentences
-    checks       checks across several fields
+    cross_checks checks across several fields
     command      placeholders in the trial command
     starting_points  defaults, initial points and priors, checked against the search space
     default_assessor  early stopping where only time limits the search
     directions   the direction that algorithms have by default
     plugins      the tuner and the assessor, asked in their own process
     trackers     MLflow and the like: their classes, and the check of their options
-    examination  all of these in turn
+    checking     all of these in turn
     places       paths to file:line:column
 """
 

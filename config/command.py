@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .models import ConfigFields
 from .problems import did_you_mean
+from .root_fields import ConfigFields
 
 __all__ = ["warnings_about_command"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .models import AlgorithmConfig, ConfigFields
 from .problems import fold
+from .root_fields import AlgorithmConfig, ConfigFields
 
 __all__ = ["default_assessor"]
 

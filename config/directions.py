@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .models import ConfigFields
 from .objectives import ObjectiveConfig
+from .root_fields import ConfigFields
 
 __all__ = ["default_direction", "objectives_text"]
 

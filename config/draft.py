@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .elsewhere import OTHER_PLATFORMS, instead_of, local_index, note_on_others
-from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
 from .nni_arguments import with_todays_arguments
 from .nni_v1 import NAMES as V1_NAMES
 from .nni_v1 import is_v1, nearest_v1, rewritten
@@ -22,7 +21,8 @@ from .platforms import PLATFORMS
 from .problems import MISSING, OTHER_NAMES, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
 from .repeats import RepeatsConfig
 from .resources import ResourcesConfig
-from .section import Section, camel_case
+from .root_fields import AlgorithmConfig, CheckpointConfig, ConfigFields
+from .sections import Section, camel_case
 from .start_fields import PriorConfig
 from .stopping import StopConfig
 

@@ -9,12 +9,11 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
+from .checking import IGNORED, Examination
 from .command import warnings_about_command
 from .default_assessor import default_assessor
 from .directions import default_direction, objectives_text
 from .draft import fold, make_draft
-from .examination import IGNORED, Examination
-from .models import ConfigFields
 from .objectives import ObjectiveConfig, warnings_about_objectives
 from .overrides import read_overridden
 from .places import Places
@@ -23,6 +22,7 @@ from .platforms import LocalConfig
 from .plugins import Checker, PluginCheck, ask_dispatcher
 from .problems import ConfigError, ConfigProblem, Finding, dotted
 from .repeats import repeats_note, warnings_about_repeats
+from .root_fields import ConfigFields
 from .starting_points import StartingPoint, starting_points, warnings_about_start
 from .trackers import check_trackers
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .models import AlgorithmConfig, ConfigFields
 from .platforms import PLATFORMS
 from .problems import Finding, Path, dotted, fold, nearest, shown
+from .root_fields import AlgorithmConfig, ConfigFields
 
 __all__ = ["NAMES", "Rewritten", "is_v1", "nearest_v1", "rewritten"]
 

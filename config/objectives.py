@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from ..protocol import Objective, constraint_limits, objectives_of
 from .problems import shown
-from .section import Section
+from .sections import Section
 from .units import UnitError
 from .values import Text, as_tuple
 

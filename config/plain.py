@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .problems import Finding, Path, shown
-from .section import Section
+from .sections import Section
 
 __all__ = ["plain"]
 

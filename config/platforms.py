@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from .section import Section
+from .sections import Section
 from .values import Duration, GpuIndices, Text
 
 __all__ = ["PLATFORMS", "LocalConfig", "RayConfig"]

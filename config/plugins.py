@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from .problems import Finding, Path
 
 if TYPE_CHECKING:
-    from .models import ConfigFields
+    from .root_fields import ConfigFields
 
 __all__ = ["Checker", "PluginCheck", "ask_dispatcher", "check_parameters"]
 
@@ -109,7 +109,7 @@ def ask_dispatcher(
 
     A default direction is left out too, so that the classes use their own.
     """
-    from .section import camel_case
+    from .sections import camel_case
 
     parameters = config.canonical()
     hidden = without if "objectives" in config.model_fields_set else (*without, "objectives")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .models import ConfigFields
 from .platforms import LocalConfig
 from .problems import Finding
+from .root_fields import ConfigFields
 
 __all__ = ["check_resources"]
 

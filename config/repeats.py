@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from ..runner import Repeats
-from .section import Section
+from .sections import Section
 
 __all__ = ["RepeatsConfig", "repeats_note", "warnings_about_repeats"]
 

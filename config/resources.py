@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from .section import Section
+from .sections import Section
 
 __all__ = ["ResourcesConfig"]
 

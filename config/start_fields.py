@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from .problems import did_you_mean, shown
-from .section import Section
+from .sections import Section
 from .units import UnitError
 from .values import absolute_path, as_tuple, is_number, system_text
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from .models import ConfigFields
 from .problems import Finding, Path, did_you_mean, dotted
+from .root_fields import ConfigFields
 
 if TYPE_CHECKING:
     from ..search_space import SearchSpace

@@ -1,4 +1,4 @@
-"""When a search ends before its limits, as the config says it; `checks` compares it with other fields."""
+"""When a search ends before its limits, as the config says it; `cross_checks` compares it with other fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from ..protocol import number_in
 from .problems import did_you_mean, shown
-from .section import Section
+from .sections import Section
 from .units import UnitError
 from .values import is_number
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-from .models import ConfigFields
 from .places import Places
 from .problems import ConfigError, Finding
+from .root_fields import ConfigFields
 
 __all__ = ["check_trackers", "tracker_classes"]
 

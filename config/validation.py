@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from .models import ConfigFields
 from .problems import MISSING, Finding, did_you_mean, shown
+from .root_fields import ConfigFields
 from .units import UnitError
 
 __all__ = ["Fields", "validate_fields"]

@@ -35,7 +35,7 @@ from pitchpipe import (
     report_intermediate_result,
 )
 from pitchpipe.config import ConfigError
-from pitchpipe.config.models import ConfigFields
+from pitchpipe.config.root_fields import ConfigFields
 from pitchpipe.executors.local.executor import LocalTrialExecutor
 from pitchpipe.keywords import ExperimentOptions, SearchOptions
 from pitchpipe.manager.control import ask_manager, read_running, stop_experiment

@@ -8,7 +8,7 @@ import pytest
 
 from pitchpipe.config.draft import fold, make_draft
 from pitchpipe.config.elsewhere import OTHER_PLATFORMS
-from pitchpipe.config.models import AlgorithmConfig
+from pitchpipe.config.root_fields import AlgorithmConfig
 
 from .refusals import SMALLEST, made, problems_of
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pitchpipe.config import ConfigError, ExperimentConfig, LocalConfig, load_config
-from pitchpipe.config.models import AlgorithmConfig, ConfigFields
-from pitchpipe.config.section import camel_case
+from pitchpipe.config.root_fields import AlgorithmConfig, ConfigFields
+from pitchpipe.config.sections import camel_case
 
 from .refusals import SMALLEST
 

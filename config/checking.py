@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
-from .checks import check_fields, check_space, check_stop, fill_defaults, free_form_note
+from .cross_checks import check_fields, check_space, check_stop, fill_defaults, free_form_note
 from .draft import is_nnis, make_draft
 from .nni_space import todays_space
 from .places import Places

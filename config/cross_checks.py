@@ -7,9 +7,9 @@ from typing import Any
 
 from ..protocol import Objective, main_objective
 from .draft import Draft
-from .models import AlgorithmConfig, ConfigFields
 from .problems import MISSING, Finding, Path, did_you_mean, dotted, shown
 from .processes import check_resources
+from .root_fields import AlgorithmConfig, ConfigFields
 
 __all__ = ["check_fields", "check_space", "check_stop", "fill_defaults", "free_form_note"]
 

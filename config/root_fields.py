@@ -1,7 +1,7 @@
 """The fields of a config: type, range, default and meaning of each.
 
 Those of the objectives, the starting points and the platforms are in modules of their own. Checks across fields are in
-`checks`.
+`cross_checks`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .platforms import LocalConfig, RayConfig
 from .problems import shown
 from .repeats import RepeatsConfig
 from .resources import ResourcesConfig
-from .section import Section
+from .sections import Section
 from .start_fields import EarlierSearches, Points, PriorConfig
 from .stopping import StopConfig
 from .units import UnitError
