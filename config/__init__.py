@@ -4,26 +4,17 @@
 `canonical` and `from_canonical` are the form in which the store keeps it. All problems are reported at
 once, as one `ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher.
 
-    source       text to plain data with positions
+    source       text to plain data, paths to file:line:column
     overrides    values in place of those in the file
-    draft        spelling of keys, aliases, NNI's forms
-    nni_arguments  arguments of algorithms in earlier versions of NNI
-    nni_space    search spaces as NNI reads them
-    root_fields  fields of the root: type, range, default, meaning
-    objectives, start_fields, platforms, repeats, stopping   fields of these sections
-    elsewhere    NNI's platforms on other machines, and what replaces them
-    sections     what all sections are: frozen, strict, with a canonical form
+    draft        Python data as JSON, spelling of keys, aliases
+    nni_v1, nni_space, nni_arguments, elsewhere   what configs for NNI say in other words
     values       what the values of fields may be, and what they become
-    validation   the models' refusals as sentences
-    cross_checks checks across several fields
-    command      placeholders in the trial command
+    sections, root_fields   fields: type, range, default, meaning
+    checking     all checks in turn, and the sentences of the models' refusals
+    cross_checks  checks across several fields, and warnings
     starting_points  defaults, initial points and priors, checked against the search space
-    default_assessor  early stopping where only time limits the search
-    directions   the direction that algorithms have by default
-    plugins      the tuner and the assessor, asked in their own process
-    trackers     MLflow and the like: their classes, and the check of their options
-    checking     all of these in turn
-    places       paths to file:line:column
+    plugins      the tuner and the assessor, asked in their own process; the trackers
+    experiment_config  the whole config, and what it leaves open: direction, assessor
 """
 
 from __future__ import annotations
@@ -43,24 +34,22 @@ if TYPE_CHECKING:
     )
     from .nni_space import todays_space
     from .overrides import read_overridden
-    from .platforms import PLATFORMS, LocalConfig, RayConfig
-    from .plugins import Checker, check_parameters
+    from .plugins import Checker, check_parameters, tracker_classes
     from .problems import OTHER_NAMES, ConfigError, ConfigProblem, Finding, did_you_mean, nearest, shown
+    from .sections import PLATFORMS, LocalConfig, RayConfig
     from .source import parse_source, read_source
-    from .trackers import tracker_classes
-    from .units import UnitError, parse_duration
+    from .values import UnitError, parse_duration
 
 # Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
 _HOMES = {
     ".experiment_config": "ExperimentConfig check_plugins check_samples load_config located with_plugins_checked",
     ".nni_space": "todays_space",
     ".overrides": "read_overridden",
-    ".platforms": "PLATFORMS LocalConfig RayConfig",
-    ".plugins": "Checker check_parameters",
+    ".sections": "PLATFORMS LocalConfig RayConfig",
+    ".plugins": "Checker check_parameters tracker_classes",
     ".problems": "OTHER_NAMES ConfigError ConfigProblem Finding did_you_mean nearest shown",
     ".source": "parse_source read_source",
-    ".trackers": "tracker_classes",
-    ".units": "UnitError parse_duration",
+    ".values": "UnitError parse_duration",
 }
 
 __all__ = [

@@ -1,27 +1,30 @@
-"""Checks across fields: what is required, algorithms, directions, the search space."""
+"""Checks across fields: problems, and warnings of what is allowed but probably a mistake."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..protocol import Objective, main_objective
 from .draft import Draft
 from .problems import MISSING, Finding, Path, did_you_mean, dotted, shown
-from .processes import check_resources
-from .root_fields import AlgorithmConfig, ConfigFields
-
-__all__ = ["check_fields", "check_space", "check_stop", "fill_defaults", "free_form_note"]
+from .root_fields import ConfigFields
+from .sections import AlgorithmConfig, LocalConfig, ObjectiveConfig, RepeatsConfig
 
 DIRECTIONS = ("minimize", "maximize")
 _FARTHER = "the reference is worse than every good value"
+_EXCLUDED = {"trial_cpu_number": "cpus_per_process", "trial_gpu_number": "gpus_per_process"}
+_PLACEHOLDER = re.compile(r"(?<!\$)\{([\w-]+)\}")
+_SINGLE_QUOTED = re.compile("'[^']*'")  # often a program with braces of its own: awk '{print}'
+_LISTED = 10
 
 
 def fill_defaults(values: dict[str, Any]) -> None:
     """Set the fields whose default depends on other fields: log_level and objectives.
 
     If no algorithm has an `optimize_mode`, the objectives stay unset: only a dispatcher knows the default of a class
-    (see `directions`).
+    (see `default_direction`).
     """
     if "log_level" not in values and values.get("debug") is True:
         values["log_level"] = "debug"
@@ -50,7 +53,7 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
             findings += _check_algorithm(section, name)
     findings += _check_objectives(config, draft) + _check_directions(config, draft)
     has_command = needs_command or config.trial_command is not None
-    return findings + check_resources(config, has_command=has_command)
+    return findings + _check_resources(config, has_command=has_command)
 
 
 def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
@@ -133,6 +136,55 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
     return findings
 
 
+def _check_resources(config: ConfigFields, *, has_command: bool) -> list[Finding]:
+    """Return the problems of trials of several processes."""
+    asked = config.resources
+    if asked is None:
+        return []
+    findings = [
+        Finding(
+            path=("resources",),
+            message="excludes",
+            hint=f"use resources.{instead}",
+            also=(name,),
+            at_key=True,
+        )
+        for name, instead in _EXCLUDED.items()
+        if getattr(config, name) is not None
+    ]
+    if not has_command:
+        what, hint = (
+            "needs a trial_command: a function trial is one process",
+            "call the function in a script",
+        )
+        findings.append(Finding(path=("resources",), message=what, hint=hint, at_key=True))
+    if asked.processes % asked.nodes:
+        what = f"is {asked.processes}, which {asked.nodes} nodes cannot share equally"
+        findings.append(
+            Finding(path=("resources", "processes"), message=what, hint=f"a multiple of {asked.nodes}")
+        )
+    return findings + _check_nodes(config, asked.nodes)
+
+
+def _check_nodes(config: ConfigFields, nodes: int) -> list[Finding]:
+    service, path = config.training_service, ("resources", "nodes")
+    if nodes == 1:
+        return []
+    if isinstance(service, LocalConfig):
+        what = f"is {nodes}, and the platform local has one node"
+        return [Finding(path=path, message=what, hint="join a cluster: platform: ray, and its address")]
+    if service.address is None:
+        what = f"is {nodes}, and a private Ray has one node"
+        return [
+            Finding(
+                path=path,
+                message=what,
+                hint="set training_service.address: `pitchpipe cluster up` prints one",
+            )
+        ]
+    return []
+
+
 def check_stop(config: ConfigFields) -> list[Finding]:
     """Return the problems of the stop rule in a new config; users may change the limits of a stored one."""
     rule, most = config.stop_when, config.max_trial_number
@@ -177,3 +229,62 @@ def free_form_note(config: ConfigFields, findings: Sequence[Finding]) -> str:
     why = f"{dotted(findings[0].path)}: {findings[0].message}"
     what = f"the search space is passed to {config.tuner.class_name} unread"
     return f"{what}, because it is not in the usual form ({why})"
+
+
+def warnings_about_objectives(objectives: Sequence[ObjectiveConfig]) -> list[str]:
+    """Return what is probably a mistake: a reference of the only goal, of which there is no hypervolume.
+
+    >>> warnings_about_objectives([ObjectiveConfig(direction="minimize", reference=2.0)])
+    ['objectives[0].reference has no effect: there is one objective with a direction, so no hypervolume']
+    """
+    goals = [place for place, one in enumerate(objectives) if one.direction is not None]
+    if len(goals) != 1 or objectives[goals[0]].reference is None:
+        return []
+    what = "has no effect: there is one objective with a direction, so no hypervolume"
+    return [f"objectives[{goals[0]}].reference {what}"]
+
+
+def warnings_about_repeats(repeats: RepeatsConfig | None, most: int | None) -> list[str]:
+    """Return what is probably a mistake: one repeat, or fewer trials than repeats.
+
+    >>> warnings_about_repeats(RepeatsConfig(count=1), 20)
+    ['repeats has no effect: with count 1 each configuration runs once']
+    """
+    if repeats is None:
+        return []
+    if repeats.count == 1:
+        return ["repeats has no effect: with count 1 each configuration runs once"]
+    if most is not None and most < repeats.count:
+        return [f"max_trial_number ({most}) counts trials: no configuration gets its {repeats.count} repeats"]
+    return []
+
+
+def warnings_about_command(config: ConfigFields) -> Iterator[str]:
+    """Yield a warning for each `{NAME}` in the command that is no parameter.
+
+    In single quotes, and for a tuner of the user's, which may add parameters, it must be written like one.
+    """
+    command = config.trial_command or ""
+    known = ["args", *dict.fromkeys(_names(config.search_space))]
+    unquoted = _PLACEHOLDER.findall(_SINGLE_QUOTED.sub("", command))
+    for name in dict.fromkeys(_PLACEHOLDER.findall(command)):
+        if name in known:
+            continue
+        hint = did_you_mean(name, known)
+        is_meant = name in unquoted and not name.isdigit()
+        if not hint and is_meant and config.tuner.class_name is None:
+            hint = f"there are {', '.join(known[:_LISTED])}" + (" ..." if len(known) > _LISTED else "")
+        if hint:
+            yield f"{{{name}}} in trial_command is no parameter and stays as it is: {hint}"
+
+
+def _names(space: Any) -> Iterator[str]:
+    """Yield the names of the parameters, those of nested choices and of the batches of a list included."""
+    if isinstance(space, Mapping):
+        for name, value in space.items():
+            if not str(name).startswith("_"):
+                yield str(name)
+            yield from _names(value)
+    elif isinstance(space, list | tuple):
+        for item in space:
+            yield from _names(item)

@@ -7,6 +7,7 @@ Each renamed path keeps its origin, so that problems show the field where and as
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,17 +17,20 @@ from .elsewhere import OTHER_PLATFORMS, instead_of, local_index, note_on_others
 from .nni_arguments import with_todays_arguments
 from .nni_v1 import NAMES as V1_NAMES
 from .nni_v1 import is_v1, nearest_v1, rewritten
-from .objectives import ObjectiveConfig
-from .platforms import PLATFORMS
 from .problems import MISSING, OTHER_NAMES, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
-from .repeats import RepeatsConfig
-from .resources import ResourcesConfig
-from .root_fields import AlgorithmConfig, CheckpointConfig, ConfigFields
-from .sections import Section, camel_case
-from .start_fields import PriorConfig
-from .stopping import StopConfig
-
-__all__ = ["Draft", "fold", "is_nnis", "make_draft"]
+from .root_fields import ConfigFields
+from .sections import (
+    PLATFORMS,
+    AlgorithmConfig,
+    CheckpointConfig,
+    ObjectiveConfig,
+    PriorConfig,
+    RepeatsConfig,
+    ResourcesConfig,
+    Section,
+    StopConfig,
+    camel_case,
+)
 
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 _IN_V1 = ("training_service: {platform: ray, ", "trainingServicePlatform: ray and rayConfig: {")
@@ -329,3 +333,62 @@ def _move(draft: Draft, old: Path, new: Path) -> None:
     for path, origin in moved.items():
         del draft.origins[path]
         draft.origins[new + path[len(old) :]] = origin
+
+
+def plain(data: Any) -> tuple[Any, list[Finding]]:
+    """Return a deep copy of dicts, lists and JSON scalars, and a finding for everything that is not JSON.
+
+    >>> plain({"tuner": {"class_args": {"sizes": (1, 2)}}})
+    ({'tuner': {'class_args': {'sizes': [1, 2]}}}, [])
+    """
+    findings: list[Finding] = []
+    return _copy(data, (), findings), findings
+
+
+def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
+    if isinstance(value, Mapping):
+        return _copy_mapping(value, path, findings)
+    if isinstance(value, list | tuple):
+        return [_copy(item, (*path, index), findings) for index, item in enumerate(value)]
+    if value is None or isinstance(value, str | bool | int | float):
+        return _scalar(value)
+    if isinstance(value, Section):
+        return _copy(value.canonical(), path, findings)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return _copy(value.tolist(), path, findings)
+    findings.append(_not_json(value, path))
+    return None
+
+
+def _not_json(value: Any, path: Path) -> Finding:
+    if (
+        path[:1] == ("search_space",)
+        and not isinstance(value, type)
+        and (name := getattr(value, "__name__", ""))
+    ):
+        return Finding(path=path, message=f"the function {name} is not a value", hint=f"call it: {name}(...)")
+    if path in (("tuner",), ("assessor",)):
+        name = (value if isinstance(value, type) else type(value)).__name__
+        example = f'{{"class_name": "FILE.{name}", "code_directory": "FOLDER", "class_args": {{...}}}}'
+        return Finding(path=path, message="a class of your own is named by its file", hint=f"write {example}")
+    return Finding(path=path, message=f"{type(value).__name__} cannot be stored as JSON")
+
+
+def _copy_mapping(value: Mapping[Any, Any], path: Path, findings: list[Finding]) -> dict[str, Any]:
+    result = {}
+    for key, item in value.items():
+        if isinstance(key, str):
+            result[str(key)] = _copy(item, (*path, key), findings)
+        else:
+            findings.append(Finding(path=path, message=f"the key {shown(key)} is not text"))
+    return result
+
+
+def _scalar(value: Any) -> Any:
+    # numpy.float64 is a float and numpy.str_ is a str: their own JSON form is the plain one.
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return None

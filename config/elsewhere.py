@@ -8,8 +8,6 @@ from typing import Any
 
 from .problems import fold
 
-__all__ = ["OTHER_PLATFORMS", "instead_of", "local_index", "note_on_others"]
-
 OTHER_PLATFORMS = (
     "remote",
     "openpai",

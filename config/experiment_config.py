@@ -10,33 +10,28 @@ from typing import Any
 from pydantic import PrivateAttr
 
 from .checking import IGNORED, Examination
-from .command import warnings_about_command
-from .default_assessor import default_assessor
-from .directions import default_direction, objectives_text
-from .draft import fold, make_draft
-from .objectives import ObjectiveConfig, warnings_about_objectives
+from .cross_checks import warnings_about_command, warnings_about_objectives, warnings_about_repeats
+from .draft import make_draft, plain
 from .overrides import read_overridden
-from .places import Places
-from .plain import plain
-from .platforms import LocalConfig
-from .plugins import Checker, PluginCheck, ask_dispatcher
-from .problems import ConfigError, ConfigProblem, Finding, dotted
-from .repeats import repeats_note, warnings_about_repeats
+from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
+from .problems import ConfigError, ConfigProblem, Finding, dotted, fold
 from .root_fields import ConfigFields
+from .sections import AlgorithmConfig, LocalConfig, ObjectiveConfig, RepeatsConfig
+from .source import Places
 from .starting_points import StartingPoint, starting_points, warnings_about_start
-from .trackers import check_trackers
 
 _FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself
 _ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"
-
-__all__ = [
-    "ExperimentConfig",
-    "check_plugins",
-    "check_samples",
-    "load_config",
-    "located",
-    "with_plugins_checked",
-]
+_TO_MINIMIZE = "for the lowest: objectives: [{direction: minimize}]"
+_VERBS = {"minimize": "minimizing", "maximize": "maximizing"}
+# Built-in tuners that run every trial to its end and may go on for ever.
+_ENDLESS_TUNERS = frozenset(
+    ("anneal", "auto", "cmaes", "dngo", "evolution", "gp", "metis", "optuna", "qmc", "random", "smac", "tpe")
+)
+_STOPPED_EARLY = (
+    "assessor Auto stops {which} early, because only time limits the experiment;"
+    " with `assessor: none` every trial runs to its end"
+)
 
 
 class ExperimentConfig(ConfigFields):
@@ -225,3 +220,77 @@ def check_samples(config: ExperimentConfig) -> list[ConfigProblem]:
 
     found = impossible(config.search_space, config.constraints)
     return Places().problems(Finding(path=one.path, message=one.message, hint=one.hint) for one in found)
+
+
+def default_direction(config: ConfigFields, own: Mapping[str, str], *, is_nnis: bool) -> tuple[str, str]:
+    """Return the direction and a sentence that says where it comes from.
+
+    `own` has the defaults of the tuner's and the assessor's class, if any. The tuner's wins over the assessor's; if
+    neither class has one (such as Random), lower is better, but in NNI's form higher, as on NNI's pages.
+    """
+    role = next((role for role in ("tuner", "assessor") if role in own), None)
+    if role is not None:
+        direction, source = own[role], f"{own[role]} is the default of the {_name(config, role)}"
+    elif is_nnis:
+        direction, source = "maximize", f"NNI ranks the highest result first ({_TO_MINIMIZE})"
+    else:
+        direction, source = "minimize", "no algorithm has one"
+    note = f"{_VERBS[direction]} default: no direction is given, and {source}"
+    if own.get("assessor", direction) != direction:
+        note += f"; the {_name(config, 'assessor')}, whose own default is {own['assessor']}, follows"
+    return direction, note
+
+
+def objectives_text(objectives: Sequence[ObjectiveConfig]) -> str:
+    """Return what is optimised, and what limits it.
+
+    >>> given = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
+    >>> objectives_text([ObjectiveConfig(**one) for one in given])
+    'minimizing loss, limit ms <= 20'
+    """
+    goals = [f"{_VERBS[one.direction]} {one.name}" for one in objectives if one.direction is not None]
+    return ", ".join(
+        [*goals, *(f"limit {one.name} {one.constraint}" for one in objectives if one.constraint is not None)]
+    )
+
+
+def _name(config: ConfigFields, role: str) -> str:
+    section = config.tuner if role == "tuner" else config.assessor
+    return role if section is None else f"{role} {section.name or section.class_name}"
+
+
+def default_assessor(config: ConfigFields) -> tuple[AlgorithmConfig | None, str]:
+    """Return the assessor, and a sentence that says why if the config does not name it itself."""
+    is_free = "assessor" not in config.model_fields_set
+    is_endless = fold(config.tuner.name or "").removesuffix("tuner") in _ENDLESS_TUNERS
+    only_time = config.max_experiment_duration is not None and config.max_trial_number is None
+    one_goal = len(config.objectives) == 1 and config.objectives[0].constraint is None
+    if not (is_free and is_endless and only_time and one_goal and config.stop_when is None):
+        return config.assessor, ""
+    # The results of some trials are wanted, be they good or not.
+    if config.defaults is not None or config.initial_points or config.repeats is not None:
+        return AlgorithmConfig(name="Auto", class_args={"hopeless_only": True}), _STOPPED_EARLY.format(
+            which="hopeless trials"
+        )
+    return AlgorithmConfig(name="Auto"), _STOPPED_EARLY.format(which="trials")
+
+
+def repeats_note(repeats: RepeatsConfig | None, most: int | None) -> str:
+    """Return a sentence about the repeats, for the start of a run; `most` is the largest number of trials.
+
+    It is empty if each configuration runs once.
+
+    >>> repeats_note(RepeatsConfig(count=5, race=False), 20)
+    '5 repeats of each configuration, with a seed for each; max_trial_number counts trials: 20 are 4 configurations'
+    """
+    if repeats is None or repeats.count == 1:
+        return ""
+    seeds = ", with a seed for each" if repeats.seed else ""
+    note = f"{repeats.count} repeats of each configuration{seeds}"
+    if repeats.fewest < repeats.count:
+        note += f", fewer of one that is clearly worse than the best (at least {repeats.fewest})"
+    if most is None:
+        return note
+    least, at_best = most // repeats.count, -(-most // repeats.fewest)
+    number = str(least) if least == at_best else f"{least} to {at_best}"
+    return f"{note}; max_trial_number counts trials: {most} are {number} configurations"

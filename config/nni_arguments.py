@@ -7,8 +7,6 @@ from typing import Any
 
 from .problems import fold
 
-__all__ = ["with_todays_arguments"]
-
 _LIES = {"min": "best", "max": "worst", "mean": "mean", "best": "best", "worst": "worst"}
 _OF_TPE = ("parallel_optimize", "constant_liar_type")
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from .problems import Path, dotted, shown
 
-__all__ = ["todays_space"]
-
 _KEYS = ("_type", "_value")
 
 

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .platforms import PLATFORMS
 from .problems import Finding, Path, dotted, fold, nearest, shown
-from .root_fields import AlgorithmConfig, ConfigFields
-
-__all__ = ["NAMES", "Rewritten", "is_v1", "nearest_v1", "rewritten"]
+from .root_fields import ConfigFields
+from .sections import PLATFORMS, AlgorithmConfig
 
 _SERVICE = "training_service"
 # Fields at the root; an empty path drops one that has no effect here.

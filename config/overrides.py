@@ -10,8 +10,6 @@ from typing import Any
 from .problems import ConfigError, ConfigProblem, Path, fold
 from .source import Source, parse_source, read_source
 
-__all__ = ["read_overridden"]
-
 _OPTION = "--set"
 _ALGORITHMS = ("tuner", "assessor", "advisor")
 _SPACE = "search_space"

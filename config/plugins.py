@@ -1,7 +1,8 @@
-"""Asks a dispatcher process whether the tuner and the assessor can be loaded and constructed.
+"""Checks of the plug-ins that a config names: can they be loaded and constructed?
 
-Plug-ins are user code, so the manager never imports them: another process does, and replies with one JSON line. It may
-start before there is a config to check; so this module loads quickly.
+A tuner and an assessor are user code, so the manager never imports them: a dispatcher process does, and replies with
+one JSON line. It may start before there is a config to check; so this module loads quickly. Trackers, such as MLflow's,
+live in the manager, and are loaded here.
 """
 
 from __future__ import annotations
@@ -16,16 +17,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
-from .problems import Finding, Path
+from .problems import ConfigError, ConfigProblem, Finding, Path
 
 if TYPE_CHECKING:
     from .root_fields import ConfigFields
-
-__all__ = ["Checker", "PluginCheck", "ask_dispatcher", "check_parameters"]
 
 # The configuration comes by the standard input: a variable is limited to 128 KiB, and must be there at the start.
 CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check", "--exp_params", "-")
@@ -182,3 +182,33 @@ def _path(steps: Sequence[Any]) -> Path:
         return (section, *steps[1:])
     fields = [re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), str(step)) for step in steps[1:2]]
     return (section, *fields, *steps[2:])
+
+
+def tracker_classes(config: ConfigFields) -> dict[str, Callable[..., Any]]:
+    """Return the class of each of the `trackers`; raise `ConfigError` for those that cannot be made."""
+    classes, findings = _load_trackers(config)
+    if findings:
+        raise ConfigError([ConfigProblem(path=each.path, message=each.message) for each in findings])
+    return classes
+
+
+def check_trackers(config: ConfigFields) -> list[Finding]:
+    """Return which trackers cannot be made: their library is missing or too old, or an option is unknown."""
+    return _load_trackers(config)[1]
+
+
+def _load_trackers(config: ConfigFields) -> tuple[dict[str, Callable[..., Any]], list[Finding]]:
+    if not config.trackers:
+        return {}, []
+    from importlib.metadata import entry_points  # most experiments have none
+
+    registered = entry_points(group="pitchpipe.trackers")
+    classes: dict[str, Callable[..., Any]] = {}
+    findings: list[Finding] = []
+    for name, options in config.trackers.items():
+        try:
+            classes[name] = registered[name].load()
+            signature(classes[name]).bind(**options)
+        except (ImportError, TypeError) as error:
+            findings.append(Finding(path=("trackers", name), message=str(error)))
+    return classes, findings

@@ -7,21 +7,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "MISSING",
-    "OTHER_NAMES",
-    "ConfigError",
-    "ConfigProblem",
-    "Finding",
-    "Path",
-    "did_you_mean",
-    "dotted",
-    "fold",
-    "nearest",
-    "origin_of",
-    "shown",
-]
-
 Path = tuple[str | int, ...]
 MISSING = "required field is missing"
 OTHER_NAMES = {

@@ -1,7 +1,6 @@
-"""The fields of a config: type, range, default and meaning of each.
+"""The fields at the root of a config: type, range, default and meaning of each.
 
-Those of the objectives, the starting points and the platforms are in modules of their own. Checks across fields are in
-`cross_checks`.
+Checks across fields are in `cross_checks`.
 """
 
 from __future__ import annotations
@@ -12,33 +11,37 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr
 
 from ..runner import FailureKind
-from .objectives import ObjectiveConfig, Objectives
-from .platforms import LocalConfig, RayConfig
 from .problems import shown
-from .repeats import RepeatsConfig
-from .resources import ResourcesConfig
-from .sections import Section
-from .start_fields import EarlierSearches, Points, PriorConfig
-from .stopping import StopConfig
-from .units import UnitError
-from .values import (
+from .sections import (
+    AlgorithmConfig,
+    CheckpointConfig,
     Directory,
     Duration,
+    EarlierSearches,
     Environment,
     ExistingFile,
     GpuIndices,
     GpuNumber,
+    LocalConfig,
     LogLevel,
     MaxFailures,
     Memory,
+    ObjectiveConfig,
+    Objectives,
+    Points,
     PositiveDuration,
+    PriorConfig,
+    RayConfig,
+    RepeatsConfig,
+    ResourcesConfig,
+    Section,
+    StopConfig,
     Storage,
     Text,
     Texts,
     WorkingDirectory,
 )
-
-__all__ = ["DEFAULT_WORKING_DIRECTORY", "AlgorithmConfig", "CheckpointConfig", "ConfigFields"]
+from .values import UnitError
 
 DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
 
@@ -53,40 +56,6 @@ def _no_annotation(value: Any) -> Any:
     if value is True:
         raise UnitError("annotations are not supported", "call get_next_parameter() in the trial script")
     return value
-
-
-class AlgorithmConfig(Section):
-    """A tuner or an assessor: by `name`, or your class by `class_name` and `code_directory`."""
-
-    name: Text | None = Field(
-        default=None, description="A built-in algorithm, or one that an installed package registers."
-    )
-    class_name: Text | None = Field(
-        default=None, description="Your class: `module.ClassName` in `code_directory`."
-    )
-    code_directory: Directory | None = Field(
-        default=None, description="The folder of your class; needed with `class_name`."
-    )
-    class_args: dict[str, Any] = Field(
-        default_factory=dict, description="Keyword arguments of the class, passed on unchanged."
-    )
-
-
-class CheckpointConfig(Section):
-    """Checkpoints of trials: how many are kept, and when `Trainable` classes save one."""
-
-    keep: int = Field(
-        default=1, gt=0, description="How many checkpoints of a trial are kept, always including the latest."
-    )
-    rank_by: Literal["recency", "score"] = Field(
-        default="recency", description="Which are kept: the latest, or those with the best result."
-    )
-    frequency: int = Field(
-        default=0, ge=0, description="Steps between the checkpoints of `Trainable` classes; 0 = none."
-    )
-    at_end: bool = Field(
-        default=False, description="`Trainable` classes also save a checkpoint when they end."
-    )
 
 
 class ConfigFields(Section):

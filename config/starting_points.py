@@ -13,7 +13,6 @@ from .root_fields import ConfigFields
 if TYPE_CHECKING:
     from ..search_space import SearchSpace
 
-__all__ = ["StartingPoint", "check_starting_points", "starting_points", "warnings_about_start"]
 
 _WITH_PRIORS = ("auto", "tpe", "nsga")
 

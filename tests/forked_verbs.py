@@ -29,7 +29,7 @@ class ForkedVerb(Popen):
         "pitchpipe.cli.running",
         "pitchpipe.cli.verbs.resume",
         "pitchpipe.cli.verbs.run",
-        "pitchpipe.config.validation",
+        "pitchpipe.config.checking",
         "pitchpipe.executors.local",
         "pitchpipe.manager.experiments",
         "pitchpipe.tuners.random",

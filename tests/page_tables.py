@@ -20,23 +20,29 @@ from typing import Annotated, Any, Literal
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from pitchpipe.config.objectives import ObjectiveConfig
-from pitchpipe.config.platforms import PLATFORMS
-from pitchpipe.config.repeats import RepeatsConfig
-from pitchpipe.config.resources import ResourcesConfig
-from pitchpipe.config.root_fields import AlgorithmConfig, CheckpointConfig, ConfigFields
-from pitchpipe.config.sections import Section
-from pitchpipe.config.start_fields import Confidence, EarlierSearches, Points, PriorConfig
-from pitchpipe.config.stopping import GainLimit, StopConfig
-from pitchpipe.config.values import (
+from pitchpipe.config.root_fields import ConfigFields
+from pitchpipe.config.sections import (
+    PLATFORMS,
+    AlgorithmConfig,
+    CheckpointConfig,
+    Confidence,
     Directory,
     Duration,
+    EarlierSearches,
     Environment,
     ExistingFile,
+    GainLimit,
     GpuIndices,
     MaxFailures,
     Memory,
+    ObjectiveConfig,
+    Points,
     PositiveDuration,
+    PriorConfig,
+    RepeatsConfig,
+    ResourcesConfig,
+    Section,
+    StopConfig,
     Storage,
     WorkingDirectory,
 )

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
-from pitchpipe.config.checking import Examination
+from pitchpipe.config.checking import Examination, validate_fields
 from pitchpipe.config.plugins import Checker
 from pitchpipe.config.root_fields import ConfigFields
-from pitchpipe.config.validation import validate_fields
 
 from .refusals import SMALLEST
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config.draft import fold, make_draft
+from pitchpipe.config.draft import make_draft
 from pitchpipe.config.elsewhere import OTHER_PLATFORMS
-from pitchpipe.config.root_fields import AlgorithmConfig
+from pitchpipe.config.problems import fold
+from pitchpipe.config.sections import AlgorithmConfig
 
 from .refusals import SMALLEST, made, problems_of
 

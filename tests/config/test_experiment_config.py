@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pitchpipe.config import ConfigError, ExperimentConfig, LocalConfig, load_config
-from pitchpipe.config.root_fields import AlgorithmConfig, ConfigFields
-from pitchpipe.config.sections import camel_case
+from pitchpipe.config.root_fields import ConfigFields
+from pitchpipe.config.sections import AlgorithmConfig, camel_case
 
 from .refusals import SMALLEST
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config.places import Places
 from pitchpipe.config.problems import ConfigProblem, Finding
-from pitchpipe.config.source import parse_source
+from pitchpipe.config.source import Places, parse_source
 
 MAIN = parse_source("tuner:\n  name: TPE\nseed: -1\n", "main.yml")
 SPACE = parse_source("lr:\n  _type: unifrom\n", "space.yml")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pitchpipe import uniform
 from pitchpipe.config import LocalConfig
-from pitchpipe.config.plain import plain
+from pitchpipe.config.draft import plain
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

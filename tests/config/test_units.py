@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.config.units import UnitError, parse_duration, parse_gpu_indices, parse_memory
+from pitchpipe.config.values import UnitError, parse_duration, parse_gpu_indices, parse_memory
 
 ANYTHING = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.lists(st.integers())
