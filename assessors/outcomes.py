@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..plugins import Fronts, crowding_distances
+from ..numerics import Fronts, crowding_distances
 from ..protocol import MetricError, Objective, main_objective, metric_value
 from .gains import counted
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..manager import Manager
 from ..manager.control import RateMeter, forecast
+from ..numerics import interval
 from ..protocol import parameters_of
-from ..runner import Trial, TrialRunner, TrialStatus, interval
+from ..runner import Trial, TrialRunner, TrialStatus
 from ..store.reading import FailedTrial, closest_text, duration_text, front_text, margin_text
 
 __all__ = ["Best", "Progress", "ProgressMeter"]

@@ -13,8 +13,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..numerics import mean
 from ..protocol import MetricError, Objective, metric_value, number_in, with_default
-from ..runner import TrialStatus, mean
+from ..runner import TrialStatus
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from ..store.reading import ExperimentView, cell_text, cell_value, flat
 from .nni_results import nni_database, read_nni

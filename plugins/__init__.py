@@ -1,7 +1,4 @@
-"""How a name in a config becomes a class, and the checks of the class's arguments; tuners and assessors share both.
-
-`fronts` is how both rank trials with several objectives.
-"""
+"""How a name in a config becomes a class, and the checks of the class's arguments; tuners and assessors share both."""
 
 from __future__ import annotations
 
@@ -20,17 +17,14 @@ from .arguments import (
     taken,
 )
 from .checkpoint_folder import CheckpointFolder
-from .fronts import Fronts, crowding_distances
 from .user_registry import Registered, register, registered, registry_file, unregister
 
 __all__ = [
     "CheckpointFolder",
-    "Fronts",
     "Registered",
     "Registry",
     "UnknownAlgorithm",
     "check",
-    "crowding_distances",
     "integer",
     "loss_sign",
     "merged",

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from .families import Repeats
     from .ledger import Ledger, Request, Totals
     from .limits import Limits, Retries
-    from .noise import interval, mean
     from .payloads import added_trial
     from .recording import event_of, recorded
     from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
@@ -94,7 +93,6 @@ _HOMES = {
     ".families": "Repeats",
     ".ledger": "Ledger Request Totals",
     ".limits": "Limits Retries",
-    ".noise": "interval mean",
     ".payloads": "added_trial",
     ".recording": "event_of recorded",
     ".trial": "Cause FailureKind Trial TrialStatus Verdict",
@@ -172,10 +170,8 @@ __all__ = [
     "check_intermediate",
     "event_of",
     "fingerprint",
-    "interval",
     "is_disk_full",
     "last_line",
-    "mean",
     "recorded",
     "signal_name",
     "warnings_of",

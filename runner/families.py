@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from ..numerics import is_clearly_worse, mean
 from ..protocol import Objective, dumps, family_end_of, repeat_of, repeated, with_family_end
-from .noise import is_clearly_worse, mean
 from .trial import Trial, TrialStatus
 
 _BEFORE_THE_RACE = 2  # repeats of each configuration

@@ -55,8 +55,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # What a wheel is built from.
 SOURCES = ["README.md", "pyproject.toml", "setup.cfg"]
-FOLDERS = ["pitchpipe", "protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent"]
-FOLDERS += ["nni_compat", "runner", "dispatcher", "store", "executors", "manager", "server"]
+FOLDERS = ["pitchpipe", "protocol", "search_space", "numerics", "plugins", "config", "tuners", "assessors"]
+FOLDERS += ["trial_agent", "nni_compat", "runner", "dispatcher", "store", "executors", "manager", "server"]
 FOLDERS += ["integrations", "cli", "testing"]
 
 LEFT_OVER = pytest.StashKey[list[str]]()

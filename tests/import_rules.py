@@ -36,23 +36,24 @@ PROCESS = CORE | {"config", "executors", "manager"}
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "protocol": frozenset(),
     "search_space": frozenset(),
+    "numerics": frozenset({"protocol"}),  # for `lazy_names`
     "plugins": frozenset({"search_space"}),
     "nni_compat": BASE,  # what the names stand for is found on first use
-    "tuners": BASE | {"plugins"},
-    "assessors": BASE | {"plugins"},
+    "tuners": BASE | {"numerics", "plugins"},
+    "assessors": BASE | {"numerics", "plugins"},
     "trial_agent": BASE | {"nni_compat"},
     "testing": BASE | {"tuners", "assessors"},
-    "runner": BASE,
+    "runner": BASE | {"numerics"},
     "dispatcher": BASE | {"plugins", "nni_compat", "tuners", "assessors"},
-    "store": BASE | {"trial_agent", "runner"},
+    "store": BASE | {"numerics", "trial_agent", "runner"},
     "config": BASE | {"runner"},
     "executors": CORE,
-    "manager": CORE | {"config", "executors", "dispatcher"},
-    "server": PROCESS,
+    "manager": CORE | {"numerics", "config", "executors", "dispatcher"},
+    "server": PROCESS | {"numerics"},
     # The face gives the names of all of them; that the heavy ones load lazily is measured by another test.
     "pitchpipe": PROCESS | {"nni_compat", "tuners", "assessors", "server"},
     "integrations": PROCESS | {"tuners", "assessors", "server", "pitchpipe"},
-    "cli": PROCESS | {"dispatcher", "server", "pitchpipe"},
+    "cli": PROCESS | {"numerics", "dispatcher", "server", "pitchpipe"},
 }
 # Rooms whose `__init__` is a public interface; what it offers beyond the needs of other rooms is documented.
 PUBLIC = frozenset(
@@ -77,6 +78,7 @@ FILE_MAY_IMPORT: dict[str, frozenset[str]] = {
 LIBRARIES: dict[str, frozenset[str]] = {
     "protocol": frozenset({"orjson", "json_tricks", "numpy"}),
     "search_space": frozenset({"numpy", "scipy"}),
+    "numerics": frozenset({"numpy", "scipy"}),
     "plugins": frozenset(),
     "nni_compat": frozenset({"schema"}),  # where it is installed, for the checks of a plug-in's arguments
     "tuners": frozenset({"numpy", "scipy", "cmaes", "optuna"}),

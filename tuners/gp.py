@@ -11,9 +11,10 @@ import math
 import sys
 from typing import Any
 
+from ..numerics import SMOOTHNESSES, Posterior, Prior, condition, fit
 from ..plugins import integer, number, one_of, positive
 from .base import Floats, active_dimension
-from .models import SMOOTHNESSES, Model, Posterior, Prior, Score, SurrogateTuner, Training, condition, fit
+from .models import Model, Score, SurrogateTuner, Training
 from .moves import Everywhere, log_expected_improvement
 
 __all__ = ["GPTuner", "GaussianProcessTuner"]

@@ -10,10 +10,11 @@ import math
 
 import numpy as np
 
+from ..numerics import Posterior
 from ..plugins import integer, number, one_of
 from .base import Floats, ready
 from .gp import GaussianProcessTuner
-from .models import Mixture, Model, Posterior, Score, Training, features_of
+from .models import Mixture, Model, Score, Training, features_of
 from .moves import Everywhere
 
 __all__ = ["MetisTuner"]

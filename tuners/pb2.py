@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics import matern
 from ..search_space import SearchSpace
 from .base import Embedding, Floats, Member, ready
-from .models import matern
 from .pbt import Legacy, PBTTuner
 
 __all__ = ["PB2Tuner"]

@@ -6,9 +6,10 @@ Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package, JMLR 23, 2022
 
 from __future__ import annotations
 
+from ..numerics import Forest, grow_forest
 from ..plugins import integer, one_of
 from .base import Floats
-from .models import Forest, SurrogateTuner, Training, grow
+from .models import SurrogateTuner, Training
 
 __all__ = ["SMACTuner"]
 
@@ -50,4 +51,4 @@ class SMACTuner(SurrogateTuner):
         return super()._modelled()
 
     def _fit(self, training: Training) -> Forest:
-        return grow(self._rng, training.features, training.targets, self._trees)
+        return grow_forest(self._rng, training.features, training.targets, self._trees)

@@ -14,7 +14,7 @@ __all__ = ["version_of"]
 
 _REQUIREMENTS = Path(__file__).parent / "requirements"
 # What our suggestions depend on, but for messages and tests.
-_ROOMS = ("plugins", "search_space", "tuners")
+_ROOMS = ("numerics", "plugins", "search_space", "tuners")
 _LEFT_OUT = ("search_space/problems.py", "tuners/conformance.py")
 _PACKAGES = {"optuna-": "optuna", "skopt": "scikit-optimize", "hebo": "HEBO"}
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...numerics import Tree, grow_tree, main_effects, predicted
 from .dimensions import Dimension
 from .drawing import base_figure, is_wide, labels, note, nothing, short, value_name
-from .forest import Tree, grow, main_effects, predicted
 from .tables import ExperimentTable, Objective, TrialRecord
 from .theme import BLUE, GREY, ThemeName
 
@@ -145,7 +145,7 @@ def _forest(
         drawn = rng.integers(0, count, min(count, _SAMPLE))
         for _ in range(_TREES):
             shown = _shuffled(units, dimensions, rng)
-            tree = grow(shown[drawn], values[drawn], rng, max(_LEAF, len(drawn) // 100))
+            tree = grow_tree(shown[drawn], values[drawn], rng, max(_LEAF, len(drawn) // 100))
             alone, together = main_effects(tree)
             effects.append(alone)
             rest.append(together)

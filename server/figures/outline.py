@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...numerics import front_of
 from ...protocol import Objective
-from ...store.reading import front_of
 from .dimensions import drawable
 from .drawing import best_so_far, evenly, rises
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...store.reading import front_of, knee_of
+from ...numerics import front_of, knee_of
 from .drawing import note, nothing, panels, points, ranged, value_axis
 from .hovering import Hover
 from .tables import ExperimentTable, Objective

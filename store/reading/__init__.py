@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .exporting import csv_lines, family_object, json_lines, trial_object
     from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, excerpt, hint_text
     from .feed import EventPage
-    from .front import front_of, knee_of
     from .json_values import plain, to_json
     from .log_files import FilePiece
     from .nni_forms import (
@@ -67,7 +66,6 @@ _HOMES = {
     ".exporting": "csv_lines family_object json_lines trial_object",
     ".failures": "FailedTrial FailureGroup ending_beside ending_text excerpt hint_text",
     ".feed": "EventPage",
-    ".front": "front_of knee_of",
     ".json_values": "plain to_json",
     ".log_files": "FilePiece",
     ".nni_forms": "nni_export nni_job nni_jobs nni_metadata nni_metrics nni_profile nni_statistics",
@@ -110,14 +108,12 @@ __all__ = [
     "family_object",
     "flat",
     "front_lines",
-    "front_of",
     "front_text",
     "gain_text",
     "gains_over_defaults",
     "hint_text",
     "is_bare",
     "json_lines",
-    "knee_of",
     "left_text",
     "length_text",
     "margin_text",

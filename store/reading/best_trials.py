@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...numerics import Point, added, front_of, hypervolume, knee_of, reference_of
 from ...protocol import Objective
 from ..errors import understood
 from .configuration import read_objectives, read_repeats
 from .database import Database
 from .families import outcomes_of, read_families, read_outcomes
-from .front import Point, added, front_of, hypervolume, knee_of, reference_of
 from .trial_query import QueryError, limit_broken, limits_exceeded
 
 __all__ = [

@@ -16,14 +16,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...numerics import Effects, Point, differences, front_of, knee_of
 from ...protocol import Objective
 from ...search_space import SearchSpace, with_constants
 from ..errors import understood
 from .configuration import read_config, read_objectives
 from .database import Database
-from .effects import Effects, differences
 from .families import outcomes_of, read_outcomes
-from .front import Point, front_of, knee_of
 from .words import number_text, repeats_text
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...runner import ExperimentStatus, TrialStatus, interval, mean
+from ...numerics import interval, mean
+from ...runner import ExperimentStatus, TrialStatus
 from .configuration import main_name, read_repeats
 from .database import Database
 from .trial_rows import rows_by_number

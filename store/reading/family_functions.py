@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import sqlite3
 
+from ...numerics import mean
 from ...protocol import family_end_of, repeat_of
-from ...runner import mean
 
 __all__ = ["add_functions"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from ...numerics import knee_of
 from ...protocol import constraint_limits
 from ...runner import ExperimentStatus
-from .front import knee_of
 
 __all__ = [
     "STATUS_WORDS",

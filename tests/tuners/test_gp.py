@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from pitchpipe.numerics.gaussian_process import Posterior, Prior, condition, fit
 from pitchpipe.testing import DIFFERENT, SPACES, TunerConformance
 from pitchpipe.tuners import GPTuner, MetisTuner, Tuner
 from pitchpipe.tuners.metis import _knowledge_gradient, _misfits
-from pitchpipe.tuners.models.gaussian_process import Posterior, Prior, condition, fit
 from pitchpipe.tuners.models.surrogate_tuner import Training
 
 from .searches import LINE, started, suite

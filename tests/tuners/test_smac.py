@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pitchpipe.numerics.random_forest import Forest
 from pitchpipe.testing import DIFFERENT, SPACES
 from pitchpipe.tuners import DNGOTuner, SMACTuner, Tuner
-from pitchpipe.tuners.models.random_forest import Forest
 from pitchpipe.tuners.models.surrogate_tuner import Training
 from pitchpipe.tuners.moves.regions import Everywhere
 

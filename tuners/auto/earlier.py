@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...numerics import Posterior, Prior, condition
 from ...search_space import SearchSpace
 from ..base import Embedding, Floats, active_dimension, rank_agreement
-from ..models import HyperParameters, Posterior, Prior, condition, warped
+from ..models import HyperParameters, warped
 
 __all__ = ["EarlierSearches"]
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...numerics import Posterior, Prior, condition
 from ..base import Bools, Embedding, Floats, active_dimension
-from ..models import HyperParameters, Posterior, Prior, condition
+from ..models import HyperParameters
 from .settings import Settings
 
 __all__ = ["FailureModel"]

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...numerics import Posterior, Prior, condition
 from ..base import Embedding, Floats, Ints, active_dimension
-from ..models import HyperParameters, Posterior, Prior, condition, interval_after, warped
+from ..models import HyperParameters, interval_after, warped
 from ..moves import Branch, log_expected_improvement
 from .settings import Settings, Warping
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...numerics import Posterior, Prior
 from ..base import Bools, Embedding, Floats, Ints, Outcomes, active_dimension, front_of
-from ..models import HyperParameters, Posterior, Prior
+from ..models import HyperParameters
 from ..moves import (
     Boxes,
     Branch,

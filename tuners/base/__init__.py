@@ -13,10 +13,11 @@ embedding            the unit cube as features for distance-based models
 
 from __future__ import annotations
 
+from ...numerics import Bools, Floats, Ints
 from .embedding import Embedding, active_dimension
 from .explored import Explored, measurements, ready
 from .history import History
-from .layout import Bools, Floats, Ints, Layout
+from .layout import Layout
 from .learning_tuner import LearningTuner, latin_hypercube
 from .non_repeating_tuner import NonRepeatingTuner
 from .outcomes import Outcomes, front_of, nondominated_ranks

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from ...numerics import Floats, Ints
 from ...search_space import Parameter, SearchSpace, UnitMap, unit_map
-from .layout import Floats, Ints, Layout
+from .layout import Layout
 
 __all__ = ["Embedding", "active_dimension"]
 

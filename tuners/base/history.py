@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .layout import Floats, Ints, Layout
+from ...numerics import Floats, Ints
+from .layout import Layout
 
 __all__ = ["History"]
 

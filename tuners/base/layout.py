@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...numerics import Floats, Ints
 from ...search_space import SearchSpace
 
-__all__ = ["Bools", "Floats", "Ints", "Layout"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
+__all__ = ["Layout"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ...numerics import Floats, Ints
 from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value, objectives_of
 from ...search_space import SearchSpace
 from ..tuner import Tuner
 from .explored import Explored, measurements, ready
 from .history import History
-from .layout import Floats, Ints, Layout
+from .layout import Layout
 from .outcomes import Outcomes
 from .search_prior import SearchPrior
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...plugins import Fronts, crowding_distances
+from ...numerics import Bools, Floats, Fronts, Ints, crowding_distances
 from ...protocol import Objective, metric_value
-from .layout import Bools, Floats, Ints
 
 __all__ = ["Outcomes", "front_of", "nondominated_ranks"]
 

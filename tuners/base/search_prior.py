@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...numerics import Floats
 from ...search_space import Parameter, SearchSpace, unit_map
-from .layout import Floats
 
 __all__ = ["SearchPrior", "rank_agreement"]
 

@@ -6,8 +6,8 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from ...numerics import Posterior, Prior, condition, fit
 from ..base import Floats, Ints
-from .gaussian_process import Posterior, Prior, condition, fit
 
 __all__ = ["HyperParameters", "interval_after"]
 

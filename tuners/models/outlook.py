@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...numerics import Posterior, Prior, condition, fit
 from ..base import Bools, Embedding, Floats, Ints, active_dimension
 from ..moves import Everywhere, climb, log_expected_improvement
-from .gaussian_process import Posterior, Prior, condition, fit
 from .output_warping import warped
 
 __all__ = ["Outlook", "expected_gain"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pitchpipe.numerics import Tree, main_effects
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.server.figures import (
     ExperimentTable,
@@ -17,7 +18,6 @@ from pitchpipe.server.figures import (
     importance,
     plot_importance,
 )
-from pitchpipe.server.figures.forest import Tree, main_effects
 
 Function = Callable[[dict[str, Any]], float]
 CUBE = {name: {"_type": "uniform", "_value": [0, 1]} for name in "abcd"}

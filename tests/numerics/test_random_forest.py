@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitchpipe.tuners.models.random_forest import Forest, grow
+from pitchpipe.numerics.random_forest import Forest, grow_forest
 
 
 def reached(forest: Forest, point: np.ndarray) -> list[int]:
@@ -25,7 +25,7 @@ def reached(forest: Forest, point: np.ndarray) -> list[int]:
 def test_predictions_are_those_of_a_walk_through_each_tree(n: int, f: int, leaf: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     features, targets = rng.integers(0, 4, (n, f)) / 3, rng.normal(size=n)
-    forest = grow(rng, features, targets, trees=5, leaf=leaf)
+    forest = grow_forest(rng, features, targets, trees=5, leaf=leaf)
     points = rng.random((7, f))
     mean, deviation = forest.predict(points)
     for i, point in enumerate(points):
@@ -41,7 +41,7 @@ def test_trees_grow_until_their_leaves_are_pure(seed: int) -> None:
     rng = np.random.default_rng(seed)
     features = rng.permutation(30)[:, None] / 30
     targets = rng.normal(size=30)
-    forest = grow(rng, features, targets, trees=30)
+    forest = grow_forest(rng, features, targets, trees=30)
     leaves = forest.column < 0
     assert forest.variance[leaves].max() <= 1e-9
     assert set(forest.mean[leaves].round(6)) <= set(targets.round(6))
@@ -49,7 +49,7 @@ def test_trees_grow_until_their_leaves_are_pure(seed: int) -> None:
 
 def test_the_roots_have_bootstrap_means() -> None:
     targets = np.random.default_rng(0).normal(size=200)
-    forest = grow(np.random.default_rng(1), np.arange(200.0)[:, None], targets, trees=300)
+    forest = grow_forest(np.random.default_rng(1), np.arange(200.0)[:, None], targets, trees=300)
     roots = forest.mean[:300]
     assert roots.mean() == pytest.approx(targets.mean(), abs=0.02)
     assert roots.std() == pytest.approx(targets.std() / np.sqrt(200), rel=0.2)
@@ -58,7 +58,7 @@ def test_the_roots_have_bootstrap_means() -> None:
 def test_leaves_are_not_smaller_than_asked_for() -> None:
     rng = np.random.default_rng(0)
     features, targets = rng.random((60, 3)), rng.normal(size=60)
-    few, many = (grow(np.random.default_rng(1), features, targets, leaf=leaf) for leaf in (1, 10))
+    few, many = (grow_forest(np.random.default_rng(1), features, targets, leaf=leaf) for leaf in (1, 10))
     assert len(many.column) < len(few.column) / 4
 
 
@@ -70,7 +70,7 @@ def test_it_learns_a_function_of_the_columns_that_matter() -> None:
 
     features = rng.random((300, 5))
     points = rng.random((200, 5))
-    mean, _ = grow(rng, features, function(features)).predict(points)
+    mean, _ = grow_forest(rng, features, function(features)).predict(points)
     assert np.corrcoef(mean, function(points))[0, 1] > 0.97
 
 
@@ -78,11 +78,13 @@ def test_it_is_less_sure_between_results_that_differ() -> None:
     rng = np.random.default_rng(0)
     features = np.concatenate([rng.random(40) * 0.4, 0.6 + rng.random(40) * 0.4])[:, None]
     targets = np.where(features[:, 0] > 0.5, 1.0, 0.0)
-    _, deviation = grow(rng, features, targets, trees=50).predict(np.array([[0.2], [0.5], [0.8]]))
+    _, deviation = grow_forest(rng, features, targets, trees=50).predict(np.array([[0.2], [0.5], [0.8]]))
     assert deviation[1] > 10 * max(deviation[0], deviation[2])
 
 
 def test_equal_targets_make_a_single_leaf() -> None:
-    forest = grow(np.random.default_rng(0), np.random.default_rng(1).random((9, 2)), np.ones(9), trees=3)
+    forest = grow_forest(
+        np.random.default_rng(0), np.random.default_rng(1).random((9, 2)), np.ones(9), trees=3
+    )
     assert len(forest.column) == 3
     assert forest.predict(np.zeros((1, 2)))[0] == pytest.approx(1.0)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from pitchpipe.tuners.models.gaussian_process import Prior, condition, fit
-from pitchpipe.tuners.models.matern_kernel import SMOOTHNESSES, correlation_and_slope, matern
+from pitchpipe.numerics.gaussian_process import Prior, condition, fit
+from pitchpipe.numerics.matern_kernel import SMOOTHNESSES, correlation_and_slope, matern
 
-from ...lazy import Lazy
+from ..lazy import Lazy
 
 special = Lazy("scipy.special")
 SQUARED = np.linspace(0.01, 6, 40)

@@ -10,34 +10,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Tree", "grow", "main_effects", "predicted"]
+from .arrays import Floats
 
-Numbers = NDArray[np.float64]
+__all__ = ["Tree", "grow_tree", "main_effects", "predicted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
     """The leaves of a tree: boxes from `low` to `high`, shapes (leaves, d), and their `values`, shape (leaves,)."""
 
-    low: Numbers
-    high: Numbers
-    values: Numbers
+    low: Floats
+    high: Floats
+    values: Floats
 
 
-def grow(units: Numbers, values: Numbers, rng: np.random.Generator, min_leaf: int = 3) -> Tree:
+def grow_tree(units: Floats, values: Floats, rng: np.random.Generator, min_leaf: int = 3) -> Tree:
     """Grow a tree on points of the unit cube, shape (n, d), and their values, shape (n,).
 
     >>> rng = np.random.default_rng(0)
     >>> units = rng.random((200, 2))
-    >>> tree = grow(units, (units[:, 0] > 0.5) * 1.0, rng)
+    >>> tree = grow_tree(units, (units[:, 0] > 0.5) * 1.0, rng)
     >>> shares, rest = main_effects(tree)
     >>> bool(shares[0] > 0.8), bool(shares[1] < 0.1)
     (True, True)
     """
     dimension = units.shape[1]
-    leaves: list[tuple[Numbers, Numbers, float]] = []
+    leaves: list[tuple[Floats, Floats, float]] = []
     pending = [(np.arange(len(values)), np.zeros(dimension), np.ones(dimension))]
     while pending:
         rows, low, high = pending.pop()
@@ -55,7 +54,7 @@ def grow(units: Numbers, values: Numbers, rng: np.random.Generator, min_leaf: in
 
 
 def _best_split(
-    units: Numbers, values: Numbers, rng: np.random.Generator, min_leaf: int
+    units: Floats, values: Floats, rng: np.random.Generator, min_leaf: int
 ) -> tuple[int, float] | None:
     """Return the axis and the threshold, out of one random threshold each, that lower the squared error most."""
     count = len(values)
@@ -75,7 +74,7 @@ def _best_split(
     return axis, float(thresholds[axis])
 
 
-def predicted(tree: Tree, units: Numbers) -> Numbers:
+def predicted(tree: Tree, units: Floats) -> Floats:
     """Return the values of a tree at points of the cube, shape (n, d) -> (n,)."""
     inside = np.ones((len(units), len(tree.values)), dtype=bool)
     for axis in range(units.shape[1]):
@@ -86,7 +85,7 @@ def predicted(tree: Tree, units: Numbers) -> Numbers:
     return tree.values[inside.argmax(axis=1)]
 
 
-def main_effects(tree: Tree) -> tuple[Numbers, float]:
+def main_effects(tree: Tree) -> tuple[Floats, float]:
     """Return the share of the tree's variance that each axis explains alone, shape (d,), and what only several explain.
 
     Equations 8 to 10 of the paper. A tree without variance yields zeros.
@@ -101,7 +100,7 @@ def main_effects(tree: Tree) -> tuple[Numbers, float]:
     return alone, max(1.0 - float(alone.sum()), 0.0)
 
 
-def _alone(tree: Tree, volumes: Numbers, mean: float, axis: int) -> float:
+def _alone(tree: Tree, volumes: Floats, mean: float, axis: int) -> float:
     """Return the variance of the mean over all other axes, along one axis."""
     low, high = tree.low[:, axis], tree.high[:, axis]
     edges = np.unique(np.concatenate([low, high]))

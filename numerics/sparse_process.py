@@ -9,12 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # Imported where it is used: most commands do without numpy.
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Bools = NDArray[np.bool_]
+    from .arrays import Bools, Floats
 
 __all__ = ["Effects", "differences"]
 

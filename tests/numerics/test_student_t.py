@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.runner.noise import interval, is_clearly_worse, mean
+from pitchpipe.numerics.student_t import interval, is_clearly_worse, mean
 
 # 97.5 % quantiles of Student's t distribution, from its tables.
 TABLE = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 9: 2.262, 30: 2.042, 100: 1.984}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Bools, Floats, Ints
+from .arrays import Bools, Floats, Ints
 
-__all__ = ["Forest", "grow"]
+__all__ = ["Forest", "grow_forest"]
 
 _DEEPEST = 40
 _LEAST_VARIANCE = 1e-10
@@ -52,7 +52,7 @@ class Forest:
         return means.mean(axis=0), np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
 
 
-def grow(
+def grow_forest(
     rng: np.random.Generator,
     features: Floats,
     targets: Floats,
@@ -67,7 +67,7 @@ def grow(
     among `thresholds` random thresholds of each of a random `share` of the columns.
 
     >>> x = np.linspace(0, 1, 50)[:, None]
-    >>> mean, _ = grow(np.random.default_rng(0), x, (x[:, 0] > 0.5) * 1.0).predict(np.array([[0.1], [0.9]]))
+    >>> mean, _ = grow_forest(np.random.default_rng(0), x, (x[:, 0] > 0.5) * 1.0).predict(np.array([[0.1], [0.9]]))
     >>> mean.round().tolist()
     [0.0, 1.0]
     """

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import Floats, Ints
+from .arrays import Floats, Ints
 from .matern_kernel import correlation_and_slope, matern
 
 __all__ = ["Posterior", "Prior", "condition", "fit"]

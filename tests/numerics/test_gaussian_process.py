@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pitchpipe.tuners.models import gaussian_process
-from pitchpipe.tuners.models.gaussian_process import Prior, condition, fit
+from pitchpipe.numerics import gaussian_process
+from pitchpipe.numerics.gaussian_process import Prior, condition, fit
 from pitchpipe.tuners.models.output_warping import warped
 from pitchpipe.tuners.moves.acquisition import log_expected_improvement
 

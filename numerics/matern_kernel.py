@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..base import Floats
+from .arrays import Floats
 
 __all__ = ["SMOOTHNESSES", "correlation_and_slope", "matern"]
 

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import le, lt, sub
 
-__all__ = ["added", "front_of", "hypervolume", "knee_of", "reference_of"]
+__all__ = ["Point", "added", "front_of", "hypervolume", "knee_of", "reference_of"]
 
 Point = tuple[float, ...]
 _MARGIN = 0.1  # of the front's range, between its worst values and the reference point

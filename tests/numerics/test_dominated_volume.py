@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.store.reading.front import added, front_of, hypervolume, knee_of, reference_of
+from pitchpipe.numerics.dominated_volume import added, front_of, hypervolume, knee_of, reference_of
 
 
 def counted(points: list[tuple[float, ...]], size: int, dimensions: int) -> int:

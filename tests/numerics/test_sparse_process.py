@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pitchpipe.store.reading.effects import Effects, differences
+from pitchpipe.numerics.sparse_process import Effects, differences
 
 FEW = np.array([False, False, True])
 

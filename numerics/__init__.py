@@ -1,0 +1,81 @@
+"""Mathematics that several rooms share; it knows nothing of trials, and names the papers beside the lines.
+
+Of several objectives, all are minimised:
+
+fronts             which points no other one dominates, how isolated each is, the knee
+dominated_volume   the hypervolume that a front dominates
+
+Models of a function that is known at some points:
+
+gaussian_process   exact regression with a Matern kernel (`matern_kernel`); its hyper-parameters are fitted
+sparse_process     a smaller one, in which few coordinates matter
+random_forest      regression trees that know how sure they are
+functional_anova   one tree over the unit cube, and the variance that each axis explains in it
+
+And of repeated results:
+
+student_t          their mean, how sure it is, and whether one mean is clearly above another
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..protocol import lazy_names
+
+if TYPE_CHECKING:
+    from .arrays import Bools, Floats, Ints
+    from .dominated_volume import Point, added, front_of, hypervolume, knee_of, reference_of
+    from .fronts import Fronts, crowding_distances
+    from .functional_anova import Tree, grow_tree, main_effects, predicted
+    from .gaussian_process import Posterior, Prior, condition, fit
+    from .matern_kernel import SMOOTHNESSES, matern
+    from .random_forest import Forest, grow_forest
+    from .sparse_process import Effects, differences
+    from .student_t import interval, is_clearly_worse, mean
+
+_HOMES = {
+    ".arrays": "Bools Floats Ints",
+    ".fronts": "Fronts crowding_distances",
+    ".functional_anova": "Tree grow_tree main_effects predicted",
+    ".gaussian_process": "Posterior Prior condition fit",
+    ".dominated_volume": "Point added front_of hypervolume knee_of reference_of",
+    ".matern_kernel": "SMOOTHNESSES matern",
+    ".random_forest": "Forest grow_forest",
+    ".sparse_process": "Effects differences",
+    ".student_t": "interval is_clearly_worse mean",
+}
+
+__all__ = [
+    "SMOOTHNESSES",
+    "Bools",
+    "Effects",
+    "Floats",
+    "Forest",
+    "Fronts",
+    "Ints",
+    "Point",
+    "Posterior",
+    "Prior",
+    "Tree",
+    "added",
+    "condition",
+    "crowding_distances",
+    "differences",
+    "fit",
+    "front_of",
+    "grow_forest",
+    "grow_tree",
+    "hypervolume",
+    "interval",
+    "is_clearly_worse",
+    "knee_of",
+    "main_effects",
+    "matern",
+    "mean",
+    "predicted",
+    "reference_of",
+]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)
