@@ -2,7 +2,7 @@
 
 Of several objectives, all are minimised:
 
-fronts             which points no other one dominates, how isolated each is, the knee
+fronts             which points no other dominates, how isolated each is, the knee
 dominated_volume   the hypervolume that a front dominates
 
 Models of a function that is known at some points:
@@ -25,8 +25,17 @@ from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .arrays import Bools, Floats, Ints
-    from .dominated_volume import Point, added, front_of, hypervolume, knee_of, reference_of
-    from .fronts import Fronts, crowding_distances
+    from .dominated_volume import hypervolume, reference_of
+    from .fronts import (
+        Fronts,
+        Point,
+        added,
+        crowding_distances,
+        front_of,
+        is_nondominated,
+        knee_of,
+        nondominated_ranks,
+    )
     from .functional_anova import Tree, grow_tree, main_effects, predicted
     from .gaussian_process import Posterior, Prior, condition, fit
     from .matern_kernel import SMOOTHNESSES, matern
@@ -36,10 +45,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     ".arrays": "Bools Floats Ints",
-    ".fronts": "Fronts crowding_distances",
+    ".fronts": "Fronts Point added crowding_distances front_of is_nondominated knee_of nondominated_ranks",
     ".functional_anova": "Tree grow_tree main_effects predicted",
     ".gaussian_process": "Posterior Prior condition fit",
-    ".dominated_volume": "Point added front_of hypervolume knee_of reference_of",
+    ".dominated_volume": "hypervolume reference_of",
     ".matern_kernel": "SMOOTHNESSES matern",
     ".random_forest": "Forest grow_forest",
     ".sparse_process": "Effects differences",
@@ -69,10 +78,12 @@ __all__ = [
     "hypervolume",
     "interval",
     "is_clearly_worse",
+    "is_nondominated",
     "knee_of",
     "main_effects",
     "matern",
     "mean",
+    "nondominated_ranks",
     "predicted",
     "reference_of",
 ]

@@ -1,20 +1,80 @@
-"""Points of several losses in fronts, and how isolated each is; tuners and assessors rank trials by both.
+"""Points of several losses: which of them no other dominates, the fronts behind those, and the knee of a front.
+
+A point dominates another if it is no worse in any loss and better in one.
 
 Deb et al., NSGA-II, IEEE Transactions on Evolutionary Computation 6(2), 2002 (fronts and crowding distances)
 Li et al., Efficient Nondomination Level Update, IEEE Transactions on Cybernetics 47(9), 2017 (points come and go)
+Das, On Characterizing the "Knee" of the Pareto Curve, Structural Optimization 18, 1999
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
-from operator import le, not_
+from operator import itemgetter, le, not_
+from typing import TYPE_CHECKING
 
-__all__ = ["Fronts", "crowding_distances"]
+if TYPE_CHECKING:
+    from .arrays import (  # and numpy below where it is used: readers of fronts do without it
+        Bools,
+        Floats,
+        Ints,
+    )
 
 Point = tuple[float, ...]
+_STRAIGHT = 1e-9  # of the front's range: nearer to the line, a point is on it
+
+
+def front_of(points: Mapping[int, Point]) -> dict[int, Point]:
+    """Return the points that no other dominates, by their numbers; of equal points, all.
+
+    >>> front_of({0: (1.0, 2.0), 1: (2.0, 2.0), 2: (2.0, 1.0), 3: (1.0, 2.0)})
+    {0: (1.0, 2.0), 2: (2.0, 1.0), 3: (1.0, 2.0)}
+    """
+    numbers, front = list[int](), list[Point]()
+    for number, point in sorted(points.items(), key=itemgetter(1)):
+        # What dominates a point comes before it in this order.
+        if not _is_dominated(point, front):
+            numbers.append(number)
+            front.append(point)
+    return {number: points[number] for number in sorted(numbers)}
+
+
+def added(front: Sequence[Point], point: Point) -> list[Point] | None:
+    """Return a front with one more point; None if the point adds nothing.
+
+    >>> added([(1.0, 2.0), (3.0, 1.0)], (2.0, 1.0))
+    [(1.0, 2.0), (2.0, 1.0)]
+    """
+    if point in front or _is_dominated(point, front):
+        return None
+    return [other for other in front if not _is_dominated(other, (point,))] + [point]
+
+
+def is_nondominated(losses: Floats) -> Bools:
+    """Return which points no other dominates, shape (n,), for losses of shape (n, m); of equal points, all.
+
+    As `front_of`, for arrays of some hundreds of points: all pairs are compared at once.
+
+    >>> import numpy as np
+    >>> is_nondominated(np.array([[0.0, 2.0], [1.0, 1.0], [2.0, 1.0]])).tolist()
+    [True, True, False]
+    """
+    import numpy as np
+
+    no_worse: Bools = np.all(losses[:, None] <= losses[None], axis=2)
+    return ~np.any(no_worse & ~no_worse.T, axis=0)
+
+
+def nondominated_ranks(losses: Floats) -> Ints:
+    """Return the rank of each point, shape (n,): 0 on the front, 1 on the front of the others, and so on."""
+    import numpy as np
+
+    points = list(map(tuple, losses.tolist()))
+    ranks = {point: rank for rank, front in enumerate(Fronts(points).ranked) for point in front}
+    return np.array([ranks[point] for point in points], dtype=np.int64)
 
 
 class Fronts:
@@ -81,3 +141,32 @@ def crowding_distances(losses: Sequence[Sequence[float]]) -> list[float]:
             for before, place, after in zip(order, order[1:], order[2:], strict=False):
                 distances[place] += (column[after] - column[before]) / spread
     return distances
+
+
+def knee_of(front: Mapping[int, Point]) -> int | None:
+    """Return the number of the front's knee; None if no point is better than the line through the front's ends.
+
+    Each objective is scaled to the front's range, 0 for its best value and 1 for its worst. The knee is the point that
+    lies farthest, towards the best values, from the line (for more objectives: the plane) through the points that are
+    1 in one objective and 0 in the others; for two objectives these are the front's ends. Of equals, the first.
+
+    >>> knee_of({0: (0.0, 1.0), 1: (0.1, 0.2), 2: (0.6, 0.1), 3: (1.0, 0.0)})
+    1
+    """
+    finite = {
+        number: tuple(value / 2 for value in point)  # so that differences are finite
+        for number, point in front.items()
+        if all(map(math.isfinite, point))
+    }
+    if len(set(finite.values())) < 3:
+        return None
+    ends = [(min(column), max(column)) for column in zip(*finite.values(), strict=True)]
+
+    def share(point: Point) -> float:  # the distance is (1 - share) / sqrt(objectives)
+        return sum(
+            (value - low) / ((high - low) or 1.0) for value, (low, high) in zip(point, ends, strict=True)
+        )
+
+    shares = {number: share(point) for number, point in finite.items()}
+    knee = min(shares, key=lambda number: (shares[number], number))
+    return knee if shares[knee] < 1 - _STRAIGHT else None

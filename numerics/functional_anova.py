@@ -13,8 +13,6 @@ import numpy as np
 
 from .arrays import Floats
 
-__all__ = ["Tree", "grow_tree", "main_effects", "predicted"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tree:

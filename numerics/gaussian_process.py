@@ -18,8 +18,6 @@ import numpy as np
 from .arrays import Floats, Ints
 from .matern_kernel import correlation_and_slope, matern
 
-__all__ = ["Posterior", "Prior", "condition", "fit"]
-
 _JITTER = 1e-8
 _NOISE_FLOOR = 1e-6
 _LOG_NONE = -30.0

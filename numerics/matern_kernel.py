@@ -11,8 +11,6 @@ import numpy as np
 
 from .arrays import Floats
 
-__all__ = ["SMOOTHNESSES", "correlation_and_slope", "matern"]
-
 SMOOTHNESSES = (0.5, 1.5, 2.5, math.inf)
 _NEAREST = 1e-5
 

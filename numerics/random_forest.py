@@ -13,8 +13,6 @@ import numpy as np
 
 from .arrays import Bools, Floats, Ints
 
-__all__ = ["Forest", "grow_forest"]
-
 _DEEPEST = 40
 _LEAST_VARIANCE = 1e-10
 

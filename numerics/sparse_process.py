@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .arrays import Bools, Floats
 
-__all__ = ["Effects", "differences"]
-
 # Length-scales of a parameter that has an effect, in the unit interval. An option that only adds a little needs a long
 # one: the rest of the function is nearly the same with it.
 _LENGTHS = (8.0, 2.0, 0.7, 0.25)

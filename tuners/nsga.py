@@ -15,8 +15,9 @@ from itertools import islice
 
 import numpy as np
 
+from ..numerics import nondominated_ranks
 from ..plugins import integer, one_of
-from .base import Embedding, Floats, Ints, LearningTuner, nondominated_ranks, ready
+from .base import Embedding, Floats, Ints, LearningTuner, ready
 from .moves import mutants, niched, reference_points
 
 __all__ = ["NSGATuner"]

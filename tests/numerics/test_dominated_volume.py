@@ -1,4 +1,4 @@
-"""The front of several objectives, its volume and its knee."""
+"""The volume that a front dominates, and its reference point."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import itertools
 import math
 import random
 import sys
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.numerics.dominated_volume import added, front_of, hypervolume, knee_of, reference_of
+from pitchpipe.numerics import hypervolume, knee_of, reference_of
 
 
 def counted(points: list[tuple[float, ...]], size: int, dimensions: int) -> int:
@@ -46,47 +45,12 @@ def test_points_that_are_not_better_than_the_reference_add_nothing() -> None:
     assert hypervolume([(1.0, 0.0), (0.0, 2.0), (-math.inf, 0.0), (0.5, 0.5)], (1.0, 1.0)) == 0.25
 
 
-def test_front_grows_as_the_front_of_all() -> None:
-    chance = random.Random(7)
-    points = [tuple(float(chance.randrange(5)) for _ in range(3)) for _ in range(60)]
-    front: list[tuple[float, ...]] = []
-    for point in points:
-        front = added(front, point) or front
-    assert set(front) == set(front_of(dict(enumerate(points))).values())
-
-
-@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=30))
-def test_front_is_what_nothing_dominates(points: list[tuple[int, ...]]) -> None:
-    def dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-        return one != other and all(a <= b for a, b in zip(one, other, strict=True))
-
-    expected = [n for n, point in enumerate(points) if not any(dominates(other, point) for other in points)]
-    assert list(front_of(dict(enumerate(points)))) == expected
-
-
 def test_reference_is_given_or_a_tenth_beyond_the_worst() -> None:
     front = [(0.0, 2.0), (10.0, 1.0), (math.inf, 0.0)]
     assert reference_of(front, (None, None)) == pytest.approx((11.0, 2.1))
     assert reference_of(front, (30.0, None)) == pytest.approx((30.0, 2.1))
     assert reference_of([(0.0, -3.0)], (None, None)) == pytest.approx((0.1, -2.7))
     assert reference_of([], (None, 4.0))[1] == 4.0
-
-
-def test_knee_is_farthest_from_the_line_through_the_ends() -> None:
-    front = {3: (0.0, 100.0), 5: (5.0, 40.0), 7: (2.0, 30.0), 9: (10.0, 0.0)}
-    assert knee_of(front) == 7
-    assert knee_of({1: (0.0, 0.0, 1.0), 2: (1.0, 0.0, 0.0), 3: (0.0, 1.0, 0.0), 4: (0.2, 0.2, 0.2)}) == 4
-
-
-@pytest.mark.parametrize("tenths", [range(11), (0, 2, 9, 10)])
-def test_straight_front_has_no_knee(tenths: Sequence[int]) -> None:
-    assert knee_of({n: (0.1 * n, 0.7 - 0.07 * n) for n in tenths}) is None
-    assert knee_of({n: (0.1 * n, 0.7 - 0.07 * n - 1e-6 * (n == 9)) for n in tenths}) == 9
-
-
-@pytest.mark.parametrize("front", [{}, {1: (0.0, 1.0)}, {1: (0.0, 1.0), 2: (1.0, 0.0), 3: (1.0, 0.0)}])
-def test_front_of_two_points_has_no_knee(front: dict[int, tuple[float, ...]]) -> None:
-    assert knee_of(front) is None
 
 
 MOST = sys.float_info.max

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...numerics import Posterior, Prior
-from ..base import Bools, Embedding, Floats, Ints, Outcomes, active_dimension, front_of
+from ...numerics import Posterior, Prior, is_nondominated
+from ..base import Bools, Embedding, Floats, Ints, Outcomes, active_dimension
 from ..models import HyperParameters
 from ..moves import (
     Boxes,
@@ -102,7 +102,7 @@ class OutcomeAcquisition:
         if not chosen.any():
             return self
         means = self.means[chosen]
-        front = thinned_front(self.rng, means[front_of(means)])
+        front = thinned_front(self.rng, means[is_nondominated(means)])
         boxes = Boxes.left_by(front, self.reference)
         # Where a single point leads, the floor may leave no growth at all.
         return replace(self, boxes=boxes if len(front) == 1 else boxes.above(self.floor))
@@ -186,7 +186,7 @@ class OutcomeModel:
         if losses.shape[1] == 1:
             return quantile
         good = losses[known]
-        return max(float(good[front_of(good), place].max()), quantile)
+        return max(float(good[is_nondominated(good), place].max()), quantile)
 
 
 def _floor(means: Floats, early: Floats) -> Floats:
@@ -206,7 +206,7 @@ def scalarised(rng: np.random.Generator, losses: Floats) -> Floats:
 
     Knowles, ParEGO, IEEE Transactions on Evolutionary Computation 10(1), 2006 (the augmented Chebyshev function).
     """
-    good = losses[front_of(losses)]
+    good = losses[is_nondominated(losses)]
     low, high = good.min(axis=0), np.maximum(good.max(axis=0), np.quantile(losses, _GOOD, axis=0))
     weighted = (
         rng.dirichlet(np.ones(losses.shape[1])) * (losses - low) / np.where(high > low, high - low, 1.0)

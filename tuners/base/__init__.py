@@ -20,7 +20,7 @@ from .history import History
 from .layout import Layout
 from .learning_tuner import LearningTuner, latin_hypercube
 from .non_repeating_tuner import NonRepeatingTuner
-from .outcomes import Outcomes, front_of, nondominated_ranks
+from .outcomes import Outcomes
 from .scheduled_tuner import Member, ScheduledTuner
 from .search_prior import SearchPrior, rank_agreement
 
@@ -39,10 +39,8 @@ __all__ = [
     "ScheduledTuner",
     "SearchPrior",
     "active_dimension",
-    "front_of",
     "latin_hypercube",
     "measurements",
-    "nondominated_ranks",
     "rank_agreement",
     "ready",
 ]

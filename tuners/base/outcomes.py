@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...numerics import Bools, Floats, Fronts, Ints, crowding_distances
+from ...numerics import Bools, Floats, Ints, crowding_distances, nondominated_ranks
 from ...protocol import Objective, metric_value
-
-__all__ = ["Outcomes", "front_of", "nondominated_ranks"]
 
 _HUGE = 1e150  # squares and products of losses stay finite
 _GAP = 0.05  # between the worst feasible loss and the best infeasible one, of the spread
@@ -152,20 +150,3 @@ def _ranks_with_crowding(losses: Floats, feasible: Bools) -> Floats:
         order = np.argsort(np.lexsort((-distances, is_repeat)), kind="stable")
         ranks[chosen] += order / (len(chosen) + 1)
     return ranks
-
-
-def front_of(losses: Floats) -> Bools:
-    """Return which points no other dominates, shape (n,), for losses of shape (n, m); of equal points, all.
-
-    >>> front_of(np.array([[0.0, 2.0], [1.0, 1.0], [2.0, 1.0]])).tolist()
-    [True, True, False]
-    """
-    no_worse: Bools = np.all(losses[:, None] <= losses[None], axis=2)
-    return ~np.any(no_worse & ~no_worse.T, axis=0)
-
-
-def nondominated_ranks(losses: Floats) -> Ints:
-    """Return the rank of each point, shape (n,): 0 on the front, 1 on the front of the others, and so on."""
-    points = list(map(tuple, losses.tolist()))
-    ranks = {point: rank for rank, front in enumerate(Fronts(points).ranked) for point in front}
-    return np.array([ranks[point] for point in points], dtype=np.int64)

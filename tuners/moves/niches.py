@@ -11,7 +11,7 @@ import itertools
 
 import numpy as np
 
-from ..base import Bools, Floats, Ints, front_of
+from ...numerics import Bools, Floats, Ints, is_nondominated
 
 __all__ = ["niched", "reference_points"]
 
@@ -72,7 +72,7 @@ def _normalised(losses: Floats) -> Floats:
     """Return losses with the ideal point at 0 and the intercepts of the front at 1 (Deb and Jain 2014, algorithm 2)."""
     losses = losses / np.maximum(np.abs(losses).max(axis=0), np.finfo(np.float64).tiny)
     moved = losses - losses.min(axis=0)
-    front = moved[front_of(losses)]
+    front = moved[is_nondominated(losses)]
     worst = np.where((high := front.max(axis=0)) > _FLAT, high, 1.0)
     weights = np.where(np.eye(losses.shape[1]) > 0, 1.0, _OTHER_AXES)
     extremes = front[np.argmin((front[:, None] / weights).max(axis=2), axis=0)]

@@ -4,35 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pitchpipe.protocol import MetricError, Objective
-from pitchpipe.tuners.base.outcomes import Outcomes, front_of, nondominated_ranks
+from pitchpipe.tuners.base.outcomes import Outcomes
 
 COST = Objective(name="cost")
 GAIN = Objective(name="gain", direction="maximize")
 LATENCY = Objective(name="ms", direction=None, at_most=20.0)
 SIZE = Objective(name="size", direction=None, at_most=1.0)
-
-points = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=20)
-
-
-@settings(max_examples=40)
-@given(points)
-def test_ranks_are_those_of_peeling_fronts_one_by_one(found: list[tuple[int, int]]) -> None:
-    losses = np.array(found, dtype=float)
-    left, expected, rank = list(range(len(found))), {}, 0
-    while left:
-        first = [i for i in left if not any(dominates(losses[j], losses[i]) for j in left)]
-        expected |= dict.fromkeys(first, rank)
-        left, rank = [i for i in left if i not in first], rank + 1
-    assert nondominated_ranks(losses).tolist() == [expected[i] for i in range(len(found))]
-    assert front_of(losses).tolist() == [expected[i] == 0 for i in range(len(found))]
-
-
-def dominates(one: np.ndarray, other: np.ndarray) -> bool:
-    return bool((one <= other).all() and (one < other).any())
 
 
 def ranked(objectives: list[Objective], *reports: tuple[float, ...]) -> list[int]:
