@@ -14,6 +14,7 @@
 #   make docs     build/site/index.html: the documentation as a site
 #   make docs-version
 #                 add the site of this version to those on the branch gh-pages of this repository
+#   make images   the images of the documentation, in docs/images: needs Chromium
 #   make wheel    build dist/*.whl
 #   make bench    the budget table; next to Optuna, Ray Tune and NNI after `make peers`
 #   make faults   kill processes for ten minutes, and see that nothing is lost (docs/reference/faults.md)
@@ -53,7 +54,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls dist/pitchpipe-*.whl)
 
-.PHONY: ready demo test quick test-cluster mutants docs docs-version bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
+.PHONY: ready demo test quick test-cluster mutants docs docs-version images bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean test-integrations install-integrations
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -98,6 +99,10 @@ docs: $(INSTALLED) $(DOCS_READY) tree
 docs-version: docs
 	@PATH="$(abspath $(BIN)):$$PATH" NO_MKDOCS_2_WARNING=1 mike deploy --update-aliases "$$($(BIN)/pitchpipe --version | cut -d' ' -f2)" latest
 	@$(BIN)/mike set-default latest
+
+images: $(READY)
+	@echo "== images"
+	@$(BIN)/python -P tests/server/screenshots.py docs/images
 
 install-integrations: $(INTEGRATIONS)/.stamp
 

@@ -46,6 +46,7 @@ PAGES = sorted(
 FOLDERS: dict[str, frozenset[str]] = runpy.run_path(str(ROOT / "tests" / "import_rules.py"))["MAY_IMPORT"]
 # `folder/file.py: Name.attribute`, as the pages name what is in a file.
 NAMED = re.compile(r"`((?:[\w-]+/)+\w+\.py)(?:: ([\w.]+))?`")
+IMAGE = re.compile(r"!\[[^]]+\]\(([^)]+)\)")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -110,6 +111,11 @@ def test_every_page_is_in_the_index() -> None:
     linked = {(ROOT / "docs" / target).resolve() for target in LINK.findall(text("docs/README.md"))}
     pages = [page for page in PAGES if page.startswith("docs/") and not page.startswith(ELSEWHERE)]
     assert [page for page in pages if (ROOT / page) not in linked and page != "docs/README.md"] == []
+
+
+def test_every_image_is_on_a_page() -> None:
+    shown = {(ROOT / page).parent / image for page in PAGES for image in IMAGE.findall(text(page))}
+    assert set((ROOT / "docs" / "images").rglob("*.*")) == {path.resolve() for path in shown}
 
 
 def test_short_names_of_methods_are_those_of_the_code() -> None:

@@ -1,8 +1,8 @@
-"""Takes the pictures in docs/images: an experiment is run, and each page of it is photographed in Chromium.
+"""Makes the images of the documentation: figures of an invented experiment, and pages of one that is run.
 
-python -P tests/server/ui/screenshots.py docs/images
+    make images
 
-They are made smaller where there is pngquant.
+It needs playwright and a Chromium. Images are made smaller where there is pngquant.
 """
 
 from __future__ import annotations
@@ -17,6 +17,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from playwright.sync_api import Browser, sync_playwright
+from plotly.offline import get_plotlyjs
+
+from pitchpipe.server import figures
+
+FIGURE_WIDTH = 760
+DRAW = """([figure, height]) => {
+    document.getElementById('figure').style.height = height + 'px';
+    const made = JSON.parse(figure);
+    return Plotly.newPlot('figure', made.data, made.layout, {staticPlot: true});
+}"""
 TRIAL = """
 import math, random, time, pitchpipe
 
@@ -60,59 +71,102 @@ CONFIG = {
     "assessor": {"name": "Medianstop", "class_args": {"start_step": 3}},
     "training_service": {"platform": "local"},
 }
-# Name of the picture, page, and what has to be there before it is taken.
-PLOTS = ("history", "curves", "parallel", "importance", "slice", "contour", "timeline", "edf")
-PICTURES = (
-    ("experiments", "", "td a"),
-    ("overview", "images", ".main-svg .scatterlayer"),
-    ("overview-front", "tradeoff", ".main-svg .scatterlayer"),
-    ("trials", "images/trials", ".ag-row a"),
-    ("trial", "images/trials/{stopped}", ".main-svg .scatterlayer"),
-    ("compare", "images/compare?trials=1,2,3", ".main-svg .scatterlayer"),
-    *((f"plot-{name}", f"images/plots?figure={name}", ".main-svg .gtitle") for name in PLOTS),
-    ("plot-pareto", "tradeoff/plots?figure=pareto", ".main-svg .gtitle"),
-    ("settings", "images/settings", "textarea"),
-    ("logs", "images/logs", ".nicegui-log"),
-)
-# The end of the name, with the size of the window and the colours.
-VIEWS = (
-    ("", (1440, 900), "light"),
-    ("-dark", (1440, 900), "dark"),
-    ("-phone", (390, 844), "light"),
-    ("-phone-dark", (390, 844), "dark"),
+TWO_OBJECTIVES = {
+    "objectives": [
+        {"name": "default", "direction": "maximize"},
+        {"name": "seconds", "direction": "minimize"},
+    ],
+    "tuner": {"name": "Random"},
+    "assessor": None,
+}
+WIDE, PHONE = (1440, 900), (390, 844)
+# Name of the image, page, what has to be there before it is taken, window, colours.
+PAGES = (
+    ("overview", "images", ".main-svg .scatterlayer", WIDE, "light"),
+    ("overview-phone", "images", ".main-svg .scatterlayer", PHONE, "light"),
+    ("overview-front", "tradeoff", ".main-svg .scatterlayer", WIDE, "light"),
+    ("trials-dark", "images/trials", ".ag-row a", WIDE, "dark"),
+    ("trial", "images/trials/{stopped}", ".main-svg .scatterlayer", WIDE, "light"),
 )
 PITCHPIPE = [sys.executable, "-P", "-m", "pitchpipe"]
 
 
 def main() -> None:
-    """Run the experiments, serve them, and take the pictures."""
+    """Draw the figures; run the experiments, serve them, and photograph their pages."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("target", type=Path, help="the folder of the pictures")
+    parser.add_argument("target", type=Path, help="the folder of the images")
     target: Path = parser.parse_args().target.absolute()
     target.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="pp-", dir="/tmp") as folder:
-        place = Path(folder) / "experiments"
-        _run(Path(folder), place, "images", {})
-        two = [{"name": "default", "direction": "maximize"}, {"name": "seconds", "direction": "minimize"}]
-        _run(
-            Path(folder),
-            place,
-            "tradeoff",
-            {"objectives": two, "tuner": {"name": "Random"}, "assessor": None},
+    with sync_playwright() as driver, tempfile.TemporaryDirectory(prefix="pp-", dir="/tmp") as folder:
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+            args=["--no-sandbox", "--enable-unsafe-swiftshader"],
         )
-        command = [*PITCHPIPE, "ui", "--dir", str(place), "--port", "0", "--no-browser"]
-        server = subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.PIPE)
-        try:
-            assert server.stdout is not None
-            _take(server.stdout.readline().strip(), target)
-        finally:
-            server.terminate()
-            server.wait()
+        images = [*_draw(browser, target, Path(folder)), *_photograph(browser, target, Path(folder))]
+        browser.close()
     if pngquant := shutil.which("pngquant"):
-        pictures = [target / f"{name}{end}.png" for name, *_ in PICTURES for end, *_ in VIEWS]
-        subprocess.run([pngquant, "--force", "--ext", ".png", "64", *pictures], check=True)
+        subprocess.run([pngquant, "--force", "--ext", ".png", "64", *images], check=True)
+
+
+def _figures() -> dict[str, Any]:
+    table, other = figures.example_table(120), figures.example_table(120, seed=4)
+    return {
+        "history": figures.plot_history(table, "loss"),
+        "curves": figures.plot_curves(table),
+        "parallel": figures.plot_parallel(
+            figures.example_table(30),
+            "loss",
+            parameters=["lr", "batch_size", "dropout", "optimizer", "optimizer.momentum"],
+        ),
+        "importance": figures.plot_importance(table, "loss"),
+        "slice": figures.plot_slice(table, "loss"),
+        "contour": figures.plot_contour(table, "lr", "dropout", "loss"),
+        "timeline": figures.plot_timeline(table),
+        "pareto": figures.plot_pareto(table),
+        "edf": figures.plot_edf([table, other], "loss"),
+        "dark": figures.plot_history(table, "loss", theme="dark"),
+    }
+
+
+def _draw(browser: Browser, target: Path, scratch: Path) -> list[Path]:
+    (script := scratch / "plotly.js").write_text(get_plotlyjs(), encoding="utf-8")
+    page = browser.new_page(viewport={"width": FIGURE_WIDTH, "height": 700})
+    page.set_content("<body style='margin:0'><div id='figure'></div></body>")
+    page.add_script_tag(path=str(script))
+    images = []
+    for name, figure in _figures().items():
+        height = figure.to_plotly_json()["layout"].get("height", 420)
+        page.evaluate(DRAW, [figure.to_json(), height])
+        images.append(target / f"figure-{name}.png")
+        page.screenshot(path=images[-1], clip={"x": 0, "y": 0, "width": FIGURE_WIDTH, "height": height})
+    return images
+
+
+def _photograph(browser: Browser, target: Path, folder: Path) -> list[Path]:
+    place = folder / "experiments"
+    _run(folder, place, "images", {})
+    _run(folder, place, "tradeoff", TWO_OBJECTIVES)
+    command = [*PITCHPIPE, "ui", "--dir", str(place), "--port", "0", "--no-browser"]
+    server = subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.PIPE)
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        rows = browser.new_context().request.get(f"{address}images/rows?status=EARLY_STOPPED").json()["rows"]
+        for name, path, ready, (width, height), theme in PAGES:
+            context = browser.new_context(viewport={"width": width, "height": height})
+            context.add_cookies([{"name": "pitchpipe-theme", "value": theme, "url": address}])
+            page = context.new_page()
+            page.goto(address + path.format(stopped=rows[0]["number"] if rows else 0))
+            page.locator(ready).first.wait_for(state="attached")
+            page.wait_for_timeout(1000)  # transitions
+            page.screenshot(path=target / f"{name}.png")
+            context.close()
+    finally:
+        server.terminate()
+        server.wait()
+    return [target / f"{name}.png" for name, *_ in PAGES]
 
 
 def _run(folder: Path, place: Path, name: str, changes: dict[str, Any]) -> None:
@@ -122,27 +176,6 @@ def _run(folder: Path, place: Path, name: str, changes: dict[str, Any]) -> None:
     file.write_text(json.dumps({key: value for key, value in config.items() if value is not None}))
     words = ["run", str(file), "--dir", str(place), "--experiment-id", name, "--quiet"]
     subprocess.run([*PITCHPIPE, *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-
-
-def _take(address: str, target: Path) -> None:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--enable-unsafe-swiftshader"]
-        )
-        rows = browser.new_context().request.get(f"{address}images/rows?status=EARLY_STOPPED").json()["rows"]
-        for end, (width, height), theme in VIEWS:
-            context = browser.new_context(viewport={"width": width, "height": height})
-            context.add_cookies([{"name": "pitchpipe-theme", "value": theme, "url": address}])
-            page = context.new_page()
-            for name, path, ready in PICTURES:
-                page.goto(address + path.format(stopped=rows[0]["number"] if rows else 0))
-                page.locator(ready).first.wait_for(state="attached")
-                page.wait_for_timeout(1000)  # transitions
-                page.screenshot(path=target / f"{name}{end}.png")
-            context.close()
-        browser.close()
 
 
 if __name__ == "__main__":
