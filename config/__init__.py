@@ -7,7 +7,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     source       text to plain data, paths to file:line:column
     overrides    values in place of those in the file
     draft        Python data as JSON, spelling of keys, aliases
-    nni_v1, nni_space, nni_arguments, elsewhere   what configs for NNI say in other words
+    written_for_nni, nni_v1, nni_space, nni_arguments   what configs for NNI say in other words
     values       what the values of fields may be, and what they become
     sections, root_fields   fields: type, range, default, meaning
     checking     all checks in turn, and the sentences of the models' refusals

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .elsewhere import OTHER_PLATFORMS, instead_of, local_index, note_on_others
 from .nni_arguments import with_todays_arguments
 from .nni_v1 import NAMES as V1_NAMES
 from .nni_v1 import is_v1, nearest_v1, rewritten
@@ -31,6 +30,7 @@ from .sections import (
     StopConfig,
     camel_case,
 )
+from .written_for_nni import OTHER_PLATFORMS, instead_of, local_index, note_on_others
 
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 _IN_V1 = ("training_service: {platform: ray, ", "trainingServicePlatform: ray and rayConfig: {")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pitchpipe.config.draft import make_draft
-from pitchpipe.config.elsewhere import OTHER_PLATFORMS
 from pitchpipe.config.problems import fold
 from pitchpipe.config.sections import AlgorithmConfig
+from pitchpipe.config.written_for_nni import OTHER_PLATFORMS
 
 from .refusals import SMALLEST, made, problems_of
 
