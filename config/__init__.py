@@ -7,7 +7,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     source       text to plain data, paths to file:line:column
     overrides    values in place of those in the file
     draft        Python data as JSON, spelling of keys, aliases
-    written_for_nni, nni_v1, nni_space, nni_arguments   what configs for NNI say in other words
+    written_for_nni, nni_v1   what configs for NNI say in other words
     values       what the values of fields may be, and what they become
     sections, root_fields   fields: type, range, default, meaning
     checking     all checks in turn, and the sentences of the models' refusals
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
         located,
         with_plugins_checked,
     )
-    from .nni_space import todays_space
     from .overrides import read_overridden
     from .plugins import Checker, check_parameters, tracker_classes
     from .problems import OTHER_NAMES, ConfigError, ConfigProblem, Finding, did_you_mean, nearest, shown
     from .sections import PLATFORMS, LocalConfig, RayConfig
     from .source import parse_source, read_source
     from .values import UnitError, parse_duration
+    from .written_for_nni import todays_space
 
 # Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
 _HOMES = {
     ".experiment_config": "ExperimentConfig check_plugins check_samples load_config located with_plugins_checked",
-    ".nni_space": "todays_space",
+    ".written_for_nni": "todays_space",
     ".overrides": "read_overridden",
     ".sections": "PLATFORMS LocalConfig RayConfig",
     ".plugins": "Checker check_parameters tracker_classes",

@@ -10,22 +10,14 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 
 from .cross_checks import check_fields, check_space, check_stop, fill_defaults, free_form_note
-from .draft import is_nnis, make_draft
-from .nni_space import todays_space
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
-from .problems import MISSING, ConfigError, ConfigProblem, Finding, Path, did_you_mean, shown
+from .problems import MISSING, ConfigError, ConfigProblem, Finding, did_you_mean, shown
 from .root_fields import ConfigFields
 from .source import Places, Source, read_source
 from .starting_points import check_starting_points
 from .values import UnitError
+from .written_for_nni import IGNORED, draft_of
 
-IGNORED: tuple[Path, ...] = (
-    ("nni_manager_ip",),
-    ("shared_storage",),
-    ("training_service", "reuse_mode"),
-    ("training_service", "max_trial_number_per_gpu"),
-)
-"""The fields that are accepted and have no effect; the last one has one if trials take GPUs."""
 Fields = TypeVar("Fields", bound=ConfigFields)
 
 _KINDS = {
@@ -76,9 +68,7 @@ class Examination(Generic[Fields]):
         needs_command: bool = True,
     ) -> None:
         self.stored = base is None
-        remark = main.read_as_nni() if main is not None and is_nnis(data) else ""
-        self.draft = make_draft(data, stored=self.stored)
-        self.draft.notes += filter(None, [remark])
+        self.draft = draft_of(data, main, stored=self.stored)
         self.model = model
         self.main = main
         self.space_source: Source | None = None
@@ -95,7 +85,7 @@ class Examination(Generic[Fields]):
         if problems or self.config is None:
             raise ConfigError(problems)
         self.config._notes = tuple(self.draft.notes)
-        self.config._is_nnis = self.draft.is_nnis
+        self.config._form = self.draft.form
         if self.main is not None:
             given = [path for path in IGNORED if path in self.draft.origins]
             self.config._written = {path: places.named(self.draft.origins[path]) for path in given}
@@ -137,8 +127,9 @@ class Examination(Generic[Fields]):
             self._note(check_stop(config))
             config = self._with_space(config)
         if config.search_space is not None and not self.draft.wrong & {"search_space", "constraints"}:
-            if self.draft.is_nnis and config.tuner.class_name is None:
-                space, remarks = todays_space(config.search_space, self.draft.origin(("search_space",)))
+            if config.tuner.class_name is None:
+                at = self.draft.origin(("search_space",))
+                space, remarks = self.draft.form.read_space(config.search_space, at)
                 self.draft.notes += remarks
                 config = config.model_copy(update={"search_space": space})
             findings = check_space(config, stored=self.stored)
@@ -158,7 +149,7 @@ class Examination(Generic[Fields]):
         inline, file = (name in self.draft.values for name in ("search_space", "search_space_file"))
         if inline and file:
             self.draft.add(("search_space_file",), "excludes search_space", "keep one of them", at_key=True)
-        elif not inline and not file and self.draft.is_nnis and config.tuner.class_name is not None:
+        elif not inline and not file and self._is_space_optional(config):
             self.draft.notes.append(f"{config.tuner.class_name} gets an empty search space: none is given")
             return config.model_copy(update={"search_space": {}})
         elif not inline and not file and ("search_space_file",) not in self.draft.meant:
@@ -166,6 +157,9 @@ class Examination(Generic[Fields]):
         elif config.search_space_file is not None:
             return self._read_space(config, config.search_space_file)
         return config
+
+    def _is_space_optional(self, config: Fields) -> bool:
+        return config.tuner.class_name is not None and not self.draft.form.own_tuner_needs_space
 
     def _read_space(self, config: Fields, file: FilePath) -> Fields:
         try:
@@ -175,7 +169,7 @@ class Examination(Generic[Fields]):
             self.draft.wrong.add("search_space")
             return config
         self.space_source = source
-        if self.draft.is_nnis and (remark := source.read_as_nni()):
+        if remark := self.draft.form.read_words(source):
             self.draft.notes.append(f"{source.file}: {remark}")
         if not isinstance(source.data, dict):
             self.draft.add(("search_space",), "must be a mapping", "an empty search space is {}")

@@ -8,16 +8,12 @@ Each renamed path keeps its origin, so that problems show the field where and as
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .nni_arguments import with_todays_arguments
-from .nni_v1 import NAMES as V1_NAMES
-from .nni_v1 import is_v1, nearest_v1, rewritten
 from .problems import MISSING, OTHER_NAMES, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
-from .root_fields import ConfigFields
+from .root_fields import ConfigFields, Form
 from .sections import (
     PLATFORMS,
     AlgorithmConfig,
@@ -30,18 +26,11 @@ from .sections import (
     StopConfig,
     camel_case,
 )
-from .written_for_nni import OTHER_PLATFORMS, instead_of, local_index, note_on_others
 
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
-_IN_V1 = ("training_service: {platform: ray, ", "trainingServicePlatform: ray and rayConfig: {")
-# NNI also accepts these in the training service, where they win over the root.
+# These are also accepted in the training service, where they win over the root.
 _SHARED_WITH_ROOT = ("trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug")
-_OF_A_TRIAL = _SHARED_WITH_ROOT[:3]
 _ALGORITHMS = ("tuner", "assessor", "advisor")
-_SPACE_FIELDS = ("search_space", "shared_storage")
-_NOT_SET = "_none_"
-_NO_ASSESSOR = ("none", "None", _NOT_SET)
-_NO_DEFAULT = {"assessor": None}  # in NNI's spelling, none is chosen where none is named
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +48,7 @@ class Draft:
     meant: set[Path] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     stopped: bool = False
-    is_nnis: bool = False
+    form: Form = field(default_factory=Form)
 
     def origin(self, path: Path) -> Path:
         """Return the path as the user wrote it."""
@@ -81,64 +70,22 @@ class Draft:
             self.wrong.add(finding.path[0] if finding.path else None)
 
 
-def is_nnis(data: Any) -> bool:
-    """Return whether a config is in NNI's form: v1, or with a capital letter in a key."""
-    return isinstance(data, Mapping) and any(isinstance(key, str) and key != key.lower() for key in data)
-
-
 def make_draft(data: Any, *, stored: bool = False) -> Draft:
     """Rename the keys of a config, drop fields that are not set, and resolve aliases; never raises.
 
-    A `stored` config has keys as NNI's have, but is ours, and its `assessor` is null if none is wanted.
+    The `assessor` of a `stored` config is null if none is wanted.
     """
     draft = Draft()
     if not isinstance(data, Mapping):
         found = "is empty" if data is None else f"must be a mapping, not {shown(data)}"
         draft.add((), found, "a config has lines such as trial_command: python train.py")
         draft.stopped = True
-    elif is_v1(data):
-        _rewrite(draft, data)
     else:
         draft.values = _section(draft, data, (), [*ConfigFields.model_fields, "advisor"])
         _settle(draft)
-        draft.is_nnis = not stored and is_nnis(data)
-        if "assessor" in data if stored else draft.is_nnis:
-            draft.values = _NO_DEFAULT | draft.values
+        if stored and "assessor" in data:
+            draft.values.setdefault("assessor", None)
     return draft
-
-
-def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
-    """Fill the draft from a config of NNI v1; problems have their places in that."""
-    old = rewritten(data)
-    service = old.values.get("training_service")
-    if isinstance(service, dict) and str(service.get("platform")).lower() in OTHER_PLATFORMS:
-        # How a trial runs is in the terms of that platform.
-        old.values = {name: value for name, value in old.values.items() if name not in _OF_A_TRIAL}
-        machines = next((value for key, value in data.items() if fold(str(key)) == "machinelist"), None)
-        old.values["training_service"] = {"platform": service["platform"], "machine_list": machines}
-        old.findings = [finding for finding in old.findings if fold(str(finding.path[0])) != "trial"]
-        old.meant.add(("trial_command",))
-    new = make_draft(old.values)
-    draft.is_nnis = True
-    draft.values, draft.wrong, draft.meant, draft.notes = (
-        _NO_DEFAULT | new.values,
-        new.wrong,
-        new.meant | old.meant,
-        old.notes + [note.replace(*_IN_V1) for note in new.notes],
-    )
-    draft.origins = {path: origin_of(origin, old.origins) for path, origin in new.origins.items()}
-    draft.origins.setdefault(("trial_command",), ("trial", "command"))  # if it is missing
-    findings = [replace(each, hint=each.hint.replace(*_IN_V1)) for each in new.findings]
-    places = [(each, None if each.also is None else origin_of(each.also, old.origins)) for each in findings]
-    draft.findings = old.findings + [
-        _in_v1(replace(each, path=origin_of(each.path, old.origins), also=also)) for each, also in places
-    ]
-
-
-def _in_v1(finding: Finding) -> Finding:
-    """Return a finding whose hint names the key of v1 that an unknown one means."""
-    near = nearest_v1(finding.path) if finding.message == "unknown field" else None
-    return finding if near is None else replace(finding, hint=f"did you mean {near}?")
 
 
 def _settle(draft: Draft) -> None:
@@ -185,11 +132,6 @@ def _unknown_hint(key: object, value: object, known: Mapping[str, str], at: Path
     folded = fold(key)
     if not at and folded == "direction":
         return f"it belongs in objectives: [{{name: default, direction: {value}}}]"
-    if not at and folded in V1_NAMES:
-        today = re.sub(
-            r"[a-z_]{2,}", lambda word: camel_case(word[0]) if camel else word[0], V1_NAMES[folded]
-        )
-        return f"NNI v1's name of {today}" if today else "of NNI v1: remove it"
     elsewhere = [p for p, model in PLATFORMS.items() if folded in map(fold, model.model_fields)]
     if at == ("training_service",) and elsewhere:
         return f"a field of platform {elsewhere[0]}"
@@ -212,14 +154,8 @@ def _algorithm(draft: Draft, name: str) -> None:
         return
     section = _section(draft, value, (name,), AlgorithmConfig.model_fields)
     given = section.get("name")
-    if name == "assessor" and given in _NO_ASSESSOR:
-        draft.values[name] = None  # which is not the same as none given
-    elif given == _NOT_SET:
-        del draft.values[name]
-    else:
-        if "class_args" in section:
-            section["class_args"] = with_todays_arguments(given, section["class_args"])
-        draft.values[name] = section
+    # None is not the same as no assessor given.
+    draft.values[name] = None if name == "assessor" and given in ("none", "None") else section
 
 
 def _advisor(draft: Draft) -> None:
@@ -281,16 +217,6 @@ def _repeats(draft: Draft) -> None:
 def _training_service(draft: Draft) -> None:
     value = draft.values.get("training_service")
     at = ("training_service",)
-    if isinstance(value, list | tuple):
-        local = local_index(value)
-        if local is None:
-            draft.values.pop(at[0])
-            hint = f"give one; to use other machines, {instead_of(value)}"
-            draft.add(at, "a list of training services is not supported", hint)
-            return
-        draft.notes += filter(None, [note_on_others(value)])
-        draft.origins[at] = (*draft.origin(at), local)
-        value = value[local]
     if isinstance(value, Mapping):
         platform = _platform(draft, value, at)
         if platform is None:
@@ -312,8 +238,6 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
         return known
     if value is None:
         draft.add(place, MISSING, _HINT)
-    elif known in OTHER_PLATFORMS:
-        draft.add(place, f"platform {shown(value)} is not supported", instead_of([service]))
     else:
         hint = did_you_mean(value, PLATFORMS) or _HINT
         draft.add(place, f"unknown platform {shown(value)}", hint)

@@ -9,20 +9,20 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
-from .checking import IGNORED, Examination
+from .checking import Examination
 from .cross_checks import warnings_about_command, warnings_about_objectives, warnings_about_repeats
-from .draft import make_draft, plain
+from .draft import plain
 from .overrides import read_overridden
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
-from .problems import ConfigError, ConfigProblem, Finding, dotted, fold
-from .root_fields import ConfigFields
-from .sections import AlgorithmConfig, LocalConfig, ObjectiveConfig, RepeatsConfig
+from .problems import ConfigError, ConfigProblem, Finding, fold
+from .root_fields import ConfigFields, Form
+from .sections import AlgorithmConfig, ObjectiveConfig, RepeatsConfig
 from .source import Places
 from .starting_points import StartingPoint, starting_points, warnings_about_start
+from .written_for_nni import draft_of, warnings_about_ignored
 
 _FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself
 _ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"
-_TO_MINIMIZE = "for the lowest: objectives: [{direction: minimize}]"
 _VERBS = {"minimize": "minimizing", "maximize": "maximizing"}
 # Built-in tuners that run every trial to its end and may go on for ever.
 _ENDLESS_TUNERS = frozenset(
@@ -79,18 +79,9 @@ class ExperimentConfig(ConfigFields):
     @property
     def warnings(self) -> list[str]:
         """What is allowed but probably a mistake: fields without an effect, no limit, objectives without a tuner."""
-        local = self.training_service if isinstance(self.training_service, LocalConfig) else None
-        ignored = {
-            IGNORED[0]: self.nni_manager_ip is not None,
-            IGNORED[1]: self.shared_storage is not None,
-            IGNORED[2]: local is not None and local.reuse_mode,
-            IGNORED[3]: local is not None and local.max_trial_number_per_gpu > 1 and not self._takes_gpus(),
-        }
-        without = {IGNORED[3]: " without trial_gpu_number"}
         endless = [] if self._has_end() else [_ENDLESS]
-        names = {path: self._written.get(path, dotted(path)) for path, is_set in ignored.items() if is_set}
         return [
-            *(f"{name} has no effect{without.get(path, '')}" for path, name in names.items()),
+            *warnings_about_ignored(self, self._written),
             *self._notes,
             *warnings_about_command(self),
             *warnings_about_objectives(self.objectives),
@@ -151,15 +142,11 @@ class ExperimentConfig(ConfigFields):
         """
         if "objectives" in self.model_fields_set:
             return self
-        direction, note = default_direction(self, own, is_nnis=self._is_nnis)
+        direction, note = default_direction(self, own, self._form)
         objective = ObjectiveConfig.model_validate({"direction": direction})
         decided = self.model_copy(update={"objectives": (objective,)})
         decided._direction_note = note
         return decided
-
-    def _takes_gpus(self) -> bool:
-        per_process = None if self.resources is None else self.resources.gpus_per_process
-        return bool(self.trial_gpu_number or per_process)
 
     def _has_end(self) -> bool:
         limits = (self.max_trial_number, self.max_experiment_duration, self.stop_when)
@@ -195,7 +182,7 @@ def located(
 ) -> list[ConfigProblem]:
     """Return what was found later in the config of a file, at the places of the file."""
     main = read_overridden(path, overrides)
-    draft = make_draft(main.data)
+    draft = draft_of(main.data)
     return Places(main).problems(replace(each, path=draft.origin(each.path)) for each in findings)
 
 
@@ -222,19 +209,17 @@ def check_samples(config: ExperimentConfig) -> list[ConfigProblem]:
     return Places().problems(Finding(path=one.path, message=one.message, hint=one.hint) for one in found)
 
 
-def default_direction(config: ConfigFields, own: Mapping[str, str], *, is_nnis: bool) -> tuple[str, str]:
+def default_direction(config: ConfigFields, own: Mapping[str, str], form: Form) -> tuple[str, str]:
     """Return the direction and a sentence that says where it comes from.
 
     `own` has the defaults of the tuner's and the assessor's class, if any. The tuner's wins over the assessor's; if
-    neither class has one (such as Random), lower is better, but in NNI's form higher, as on NNI's pages.
+    neither class has one (such as Random), the form of the config decides.
     """
     role = next((role for role in ("tuner", "assessor") if role in own), None)
     if role is not None:
         direction, source = own[role], f"{own[role]} is the default of the {_name(config, role)}"
-    elif is_nnis:
-        direction, source = "maximize", f"NNI ranks the highest result first ({_TO_MINIMIZE})"
     else:
-        direction, source = "minimize", "no algorithm has one"
+        direction, source = form.default_direction, form.why
     note = f"{_VERBS[direction]} default: no direction is given, and {source}"
     if own.get("assessor", direction) != direction:
         note += f"; the {_name(config, 'assessor')}, whose own default is {own['assessor']}, follows"

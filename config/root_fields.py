@@ -5,12 +5,14 @@ Checks across fields are in `cross_checks`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr
 
 from ..runner import FailureKind
+from .problems import Path as ConfigPath
 from .problems import shown
 from .sections import (
     AlgorithmConfig,
@@ -43,6 +45,9 @@ from .sections import (
 )
 from .values import UnitError
 
+if TYPE_CHECKING:
+    from .source import Source
+
 DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
 
 
@@ -58,11 +63,28 @@ def _no_annotation(value: Any) -> Any:
     return value
 
 
+@dataclass(frozen=True)
+class Form:
+    """How a config is read, and what is decided where it says nothing; a subclass is for another program's form."""
+
+    default_direction: str = "minimize"
+    why: str = "no algorithm has one"
+    own_tuner_needs_space: bool = True
+
+    def read_words(self, source: Source) -> str:
+        """Give words of a file the meaning that they have in this form, and return a remark if any changed."""
+        return ""
+
+    def read_space(self, space: dict[str, Any], at: ConfigPath) -> tuple[dict[str, Any], list[str]]:
+        """Return the search space as this form means it, and remarks; `at` is its place."""
+        return space, []
+
+
 class ConfigFields(Section):
     """The root of the config."""
 
     _notes: tuple[str, ...] = PrivateAttr(())  # what was given and has no effect
-    _is_nnis: bool = PrivateAttr(False)  # whether it is in NNI's form
+    _form: Form = PrivateAttr(default_factory=Form)
     # How a file writes the fields without an effect, with their lines.
     _written: dict[tuple[str | int, ...], str] = PrivateAttr({})
 

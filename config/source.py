@@ -43,7 +43,7 @@ class Mark:
 class Source:
     """One file: its plain data, and the position of each part; `overridden` says where other values come from.
 
-    `old_booleans` are the words that YAML 1.1, and so NNI, takes for booleans.
+    `old_booleans` are the words that YAML 1.1 takes for booleans.
     """
 
     file: str
@@ -63,14 +63,9 @@ class Source:
                 return mark.key if at_key and length == len(path) else mark.value
         return (1, 1)
 
-    def read_as_nni(self) -> str:
-        """Turn the words that are booleans to NNI into booleans, and return a remark; empty without any."""
-        found = [path for path, value in self.old_booleans.items() if self._turn(path, value)]
-        if not found:
-            return ""
-        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        what = "yes, no, on and off without quotes are true and false, as in NNI"
-        return f"{dotted(found[0])}{others}: {what}"
+    def turn_old_booleans(self) -> list[Path]:
+        """Turn the words that are booleans in YAML 1.1 into booleans, and return where they are."""
+        return [path for path, value in self.old_booleans.items() if self._turn(path, value)]
 
     def _turn(self, path: Path, value: bool) -> bool:
         holder: Any = self.data

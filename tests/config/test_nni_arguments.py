@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ExperimentConfig, with_plugins_checked
-from pitchpipe.config.nni_arguments import with_todays_arguments
+from pitchpipe.config.written_for_nni import with_todays_arguments
 
 
 @pytest.mark.parametrize(

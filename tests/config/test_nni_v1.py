@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.config import ConfigError, ExperimentConfig, LocalConfig, load_config
-from pitchpipe.config.draft import make_draft
+from pitchpipe.config.written_for_nni import draft_of
 
 from .refusals import V1
 
@@ -162,4 +162,4 @@ hybrid = st.fixed_dictionaries({"trainingServicePlatforms": st.just(["local", 3]
     hybrid,
 )
 def test_draft_of_any_v1_data_does_not_raise(platform: str, data: dict[str, Any], platforms: Any) -> None:
-    make_draft({"trainingServicePlatform": platform, **data, "hybridConfig": platforms})
+    draft_of({"trainingServicePlatform": platform, **data, "hybridConfig": platforms})

@@ -128,16 +128,17 @@ def test_comment_that_would_become_a_value_is_refused(text: str) -> None:
     assert "is not valid" in problem_of(text, "space.json")
 
 
-def test_old_booleans_are_those_of_nni_only_where_it_is_asked_to_read() -> None:
+def test_words_that_are_booleans_in_yaml_1_1_are_text_until_they_are_turned() -> None:
     text = "a: [yes, 'yes', No, ON, off, on off, y]\nb: {c: NO}\nd: &w Off\ne: *w\n"
     source = parse_source(text, "a.yml")
     data = {"a": ["yes", "yes", "No", "ON", "off", "on off", "y"], "b": {"c": "NO"}, "d": "Off", "e": "Off"}
     assert source.data == data
     source.data["e"] = 3  # set by an option
-    assert source.read_as_nni().startswith("a[0] and 5 more")
+    turned = [("a", 0), ("a", 2), ("a", 3), ("a", 4), ("b", "c"), ("d",)]
+    assert source.turn_old_booleans() == turned
     data = {"a": [True, "yes", False, True, False, "on off", "y"], "b": {"c": False}, "d": False, "e": 3}
     assert source.data == data
-    assert parse_source("a: true", "a.yml").read_as_nni() == ""
+    assert parse_source("a: true", "a.yml").turn_old_booleans() == []
 
 
 def test_yaml_under_a_json_name_is_read() -> None:
