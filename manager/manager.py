@@ -131,7 +131,7 @@ class Manager:
             self.folder.path, self.store, self.executor, self.hooks, self.now, self._observers
         )
         setup = self._dispatcher_setup()
-        self._dispatcher = Dispatcher(setup, self.store, lambda: self.config.search_space, loop)
+        self._dispatcher = Dispatcher(setup, self.store, lambda: self.config.search_space, loop.hear)
         self._opening = asyncio.create_task(self._open(loop))
 
     async def close(self) -> None:
@@ -142,7 +142,7 @@ class Manager:
         self._opening.cancel()
         await asyncio.gather(self._opening, return_exceptions=True)
         self._open_loop.close()
-        ending = self._dispatcher.session.terminate(_TERMINATE_TIMEOUT)
+        ending = self._dispatcher.terminate(_TERMINATE_TIMEOUT)
         for outcome in await asyncio.gather(ending, self.executor.close(), return_exceptions=True):
             if isinstance(outcome, Exception):  # continue: the end must be written
                 _log.error("not everything could be ended: %r", outcome, exc_info=outcome)
@@ -182,7 +182,7 @@ class Manager:
     @property
     def dispatcher_pid(self) -> int | None:
         """The process id of the dispatcher."""
-        return None if self._loop is None else self._dispatcher.session.pid
+        return None if self._loop is None else self._dispatcher.pid
 
     def watch(self, observer: Callable[[], None]) -> None:
         """Call `observer` after every turn of the loop, on its thread."""
@@ -247,7 +247,7 @@ class Manager:
         loop.put_first(self._first_of_all(runner, snapshot))
         if not self._is_ending:
             self.executor.prepare(runner.next_agents())
-        if self._dispatcher.session.is_new:
+        if self._dispatcher.is_new:
             loop.send_first(self._dispatcher.initialize())
         await self._take_up(runner, loop)
         loop.schedule_if_due()

@@ -87,7 +87,6 @@ class TurnLoop:
         self._observers = observers
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[None] = self._loop.create_future()
-        self._opened = asyncio.Event()
         self._inbox: list[Event] = []
         self._accepted: list[Mapping[str, Any]] = []  # users' requests, committed and not yet handled
         self._last_reply: int | None = None  # the last one that was handled; None: all were
@@ -114,15 +113,10 @@ class TurnLoop:
         self.runner, self._dispatcher, self._timers = runner, dispatcher, timers
         self._last_reply = snapshot.get("heard")
         self._accepted = list(snapshot.get("accepted", []))
-        self._opened.set()
 
     def put_first(self, events: Sequence[Event]) -> None:
         """Put events before those that have come in so far."""
         self._inbox[:0] = events
-
-    async def until_open(self) -> None:
-        """Wait for `open`."""
-        await self._opened.wait()
 
     def close(self) -> None:
         """Take no more turns."""
@@ -144,11 +138,11 @@ class TurnLoop:
         if self.over.done() and self.over.exception() is not None:
             self._commit(())  # what the runner knows may be wrong
             return
-        session = self._dispatcher.session
-        replies = session.take_replies()
+        self._dispatcher.unprocessed = 0
+        replies, checkpoints = self._dispatcher.take_replies()
         if replies:
             self._last_reply = replies[0][0] - 1
-        self._commit((), replies, session.take_checkpoints())
+        self._commit((), replies, checkpoints)
 
     # ------------------------------------------------------------------ what comes in
 
@@ -157,6 +151,14 @@ class TurnLoop:
         self._inbox.extend(events)
         if self.runner is not None:
             self._schedule()
+
+    def hear(self, events: Sequence[Event]) -> None:
+        """Take in events of the dispatcher; without any, it has read or done something for which others may wait."""
+        if events:
+            self.post(events)
+        elif self.runner is not None:
+            self._fetch_more()
+            self.look_for_progress()
 
     def accept(self, events: Sequence[Event], config: str | None) -> None:
         """Commit a user's request, with the canonical `config` that it makes, and put it first in the inbox.
@@ -225,9 +227,9 @@ class TurnLoop:
         events, self._inbox, self._accepted = self._inbox, [], []
         cursors = self._executor.take_cursors()
         sent, effects = self._handle(events)
-        commands = self._dispatcher.session.number(sent)
+        commands = self._dispatcher.number(sent)
         self._last_reply = None
-        tick = self._tick(commands, *self._dispatcher.take_said())
+        tick = self._tick(commands, *self._dispatcher.take_replies())
         turn = Turn(events=events, cursors=cursors, effects=effects, commands=commands, tick=tick)
         self.disk_space.attempt(partial(self._write, tick), partial(self._act, turn))
 
@@ -293,9 +295,8 @@ class TurnLoop:
         else:
             for effect in turn.effects:
                 self.perform(effect)
-        if not self._dispatcher.session.is_full:
-            self._executor.acknowledge()
-        self._dispatcher.session.write(turn.commands)
+        self._fetch_more()
+        self._dispatcher.write(turn.commands)
         self._hooks.after(turn.tick.changes, turn.events)
         self._timers.set()
         for observer in self._observers:
@@ -315,7 +316,7 @@ class TurnLoop:
                 root = self._folder if self._store.survives_power_cut else None
                 clone_checkpoint(self._folder / effect.source, self._folder / effect.target, root)
         elif isinstance(effect, RestoreDispatcher):
-            self._dispatcher.restore(effect.reason)
+            self._tasks.start(self._restore_dispatcher(effect))
         elif isinstance(effect, Finish):
             self.over.set_result(None)
 
@@ -326,27 +327,32 @@ class TurnLoop:
         is_stalled = self.runner.is_stalled
         if not (is_stalled or self._executor.has_virtual_clock):
             return
-        session = self._dispatcher.session
-        session.flush()
-        if not session.has_answered_all:
+        self._dispatcher.flush()
+        if not self._dispatcher.has_answered_all:
             return
         if is_stalled:
             self.post([DispatcherAnswered(self._clock(), cause="dispatcher")])
         else:
             self._executor.on_idle(self._timers.next_deadline())
 
-    def acknowledge(self) -> None:
-        """Acknowledge committed reports to the agents, and fetch more."""
-        self._executor.acknowledge()
+    def _fetch_more(self) -> None:
+        """Acknowledge committed reports, so that agents send more, unless the dispatcher has enough to read."""
+        if not self._dispatcher.is_full:
+            self._executor.acknowledge()
+
+    async def _restore_dispatcher(self, effect: RestoreDispatcher) -> None:
+        if effect.from_results:
+            await self._dispatcher.begin_record(effect.reason, self.settle)
+        else:
+            await self._dispatcher.restore(effect.reason)
 
     # ------------------------------------------------------------------ the store
 
     def send_first(self, command: SendCommand) -> None:
         """Commit and send a command that follows from no event."""
-        session = self._dispatcher.session
-        numbered = session.number([command])
+        numbered = self._dispatcher.number([command])
         self._commit(numbered)
-        session.write(numbered)
+        self._dispatcher.write(numbered)
 
     def _commit(
         self,

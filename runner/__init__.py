@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         RecordBegun,
         Reported,
         ResourcesChanged,
+        RestoreNeeded,
         ResumeRequested,
         RetryCancelledRequested,
         RetryFailedRequested,
@@ -85,7 +86,7 @@ _HOMES = {
         "AgentLost AgentSilent AttemptEnded AttemptStarted BadReport CheckpointSaved CompleteRequested "
         "DataImported DispatcherAnswered DispatcherFailed DispatcherReady Event ExecutorFailed "
         "KillVerdict LimitsChanged NoMoreParameters ParametersArrived PauseVerdict RecordBegun Reported "
-        "ResourcesChanged ResumeRequested RetryCancelledRequested RetryFailedRequested "
+        "ResourcesChanged RestoreNeeded ResumeRequested RetryCancelledRequested RetryFailedRequested "
         "SearchSpaceChanged StartRefused StopRequested Tick TotalsChanged TrialAddRequested "
         "TrialKillRequested"
     ),
@@ -146,6 +147,7 @@ __all__ = [
     "Request",
     "ResourcesChanged",
     "RestoreDispatcher",
+    "RestoreNeeded",
     "ResumeRequested",
     "Retries",
     "RetryCancelledRequested",

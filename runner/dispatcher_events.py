@@ -93,6 +93,10 @@ class DispatcherEvents:
             self._rules.end(trial, Verdict(Cause.EARLY_STOP, "paused, and never resumed"))
         self._rules.proceed()
 
+    def restore_needed(self, event: happened.RestoreNeeded) -> None:
+        """Handle a dispatcher that cannot continue."""
+        self._pending.effects.append(RestoreDispatcher(event.reason, event.from_results))
+
     def record_begun(self, event: happened.RecordBegun) -> None:
         """Merge all open requests for trials into one."""
         self._requests.merge()

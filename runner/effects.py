@@ -82,9 +82,10 @@ class CopyCheckpoint(Effect):
 
 @dataclass(slots=True)
 class RestoreDispatcher(Effect):
-    """Start the dispatcher again and bring it to where it was."""
+    """Start the dispatcher again and bring it to where it was, or give a new one only the results so far."""
 
     reason: str
+    from_results: bool = False
 
 
 @dataclass(slots=True)

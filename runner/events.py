@@ -118,6 +118,17 @@ class DispatcherFailed(Event):
 
 
 @dataclass(slots=True)
+class RestoreNeeded(Event):
+    """The dispatcher cannot continue, and its plug-ins have not failed.
+
+    It could not use its checkpoint; or, with `from_results`, its tuner does not repeat what it replied before.
+    """
+
+    reason: str
+    from_results: bool = False
+
+
+@dataclass(slots=True)
 class RecordBegun(Event):
     """A new dispatcher gets the results so far instead of the record, and one request for all the trials still owed."""
 

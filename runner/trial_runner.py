@@ -85,6 +85,7 @@ class TrialRunner:
             happened.ResumeRequested: self._dispatcher.resume,
             happened.DispatcherAnswered: self._dispatcher.idle,
             happened.DispatcherFailed: self._dispatcher.failed,
+            happened.RestoreNeeded: self._dispatcher.restore_needed,
             happened.RecordBegun: self._dispatcher.record_begun,
             happened.AttemptStarted: self._executor.started,
             happened.Reported: self._executor.reported,

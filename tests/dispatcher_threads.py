@@ -21,11 +21,12 @@ from pitchpipe.dispatcher.channel import FdChannel
 from pitchpipe.dispatcher.making import made_from
 from pitchpipe.dispatcher.saving import CheckpointUnusable, Saver, read_checkpoint
 from pitchpipe.dispatcher.settings import Settings, decode_exp_params
-from pitchpipe.manager.dispatcher_link import process, session
+from pitchpipe.manager.dispatcher_link import dispatcher as manager_side
+from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess, _Backpressure
 from pitchpipe.protocol import PARAMETERS_ENVIRONMENT, CommandType
 
 
-class DispatcherThread(session.DispatcherProcess):
+class DispatcherThread(DispatcherProcess):
     """Takes the place of a `DispatcherProcess`; a plug-in that raises ends it, as it ends a process."""
 
     thread: threading.Thread | None = None
@@ -41,7 +42,7 @@ class DispatcherThread(session.DispatcherProcess):
         self.thread.start()
         self._reader, _ = await self._loop.connect_read_pipe(lambda: self, os.fdopen(we_read, "rb", 0))
         self._writer, _ = await self._loop.connect_write_pipe(
-            lambda: process._Backpressure(self), os.fdopen(we_write, "wb", 0)
+            lambda: _Backpressure(self), os.fdopen(we_write, "wb", 0)
         )
 
     async def kill(self) -> None:
@@ -60,7 +61,7 @@ class DispatcherThread(session.DispatcherProcess):
             dispatcher.save_into(Saver(Path(environment["NNI_CHECKPOINT_DIRECTORY"])))
             code = 1 if dispatcher.run() is Ending.FAILED else 0
         except CheckpointUnusable as error:
-            code = session.CHECKPOINT_UNUSABLE
+            code = manager_side.CHECKPOINT_UNUSABLE
             channel.send(CommandType.Checkpoint, json.dumps({"unusable": error.why}))
             channel.flush()
         finally:
@@ -97,5 +98,5 @@ class CheckerHere:
 def dispatchers_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let managers start their dispatchers on threads, and configs be checked by this one."""
     monkeypatch.setattr("pitchpipe.config.plugins.Checker", CheckerHere)
-    monkeypatch.setattr(session, "DispatcherProcess", DispatcherThread)
+    monkeypatch.setattr(manager_side, "DispatcherProcess", DispatcherThread)
     monkeypatch.setattr(sys, "path", [*sys.path])  # plug-ins add their folders

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness import SPACE, answer, options
 
-from pitchpipe.manager.dispatcher_link.process import dispatcher_environment
+from pitchpipe.manager.dispatcher_link.dispatcher_process import dispatcher_environment
 from pitchpipe.manager.standby import DISPATCHER_COMMAND
 from pitchpipe.protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame, loads
 from pitchpipe.runner.payloads import metric_payload

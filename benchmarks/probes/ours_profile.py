@@ -17,13 +17,13 @@ from ours import run
 from usage import used, waits
 
 from pitchpipe.executors.agents import AgentTrialExecutor
-from pitchpipe.manager.dispatcher_link.session import DispatcherSession
+from pitchpipe.manager.dispatcher_link import Dispatcher
 from pitchpipe.manager.turn import TurnLoop
 from pitchpipe.store import Store
 
 # The parts of a turn. What lies outside them is the event loop: its polls, reads and callbacks.
 PARTS = (
-    ("receiving", DispatcherSession, "_on_frames"),
+    ("receiving", Dispatcher, "_on_frames"),
     ("receiving", AgentTrialExecutor, "on_batch"),
     ("deciding", TurnLoop, "_handle"),
     ("committing", Store, "commit"),

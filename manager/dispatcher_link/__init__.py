@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from .command import Command
-from .dispatcher import Dispatcher
-from .history import history_of, user_imports
+from .dispatcher import Dispatcher, DispatcherSetup
+from .numbered_commands import Command
 from .replies import REPLIES, is_reply, meaning_of
-from .session import DispatcherSetup
+from .results_so_far import history_of, user_imports
 
 __all__ = [
     "REPLIES",

@@ -11,8 +11,8 @@ import pytest
 
 from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor, Listener
 from pitchpipe.executors.base import Deliver, RunSetup
-from pitchpipe.manager.dispatcher_link import session
-from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
+from pitchpipe.manager.dispatcher_link import dispatcher
+from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
@@ -170,13 +170,13 @@ def test_result_that_came_while_there_was_no_room_is_kept_until_it_is_committed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pitchpipe.manager.disk_space._TRY_AGAIN", 0.01)
-    start, dispatchers = session.DispatcherProcess.start, list[DispatcherProcess]()
+    start, dispatchers = dispatcher.DispatcherProcess.start, list[DispatcherProcess]()
 
     async def noted_start(process: DispatcherProcess, *args: Any) -> None:
         dispatchers.append(process)
         await start(process, *args)
 
-    monkeypatch.setattr(session.DispatcherProcess, "start", noted_start)
+    monkeypatch.setattr(dispatcher.DispatcherProcess, "start", noted_start)
     manager, executor = experiment
     disk, changed = Disk(manager, executor.changed), executor.changed
 

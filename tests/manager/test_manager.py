@@ -15,8 +15,8 @@ import pytest
 
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.control.extension import Extension, ExtensionError, extend_experiment
-from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
-from pitchpipe.manager.dispatcher_link.session import DispatcherSession
+from pitchpipe.manager.dispatcher_link.dispatcher import Dispatcher
+from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.settings import run_of
@@ -387,18 +387,18 @@ def test_experiment_that_is_over_its_time_is_extended_by_time(tmp_path: Path) ->
 def test_nothing_is_done_before_it_is_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[str, int]] = []
     written: list[int] = []
-    start, write = SimulatedTrialExecutor.start_trial, DispatcherSession.write
+    start, write = SimulatedTrialExecutor.start_trial, Dispatcher.write
 
     def noted_start(executor: SimulatedTrialExecutor, order: AttemptOrder) -> None:
         started.append((order.trial_id, order.attempt))
         start(executor, order)
 
-    def noted_write(session: DispatcherSession, commands: Any) -> None:
+    def noted_write(dispatcher: Dispatcher, commands: Any) -> None:
         written.extend(command.n for command in commands)
-        write(session, commands)
+        write(dispatcher, commands)
 
     monkeypatch.setattr(SimulatedTrialExecutor, "start_trial", noted_start)
-    monkeypatch.setattr(DispatcherSession, "write", noted_write)
+    monkeypatch.setattr(Dispatcher, "write", noted_write)
     for at in (1, 2, 3, 5, 12):
         started.clear()
         written.clear()

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.dispatcher_link.process import dispatcher_environment
-from pitchpipe.manager.dispatcher_link.session import DispatcherSession, DispatcherSetup
+from pitchpipe.manager.dispatcher_link.dispatcher import Dispatcher, DispatcherSetup
+from pitchpipe.manager.dispatcher_link.dispatcher_process import dispatcher_environment
 from pitchpipe.manager.standby import SpawnedDispatcher, StandbyDispatcher
 from pitchpipe.protocol import CommandType, encode_frame
 
@@ -95,6 +95,6 @@ def test_standby_that_is_closed_has_ended(standby: StandbyDispatcher) -> None:
 
 def test_session_that_never_begins_ends_its_standby(standby: StandbyDispatcher, tmp_path: Path) -> None:
     setup = DispatcherSetup(config={}, folder=tmp_path, clock=time.time, standby=standby)
-    nobody: Any = None
-    asyncio.run(DispatcherSession(setup, nobody).terminate(1.0))
+    nothing: Any = None
+    asyncio.run(Dispatcher(setup, nothing, dict, nothing).terminate(1.0))
     assert standby.pid is None

@@ -25,6 +25,7 @@ EVENTS = [
     happened.DispatcherFailed(
         1.0, message="it raised", where="t.py:3", traceback="Traceback", command=7, died=True
     ),
+    happened.RestoreNeeded(1.0, "it replied otherwise", from_results=True),
     happened.RecordBegun(1.0),
     happened.AttemptStarted(1.0, "AbCdE", 1, 4711),
     happened.Reported(1.0, "AbCdE", 1, kind="final", sequence=0, value="0.5"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.manager.dispatcher_link.process import DispatcherProcess, dispatcher_environment
+from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess, dispatcher_environment
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.standby import DISPATCHER_COMMAND
 from pitchpipe.protocol import CommandType, encode_frame

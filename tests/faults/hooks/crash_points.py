@@ -67,7 +67,7 @@ POINTS: dict[str, Point] = {
     "manager:before-commit": Point(_P + "store.store", "Store.commit", False, 40),
     "manager:after-commit": Point(_P + "store.store", "Store.commit", True, 40),
     "manager:dispatcher-written": Point(
-        _P + "manager.dispatcher_link.session", "DispatcherSession.write", True, 30
+        _P + "manager.dispatcher_link.dispatcher", "Dispatcher.write", True, 30
     ),
     "manager:before-start": Point(_P + "executors.agents", "AgentTrialExecutor.start_trial", False, 4),
     "manager:after-start": Point(_P + "executors.agents", "AgentTrialExecutor.start_trial", True, 4),
@@ -76,11 +76,11 @@ POINTS: dict[str, Point] = {
     ),
     "manager:reports-taken": Point(_P + "executors.agents", "AgentTrialExecutor.on_batch", True, 30),
     "manager:replies-taken": Point(
-        _P + "manager.dispatcher_link.session", "DispatcherSession._on_frames", True, 10
+        _P + "manager.dispatcher_link.dispatcher", "Dispatcher._on_frames", True, 10
     ),
     "manager:before-acknowledge": Point(_P + "executors.agents", "AgentTrialExecutor.acknowledge", False, 40),
     "manager:dispatcher-restored": Point(
-        _P + "manager.dispatcher_link.session", "DispatcherSession.start", True, 1, needs="resume"
+        _P + "manager.dispatcher_link.dispatcher", "Dispatcher.start", True, 1, needs="resume"
     ),
     "manager:attached": Point(_P + "executors.agents", "AgentTrialExecutor.attach", True, 1, needs="resume"),
     "manager:making-store": Point(_P + "store.store", "Store.create", False, 1, needs="start", within=True),

@@ -1,4 +1,4 @@
-"""The conversation with a dispatcher that follows a script: numbers, replay, divergence, restart, clogging, silence."""
+"""A dispatcher that follows a script: numbers, replay, divergence, restoring, clogging, silence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from pitchpipe.executors.heartbeat import Heartbeat
-from pitchpipe.manager.dispatcher_link import session
-from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
-from pitchpipe.manager.dispatcher_link.session import DispatcherSession, DispatcherSetup
+from pitchpipe.manager.dispatcher_link import dispatcher
+from pitchpipe.manager.dispatcher_link.dispatcher import Dispatcher, DispatcherSetup
+from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import SendCommand
@@ -81,52 +81,75 @@ def kill(trial: str) -> list[Any]:
     return ["KI", {"trial_job_id": trial, "reason": "bad"}]
 
 
+class Kept:
+    """What the store keeps of a dispatcher: its record, and its checkpoints, the last one last."""
+
+    def __init__(self, folder: Path) -> None:
+        self.record = DispatcherRecord()
+        self.checkpoints: list[SavedState] = []
+        self._folder = folder
+
+    def keep(self, saved: SavedState, record: DispatcherRecord | None = None) -> None:
+        """Keep a checkpoint, and what is recorded since then."""
+        (self._folder / saved.path).touch()
+        self.checkpoints.append(saved)
+        self.record = record or DispatcherRecord(saved=saved)
+
+    def dispatcher_record(self, saved: SavedState | None) -> DispatcherRecord:
+        assert saved == self.record.saved
+        return self.record
+
+    def dispatcher_checkpoint(self) -> SavedState | None:
+        return self.checkpoints[-1] if self.checkpoints else None
+
+    def drop_dispatcher_checkpoint(self, saved: SavedState) -> None:
+        self.checkpoints.remove(saved)
+
+
 class Table:
-    """A session with its peer on one side and the test on the other."""
+    """A dispatcher with its peer on one side and the test on the other."""
 
     def __init__(self, folder: Path, timeout: float) -> None:
         self.folder, self.timeout = folder, timeout
         for name in ("logs", "checkpoint"):
             (folder / name).mkdir()
         (folder / "peer.py").write_text(PEER)
+        self.kept = Kept(folder / "checkpoint")
         self.events: list[Any] = []
-        self.diverged: list[str] = []
-        self.unusable: list[tuple[SavedState, str]] = []
-        self.doubted: list[SavedState] = []
         self._changed = asyncio.Event()
         self._command = [""]
         setup = DispatcherSetup(
             config={}, folder=self.folder, clock=lambda: 5.0, command=self._command, timeout=self.timeout
         )
-        self.session = DispatcherSession(setup, self)
+        store: Any = self.kept
+        self.dispatcher = Dispatcher(setup, store, dict, self.hear)
         self.batches = 0
+
+    def hear(self, events: Sequence[Any]) -> None:
+        self.events += events
+        self.batches += not events
+        self._changed.set()
 
     def says(self, **script: Any) -> None:
         """Set what the next peer replies to each command."""
         log = str(self.folder / "peer.log")
         self._command[:] = [sys.executable, "-P", str(self.folder / "peer.py"), json.dumps(script), log]
 
-    def on_event(self, event: Any) -> None:
-        self.events.append(event)
-        self._changed.set()
+    @property
+    def diverged(self) -> list[str]:
+        return [event.reason for event in self.restores() if event.from_results]
 
-    def on_divergence(self, why: str) -> None:
-        self.diverged.append(why)
-        self._changed.set()
+    def restores(self) -> list[happened.RestoreNeeded]:
+        return [event for event in self.events if isinstance(event, happened.RestoreNeeded)]
 
-    def on_unusable(self, saved: SavedState, why: str) -> None:
-        self.unusable.append((saved, why))
-        self._changed.set()
+    def replies(self) -> list[RecordRow]:
+        """Return the replies since the last call, which the store would keep."""
+        return list(self.dispatcher.take_replies()[0])
 
-    def on_doubt(self, saved: SavedState, why: str) -> None:
-        self.doubted.append(saved)
-
-    def on_progress(self) -> None:
-        self.batches += 1
-        self._changed.set()
-
-    def on_drained(self) -> None:
-        pass
+    async def restore(self, record: list[RecordRow]) -> None:
+        """Replace the peer by one that gets these commands."""
+        self.kept.record = DispatcherRecord(record)
+        await self.dispatcher.restore("it is time")
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait for something to become so."""
@@ -136,7 +159,7 @@ class Table:
                 await self._changed.wait()
 
     async def answered(self) -> None:
-        await self.until(lambda: self.session.has_answered_all)
+        await self.until(lambda: self.dispatcher.has_answered_all)
 
     async def failed(self) -> None:
         await self.until(lambda: "DispatcherFailed" in self.kinds())
@@ -144,13 +167,13 @@ class Table:
     async def begin(self, *commands: SendCommand, **script: Any) -> list[RecordRow]:
         """Initialize a new peer, and send more commands; returns what the store would keep of them."""
         self.says(**{"IN": [READY], **script})
-        await self.session.start(nothing)
+        await self.dispatcher.start()
         return self.send(IN, *commands)
 
     def send(self, *commands: SendCommand) -> list[RecordRow]:
         """Send commands; returns what the store would keep of them."""
-        numbered = self.session.number(commands)
-        self.session.write(numbered)
+        numbered = self.dispatcher.number(commands)
+        self.dispatcher.write(numbered)
         return [command.record() for command in numbered]
 
     def heard(self) -> list[str]:
@@ -181,11 +204,7 @@ def table(tmp_path: Path, request: pytest.FixtureRequest, runner: asyncio.Runner
     table = Table(tmp_path, getattr(request, "param", 600.0))
     yield table
     with contextlib.suppress(TimeoutError):
-        runner.run(table.session.terminate(0.0))
-
-
-def nothing(saved: SavedState | None) -> DispatcherRecord:
-    return DispatcherRecord()
+        runner.run(table.dispatcher.terminate(0.0))
 
 
 async def test_commands_are_numbered_in_order_and_replies_recorded(table: Table) -> None:
@@ -193,8 +212,8 @@ async def test_commands_are_numbered_in_order_and_replies_recorded(table: Table)
     assert sent == [(1, "IN", "{}"), (2, "GE", "1"), (3, "EN", "{}")]
     await table.answered()
     assert table.codes() == ["", "1 IN", "2 GE", "3 EN"]
-    assert [(n, code) for n, code, _ in table.session.take_replies()] == [(1, "TR"), (2, "KI")]
-    assert table.session.take_replies() == []
+    assert [(n, code) for n, code, _ in table.replies()] == [(1, "TR"), (2, "KI")]
+    assert table.replies() == []
     assert table.kinds() == ["DispatcherReady", "ParametersArrived", "KillVerdict"]
     assert table.events[1] == happened.ParametersArrived(5.0, 0, json.dumps(parameters(0)[1]))
     assert table.events[2] == happened.KillVerdict(5.0, "AbCdE", "bad")
@@ -228,37 +247,40 @@ class SlowToStart(DispatcherProcess):
 
 @pytest.fixture
 def slow_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "DispatcherProcess", SlowToStart)
+    monkeypatch.setattr(dispatcher, "DispatcherProcess", SlowToStart)
 
 
 @pytest.mark.usefixtures("slow_to_start")
 async def test_dispatcher_that_is_ready_before_its_manager_listens_is_ready(table: Table) -> None:
     saved = SavedState(1, "one.pkl", 0, 0)
     table.says(start=[READY])
-    await table.session.start(lambda asked: DispatcherRecord(saved=asked), saved)
-    await table.until(lambda: table.session.has_answered_all)
+    table.kept.keep(saved)
+    await table.dispatcher.start()
+    await table.until(lambda: table.dispatcher.has_answered_all)
     assert table.kinds() == ["DispatcherReady"]
 
 
 @pytest.mark.usefixtures("slow_to_start")
 async def test_checkpoint_refused_before_the_manager_listens_is_reported_with_the_reason(
-    table: Table,
+    table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
     saved = SavedState(2, "two.pkl", 1, 1)
     table.says(start=[["CK", {"unusable": "is damaged"}], ["exit", 3]])
-    await table.session.start(lambda asked: DispatcherRecord(saved=asked), saved)
-    await table.until(lambda: bool(table.unusable))
-    assert table.unusable == [(saved, "it is damaged")]
+    table.kept.keep(saved)
+    await table.dispatcher.start()
+    await table.until(lambda: bool(table.restores()))
+    assert table.kept.checkpoints == []
+    assert caplog.records[-1].args == ("two.pkl", "it is damaged")
 
 
 async def test_nothing_is_answered_before_the_dispatcher_is_ready(table: Table) -> None:
     table.says(IN=[], GE=[READY])
-    await table.session.start(nothing)
-    assert table.session.is_new
-    assert not table.session.has_answered_all
+    await table.dispatcher.start()
+    assert table.dispatcher.is_new
+    assert not table.dispatcher.has_answered_all
     table.send(IN)
     await table.until(lambda: table.batches > 0)
-    assert not table.session.has_answered_all
+    assert not table.dispatcher.has_answered_all
     table.send(GE)
     await table.answered()
 
@@ -272,10 +294,11 @@ RECORDED = DispatcherRecord(
 async def test_recorded_replies_are_compared_and_not_delivered_again(table: Table) -> None:
     # The assessor is quicker this time: order counts within a queue only.
     table.says(IN=[READY], GE=[kill("AbCdE"), parameters(0)], EN=[parameters(1)])
-    await table.session.start(lambda saved: RECORDED)
+    table.kept.record = RECORDED
+    await table.dispatcher.start()
     await table.answered()
     assert table.kinds() == ["DispatcherReady", "ParametersArrived"]
-    assert table.session.take_replies() == [(3, "TR", json.dumps(parameters(1)[1]))]
+    assert table.replies() == [(3, "TR", json.dumps(parameters(1)[1]))]
     assert table.send(GE) == [(4, "GE", "1")]
     assert table.diverged == []
 
@@ -283,19 +306,21 @@ async def test_recorded_replies_are_compared_and_not_delivered_again(table: Tabl
 @pytest.mark.parametrize("other", [parameters(7), ["NO", {"parameter_id": 0}]], ids=["value", "kind"])
 async def test_first_difference_is_a_divergence_and_silences_the_peer(other: list[Any], table: Table) -> None:
     table.says(IN=[READY], GE=[other, parameters(8)])
-    await table.session.start(lambda saved: RECORDED)
+    table.kept.record = RECORDED
+    await table.dispatcher.start()
     await table.until(lambda: bool(table.diverged))
     assert json.dumps(other[1]) in table.diverged[0]
-    assert table.session.take_replies() == []
-    assert table.kinds() == ["DispatcherReady"]
-    assert not table.session.has_answered_all
+    assert table.replies() == []
+    assert table.kinds() == ["DispatcherReady", "RestoreNeeded"]
+    assert not table.dispatcher.has_answered_all
 
 
 async def test_verdicts_of_the_tuner_are_compared_with_the_tuner_s(table: Table) -> None:
     pause = {"trial_job_id": "AbCdE", "reason": "", "by": "tuner"}
     replies = [(1, "PA", json.dumps(pause)), (2, "TR", json.dumps(parameters(0)[1]))]
     table.says(IN=[READY], GE=[parameters(0), ["PA", pause]])
-    await table.session.start(lambda saved: DispatcherRecord([(1, "IN", "{}"), (2, "GE", "1")], replies))
+    table.kept.record = DispatcherRecord([(1, "IN", "{}"), (2, "GE", "1")], replies)
+    await table.dispatcher.start()
     await table.until(lambda: bool(table.diverged))
 
 
@@ -305,7 +330,7 @@ async def test_restart_tells_a_fresh_peer_what_is_committed_by_then(table: Table
     await table.failed()
     assert table.events[-1].message == "the tuner raised E: m"
     table.says(IN=[READY], GE=[parameters(0)])
-    restarting = asyncio.ensure_future(table.session.restart(lambda saved: DispatcherRecord(committed)))
+    restarting = asyncio.ensure_future(table.restore(committed))
     committed += table.send(GE)  # without a dispatcher
     await restarting
     await table.answered()
@@ -320,23 +345,23 @@ async def test_replies_that_are_not_committed_yet_are_not_delivered_again_after_
     committed = await table.begin(GE, GE=[parameters(0), kill("AbCdE"), ["exit", 1]])
     await table.failed()
     table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), parameters(1)])
-    await table.session.restart(lambda saved: DispatcherRecord(committed))
+    await table.restore(committed)
     await table.answered()
     assert [event.parameter_id for event in table.events if hasattr(event, "parameter_id")] == [0, 1]
     assert table.kinds().count("KillVerdict") == 1
     replies = [(1, "TR", parameters(0)), (2, "KI", kill("AbCdE")), (3, "TR", parameters(1))]
-    assert table.session.take_replies() == [(n, code, json.dumps(reply[1])) for n, code, reply in replies]
+    assert table.replies() == [(n, code, json.dumps(reply[1])) for n, code, reply in replies]
     assert table.diverged == []
 
 
 async def test_peer_that_talks_rubbish_is_ended_when_it_is_replaced(table: Table) -> None:
     committed = await table.begin(GE, GE=[["rubbish", "this is no frame at all"], ["stop", 0]])
     await table.failed()
-    pid = table.session.pid
+    pid = table.dispatcher.pid
     assert pid is not None
     assert psutil.pid_exists(pid)
     table.says(IN=[READY])
-    await table.session.restart(lambda saved: DispatcherRecord(committed))
+    await table.restore(committed)
     assert not psutil.pid_exists(pid)
     await table.answered()
     assert table.kinds().count("DispatcherFailed") == 1
@@ -362,15 +387,15 @@ async def test_checkpoint_counts_from_its_marks_on(table: Table) -> None:
     rest = [["CK", {"queue": "assessor", "n": 2}], ["CK", {"path": "two.pkl", "n": 2}]]
     await table.begin(GE, GE=[parameters(0), mark, parameters(1), kill("AbCdE"), *rest])
     await table.answered()
-    assert table.session.take_checkpoints() == [SavedState(2, "two.pkl", 1, 3)]
-    assert table.session.take_checkpoints() == []
+    assert table.dispatcher.take_replies()[1] == [SavedState(2, "two.pkl", 1, 3)]
+    assert table.dispatcher.take_replies()[1] == []
 
 
 async def test_checkpoint_without_the_mark_of_a_queue_does_not_count(table: Table) -> None:
     marks = [["CK", {"queue": "default", "n": 1}], ["CK", {"queue": "assessor", "n": 2}]]
     await table.begin(GE, GE=[*marks, ["CK", {"path": "two.pkl", "n": 2}]])
     await table.answered()
-    assert table.session.take_checkpoints() == []
+    assert table.dispatcher.take_replies()[1] == []
 
 
 async def test_restored_peer_gets_what_came_after_and_gives_again_only_that(table: Table) -> None:
@@ -379,10 +404,11 @@ async def test_restored_peer_gets_what_came_after_and_gives_again_only_that(tabl
     third = (3, "KI", json.dumps(kill("AbCdE")[1]))
     recorded = DispatcherRecord([(3, "GE", "1")], [second, third], saved)
     table.says(start=[READY], GE=[parameters(1), parameters(2)])
-    await table.session.start(lambda asked: recorded if asked == saved else DispatcherRecord(), saved)
+    table.kept.keep(saved, recorded)
+    await table.dispatcher.start()
     await table.until(lambda: "ParametersArrived" in table.kinds())
     assert table.heard()[0] == f"--restore {table.folder}/checkpoint/two.pkl"
-    assert table.session.take_replies() == [(4, "TR", json.dumps(parameters(2)[1]))]
+    assert table.replies() == [(4, "TR", json.dumps(parameters(2)[1]))]
     assert table.diverged == []
     assert table.send(GE)[0][0] == 4
 
@@ -398,13 +424,17 @@ async def test_restored_peer_gets_what_came_after_and_gives_again_only_that(tabl
     ids=["it says why", "it says nothing", "it fails at the load", "it fails when it is ready"],
 )
 async def test_unusable_checkpoint_is_reported_and_is_not_a_failure(
-    script: list[Any], why: str, table: Table
+    script: list[Any], why: str, table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:
     saved = SavedState(2, "two.pkl", 1, 1)
     table.says(start=script)
-    await table.session.start(lambda asked: DispatcherRecord(saved=asked), saved)
-    await table.until(lambda: bool(table.unusable))
-    assert table.unusable == [(saved, why)]
+    table.kept.keep(saved)
+    await table.dispatcher.start()
+    await table.until(lambda: bool(table.restores()))
+    assert caplog.records[-1].args == ("two.pkl", why)
+    assert table.kept.checkpoints == []
+    assert not (table.folder / "checkpoint" / "two.pkl").exists()
+    assert table.diverged == []
     assert "DispatcherFailed" not in table.kinds()
 
 
@@ -418,28 +448,31 @@ async def test_checkpoint_is_in_doubt_when_a_plug_in_fails_after_it_was_restored
     saved = SavedState(2, "two.pkl", 1, 1)
     marks = [["CK", {"queue": queue, "n": 3}] for queue in ("default", "assessor")]
     table.says(start=[READY, *marks, ["CK", {"path": "three.pkl", "n": 3}], ERROR] if is_loaded else [ERROR])
-    await table.session.start(nothing, saved)
+    table.kept.keep(saved)
+    await table.dispatcher.start()
     await table.failed()
-    assert table.doubted == ([saved] if is_loaded else [])  # else a plug-in could not be loaded
-    assert table.session.take_checkpoints() == []
-    assert table.unusable == []
+    assert table.kept.checkpoints == ([] if is_loaded else [saved])  # else a plug-in could not be loaded
+    assert table.dispatcher.take_replies()[1] == []
+    assert table.restores() == []
 
 
 async def test_last_replies_can_be_kept_back(table: Table) -> None:
     await table.begin(GE, GE=[parameters(0), parameters(1), parameters(2)])
     await table.answered()
-    assert [n for n, _, _ in table.session.take_replies(keep=2)] == [1]
-    assert [n for n, _, _ in table.session.take_replies()] == [2, 3]
+    table.dispatcher.unprocessed = 2
+    assert [n for n, _, _ in table.replies()] == [1]
+    table.dispatcher.unprocessed = 0
+    assert [n for n, _, _ in table.replies()] == [2, 3]
 
 
-async def test_session_is_full_until_its_peer_reads(table: Table) -> None:
+async def test_dispatcher_is_full_until_its_peer_reads(table: Table) -> None:
     await table.begin(GE, GE=[["stop", 0]])
-    assert not table.session.is_full
+    assert not table.dispatcher.is_full
     table.send(SendCommand(CommandType.ImportData, "1" * 2_000_000))
-    assert table.session.is_full
+    assert table.dispatcher.is_full
     table.says(IN=[READY])
-    await table.session.restart(nothing)
-    assert not table.session.is_full
+    await table.restore([])
+    assert not table.dispatcher.is_full
 
 
 @pytest.mark.parametrize("table", [0.5], indirect=True)  # seconds of silence
@@ -447,7 +480,7 @@ async def test_silent_peer_is_given_up(table: Table) -> None:
     await table.begin(deaf=True)
     await table.failed()
     assert table.events[-1].message == "the dispatcher gave no sign of life for 0.5 s"
-    assert not table.session.has_answered_all
+    assert not table.dispatcher.has_answered_all
 
 
 async def test_reply_to_a_ping_is_a_sign_of_life_and_commands_keep_their_numbers(
@@ -469,7 +502,7 @@ async def test_reply_to_a_ping_is_a_sign_of_life_and_commands_keep_their_numbers
             super().heard()
             self.signs += 1
 
-    monkeypatch.setattr("pitchpipe.manager.dispatcher_link.session.Heartbeat", Heart)
+    monkeypatch.setattr("pitchpipe.manager.dispatcher_link.dispatcher.Heartbeat", Heart)
 
     await table.begin(GE=[parameters(0)])
     await table.answered()
@@ -496,10 +529,11 @@ async def test_answers_are_awaited_from_the_queues_that_the_dispatcher_names(
 ) -> None:
     ready = ["ID", {"protocol": 1, "periodical_queues": named}]
     table.says(IN=[ready], queues={command.command.value.decode(): [answering]})
-    await table.session.start(lambda saved: DispatcherRecord([(1, "IN", "{}")]))
+    table.kept.record = DispatcherRecord([(1, "IN", "{}")])
+    await table.dispatcher.start()
     await table.answered()
     table.send(command)
-    assert not table.session.has_answered_all
+    assert not table.dispatcher.has_answered_all
     await table.answered()
 
 
@@ -508,11 +542,11 @@ async def test_what_a_tuner_only_notes_leaves_with_the_next_request(table: Table
     await table.until(lambda: table.kinds() == ["DispatcherReady"])
     await table.answered()
     written = []
-    write, table.session._process.write = table.session._process.write, written.append
+    write, table.dispatcher._process.write = table.dispatcher._process.write, written.append
     table.send(EN)
     table.send(EN)
     assert written == []
-    assert not table.session.has_answered_all
+    assert not table.dispatcher.has_answered_all
     table.send(GE)
     assert [data.count(b"EN") for data in written] == [2]
     write(written[0])
@@ -520,12 +554,12 @@ async def test_what_a_tuner_only_notes_leaves_with_the_next_request(table: Table
     assert table.codes() == ["", "1 IN", "2 EN", "3 EN", "4 GE"]
 
 
-@pytest.mark.parametrize("is_over", [False, True], ids=["soon", "at the end of the session"])
+@pytest.mark.parametrize("is_over", [False, True], ids=["soon", "at the end"])
 async def test_what_a_tuner_only_notes_leaves(is_over: bool, table: Table) -> None:
     await table.begin(IN=[FORGETFUL])
     await table.answered()
     table.send(EN)
-    await (table.session.terminate(PATIENCE_S) if is_over else table.answered())
+    await (table.dispatcher.terminate(PATIENCE_S) if is_over else table.answered())
     assert table.codes() == ["", "1 IN", "2 EN"]
 
 
@@ -533,7 +567,7 @@ async def test_peer_that_is_replaced_gets_nothing_that_its_record_holds(table: T
     record = await table.begin(IN=[FORGETFUL])
     await table.answered()
     record += table.send(EN)
-    await table.session.restart(lambda saved: DispatcherRecord(record))
+    await table.restore(record)
     await table.until(lambda: len(table.events) == 2)
     await table.answered()
     assert table.codes() == ["", "1 IN", "", "1 IN", "2 EN"]
