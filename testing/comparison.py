@@ -10,13 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ..numerics import interval, mean
 from ..tuners import NoMoreTrialError, RandomTuner, Tuner
 
 __all__ = ["TASKS", "Task", "advantage", "best_value"]
-
-_T_95 = {5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}  # two-sided, by number of seeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,8 @@ def advantage(
 ) -> tuple[float, float]:
     """Return a 95 % interval of the mean log10 of (the tuner's best value / that of random search).
 
-    Above 0, random search is better. `make` gets a seed; pairs of runs share one. The interval is Student's.
+    Above 0, random search is better. `make` gets a seed; pairs of runs share one. The interval is Student's, and
+    infinite for a single seed.
 
     >>> low, high = advantage(lambda seed: RandomTuner(seed), TASKS["bowl"], trials=5, seeds=5)
     >>> low, high
@@ -119,5 +117,5 @@ def advantage(
         - math.log10(best_value(RandomTuner(seed), task, trials) + 1e-12)
         for seed in range(seeds)
     ]
-    mean, half = float(np.mean(ratios)), _T_95[seeds] * float(np.std(ratios, ddof=1)) / math.sqrt(seeds)
-    return mean - half, mean + half
+    middle, half = mean(ratios), interval(ratios)
+    return (-math.inf, math.inf) if half is None else (middle - half, middle + half)

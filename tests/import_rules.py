@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "tuners": BASE | {"numerics", "plugins"},
     "assessors": BASE | {"numerics", "plugins"},
     "trial_agent": BASE | {"nni_compat"},
-    "testing": BASE | {"tuners", "assessors"},
+    "testing": BASE | {"numerics", "tuners", "assessors"},
     "runner": BASE | {"numerics"},
     "dispatcher": BASE | {"plugins", "nni_compat", "tuners", "assessors"},
     "store": BASE | {"numerics", "trial_agent", "runner"},
