@@ -8,7 +8,7 @@ dominated_volume   the hypervolume that a front dominates
 Models of a function that is known at some points:
 
 gaussian_process   exact regression with a Matern kernel (`matern_kernel`); its hyper-parameters are fitted
-sparse_process     a smaller one, in which few coordinates matter
+sparse_process     a smaller process, in which few coordinates matter
 random_forest      regression trees that know how sure they are
 functional_anova   one tree over the unit cube, and the variance that each axis explains in it
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         nondominated_ranks,
     )
     from .functional_anova import Tree, grow_tree, main_effects, predicted
-    from .gaussian_process import Posterior, Prior, condition, fit
+    from .gaussian_process import Posterior, Prior, condition, fit, squared_distances
     from .matern_kernel import SMOOTHNESSES, matern
     from .random_forest import Forest, grow_forest
     from .sparse_process import Effects, differences
@@ -47,7 +47,7 @@ _HOMES = {
     ".arrays": "Bools Floats Ints",
     ".fronts": "Fronts Point added crowding_distances front_of is_nondominated knee_of nondominated_ranks",
     ".functional_anova": "Tree grow_tree main_effects predicted",
-    ".gaussian_process": "Posterior Prior condition fit",
+    ".gaussian_process": "Posterior Prior condition fit squared_distances",
     ".dominated_volume": "hypervolume reference_of",
     ".matern_kernel": "SMOOTHNESSES matern",
     ".random_forest": "Forest grow_forest",
@@ -86,6 +86,7 @@ __all__ = [
     "nondominated_ranks",
     "predicted",
     "reference_of",
+    "squared_distances",
 ]
 
 if not TYPE_CHECKING:  # a type checker must see which names there are

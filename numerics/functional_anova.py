@@ -1,8 +1,14 @@
-"""A small forest of random regression trees over the unit cube, and the variance that each axis explains in it.
+"""A random regression tree over the unit cube, and the variance that each axis explains in it.
 
-The trees are extremely randomised (Geurts, Ernst, Wehenkel 2006): at every node one random threshold for each axis is
-tried and the best taken. The shares of variance are those of functional ANOVA (Hutter, Hoos, Leyton-Brown 2014): a
-tree is a partition of the cube into boxes, so the mean over all other axes is exact.
+The trees are extremely randomised: at every node one random threshold for each axis is tried and the best taken. The
+shares of variance are those of functional ANOVA: a tree is a partition of the cube into boxes, so the mean over all
+other axes is exact.
+
+Why not the trees of `random_forest`: those are grown level by level, many at a time, and keep thresholds only. These
+keep the boxes that they cut the cube into, which the analysis integrates.
+
+Geurts, Ernst and Wehenkel, Extremely Randomized Trees, Machine Learning 63, 2006
+Hutter, Hoos and Leyton-Brown, An Efficient Approach for Assessing Hyperparameter Importance, ICML 2014
 """
 
 from __future__ import annotations
@@ -86,7 +92,7 @@ def predicted(tree: Tree, units: Floats) -> Floats:
 def main_effects(tree: Tree) -> tuple[Floats, float]:
     """Return the share of the tree's variance that each axis explains alone, shape (d,), and what only several explain.
 
-    Equations 8 to 10 of the paper. A tree without variance yields zeros.
+    Hutter, Hoos and Leyton-Brown 2014, eqs. 8 to 10. A tree without variance yields zeros.
     """
     widths = tree.high - tree.low
     volumes = widths.prod(axis=1)

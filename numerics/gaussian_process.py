@@ -96,7 +96,7 @@ class Posterior:
     def covariance(self, left: Floats, right: Floats) -> Floats:
         """Return the covariances of the noise-free objective at features (m, f) and (k, f), shape (m, k)."""
         prior = math.exp(self.theta[-3]) * matern(
-            _squared_distances(left * self.weights, right * self.weights), self.nu
+            squared_distances(left * self.weights, right * self.weights), self.nu
         )
         if self.theta[-2] > _LOG_NONE:
             prior += math.exp(self.theta[-2]) * _quadratic(left @ right.T)
@@ -109,7 +109,7 @@ class Posterior:
         return math.exp(self.theta[-1])
 
     def _covariance(self, features: Floats) -> Floats:
-        covariance = matern(_squared_distances(features * self.weights, self.scaled), self.nu)
+        covariance = matern(squared_distances(features * self.weights, self.scaled), self.nu)
         covariance *= math.exp(self.theta[-3])
         if self.theta[-2] > _LOG_NONE:
             covariance += math.exp(self.theta[-2]) * _quadratic(features @ self.features.T)
@@ -123,7 +123,8 @@ def _quadratic(products: Floats) -> Floats:
     return np.square(root, out=root)
 
 
-def _squared_distances(left: Floats, right: Floats) -> Floats:
+def squared_distances(left: Floats, right: Floats) -> Floats:
+    """Return the squared distances between points (m, f) and (n, f), shape (m, n)."""
     squared = (left * left).sum(axis=1)[:, None] + (right * right).sum(axis=1)
     squared -= 2 * left @ right.T
     return np.maximum(squared, 0.0, out=squared)
@@ -168,7 +169,7 @@ def condition(
     potrs, trtri = _lapack("potrs"), _lapack("trtri")
     weights = np.exp(-theta[:-3])[groups]
     scaled = features * weights
-    covariance = matern(_squared_distances(scaled, scaled), nu)
+    covariance = matern(squared_distances(scaled, scaled), nu)
     covariance *= math.exp(theta[-3])
     if theta[-2] > _LOG_NONE:
         covariance += math.exp(theta[-2]) * _quadratic(features @ features.T)
@@ -222,7 +223,7 @@ def _negative_log_posterior(
     """Return minus the log of marginal likelihood (R&W eq. 5.8) and prior up to a constant, and its gradient."""
     potri, potrs = _lapack("potri"), _lapack("potrs")
     scaled = features * np.exp(-theta[:-3])[groups]
-    correlation, fall = correlation_and_slope(_squared_distances(scaled, scaled), nu)
+    correlation, fall = correlation_and_slope(squared_distances(scaled, scaled), nu)
     signal, trend = math.exp(theta[-3]), math.exp(theta[-2])
     factor = _cholesky(signal * correlation + trend * quadratic, _noise(theta))
     if factor is None:

@@ -1,15 +1,21 @@
-"""Which changes of a point matter: a small Gaussian process of the results, and what it expects without each change.
+"""A Gaussian process in which few coordinates matter: what it expects after a change tells whether the change matters.
 
-It is for searches of up to a few hundred trials; of more, some are left out.
+It differs on purpose from `gaussian_process`, which proposes points and fits all length-scales by their gradient. Here
+a coordinate has an effect only if the evidence for it is worth another length-scale, so that what has none changes no
+prediction at all; the length-scales and the noise come from short lists. It is for a few hundred points.
+
+Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006 (chapters 2 and 5)
+Schwarz, Estimating the Dimension of a Model, Annals of Statistics 6(2), 1978 (the price of a length-scale)
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .arrays import Bools, Floats
+import numpy as np
+
+from .arrays import Bools, Floats
+from .matern_kernel import matern
 
 # Length-scales of a parameter that has an effect, in the unit interval. An option that only adds a little needs a long
 # one: the rest of the function is nearly the same with it.
@@ -26,8 +32,6 @@ def differences(units: Floats, point: Floats, choices: Bools) -> Floats:
 
     A parameter that only one of the two has counts 0: the choice above it differs.
     """
-    import numpy as np
-
     apart = np.nan_to_num(np.abs(units - point))
     return np.where(choices, apart > 1e-9, np.where(apart > 1e-9, apart, 0.0))
 
@@ -35,9 +39,8 @@ def differences(units: Floats, point: Floats, choices: Bools) -> Floats:
 class Effects:
     """A Gaussian process of targets (n,) at units (n, d), NaN where inactive.
 
-    A parameter has an effect if the evidence for it is worth the extra length-scale (Schwarz 1978).
+    A parameter has an effect if the evidence for it is worth the extra length-scale.
 
-    >>> import numpy as np
     >>> units = np.random.default_rng(0).random((40, 2))
     >>> effects = Effects(units, (units[:, 0] - 0.3) ** 2, np.array([False, False]))
     >>> low, high = effects.predicted(np.array([[0.3, 0.5], [0.9, 0.5]]))
@@ -55,13 +58,11 @@ class Effects:
 
     def predicted(self, units: Floats) -> Floats:
         """Return the expected targets at points, shape (m,)."""
-        covariances = _matern(self._weights, self._squares(units))
+        covariances = _correlations(self._weights, self._squares(units))
         return self._mean + self._spread * (covariances @ self._alpha)
 
     def _squares(self, units: Floats) -> Floats:
         """Return the squared distances between points and those that the process knows, shape (d, m, n)."""
-        import numpy as np
-
         here, there = units.T[:, :, None], self._units.T[:, None, :]
         is_apart = np.isnan(here) != np.isnan(there)
         squares = (np.nan_to_num(here, nan=0.5) - np.nan_to_num(there, nan=0.5)) ** 2
@@ -79,8 +80,6 @@ class Effects:
 
     def _weights_for(self, squares: Floats, noise: float) -> Floats:
         """Return the weights with most evidence for a noise, by coordinate ascent."""
-        import numpy as np
-
         weights = np.ones(len(squares))
         for _ in range(_ROUNDS):
             for axis in range(len(squares)):
@@ -90,18 +89,14 @@ class Effects:
         return weights
 
     def _evidence(self, squares: Floats, weights: Floats, noise: float) -> float:
-        """Return the logarithm of the likelihood, less the price of the length-scales."""
-        import numpy as np
-
+        """Return the log marginal likelihood (R&W eq. 2.30), less the price of the length-scales, up to a constant."""
         factor, alpha = self._solved(squares, weights, noise)
         price = 0.5 * math.log(len(self._targets)) * int((weights > 0).sum())
         return float(-0.5 * self._targets @ alpha - np.log(factor.diagonal()).sum()) - price
 
     def _solved(self, squares: Floats, weights: Floats, noise: float) -> tuple[Floats, Floats]:
-        """Return the Cholesky factor of the covariance, and its inverse times the targets."""
-        import numpy as np
-
-        covariance = _matern(weights, squares) + noise * np.eye(len(self._targets))
+        """Return the Cholesky factor of the covariance, and the inverse of the covariance times the targets."""
+        covariance = _correlations(weights, squares) + noise * np.eye(len(self._targets))
         alpha = np.asarray(np.linalg.solve(covariance, self._targets), dtype=np.float64)
         return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64), alpha
 
@@ -112,9 +107,6 @@ def _with(weights: Floats, axis: int, value: float) -> Floats:
     return changed
 
 
-def _matern(weights: Floats, squares: Floats) -> Floats:
-    """Return Matern-5/2 covariances for squared distances (d, m, n)."""
-    import numpy as np
-
-    scaled = np.sqrt(5 * np.tensordot(weights, squares, axes=1))
-    return (1 + scaled + scaled**2 / 3) * np.exp(-scaled)
+def _correlations(weights: Floats, squares: Floats) -> Floats:
+    """Return Matern-5/2 correlations for squared distances (d, m, n)."""
+    return matern(np.tensordot(weights, squares, axes=1))

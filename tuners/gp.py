@@ -62,7 +62,7 @@ class GaussianProcessTuner(SurrogateTuner):
 
 
 class GPTuner(GaussianProcessTuner):
-    """Suggests where a Gaussian process expects most of a candidate.
+    """Suggests the candidate with the highest utility under a Gaussian process.
 
     `optimize_mode` is `maximize` or `minimize`, `seed` an integer of at least 0. `utility` is `ei`
     (expected improvement), `poi` (its probability), both over the best result less `xi`, or `ucb` (the mean less

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics import matern
+from ..numerics import matern, squared_distances
 from ..search_space import SearchSpace
 from .base import Embedding, Floats, Member, ready
 from .pbt import Legacy, PBTTuner
@@ -123,12 +123,13 @@ class PB2Tuner(PBTTuner):
 class _TimeVarying:
     """Gaussian-process regression of a function that changes with time: k = matern(x, x') (1 - omega)^(|t - t'| / 2).
 
-    Bogunovic et al. 2016, eq. 4. `features` (n, f), `times` (n,), `targets` (n,) of about unit variance.
+    Bogunovic et al. 2016, eq. 4. `features` (n, f), `times` (n,), `targets` (n,) of about unit variance. It is not the
+    process of `numerics/`, whose kernel knows no times; the evidence chooses among a few settings of both.
     """
 
     def __init__(self, features: Floats, times: Floats, targets: Floats) -> None:
         self._features, self._times, self._targets = features, times, targets
-        squared, lags = _squared(features, features), np.abs(times[:, None] - times)
+        squared, lags = squared_distances(features, features), np.abs(times[:, None] - times)
         scale = math.sqrt(max(features.shape[1], 1) / 4)
         evidence = []
         for length, omega, noise in _GRID:
@@ -145,14 +146,14 @@ class _TimeVarying:
 
     def _condition(self) -> None:
         lags = np.abs(self._times[:, None] - self._times)
-        covariance = _kernel(_squared(self._features, self._features), lags, self._settings)
+        covariance = _kernel(squared_distances(self._features, self._features), lags, self._settings)
         self._factor = _cholesky(covariance, self._settings[2])
         self._white = _solve(self._factor, self._targets)
 
     def predict(self, features: Floats, time: float) -> tuple[Floats, Floats]:
         """Return mean and standard deviation at features (m, f) at a time."""
         lags = np.abs(time - self._times)[None]
-        covariance = _kernel(_squared(features, self._features), lags, self._settings)
+        covariance = _kernel(squared_distances(features, self._features), lags, self._settings)
         white = _solve(self._factor, covariance.T)
         return white.T @ self._white, np.sqrt(np.maximum(1.0 - (white * white).sum(axis=0), 1e-12))
 
@@ -168,10 +169,6 @@ class _TimeVarying:
 def _kernel(squared: Floats, lags: Floats, settings: tuple[float, float, float]) -> Floats:
     length, omega, _ = settings
     return matern(squared / length**2) * (1.0 - omega) ** (lags / 2)
-
-
-def _squared(left: Floats, right: Floats) -> Floats:
-    return np.maximum((left * left).sum(1)[:, None] + (right * right).sum(1) - 2 * left @ right.T, 0.0)
 
 
 def _cholesky(covariance: Floats, noise: float) -> Floats:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...numerics import Effects, Point, differences, front_of, knee_of
+from ...numerics import Point, front_of, knee_of
 from ...protocol import Objective
 from ...search_space import SearchSpace, with_constants
 from ..errors import understood
@@ -26,10 +26,7 @@ from .families import outcomes_of, read_outcomes
 from .words import number_text, repeats_text
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from ...numerics import Effects, Floats  # and below, as numpy, where it is used: most commands do without
 
 __all__ = ["Closeness", "changes_text", "closeness_lines", "read_closest_to_defaults"]
 
@@ -154,6 +151,8 @@ class Closeness:
         """Return a model of each objective, in units of its scale, and of each limit; True for a limit."""
         import numpy as np
 
+        from ...numerics import Effects
+
         units = self._units(self._chosen())
         if len(units) < _FEWEST or not all(scale):
             return []
@@ -192,6 +191,8 @@ class Closeness:
 
     def _differences(self, point: Floats) -> Floats:
         """Return how far each parameter is from the defaults; those below a choice that differs belong to it."""
+        from ...numerics import differences
+
         return differences(point, self._start, self._choices)
 
     def _important(
