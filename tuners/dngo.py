@@ -6,8 +6,8 @@ Snoek et al., Scalable Bayesian Optimization Using Deep Neural Networks, ICML 20
 from __future__ import annotations
 
 from ..plugins import integer
+from .candidates import Everywhere, log_expected_improvement
 from .models import LinearPosterior, Model, Network, Score, SurrogateTuner, Training, regress
-from .moves import Everywhere, log_expected_improvement
 
 __all__ = ["DNGOTuner"]
 

@@ -14,8 +14,8 @@ from typing import Any
 from ..numerics import SMOOTHNESSES, Posterior, Prior, condition, fit
 from ..plugins import integer, number, one_of, positive
 from .base import Floats, active_dimension
+from .candidates import Everywhere, log_expected_improvement
 from .models import Model, Score, SurrogateTuner, Training
-from .moves import Everywhere, log_expected_improvement
 
 __all__ = ["GPTuner", "GaussianProcessTuner"]
 

@@ -13,9 +13,9 @@ import numpy as np
 from ..numerics import Posterior
 from ..plugins import integer, number, one_of
 from .base import Floats, ready
+from .candidates import Everywhere
 from .gp import GaussianProcessTuner
 from .models import Mixture, Model, Score, Training, features_of
-from .moves import Everywhere
 
 __all__ = ["MetisTuner"]
 

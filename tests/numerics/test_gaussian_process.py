@@ -10,8 +10,8 @@ import pytest
 
 from pitchpipe.numerics import gaussian_process
 from pitchpipe.numerics.gaussian_process import Prior, condition, fit
+from pitchpipe.tuners.candidates.acquisition import log_expected_improvement
 from pitchpipe.tuners.models.output_warping import warped
-from pitchpipe.tuners.moves.acquisition import log_expected_improvement
 
 GROUPS = np.array([0, 1, 1, 2])
 

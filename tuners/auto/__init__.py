@@ -9,7 +9,7 @@
     trust_region     how far from it
     learning_curves  results expected of trials that were stopped or still run
 
-The Gaussian process is in `models/`, the search for candidates in `moves/`; other tuners share both.
+The Gaussian process is in `models/`, the search for candidates in `candidates/`; other tuners share both.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...numerics import Posterior, Prior, condition
 from ..base import Embedding, Floats, Ints, active_dimension
+from ..candidates import Branch, log_expected_improvement
 from ..models import HyperParameters, interval_after, warped
-from ..moves import Branch, log_expected_improvement
 from .settings import Settings, Warping
 
 __all__ = ["Acquisition", "AutoModel", "FeatureTransform"]

@@ -15,14 +15,14 @@ import numpy as np
 
 from ...numerics import Posterior, Prior, is_nondominated
 from ..base import Bools, Embedding, Floats, Ints, Outcomes, active_dimension
-from ..models import HyperParameters
-from ..moves import (
+from ..candidates import (
     Boxes,
     Branch,
     log_expected_hypervolume_improvement,
     log_expected_improvement,
     thinned_front,
 )
+from ..models import HyperParameters
 from .settings import Settings
 
 __all__ = ["OutcomeAcquisition", "OutcomeModel", "Results", "scalarised"]

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base import Embedding, Floats, Ints, LearningTuner, Outcomes, ready
-from ..moves import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
+from ..candidates import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .earlier import EarlierSearches
 from .failure_model import FailureModel
 from .initial_design import initial_design

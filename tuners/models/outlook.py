@@ -17,7 +17,7 @@ import numpy as np
 
 from ...numerics import Posterior, Prior, condition, fit
 from ..base import Bools, Embedding, Floats, Ints, active_dimension
-from ..moves import Everywhere, climb, log_expected_improvement
+from ..candidates import Everywhere, climb, log_expected_improvement
 from .output_warping import warped
 
 __all__ = ["Outlook", "expected_gain"]

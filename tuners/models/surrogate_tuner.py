@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from ..base import Embedding, Floats, Ints, LearningTuner, latin_hypercube, ready
-from ..moves import Everywhere, Region, climb, log_expected_improvement, neglected_branch
+from ..candidates import Everywhere, Region, climb, log_expected_improvement, neglected_branch
 from .output_warping import warped
 
 __all__ = ["Model", "Score", "SurrogateTuner", "Training"]

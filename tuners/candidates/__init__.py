@@ -1,4 +1,4 @@
-"""The search for the next point on a model; several tuners share it.
+"""Where the next point may lie, and what each candidate is worth on a model; several tuners share it.
 
 acquisition  the expected improvement
 climbing     hill-climbing from the best candidates

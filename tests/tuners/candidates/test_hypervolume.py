@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pitchpipe.tuners.base import front_of
-from pitchpipe.tuners.moves.hypervolume import (
+from pitchpipe.tuners.candidates.hypervolume import (
     Boxes,
     log_expected_hypervolume_improvement,
     thinned_front,
