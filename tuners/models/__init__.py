@@ -4,7 +4,7 @@ surrogate_tuner   the base class of GP, Metis, SMAC and DNGO: the first design, 
 hyper_parameters  of several Gaussian processes, fitted again at intervals: Auto
 neural_features   Bayesian linear regression on a network's features: DNGO
 parzen            densities of good and of other points: TPE, BOHB, Metis
-outlook           what the search may still find: when to stop it
+further_gain      what the search may still find: when to stop it
 output_warping    losses as targets: bad ones are compressed
 """
 
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from ...protocol import lazy_names
 
 if TYPE_CHECKING:
+    from .further_gain import Outlook, expected_gain
     from .hyper_parameters import HyperParameters, interval_after
     from .neural_features import LinearPosterior, Network, regress
-    from .outlook import Outlook, expected_gain
     from .output_warping import warped
     from .parzen import Mixture, ParzenHistory, features_of
     from .surrogate_tuner import Model, Score, SurrogateTuner, Training
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     ".hyper_parameters": "HyperParameters interval_after",
     ".neural_features": "LinearPosterior Network regress",
-    ".outlook": "Outlook expected_gain",
+    ".further_gain": "Outlook expected_gain",
     ".output_warping": "warped",
     ".parzen": "Mixture ParzenHistory features_of",
     ".surrogate_tuner": "Model Score SurrogateTuner Training",
