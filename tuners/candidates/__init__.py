@@ -1,8 +1,7 @@
 """Where the next point may lie, and what each candidate is worth on a model; several tuners share it.
 
-acquisition  the expected improvement
+acquisition  the expected improvement, of one objective and of several
 climbing     hill-climbing from the best candidates
-hypervolume  the expected improvement of several objectives
 regions      where to search: everywhere, one branch, a box around the best point
 mutation     small changes of points
 niches       directions spread over several objectives, and the points near each
@@ -10,9 +9,8 @@ niches       directions spread over several objectives, and the points near each
 
 from __future__ import annotations
 
-from .acquisition import log_expected_improvement
+from .acquisition import Boxes, log_expected_hypervolume_improvement, log_expected_improvement, thinned_front
 from .climbing import climb
-from .hypervolume import Boxes, log_expected_hypervolume_improvement, thinned_front
 from .mutation import mutants
 from .niches import niched, reference_points
 from .regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes

@@ -1,12 +1,12 @@
-"""The expected growth of the hypervolume, against a plain count of a grid and against sampling."""
+"""The expected growth of the dominated volume, against a plain count of a grid and against sampling."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from pitchpipe.tuners.base import front_of
-from pitchpipe.tuners.candidates.hypervolume import (
+from pitchpipe.numerics import is_nondominated
+from pitchpipe.tuners.candidates.acquisition import (
     Boxes,
     log_expected_hypervolume_improvement,
     thinned_front,
@@ -15,7 +15,7 @@ from pitchpipe.tuners.candidates.hypervolume import (
 
 def some_front(objectives: int, seed: int = 0) -> np.ndarray:
     points = np.random.default_rng(seed).random((40, objectives))
-    return points[front_of(points)][:12]
+    return points[is_nondominated(points)][:12]
 
 
 @pytest.mark.parametrize("objectives", [1, 2, 3, 4])
