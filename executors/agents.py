@@ -1,8 +1,18 @@
 """What all executors that run trials in agents share: orders in, batches of events out, lost agents.
 
-A subclass says how to reach an agent (`_connect`) and which resources it offers. Everything else is here: which
-attempt runs where, the translation of an agent's messages into events, cursors, and what becomes of an attempt whose
-agent is gone (its spool is read, its end is delivered).
+A subclass says how to reach an agent (`_connect`) and which resources it offers. The rest follows from these rules:
+
+* An attempt is started when its order is committed, so it may be started twice: by this manager or by the next one. An
+  agent that knows the attempt does nothing.
+* What an agent reports is in a spool first. So its message is only the quick way: an agent that is gone has left its
+  results in the spool, and what an agent has forgotten is read there.
+* The manager pulls: an agent sends its next events when it is asked for them, with the number of the last one that is
+  committed. Until then the agent keeps it. So events pass three places: `_delivered` (in the loop's inbox), the turn
+  that commits them, and `_confirmed` (committed, not yet acknowledged).
+* Every attempt that was started ends with exactly one event: `AttemptEnded`, from its agent, its spool, or, when the
+  agent is gone and the spool has no end, from here; or `StartRefused`, if it never began.
+* After a restart, `attach` takes up the attempts of live agents as they are. Orders of agents that are gone are ended
+  from their spools, or carried out again if nothing shows that they began.
 """
 
 from __future__ import annotations
@@ -11,45 +21,31 @@ import asyncio
 import base64
 import logging
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..runner import (
     AgentLost,
     AgentSilent,
     AttemptEnded,
     AttemptOrder,
-    AttemptStarted,
-    BadReport,
-    CheckpointSaved,
     Event,
     ExecutorFailed,
-    Reported,
     StartRefused,
 )
+from ..trial_agent import Event as AgentEvent
 from ..trial_agent import (
-    Ended,
     Kill,
     Pause,
-    Problem,
     ReadFile,
-    Report,
-    Request,
-    Saved,
     Start,
-    Started,
-    read_spool,
-    spool_name,
 )
-from ..trial_agent import Event as AgentEvent
+from .agent_events import left_in_spool, runner_event, spool_path
+from .agent_link import AgentLink, Attempt, Listener
 from .base import Cursors, Deliver, RunSetup, TrialExecutor
 from .tasks import Tasks
-
-Attempt = tuple[str, int]
-"""The trial's id and the number of the attempt."""
 
 _log = logging.getLogger(__name__)
 # The beginning of a reason that names the agent of a trial: "its agent was killed by signal 9".
@@ -59,76 +55,26 @@ _OF_AGENT = re.compile(r"^its agent('s| was)? ")
 _KILL_MARGIN = 1.0
 
 
-class Listener(ABC):
-    """Receives what an agent reports; called on the event loop's thread."""
-
-    def on_met(self, agent: str, running: Collection[Attempt], seen: Collection[Attempt]) -> None:  # noqa: B027
-        """Note which attempts an agent runs, and which it has run, before its first batch (a hook)."""
-
-    @abstractmethod
-    def on_batch(self, agent: str, events: Sequence[AgentEvent], cursor: int) -> None:
-        """Take the reply to `poll`: events and the number of the last one."""
-
-    def on_silent(self, agent: str, is_silent: bool) -> None:  # noqa: B027  (a hook: Ray knows better)
-        """Note that the agent has given no sign of life for some seconds; with False, that it does again."""
-
-    @abstractmethod
-    def on_lost(self, agent: str, reason: str) -> None:
-        """Note that the agent is gone or can no longer be reached; called once."""
-
-    def on_failure(self, error: Exception) -> None:
-        """Take the error of work that no caller awaits."""
-        raise error
-
-
-class AgentLink(ABC):
-    """A connection to one agent; messages sent before it is established are kept until it is.
-
-    A link may keep requests and polls until `flush`, so that they leave together.
-    """
-
-    @abstractmethod
-    def send(self, request: Request) -> None:
-        """Send a request that has no reply (a `RunSpec`, `Start`, `Kill`)."""
-
-    @abstractmethod
-    def poll(self, after: int) -> None:
-        """Acknowledge the events up to `after` and ask for the next; they arrive through `Listener.on_batch`."""
-
-    def flush(self) -> None:  # noqa: B027  (a hook: a link may send at once)
-        """Send now, in one write, what was kept so far."""
-
-    @abstractmethod
-    async def ask(self, request: Request) -> dict[str, Any]:
-        """Send a request and wait for its reply (`ReadFile`)."""
-
-    @abstractmethod
-    def kill(self) -> None:
-        """End the agent at once; `Listener.on_lost` is called when it is gone."""
-
-    @abstractmethod
-    async def close(self, grace: float) -> None:
-        """End the agent and all that it runs; return when it is gone."""
-
-
 class AgentTrialExecutor(TrialExecutor, Listener):
     """A `TrialExecutor` over agents."""
 
     def __init__(self) -> None:
         self._setup: RunSetup | None = None
         self._deliver: Deliver | None = None
-        self._links: dict[str, AgentLink] = {}
-        self._orders: dict[tuple[str, int], AttemptOrder] = {}
-        self._earliest: dict[tuple[str, int], float] = {}  # when they were started
-        # By link, not by name: another agent of the same name counts its events from 1.
+        self._links: dict[str, AgentLink] = {}  # agents that can be reached, or may be soon
+        # Attempts that were started and have not ended; an event of any other attempt comes too late.
+        self._orders: dict[Attempt, AttemptOrder] = {}
+        self._earliest: dict[Attempt, float] = {}  # when they were started; it has the keys of `_orders`
+        self._busy: Counter[str] = Counter()  # how many of `_orders` each agent has
+        # The last event, by link and not by name: another agent of the same name counts its events from 1. The three
+        # below have only keys that are in `_links`.
         self._delivered: dict[AgentLink, int] = {}  # not in any turn yet
         self._confirmed: dict[AgentLink, int] = {}  # committed, and not yet acknowledged
-        self._busy: Counter[str] = Counter()  # attempts by agent
+        self._seen: dict[AgentLink, frozenset[Attempt]] = {}  # what agents had run when they were met
         self._closing = False
         self._is_starting_several = False
         self._losses_are_news = True
         self._told: set[str] = set()
-        self._seen: dict[AgentLink, frozenset[Attempt]] = {}  # what agents had run when they were met
         self._tasks = Tasks(self.on_failure)
 
     @abstractmethod
@@ -218,7 +164,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def _recover(self, order: AttemptOrder) -> None:
         """Deliver the results in the spool of an attempt; its agent reports the end, or that it has forgotten it."""
-        self._emit(self._from_spool(order, [event for event in self._left_by(order) if event.e != "ended"]))
+        self._emit(
+            self._from_spool(
+                order, [event for event in left_in_spool(self.setup, order) if event.e != "ended"]
+            )
+        )
 
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """Take up attempts after a restart: from their live agents, else from their spools."""
@@ -364,31 +314,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
         Their agent may never have been made.
         """
-        began = any(order.start_time is not None or self._left_by(order) for order in orders)
+        began = any(order.start_time is not None or left_in_spool(self.setup, order) for order in orders)
         if began or not self.setup.may_start:
             self._emit(self._finalized(orders, "its agent is gone"))
             return
         for order in orders:
             self._forget((order.trial_id, order.attempt))
             self.start_trial(order)
-
-    def _left_by(self, order: AttemptOrder) -> list[AgentEvent]:
-        """Return the events that the spool of an attempt holds."""
-        path = spool_path(self.setup, order)
-        key = order.trial_id, order.attempt, order.first_sequence
-        metric, folder = self.setup.run.keeping.metric, path.parent / "checkpoints"
-        # A function's checkpoint is forced to the disk before its name is written; a script's is not.
-        unsure = self.setup.run.synced and not self.setup.run.is_function
-        checkpoints = folder if unsure else None
-        try:
-            left = read_spool(path, *key, mark=order.mark, metric=metric, checkpoints=checkpoints)
-        except FileNotFoundError:
-            return []  # nothing was ever reported, or the node with the spool is gone
-        except OSError as error:
-            _log.warning("the reports of trial %s cannot be read: %s", order.trial_id, error)
-            return []
-        # On several nodes the first one's end says nothing about the others.
-        return left if self.setup.run.nodes == 1 else [event for event in left if event.e != "ended"]
 
     def _finalized(self, orders: Sequence[AttemptOrder], reason: str) -> list[Event]:
         """Return what the attempts of an agent that is gone left in their spools, and their ends.
@@ -400,13 +332,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         given_back: list[Event] = []
         is_over = False
         for order in orders:
-            left = self._left_by(order)
+            left = left_in_spool(self.setup, order)
             if is_over and not left:
                 given_back.insert(0, self._given_back(order, reason))
                 continue
-            found = self._ended_at_last(order, left, reason)
-            is_over = is_over or any(isinstance(event, AttemptEnded) and event.lost for event in found)
-            events += found
+            last_events = self._ended_at_last(order, left, reason)
+            is_over = is_over or any(isinstance(event, AttemptEnded) and event.lost for event in last_events)
+            events += last_events
         return given_back + events
 
     def _from_spool(self, order: AttemptOrder, left: Sequence[AgentEvent]) -> Iterator[Event]:
@@ -453,17 +385,17 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             if event.mark and event.mark != order.mark:
                 continue  # of a trial that the store has forgotten
             if event.e == "forgotten":
-                yield from self._from_spool(order, self._left_by(order))
+                yield from self._from_spool(order, left_in_spool(self.setup, order))
                 if key in self._orders and (link := self._links.get(agent)) is not None:
                     link.kill()  # what it did is not in the folder, an older copy perhaps: the attempt is lost
                 continue
             if event.e == "started" and event.note:
                 self._tell(event.note)
-            found = _runner_event(event, now, self._earliest[key])
-            found.cause = f"{source} #{number}"
+            translated = runner_event(event, now, self._earliest[key])
+            translated.cause = f"{source} #{number}"
             if event.e == "ended":
                 self._forget(key)
-            yield found
+            yield translated
 
     def _tell(self, note: str) -> None:
         """Log once why trials are not started warm; it is news to a user who asked for that."""
@@ -493,49 +425,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._deliver(list(events))
 
 
-def spool_path(setup: RunSetup, order: AttemptOrder, node: int = 0) -> Path:
-    """Return the file with the reports of an attempt: its own, or that of its agent for function trials.
-
-    The processes on the other nodes of a trial have one of their own.
-    """
-    if setup.run.is_function:
-        return setup.folder / "agents" / f"{order.agent}.jsonl"
-    return setup.folder / "trials" / str(order.sequence_id) / spool_name(order.attempt, order.mark, node)
-
-
 def _read_here(path: Path, offset: int, limit: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
         return file.read(limit)
-
-
-def _runner_event(event: Started | Report | Saved | Problem | Ended, now: float, earliest: float) -> Event:
-    """Return an agent's event as one of the runner's, dated between `earliest` and `now`."""
-    time = now if event.e == "problem" else event.time
-    if not earliest <= time <= now:
-        time = min(now, max(time, earliest))
-    trial, attempt = event.trial, event.attempt
-    if event.e == "report":  # thousands a second
-        return Reported(time, trial, attempt, event.kind, event.sequence, event.value)
-    if event.e == "started":
-        return AttemptStarted(time, trial, attempt, event.pid)
-    if event.e == "checkpoint":
-        return CheckpointSaved(
-            time, trial, attempt, name=event.name, sequence=event.sequence, value=event.value
-        )
-    if event.e == "problem":
-        return BadReport(time, trial, attempt, event.message, infra=event.infra)
-    return AttemptEnded(
-        time,
-        trial,
-        attempt,
-        exit_code=event.exit_code,
-        signal=event.signal,
-        error=event.error,
-        paused=event.paused,
-        out_of_memory=event.out_of_memory,
-        infra=event.infra,
-        killed=event.killed,
-        exported=event.exported,
-        unasked=event.unasked,
-    )

@@ -24,7 +24,7 @@ from ..trial_agent import (
     encode_message,
     encode_request,
 )
-from .agents import AgentLink, Listener
+from .agent_link import AgentLink, Listener
 from .heartbeat import Heartbeat
 from .tasks import Tasks
 

@@ -9,6 +9,8 @@ import pytest
 
 # Modules without a test file of their own, each with the file that tests it.
 ELSEWHERE = {
+    "executors/agent_events.py": "test_agents.py",
+    "executors/agent_link.py": "test_agents.py",
     "runner/deadlines.py": "test_limits.py",
     "runner/effects.py": "test_trial_runner.py",
     "runner/events.py": "test_dispatcher_failures.py",

@@ -18,7 +18,9 @@ from ...runner import AttemptOrder, ResourcesChanged, StartRefused, Totals
 from ...store import ExperimentFolder, runtime_directory
 from ...trial_agent import TOKEN as AGENT_TOKEN
 from ...trial_agent import FileWatch, ProcessTree, best_watch, mark
-from ..agents import AgentLink, AgentTrialExecutor, spool_path
+from ..agent_events import spool_path
+from ..agent_link import AgentLink
+from ..agents import AgentTrialExecutor
 from ..base import Deliver, RunSetup
 from ..daemon_thread import in_thread_or_here
 from ..socket_link import agent_sockets

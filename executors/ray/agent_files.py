@@ -18,7 +18,7 @@ from typing import Any
 
 from ...runner import AttemptOrder
 from ...trial_agent import Ended, Event, Request, RunSpec, Saved, Start
-from ..agents import spool_path
+from ..agent_events import spool_path
 from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread, in_thread_or_here
 from .files import forget_checkpoints, pack, trial_files, unpack

@@ -15,7 +15,8 @@ from typing import Any
 
 from ...runner import AttemptOrder, ExecutorFailed, Ledger, Totals, TotalsChanged
 from ...trial_agent import Hello
-from ..agents import AgentLink, AgentTrialExecutor, Listener
+from ..agent_link import AgentLink, Listener
+from ..agents import AgentTrialExecutor
 from ..base import Deliver, RunSetup
 from ..daemon_thread import in_daemon_thread, in_thread_or_here
 from ..errors import ExecutorError

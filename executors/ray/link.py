@@ -30,7 +30,7 @@ from ...trial_agent import (
     from_bytes,
     to_bytes,
 )
-from ..agents import AgentLink, Listener
+from ..agent_link import AgentLink, Listener
 from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
 from ..socket_link import SUSPECT_AFTER

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...trial_agent import Hello
-from ..agents import Listener
+from ..agent_link import Listener
 from ..socket_link import SocketLink
 
 

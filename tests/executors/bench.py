@@ -13,7 +13,8 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.executors.agents import AgentTrialExecutor, Attempt, Listener
+from pitchpipe.executors.agent_link import Attempt, Listener
+from pitchpipe.executors.agents import AgentTrialExecutor
 from pitchpipe.executors.base import RunSetup, TrialExecutor
 from pitchpipe.executors.local.executor import LocalTrialExecutor
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock

@@ -12,7 +12,7 @@ import psutil
 import pytest
 import ray
 
-from pitchpipe.executors.agents import Listener
+from pitchpipe.executors.agent_link import Listener
 from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.ray.files import NODE_FOLDER
 from pitchpipe.executors.ray.gang import GangLink, port_of

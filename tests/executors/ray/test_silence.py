@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from pitchpipe.executors.agents import AgentLink
+from pitchpipe.executors.agent_link import AgentLink
 from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.ray.nodes import ClusterAway, Node
 from pitchpipe.runner.events import AgentLost, AgentSilent, Event
