@@ -1,4 +1,15 @@
-"""The dispatcher for a tuner and an assessor: which command goes to whom."""
+"""The dispatcher for a tuner and an assessor: which command goes to whom.
+
+* The tuner is called on the default worker only, the assessor on the assessor worker only, and each by one command at a
+  time: so neither needs a lock, and a slow tuner delays no verdict.
+* `route` decides, on the main thread and in the order of the commands, which of the two queues get a command. Within a
+  queue the order stays. Between the queues there is none: only what is sent to both (the end of a trial) arrives in its
+  place in each, so that a trial's end overtakes none of its results.
+* What a plug-in keeps between two commands is its own state and what `state_of` returns for its queue. A checkpoint
+  saves the two halves at the same command, each on its worker.
+* A handler calls a plug-in and sends what follows; it starts no thread and reads no clock. So the same commands give
+  the same replies, queue by queue, and a dispatcher can be restored by sending it the commands again.
+"""
 
 from __future__ import annotations
 

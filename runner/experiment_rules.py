@@ -28,9 +28,10 @@ _NOTHING_MORE = "the tuner has nothing more to propose"
 
 
 class ExperimentRules:
-    """The moves of one experiment.
+    """The moves of one experiment, which follow from its trials, its tuner and its limits.
 
-    `best` are the best trials so far, `failures` the last five that failed.
+    Trials that were made and trials that the tuner still owes are never more than `max_trial_number`. While the tuner
+    has more and trials may start, every slot is taken, waited for or asked for, as far as that limit allows.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class ExperimentRules:
         self.state = state
         self.trials = trials
         self.pending = pending
-        self.families = Families(repeats, objectives)
+        self.families = Families(repeats, objectives)  # without repeats it has none
         self.requests = TunerRequests()
-        self.best = BestTrials(objectives)
-        self.failures: deque[Trial] = deque(maxlen=5)
+        self.best = BestTrials(
+            objectives
+        )  # of trials that succeeded, or the outcomes of families, never of both
+        self.failures: deque[Trial] = deque(maxlen=5)  # the last ones that failed
         self.streak = FailureStreak(state.limits.max_identical_failures)
-        self._final_status = ExperimentStatus.DONE
+        self._final_status = ExperimentStatus.DONE  # what STOPPING becomes when the last slot is free
 
     def restore(self) -> None:
         """Rank the restored trials."""
@@ -61,7 +64,7 @@ class ExperimentRules:
 
     def _rank(self) -> None:
         self.best.clear()
-        trials = [one for one in self.trials.all.values() if one.status is TrialStatus.SUCCEEDED]
+        trials = [trial for trial in self.trials.all.values() if trial.status is TrialStatus.SUCCEEDED]
         for outcome in (family.outcome for family in self.families) if self.families.are_on else trials:
             if outcome is not None:
                 self.best.add(outcome)
@@ -134,10 +137,10 @@ class ExperimentRules:
         for family in self.families.take_ended(self.best.front):
             self._end_family(family)
         while self.state.may_start and self._free_slots() > 0 and self._trials_left() > 0:
-            found = self.families.take_next(self.best.front)
-            if found is None:
+            repeat = self.families.take_next(self.best.front)
+            if repeat is None:
                 return
-            self.families.add(self.trials.add(*found))
+            self.families.add(self.trials.add(*repeat))
 
     def _end_family(self, family: Family) -> None:
         """Send the mean of a family to the tuner, as the result of one trial, and then its end."""

@@ -54,9 +54,11 @@ class Family:
     """
 
     def __init__(self, first: Trial) -> None:
-        self.first = first
+        self.first = first  # of all trials, also if another one has replaced it in `trials`
+        # The last trial of each repeat: it replaces one that was cancelled.
         self.trials: dict[int, Trial] = {}
         end = family_end_of(first.record)
+        # With an `end`, no repeat is live and none will be added. The first trial's record has both for a restart.
         self.is_late = end == FamilyEnd.REOPENED
         self.end = None if end is None or self.is_late else FamilyEnd(end)
 
@@ -69,32 +71,34 @@ class Family:
     def ended(self) -> list[Trial]:
         """The repeats that have ended, except those that the end of the experiment cancelled."""
         cancelled = TrialStatus.SYS_CANCELED
-        return [one for one in self.trials.values() if one.status.is_final and one.status is not cancelled]
+        return [
+            trial for trial in self.trials.values() if trial.status.is_final and trial.status is not cancelled
+        ]
 
     @property
     def results(self) -> list[tuple[float, ...]]:
         """The values of the repeats that succeeded, in the order of the repeats."""
         return [
-            one.values
-            for _, one in sorted(self.trials.items())
-            if one.status is TrialStatus.SUCCEEDED and one.values is not None
+            trial.values
+            for _, trial in sorted(self.trials.items())
+            if trial.status is TrialStatus.SUCCEEDED and trial.values is not None
         ]
 
     @property
     def means(self) -> tuple[float, ...] | None:
         """The mean of each metric over the repeats that succeeded; None without one."""
-        found = tuple(map(mean, zip(*self.results, strict=True)))
-        return None if not found or any(map(math.isnan, found)) else found
+        means = tuple(map(mean, zip(*self.results, strict=True)))
+        return None if not means or any(map(math.isnan, means)) else means
 
     @property
     def is_live(self) -> bool:
         """Whether a repeat has not ended."""
-        return any(not one.status.is_final for one in self.trials.values())
+        return any(not trial.status.is_final for trial in self.trials.values())
 
     @property
     def was_stopped(self) -> bool:
         """Whether a repeat was stopped early."""
-        return any(one.status is TrialStatus.EARLY_STOPPED for one in self.trials.values())
+        return any(trial.status is TrialStatus.EARLY_STOPPED for trial in self.trials.values())
 
     @property
     def outcome(self) -> Trial | None:
@@ -111,7 +115,7 @@ class Family:
         if self.means is not None:
             return TrialStatus.SUCCEEDED
         killed = TrialStatus.USER_CANCELED
-        return killed if all(one.status is killed for one in self.ended) else TrialStatus.FAILED
+        return killed if all(trial.status is killed for trial in self.ended) else TrialStatus.FAILED
 
 
 class Families:
@@ -121,19 +125,21 @@ class Families:
         self.repeats = repeats
         self.fewest = repeats.fewest
         self.are_on = repeats.count > 1  # configurations are repeated
-        self._names = tuple(one.name for one in objectives)
-        self._goals = tuple((place, one.sign) for place, one in enumerate(objectives) if one.direction)
-        self._limits = tuple((place, one) for place, one in enumerate(objectives) if one.is_limited)
+        self._names = tuple(objective.name for objective in objectives)
+        placed = tuple(enumerate(objectives))
+        self._goals = tuple((place, objective.sign) for place, objective in placed if objective.direction)
+        self._limits = tuple((place, objective) for place, objective in placed if objective.is_limited)
+        # By the number of the first trial, in the order in which they began. No trial is in two families.
         self._all: dict[int, Family] = {}
-        self._open: dict[int, Family] = {}
+        self._open: dict[int, Family] = {}  # those of `_all` without an end, and no others
 
     def __iter__(self) -> Iterator[Family]:
         return iter(self._all.values())
 
     def of(self, trial: Trial) -> Family | None:
         """Return the family of a trial; None if it is not repeated."""
-        found = repeat_of(trial.record) if self.are_on else None
-        return None if found is None else self._all.get(found[0])
+        place = self._place_of(trial)
+        return None if place is None else self._all.get(place[0])
 
     def begins_with(self, trial: Trial) -> bool:
         """Return whether a trial is the first of its configuration, or the only one."""
@@ -150,15 +156,20 @@ class Families:
 
     def add(self, trial: Trial) -> None:
         """Add a trial, new or restored, to its family; the first trial of a family comes first."""
-        found = repeat_of(trial.record) if self.are_on else None
-        if found is None:
+        place = self._place_of(trial)
+        if place is None:
             return
-        family = self._all.get(found[0])
+        number, repeat = place
+        family = self._all.get(number)
         if family is None:
-            family = self._all[found[0]] = Family(trial)
+            family = self._all[number] = Family(trial)
             if family.end is None:
                 self._open[family.number] = family
-        family.trials[found[1]] = trial
+        family.trials[repeat] = trial
+
+    def _place_of(self, trial: Trial) -> tuple[int, int] | None:
+        """Return the number of a trial's family and that of its repeat."""
+        return repeat_of(trial.record) if self.are_on else None
 
     def reopen(self, trial: Trial) -> Trial | None:
         """Let a family continue whose failed repeat is retried; return its first trial if it had ended."""
@@ -230,7 +241,9 @@ class Families:
         return bool(best) and any(is_clearly_worse(excesses, [0.0]) for excesses in self._excesses(family))
 
     def _losses_of(self, rivals: Iterable[Trial]) -> _Losses:
-        return [self._losses(self._all[one.sequence_id]) for one in rivals if one.sequence_id in self._all]
+        return [
+            self._losses(self._all[rival.sequence_id]) for rival in rivals if rival.sequence_id in self._all
+        ]
 
     def _losses(self, family: Family) -> list[list[float]]:
         """Return the losses of a family's repeats, by objective."""
@@ -238,7 +251,10 @@ class Families:
 
     def _excesses(self, family: Family) -> list[list[float]]:
         """Return by how much a family's repeats exceed the limits, by limit."""
-        return [[one.excess_of(values[place]) for values in family.results] for place, one in self._limits]
+        return [
+            [objective.excess_of(values[place]) for values in family.results]
+            for place, objective in self._limits
+        ]
 
     def report(self, family: Family) -> tuple[str, list[str]] | None:
         """Return the mean as a trial would report it, and the repeats' results likewise; None without a result."""

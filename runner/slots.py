@@ -18,9 +18,13 @@ class Slots:
     """
 
     def __init__(self) -> None:
-        self._taken: dict[int, list[Trial]] = {}  # the first one runs, the others queue
+        # No list is empty: its first trial runs, the others queue in the order in which they will run. Each has this
+        # number as its `slot`, and a trial with a slot is in exactly one list.
+        self._taken: dict[int, list[Trial]] = {}
+        # A heap of the slots that were taken before and are free now. Together with `_taken` it has all numbers from 0
+        # to the highest slot ever used: so the next new slot is the number of both.
         self._freed: list[int] = []
-        self._lost: Counter[int] = Counter()
+        self._lost: Counter[int] = Counter()  # how many agents a slot has lost; it only grows
 
     def __len__(self) -> int:
         """Return how many slots are taken."""
@@ -39,9 +43,9 @@ class Slots:
         trial.slot, trial.agent = slot, self._agent(slot)
 
     def queue(self, trial: Trial, most: int, *, since: float, avoiding: Container[str] = ()) -> Trial | None:
-        """Queue `trial` where the fewest do, and return the one before it; None if `most` are everywhere.
+        """Queue `trial` on the slot with the shortest queue; return the trial ahead of it, or None if all hold `most`.
 
-        None queues behind a trial that began before `since`. Only new trials queue, the older ones first: so their
+        No trial queues behind one that began before `since`. Only new trials queue, the older ones first: so their
         order is known after a restart.
         """
         queues = [

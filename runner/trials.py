@@ -42,7 +42,8 @@ _OVERDUE = 0.1
 class Trials:
     """All trials of one experiment, and what they hold.
 
-    `live` trials have not ended; in `waiting`, those that ran before come first. The ledger bounds what they may take.
+    A live trial waits, is assigned (it has a slot, or queues for it) or is PAUSED, and never two of these. A trial
+    that holds a slot holds its resources in the ledger; one that queues takes them over.
     """
 
     def __init__(self, state: ExperimentState, ledger: Ledger, request: Request, pending: Pending) -> None:
@@ -50,11 +51,11 @@ class Trials:
         self.ledger = ledger
         self.request = request
         self.pending = pending
-        self.all: dict[str, Trial] = {}
-        self.live: dict[str, Trial] = {}
+        self.all: dict[str, Trial] = {}  # by id, in the order of their sequence ids
+        self.live: dict[str, Trial] = {}  # those of `all` whose status is not final
         self._heirs: dict[str, Trial] = {}  # PAUSED, and resumed once another trial has saved its checkpoint
-        self.waiting: deque[Trial] = deque()
-        self.counts: Counter[TrialStatus] = Counter()
+        self.waiting: deque[Trial] = deque()  # WAITING without a slot; those that ran before come first
+        self.counts: Counter[TrialStatus] = Counter()  # of all trials, by status
         self.created = 0
         self.slots = Slots()
         self.deadlines = Deadlines()

@@ -1,4 +1,16 @@
-"""The experiment's database: the single source of truth, written by one manager, in one transaction a tick."""
+"""The experiment's database: the single source of truth, written by one manager, in one transaction a tick.
+
+* One process at a time writes, the one that holds the folder's lock; all others have a `view`, which cannot change
+  anything and never waits for the writer, nor lets it wait.
+* A tick is all or nothing. What the manager does to the world, it does after `commit` has returned: so a manager that
+  is killed has done nothing that the next one cannot read here.
+* `commit` raises `NotWritableError` when nothing was written and the same tick may be written later (a full disk), and
+  any other `StoreError` when it cannot be written at all: it is damaged, or not where it was.
+* After `commit` a tick survives the end of the process. Whether it survives a power cut, too, is the user's choice
+  (`survives_power_cut`): forcing each tick to the disk takes longer than all the rest of it.
+* Values are plain columns that SQL can ask for; what only the runner reads is one snapshot, in JSON, in the same tick.
+* A row that cannot be understood is damage, and is reported with its table. Nothing is skipped or mended.
+"""
 
 from __future__ import annotations
 
@@ -163,12 +175,12 @@ class Store:
             )
 
     def version(self) -> int:
-        """Return a number that another one replaces when another process has committed anything."""
+        """Return a number that changes whenever another process commits."""
         with _explained(self.path):
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     async def watch(self) -> None:
-        """Raise `StoreError` once the database is no longer where it was; what is written to it then is lost."""
+        """Raise `StoreError` when the database is moved or deleted: later writes would be lost."""
         while True:
             self._check_place()
             fit_log(self._db, self.path)
@@ -231,25 +243,26 @@ class Store:
             row = self._db.execute(f"SELECT {', '.join(_EXPERIMENT_COLUMNS)} FROM experiment").fetchone()
         if row is None:
             raise empty(self.path)
-        found = dict(zip(_EXPERIMENT_COLUMNS, row, strict=True))
+        values = dict(zip(_EXPERIMENT_COLUMNS, row, strict=True))
         for name in ("config", "snapshot"):
-            found[name] = self._object(name, found[name])
+            values[name] = self._object(name, values[name])
         with understood(self.path, "status"):
-            ExperimentStatus(found["status"])
-        return ExperimentRow(**found)
+            ExperimentStatus(values["status"])
+        return ExperimentRow(**values)
 
     def trials(self) -> Iterator[Trial]:
         """Yield all trials by sequence id, as the runner had them."""
         with _explained(self.path):
-            values = [self._values_of(name) for name in self.objectives]
+            by_objective = [self._values_of(name) for name in self.objectives]
             for row in self._db.execute(SELECT_TRIALS):
                 try:
                     trial = row_to_trial(row)
                 except NOT_UNDERSTOOD as error:
                     raise damaged(self.path, f"trial {row[1]}: {error}") from error
-                found = tuple(known[trial.sequence_id] for known in values if trial.sequence_id in known)
-                if len(found) == len(values):
-                    trial.values = found
+                number = trial.sequence_id
+                values = tuple(by_trial[number] for by_trial in by_objective if number in by_trial)
+                if len(values) == len(by_objective):
+                    trial.values = values
                 yield trial
 
     def metrics(
@@ -273,8 +286,8 @@ class Store:
         by_number = {trial.sequence_id: trial for trial in trials}
         with understood(self.path, "metrics"):
             rows = sorted(self.metrics(), key=lambda row: row[-1])
-            found = [(by_number[row[0]], row) for row in rows]
-        for trial, (_, kind, sequence, attempt, value, time) in found:
+            results = [(by_number[row[0]], row) for row in rows]
+        for trial, (_, kind, sequence, attempt, value, time) in results:
             yield MetricRow(
                 trial=trial, attempt=attempt, kind=kind, sequence=sequence, value=value, time=time
             )
@@ -323,18 +336,18 @@ class Store:
     def _object(self, name: str, text: str | bytes) -> dict[str, Any]:
         """Return the JSON object in a column of the experiment's row."""
         with understood(self.path, name):
-            found = json.loads(text)
-            if not isinstance(found, dict):
+            value = json.loads(text)
+            if not isinstance(value, dict):
                 raise TypeError("not an object")
-            return found
+            return value
 
     def _values_of(self, objective: str) -> dict[int, float]:
         """Return the value of an objective by trial."""
-        found = self._db.execute(
+        rows = self._db.execute(
             "SELECT sequence_id, value FROM objective_values WHERE name = ?", (objective,)
         )
         with understood(self.path, "objective_values"):
-            return {sequence_id: 0.0 + value for sequence_id, value in found}
+            return {sequence_id: 0.0 + value for sequence_id, value in rows}
 
     def _rows(self, tick: Tick) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
         """Yield the statements of a tick that have rows, each with its rows."""

@@ -2,6 +2,15 @@
 
 Two carriers drive it: a Unix socket (`unix_server`) and a Ray actor. Both pass the manager's requests to `handle`
 and collect events from the outbox; the thread that calls `run` runs the trials.
+
+* An attempt runs once. Its start may come again, from the same manager or the next one: what the agent has taken on
+  (`_seen`) does not run again. If its end is no longer in the outbox, the reply is `Forgotten`, and the manager reads
+  the spool, as it does when the agent itself is gone.
+* What happened is in a spool before it is in the outbox. The outbox may be lost with this process, the spool is not.
+* The outbox keeps every event until a manager has acknowledged it, which means that the manager has committed it.
+* Requests come from any thread and may change `_current`, `_waiting` and `_seen` only under the lock. Only the thread
+  that calls `run` starts an attempt and waits for it: a function trial needs the main thread.
+* An agent without a manager ends its attempt and itself after `orphan_timeout`: nothing runs for which nobody waits.
 """
 
 from __future__ import annotations
@@ -167,8 +176,8 @@ class Agent:
 
     def next_events(self, after: int, timeout: float) -> Message:
         """Wait up to `timeout` seconds for events numbered above `after`; forget those up to it."""
-        found, cursor = self.outbox.wait(after, timeout)
-        return {"events": [encode_event(event) for event in found], "cursor": cursor}
+        events, cursor = self.outbox.wait(after, timeout)
+        return {"events": [encode_event(event) for event in events], "cursor": cursor}
 
     def run(self) -> None:
         """Run the attempts that `start` messages ask for; return after a shutdown."""
