@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config import ConfigError, ExperimentConfig
+from pitchpipe.config import ConfigError, ExperimentConfig, with_plugins_checked
+from pitchpipe.manager.settings import request_of, run_of
+from pitchpipe.store import ExperimentFolder
 
-from .refusals import made
+from .refusals import made, problems_of
 
 
 def algorithm(mode: str | None) -> dict[str, Any]:
@@ -93,3 +95,42 @@ def test_search_space_in_any_form_goes_unread_to_a_tuner_of_the_users() -> None:
 def test_search_space_that_others_read_has_the_usual_form(more: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="search_space"):
         made(search_space=FREE, **more)
+
+
+CLUSTER = {"platform": "ray", "address": "10.0.0.1:6379"}
+
+
+def test_trial_takes_what_its_processes_need(tmp_path: Any) -> None:
+    asked = {"processes": 4, "gpus_per_process": 1, "nodes": 2, "cpus_per_process": 3}
+    config = made(resources=asked, training_service=CLUSTER, trial_memory_size="8gb")
+    request = request_of(config)
+    assert (request.cpus, request.gpus, request.nodes) == (12, 4, 2)
+    assert (request.per_node.cpus, request.per_node.gpus, request.per_node.memory) == (6, 2, 4 * 2**30)
+    run = run_of(config, ExperimentFolder(tmp_path))
+    assert (run.processes, run.nodes, run.memory_limit) == (4, 2, 4 * 2**30)
+    assert ExperimentConfig.from_canonical(config.canonical()) == config
+
+
+def test_gpus_stay_as_they_are_unless_processes_take_some() -> None:
+    assert request_of(made(resources={"processes": 2})).gpus is None
+    assert request_of(made(resources={"processes": 2, "gpus_per_process": 0})).gpus == 0
+
+
+def test_function_trial_is_one_process() -> None:
+    (problem,) = problems_of({"search_space": {}, "resources": {"processes": 2}}, needs_command=False)
+    assert problem.startswith("resources: needs a trial_command")
+
+
+def test_number_is_short_for_a_count() -> None:
+    config = made(repeats=5)
+    assert config.repeats is not None
+    assert (config.repeats.count, config.repeats.seed, config.repeats.race) == (5, True, True)
+    assert ExperimentConfig.from_canonical(config.canonical()) == config
+    assert made(Repeats={"Count": 5}).repeats == config.repeats
+    assert made().repeats is None
+
+
+def test_tuner_that_follows_single_trials_is_refused() -> None:
+    given = made(repeats=3, tuner={"name": "ASHA"})
+    with pytest.raises(ConfigError, match=r"repeats: .*follows single trials.*such as Auto or TPE"):
+        with_plugins_checked(given)

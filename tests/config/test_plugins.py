@@ -1,4 +1,4 @@
-"""Asking a dispatcher about the tuner and the assessor, with commands that stand for it."""
+"""Asking a dispatcher about the tuner and the assessor, with commands that stand for it; and the trackers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ import select
 import shlex
 import sys
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from pitchpipe.config import ConfigError, ExperimentConfig, check_plugins, load_config
+from pitchpipe.config import (
+    ConfigError,
+    ExperimentConfig,
+    check_plugins,
+    load_config,
+    tracker_classes,
+    with_plugins_checked,
+)
 from pitchpipe.config.plugins import Checker, PluginCheck, check_parameters
 
 from ..dispatcher_threads import CheckerHere
@@ -265,3 +274,57 @@ def test_class_that_needs_a_direction_is_refused_where_none_is_named(
     with pytest.raises(ConfigError, match="argument 'optimize_mode' is missing"):
         loaded(strict)
     assert loaded(strict + "objectives: [{direction: maximize}]\n")
+
+
+ADAPTER = "pitchpipe.integrations.mlflow"
+
+
+def config_with(trackers: Any) -> ExperimentConfig:
+    data = {"search_space": {}, "trial_command": "true", "tuner": "Random", "trackers": trackers}
+    return ExperimentConfig.from_dict(data)
+
+
+@pytest.fixture
+def adapter(monkeypatch: pytest.MonkeyPatch) -> type:
+    class MLflowCallback:
+        def __init__(self, tracking_uri: str | None = None) -> None:
+            self.tracking_uri = tracking_uri
+
+    module = ModuleType(ADAPTER)
+    monkeypatch.setattr(module, "MLflowCallback", MLflowCallback, raising=False)
+    monkeypatch.setitem(sys.modules, ADAPTER, module)
+    return MLflowCallback
+
+
+def test_tracker_is_found_by_its_name(adapter: type) -> None:
+    config = ExperimentConfig.from_canonical(config_with({"mlflow": {"tracking_uri": "x"}}).canonical())
+    assert tracker_classes(config) == {"mlflow": adapter}
+    assert config.trackers == {"mlflow": {"tracking_uri": "x"}}
+
+
+def test_every_tracker_of_a_config_is_registered() -> None:
+    names = {entry.name for entry in entry_points(group="pitchpipe.trackers")}
+    assert names == {"mlflow", "tensorboard", "wandb"}
+    config_with({name: {} for name in names})
+
+
+def test_library_that_is_missing_is_a_problem_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    monkeypatch.delitem(sys.modules, ADAPTER, raising=False)
+    config = config_with({"mlflow": {}})
+    for check in (with_plugins_checked, tracker_classes):
+        with pytest.raises(ConfigError) as raised:
+            check(config)
+        (problem,) = raised.value.problems
+        assert problem.path == ("trackers", "mlflow")
+        assert 'mlflow, which is not installed: pip install --upgrade "pitchpipe[mlflow]"' in problem.message
+
+
+def test_unknown_option_is_a_problem(adapter: type) -> None:
+    with pytest.raises(ConfigError, match=r"trackers\.mlflow: .*unexpected keyword argument 'uri'"):
+        with_plugins_checked(config_with({"mlflow": {"uri": "x"}}))
+
+
+def test_unknown_tracker_is_a_problem() -> None:
+    with pytest.raises(ConfigError, match="trackers"):
+        config_with({"comet": {}})

@@ -1,4 +1,4 @@
-"""Search spaces in NNI's form: what is passed over, and that nothing else is."""
+"""Configs in NNI's form: what is passed over, what has another name, and that nothing else changes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.config import ExperimentConfig, load_config
+from pitchpipe.config import ExperimentConfig, load_config, with_plugins_checked
+from pitchpipe.config.written_for_nni import OTHER_PLATFORMS, with_todays_arguments
 
-from .refusals import SMALLEST, V1, problems_of
+from .refusals import SMALLEST, V1, made, problems_of
 
 OBJECTS = {"_type": "choice", "_value": [{"a": 1, "_type": "x"}, {"_name": "b"}]}
 SPACES: dict[str, tuple[Any, Any, int]] = {
@@ -92,3 +93,58 @@ def test_words_that_are_booleans_to_nni_are_booleans(tmp_path: Path) -> None:
         assert config.search_space is not None
         found = config.search_space["p"]["_value"], config.debug, len(config.warnings)
         assert found == (values, "debug" in text, remarks)
+
+
+@pytest.mark.parametrize(
+    ("given", "todays"),
+    [
+        ({"constant_liar_type": "min"}, {"tpe_args": {"constant_liar_type": "best"}}),
+        ({"constant_liar_type": "max"}, {"tpe_args": {"constant_liar_type": "worst"}}),
+        ({"parallel_optimize": True}, {"tpe_args": {"constant_liar_type": "best"}}),
+        ({"parallel_optimize": False, "constant_liar_type": "mean", "seed": 1}, {"seed": 1}),
+        (
+            {"constant_liar_type": "mean", "tpe_args": {"gamma": 0.3}},
+            {"tpe_args": {"constant_liar_type": "mean", "gamma": 0.3}},
+        ),
+        ({"constant_liar_type": "least"}, {"constant_liar_type": "least"}),
+        ({"constant_liar_type": 3}, {"constant_liar_type": 3}),
+        ({"parallel_optimize": "yes"}, {"parallel_optimize": "yes"}),
+        ({"constant_liar_type": "min", "tpe_args": 3}, {"constant_liar_type": "min", "tpe_args": 3}),
+        ({"seed": 1}, {"seed": 1}),
+    ],
+)
+def test_arguments_of_tpe_become_todays(given: dict[str, Any], todays: dict[str, Any]) -> None:
+    for name in ("TPE", "tpe_legacy"):
+        assert with_todays_arguments(name, given) == todays
+
+
+def test_arguments_of_others_stay() -> None:
+    given = {"parallel_optimize": True, "constant_liar_type": "min"}
+    assert with_todays_arguments("Anneal", given) == with_todays_arguments(None, given) == given
+
+
+def test_config_with_them_is_valid() -> None:
+    arguments = {"optimize_mode": "maximize", "constant_liar_type": "min"}
+    config = ExperimentConfig.from_dict(
+        {
+            "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+            "trialCommand": "x",
+            "tuner": {"name": "TPE", "classArgs": arguments},
+        }
+    )
+    checked = with_plugins_checked(config)
+    assert checked.tuner.class_args["tpe_args"] == {"constant_liar_type": "best"}
+
+
+@pytest.mark.parametrize("platform", OTHER_PLATFORMS)
+def test_platform_that_is_known_but_not_run_is_one_problem(platform: str) -> None:
+    service = {"platform": platform, "machine_list": [{"host": 1}]}
+    (problem,) = problems_of({**SMALLEST, "training_service": service})
+    assert problem.startswith(f'training_service.platform: platform "{platform}" is not supported')
+
+
+def test_of_several_platforms_the_local_one_runs() -> None:
+    services = [{"platform": "aml"}, {"platform": "local", "trialCommand": "inner", "useActiveGpu": True}]
+    config = made(training_service=services)
+    assert config.trial_command == "inner"
+    assert config.canonical()["trainingService"]["useActiveGpu"] is True
