@@ -13,7 +13,7 @@ from .cross_checks import check_fields, check_space, check_stop, fill_defaults, 
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
 from .problems import MISSING, ConfigError, ConfigProblem, Finding, did_you_mean, shown
 from .root_fields import ConfigFields
-from .source import Places, Source, read_source
+from .source import ConfigFiles, Source, read_source
 from .starting_points import check_starting_points
 from .values import UnitError
 from .written_for_nni import IGNORED, draft_of
@@ -52,7 +52,7 @@ _EXAMPLES = {
 _FIRST_FIELDS = {"training_service": "platform"}
 
 
-class Examination(Generic[Fields]):
+class ConfigCheck(Generic[Fields]):
     """The checks of one config, and their result.
 
     `base` is the folder that relative paths start from; without one the data is canonical.
@@ -76,19 +76,19 @@ class Examination(Generic[Fields]):
         self.needs_command = needs_command
         self.problems: list[ConfigProblem] = []
         self.checked = PluginCheck()
-        self.config: Fields | None = None if self.draft.stopped else self._examine()
+        self.config: Fields | None = None if self.draft.stopped else self._check()
 
     def result(self) -> Fields:
         """Return the config, or raise `ConfigError` with all problems."""
-        places = Places(self.main, self.space_source)
-        problems = places.ordered([*places.problems(self.draft.findings), *self.problems])
+        files = ConfigFiles(self.main, self.space_source)
+        problems = files.ordered([*files.problems(self.draft.findings), *self.problems])
         if problems or self.config is None:
             raise ConfigError(problems)
         self.config._notes = tuple(self.draft.notes)
         self.config._form = self.draft.form
         if self.main is not None:
             given = [path for path in IGNORED if path in self.draft.origins]
-            self.config._written = {path: places.named(self.draft.origins[path]) for path in given}
+            self.config._written = {path: files.named(self.draft.origins[path]) for path in given}
         return self.config
 
     def check_plugins(self, checker: Checker | None = None) -> None:
@@ -103,21 +103,18 @@ class Examination(Generic[Fields]):
         if "objectives" in self.draft.wrong:
             without.append("objectives")
         self.checked = ask_dispatcher(self.config, checker, without=without)
-        known = {finding.path for finding in self.draft.findings}
+        wrong_paths = {finding.path for finding in self.draft.findings}
         for finding in (*self.checked.findings, *check_trackers(self.config)):
-            if self.draft.origin(finding.path) not in known:
+            if self.draft.origin(finding.path) not in wrong_paths:
                 self.draft.note(finding)
 
     def check_also(self, check: Callable[[Fields], list[Finding]], *reads: str) -> None:
-        """If there are problems, add those that are otherwise found later, by a check that reads these fields."""
-        if (
-            (self.problems or self.draft.findings)
-            and self.config is not None
-            and not self.draft.wrong & {*reads}
-        ):
+        """If there are problems, add those of a later `check`, unless a field that it `reads` is malformed."""
+        has_problems = bool(self.problems or self.draft.findings)
+        if has_problems and self.config is not None and not self.draft.wrong & {*reads}:
             self._note(check(self.config))
 
-    def _examine(self) -> Fields:
+    def _check(self) -> Fields:
         fill_defaults(self.draft.values)
         context = {"base": self.base, "check_files": not self.stored}
         config, findings = validate_fields(self.model, self.draft.values, context)

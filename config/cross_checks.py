@@ -90,17 +90,17 @@ def _check_objectives(config: ConfigFields, draft: Draft) -> list[Finding]:
     ]
     if "objectives" in draft.wrong:
         return findings
-    for index, one in enumerate(config.objectives):
-        if one.direction is None and one.constraint is None:
+    for index, objective in enumerate(config.objectives):
+        if objective.direction is None and objective.constraint is None:
             hint = 'or a constraint, such as constraint: "<= 20"'
             findings.append(Finding(path=("objectives", index, "direction"), message=MISSING, hint=hint))
-        elif one.direction is None and one.reference is not None:
+        elif objective.direction is None and objective.reference is not None:
             what = "belongs to an objective with a direction; this one is only limited"
             findings.append(Finding(path=("objectives", index, "reference"), message=what, at_key=True))
-        elif one.reference is not None and _is_out_of_reach(one.parsed()):
-            what = f"no value keeps {one.constraint} and is better than the reference"
+        elif objective.reference is not None and _is_out_of_reach(objective.parsed()):
+            what = f"no value keeps {objective.constraint} and is better than the reference"
             findings.append(Finding(path=("objectives", index, "reference"), message=what, hint=_FARTHER))
-    if not findings and all(one.direction is None for one in config.objectives):
+    if not findings and all(objective.direction is None for objective in config.objectives):
         what, hint = "nothing is optimised: all of these are only limited", "give one of them a direction"
         findings.append(Finding(path=("objectives",), message=what, hint=hint))
     return findings
@@ -118,7 +118,7 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
     first: tuple[Path, str] | None = None
     if "objectives" in draft.values and ("objectives",) in draft.origins and "objectives" not in draft.wrong:
         main = main_objective([objective.parsed() for objective in config.objectives])
-        index = next((i for i, one in enumerate(config.objectives) if one.name == main.name), 0)
+        index = next((i for i, objective in enumerate(config.objectives) if objective.name == main.name), 0)
         first = (("objectives", index, "direction"), main.direction or DIRECTIONS[0])
     for name in ("tuner", "assessor"):
         section = getattr(config, name)
@@ -186,12 +186,12 @@ def _check_nodes(config: ConfigFields, nodes: int) -> list[Finding]:
 
 
 def check_stop(config: ConfigFields) -> list[Finding]:
-    """Return the problems of the stop rule in a new config; users may change the limits of a stored one."""
+    """Return the problems of the stop rule in a new config; users may change the limits of a stored objective."""
     rule, most = config.stop_when, config.max_trial_number
     if rule is None:
         return []
     findings = []
-    goals = [one.name for one in config.objectives if one.direction is not None]
+    goals = [objective.name for objective in config.objectives if objective.direction is not None]
     if len(goals) > 1:
         what = f"needs a single objective with a direction, and there are {len(goals)}: {', '.join(goals)}"
         hint = "limit the others instead: constraint without direction"
@@ -222,7 +222,7 @@ def check_space(config: ConfigFields, *, stored: bool) -> list[Finding]:
 
 
 def free_form_note(config: ConfigFields, findings: Sequence[Finding]) -> str:
-    """Return a warning in place of findings in a search space that only the user's tuner reads, empty if others do."""
+    """Return a warning that replaces the findings in a search space if only a custom tuner reads it, else nothing."""
     readers = ("constraints", "defaults", "initial_points", "priors", "warm_start", "stop_when")
     if not findings or config.tuner.class_name is None or any(getattr(config, name) for name in readers):
         return ""
@@ -232,12 +232,12 @@ def free_form_note(config: ConfigFields, findings: Sequence[Finding]) -> str:
 
 
 def warnings_about_objectives(objectives: Sequence[ObjectiveConfig]) -> list[str]:
-    """Return what is probably a mistake: a reference of the only goal, of which there is no hypervolume.
+    """Return a warning of a reference that has no effect: with one goal, there is no hypervolume to measure from it.
 
     >>> warnings_about_objectives([ObjectiveConfig(direction="minimize", reference=2.0)])
     ['objectives[0].reference has no effect: there is one objective with a direction, so no hypervolume']
     """
-    goals = [place for place, one in enumerate(objectives) if one.direction is not None]
+    goals = [place for place, objective in enumerate(objectives) if objective.direction is not None]
     if len(goals) != 1 or objectives[goals[0]].reference is None:
         return []
     what = "has no effect: there is one objective with a direction, so no hypervolume"
@@ -245,7 +245,7 @@ def warnings_about_objectives(objectives: Sequence[ObjectiveConfig]) -> list[str
 
 
 def warnings_about_repeats(repeats: RepeatsConfig | None, most: int | None) -> list[str]:
-    """Return what is probably a mistake: one repeat, or fewer trials than repeats.
+    """Return a warning of repeats that do not repeat: one of each configuration, or more than there are trials.
 
     >>> warnings_about_repeats(RepeatsConfig(count=1), 20)
     ['repeats has no effect: with count 1 each configuration runs once']
@@ -262,18 +262,18 @@ def warnings_about_repeats(repeats: RepeatsConfig | None, most: int | None) -> l
 def warnings_about_command(config: ConfigFields) -> Iterator[str]:
     """Yield a warning for each `{NAME}` in the command that is no parameter.
 
-    In single quotes, and for a tuner of the user's, which may add parameters, it must be written like one.
+    In single quotes, and for a tuner of the user's, which may add parameters, it must be written like objective.
     """
     command = config.trial_command or ""
-    known = ["args", *dict.fromkeys(_names(config.search_space))]
+    names = ["args", *dict.fromkeys(_names(config.search_space))]
     unquoted = _PLACEHOLDER.findall(_SINGLE_QUOTED.sub("", command))
     for name in dict.fromkeys(_PLACEHOLDER.findall(command)):
-        if name in known:
+        if name in names:
             continue
-        hint = did_you_mean(name, known)
+        hint = did_you_mean(name, names)
         is_meant = name in unquoted and not name.isdigit()
         if not hint and is_meant and config.tuner.class_name is None:
-            hint = f"there are {', '.join(known[:_LISTED])}" + (" ..." if len(known) > _LISTED else "")
+            hint = f"there are {', '.join(names[:_LISTED])}" + (" ..." if len(names) > _LISTED else "")
         if hint:
             yield f"{{{name}}} in trial_command is no parameter and stays as it is: {hint}"
 

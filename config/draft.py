@@ -61,9 +61,8 @@ class Draft:
     def note(self, finding: Finding) -> None:
         """Note a finding whose paths are canonical."""
         also = None if finding.also is None else self.origin(finding.also)
-        if (
-            finding.message != MISSING or finding.path not in self.meant
-        ):  # the mistyped key is reported already
+        # A field that is only mistyped is not missing as well.
+        if finding.message != MISSING or finding.path not in self.meant:
             self.findings.append(replace(finding, path=self.origin(finding.path), also=also))
         # A value inside class_args may be wrong in a section that is well-formed.
         if finding.path[1:2] != ("class_args",) or len(finding.path) == 2:
@@ -77,8 +76,8 @@ def make_draft(data: Any, *, stored: bool = False) -> Draft:
     """
     draft = Draft()
     if not isinstance(data, Mapping):
-        found = "is empty" if data is None else f"must be a mapping, not {shown(data)}"
-        draft.add((), found, "a config has lines such as trial_command: python train.py")
+        what = "is empty" if data is None else f"must be a mapping, not {shown(data)}"
+        draft.add((), what, "a config has lines such as trial_command: python train.py")
         draft.stopped = True
     else:
         draft.values = _section(draft, data, (), [*ConfigFields.model_fields, "advisor"])
@@ -103,15 +102,15 @@ def _settle(draft: Draft) -> None:
 
 def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[str]) -> dict[str, Any]:
     """Return `data` with canonical names; `at` is the canonical path of the section."""
-    known = {fold(name): name for name in fields}
+    names = {fold(name): name for name in fields}
     origin = draft.origin(at)
     result: dict[str, Any] = {}
     seen: set[str] = set()
     for key, value in data.items():
-        name = known.get(fold(key)) if isinstance(key, str) else None
+        name = names.get(fold(key)) if isinstance(key, str) else None
         if name is None:
-            draft.meant.update((*at, meant) for meant in _meant(key, known, at))
-            draft.add((*at, key), "unknown field", _unknown_hint(key, value, known, at), at_key=True)
+            draft.meant.update((*at, meant) for meant in _meant(key, names, at))
+            draft.add((*at, key), "unknown field", _unknown_hint(key, value, names, at), at_key=True)
         elif name in seen:
             other = draft.origins[*at, name]
             draft.findings.append(
@@ -125,7 +124,7 @@ def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[s
     return result
 
 
-def _unknown_hint(key: object, value: object, known: Mapping[str, str], at: Path) -> str:
+def _unknown_hint(key: object, value: object, names: Mapping[str, str], at: Path) -> str:
     if not isinstance(key, str):
         return "field names are text"
     camel = "_" not in key and key != key.lower()
@@ -135,13 +134,14 @@ def _unknown_hint(key: object, value: object, known: Mapping[str, str], at: Path
     elsewhere = [p for p, model in PLATFORMS.items() if folded in map(fold, model.model_fields)]
     if at == ("training_service",) and elsewhere:
         return f"a field of platform {elsewhere[0]}"
-    meant = (camel_case(name) if camel else name for name in _meant(key, known, at))
+    meant = (camel_case(name) if camel else name for name in _meant(key, names, at))
     return next((f"did you mean {name}?" for name in meant), "")
 
 
-def _meant(key: object, known: Mapping[str, str], at: Path) -> list[str]:
-    """Return the field that a key probably means, if any; `known` are the fields by their folded names."""
-    names = {**known, **({} if at else {fold(other): name for other, name in OTHER_NAMES.items()})}
+def _meant(key: object, names: Mapping[str, str], at: Path) -> list[str]:
+    """Return the field that a key probably means, if any; `names` are the fields by their folded names."""
+    if not at:
+        names = {**names, **{fold(other): name for other, name in OTHER_NAMES.items()}}
     close = nearest(fold(key), names) if isinstance(key, str) else None
     return [names[close]] if close else []
 
@@ -192,10 +192,10 @@ def _priors(draft: Draft) -> None:
 
 
 def _prior(draft: Draft, value: Mapping[Any, Any], at: Path) -> dict[str, Any]:
-    found = _section(draft, value, at, PriorConfig.model_fields)
+    section = _section(draft, value, at, PriorConfig.model_fields)
     if (*at, "centre") in draft.origins:
-        found.setdefault("centre", None)  # an option of a choice
-    return found
+        section.setdefault("centre", None)  # an option of a choice
+    return section
 
 
 def _part(draft: Draft, name: str, model: type[Section]) -> None:
@@ -233,9 +233,9 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
     key = next((k for k in service if isinstance(k, str) and fold(k) == "platform"), "platform")
     value = service.get(key)
     place = (*at, key)
-    known = value.lower() if isinstance(value, str) else None
-    if known in PLATFORMS:
-        return known
+    platform = value.lower() if isinstance(value, str) else None
+    if platform in PLATFORMS:
+        return platform
     if value is None:
         draft.add(place, MISSING, _HINT)
     else:

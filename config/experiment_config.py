@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
-from .checking import Examination
+from .checking import ConfigCheck
 from .cross_checks import warnings_about_command, warnings_about_objectives, warnings_about_repeats
 from .draft import plain
 from .overrides import read_overridden
@@ -17,14 +17,14 @@ from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
 from .problems import ConfigError, ConfigProblem, Finding, fold
 from .root_fields import ConfigFields, Form
 from .sections import AlgorithmConfig, ObjectiveConfig, RepeatsConfig
-from .source import Places
+from .source import ConfigFiles
 from .starting_points import StartingPoint, starting_points, warnings_about_start
 from .written_for_nni import draft_of, warnings_about_ignored
 
 _FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself
 _ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"
 _VERBS = {"minimize": "minimizing", "maximize": "maximizing"}
-# Built-in tuners that run every trial to its end and may go on for ever.
+# Built-in tuners that run every trial to its end and may never end the search.
 _ENDLESS_TUNERS = frozenset(
     ("anneal", "auto", "cmaes", "dngo", "evolution", "gp", "metis", "optuna", "qmc", "random", "smac", "tpe")
 )
@@ -62,9 +62,9 @@ class ExperimentConfig(ConfigFields):
         `with_plugins_checked` asks for the default of its algorithms.
         """
         copied, findings = plain(data)
-        examination = Examination(cls, copied, base_directory, needs_command=needs_command)
-        examination.draft.findings += findings
-        return examination.result()
+        check = ConfigCheck(cls, copied, base_directory, needs_command=needs_command)
+        check.draft.findings += findings
+        return check.result()
 
     @classmethod
     def from_canonical(cls, data: Mapping[str, Any]) -> ExperimentConfig:
@@ -74,7 +74,7 @@ class ExperimentConfig(ConfigFields):
         >>> ExperimentConfig.from_canonical(config.canonical()) == config
         True
         """
-        return Examination(cls, plain(data)[0], None, needs_command=False).result()
+        return ConfigCheck(cls, plain(data)[0], None, needs_command=False).result()
 
     @property
     def warnings(self) -> list[str]:
@@ -122,19 +122,19 @@ class ExperimentConfig(ConfigFields):
         return repeats_note(self.repeats, self.max_trial_number)
 
     def with_plugins(self, checked: PluginCheck) -> ExperimentConfig:
-        """Return the config with what a check of its plug-ins found, warnings included, and what is decided then.
+        """Return the config with the warnings of a check of its plug-ins, and with what it left open until then.
 
         These are the direction and the assessor of a config that names none.
         """
         assessor, note = default_assessor(self)
         chosen = {} if assessor is None else {"assessor": assessor}
-        found = self.with_direction(checked.directions).model_copy(update=chosen)
-        found._assessor_note = note
-        found._plugin_warnings = tuple(checked.warnings)
-        return found
+        decided = self.with_direction(checked.directions).model_copy(update=chosen)
+        decided._assessor_note = note
+        decided._plugin_warnings = tuple(checked.warnings)
+        return decided
 
     def with_direction(self, own: Mapping[str, str]) -> ExperimentConfig:
-        """Return the config with an objective: its own, or one in the default direction of its algorithms or of NNI.
+        """Return the config with an objective: its own, or one in the default direction of its algorithms or its form.
 
         >>> config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "x", "tuner": "GP"})
         >>> config.with_direction({"tuner": "maximize"}).direction_note
@@ -165,48 +165,48 @@ def load_config(
 
     `overrides` are values in place of those in the file, as `KEY=VALUE` with dots in the keys. With `check_plugins`
     the tuner and the assessor are constructed once, in a separate process: the `checker`, if it was started before.
-    `check_warm_start` is called if there are problems: without any, who makes the experiment reads earlier searches.
+    `check_warm_start` is only called if there are problems: else the start of the experiment reads earlier searches.
     """
     main = read_overridden(path, overrides)
     base = os.path.dirname(os.path.abspath(path))
-    examination = Examination(ExperimentConfig, main.data, base, main=main)
+    check = ConfigCheck(ExperimentConfig, main.data, base, main=main)
     if check_plugins:
-        examination.check_plugins(checker)
-    examination.check_also(check_warm_start, "warm_start", "objectives", "experiment_working_directory")
-    config = examination.result()
-    return config.with_plugins(examination.checked) if check_plugins else config
+        check.check_plugins(checker)
+    check.check_also(check_warm_start, "warm_start", "objectives", "experiment_working_directory")
+    config = check.result()
+    return config.with_plugins(check.checked) if check_plugins else config
 
 
 def located(
     findings: Iterable[Finding], path: str | os.PathLike[str], overrides: Sequence[str] = ()
 ) -> list[ConfigProblem]:
-    """Return what was found later in the config of a file, at the places of the file."""
+    """Return findings in the config of a file, made after it was read, with their positions in the file."""
     main = read_overridden(path, overrides)
     draft = draft_of(main.data)
-    return Places(main).problems(replace(each, path=draft.origin(each.path)) for each in findings)
+    return ConfigFiles(main).problems(replace(each, path=draft.origin(each.path)) for each in findings)
 
 
 def with_plugins_checked(config: ExperimentConfig) -> ExperimentConfig:
     """Check the plug-ins of a config from Python and return it with a direction, or raise `ConfigError`."""
     checked = ask_dispatcher(config)
-    if problems := Places().problems([*checked.findings, *check_trackers(config)]):
+    if problems := ConfigFiles().problems([*checked.findings, *check_trackers(config)]):
         raise ConfigError(problems)
     return config.with_plugins(checked)
 
 
 def check_plugins(config: ExperimentConfig) -> list[ConfigProblem]:
     """Return the problems of the tuner and the assessor of a config from Python."""
-    return Places().problems(ask_dispatcher(config).findings)
+    return ConfigFiles().problems(ask_dispatcher(config).findings)
 
 
 def check_samples(config: ExperimentConfig) -> list[ConfigProblem]:
-    """Return the constraints that no sample keeps, unless the tuner draws none: a part of `check_plugins`."""
+    """Return the constraints that no sample keeps, unless the tuner draws no samples: a part of `check_plugins`."""
     if not config.constraints or fold(config.tuner.name or "gridsearch") in _FINITE:
         return []
     from ..search_space import impossible
 
-    found = impossible(config.search_space, config.constraints)
-    return Places().problems(Finding(path=one.path, message=one.message, hint=one.hint) for one in found)
+    problems = impossible(config.search_space, config.constraints)
+    return [ConfigProblem(path=each.path, message=each.message, hint=each.hint) for each in problems]
 
 
 def default_direction(config: ConfigFields, own: Mapping[str, str], form: Form) -> tuple[str, str]:
@@ -230,13 +230,12 @@ def objectives_text(objectives: Sequence[ObjectiveConfig]) -> str:
     """Return what is optimised, and what limits it.
 
     >>> given = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
-    >>> objectives_text([ObjectiveConfig(**one) for one in given])
+    >>> objectives_text([ObjectiveConfig(**each) for each in given])
     'minimizing loss, limit ms <= 20'
     """
-    goals = [f"{_VERBS[one.direction]} {one.name}" for one in objectives if one.direction is not None]
-    return ", ".join(
-        [*goals, *(f"limit {one.name} {one.constraint}" for one in objectives if one.constraint is not None)]
-    )
+    goals = [f"{_VERBS[each.direction]} {each.name}" for each in objectives if each.direction is not None]
+    limits = [f"limit {each.name} {each.constraint}" for each in objectives if each.constraint is not None]
+    return ", ".join([*goals, *limits])
 
 
 def _name(config: ConfigFields, role: str) -> str:

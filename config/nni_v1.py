@@ -108,33 +108,33 @@ def rewritten(data: Mapping[Any, Any]) -> Rewritten:
     >>> rewritten({"trainingServicePlatform": "local", "maxTrialNum": 8, "trial": {"command": "./train"}}).values
     {'training_service': {'platform': 'local'}, 'max_trial_number': 8, 'trial_command': './train'}
     """
-    found = Rewritten()
+    today = Rewritten()
     for key, value in data.items():
         name = _folded(key)
         if value is None or name in _ELSEWHERE:
             continue
         if (name == "trial" or name in _SERVICES) and not isinstance(value, Mapping):
-            found.findings.append(Finding(path=(key,), message=f"must be a mapping, not {shown(value)}"))
+            today.findings.append(Finding(path=(key,), message=f"must be a mapping, not {shown(value)}"))
         elif name == "trial":
-            _trial(found, key, value)
+            _trial(today, key, value)
         elif name in _SERVICES:
             for inner, item in value.items():
-                if not _is_strange(found, (key, inner), [*_LOCAL, *_SERVICE_FIELDS]):
-                    found.put(_LOCAL.get(_folded(inner), (_SERVICE, inner)), item, (key, inner))
+                if not _is_strange(today, (key, inner), [*_LOCAL, *_SERVICE_FIELDS]):
+                    today.put(_LOCAL.get(_folded(inner), (_SERVICE, inner)), item, (key, inner))
         elif name in _ALGORITHMS and isinstance(value, Mapping):
-            _algorithm(found, key, value)
+            _algorithm(today, key, value)
         elif name not in _ROOT:
-            if not _is_strange(found, (key,), [*_KEYS[""], *ConfigFields.model_fields]):
-                found.put((key,), value, (key,))
+            if not _is_strange(today, (key,), [*_KEYS[""], *ConfigFields.model_fields]):
+                today.put((key,), value, (key,))
         elif _ROOT[name]:
-            found.put(_ROOT[name], value, (key,))
+            today.put(_ROOT[name], value, (key,))
         elif value is True and name == "multiphase":
             what = "is not supported: a trial evaluates one set of parameters"
-            found.findings.append(Finding(path=(key,), message=what, hint="remove it", at_key=True))
+            today.findings.append(Finding(path=(key,), message=what, hint="remove it", at_key=True))
         elif value is True and name in _NO_EFFECT:
-            found.notes.append(f"{key} of NNI v1 has no effect: {_NO_EFFECT[name]}")
-    _hybrid(found, data)
-    return found
+            today.notes.append(f"{key} of NNI v1 has no effect: {_NO_EFFECT[name]}")
+    _hybrid(today, data)
+    return today
 
 
 def nearest_v1(path: Path) -> str | None:
@@ -148,56 +148,56 @@ def nearest_v1(path: Path) -> str | None:
     return nearest(str(key), known) if len(path) < 3 else None
 
 
-def _trial(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
+def _trial(today: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
     for inner, item in section.items():
         if new := _TRIAL.get(_folded(inner)):
-            found.put(new, item, (key, inner))
+            today.put(new, item, (key, inner))
         elif item is None or _folded(inner) in _TRIAL_ELSEWHERE:
             continue
-        elif not _is_strange(found, (key, inner), ("command", "codeDir", "gpuNum")):
+        elif not _is_strange(today, (key, inner), ("command", "codeDir", "gpuNum")):
             near = nearest(str(inner), ("command", "codeDir", "gpuNum"))
             hint = "field names are text" if near is None else f"did you mean {near}?"
-            found.meant.update(() if near is None else (_TRIAL[fold(near)],))
-            found.findings.append(Finding(path=(key, inner), message="unknown field", hint=hint, at_key=True))
+            today.meant.update(() if near is None else (_TRIAL[fold(near)],))
+            today.findings.append(Finding(path=(key, inner), message="unknown field", hint=hint, at_key=True))
 
 
-def _algorithm(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
+def _algorithm(today: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
     """Rewrite the section of a tuner, an assessor or an advisor."""
-    found.put((key,), {}, (key,))
+    today.put((key,), {}, (key,))
     file = next((item for inner, item in section.items() if _folded(inner) == "classfilename"), None)
     for inner, item in section.items():
         name = _folded(inner)
         if item is None:
             continue
         if name.startswith("builtin") and name.endswith("name"):
-            found.put((key, "name"), item, (key, inner))
+            today.put((key, "name"), item, (key, inner))
         elif name == "gpuindices":
-            found.put(("tuner_gpu_indices",), item, (key, inner))
+            today.put(("tuner_gpu_indices",), item, (key, inner))
         elif name == "classname" and isinstance(file, str):
-            found.put((key, inner), f"{file.removesuffix('.py')}.{item}", (key, inner))
+            today.put((key, inner), f"{file.removesuffix('.py')}.{item}", (key, inner))
         elif _is_strange(
-            found, (key, inner), [*_ALGORITHM, *_KEYS[_folded(key)], *AlgorithmConfig.model_fields]
+            today, (key, inner), [*_ALGORITHM, *_KEYS[_folded(key)], *AlgorithmConfig.model_fields]
         ):
             continue
         elif new := _ALGORITHM.get(name, (inner,)):
-            found.put((key, *new), item, (key, inner))
+            today.put((key, *new), item, (key, inner))
             if str(nearest_v1((key, inner))).startswith("builtin"):
-                found.meant.add((key, "name"))
+                today.meant.add((key, "name"))
 
 
-def _is_strange(found: Rewritten, path: Path, known: Iterable[str]) -> bool:
+def _is_strange(today: Rewritten, path: Path, known: Iterable[str]) -> bool:
     """Return whether a key is no field and resembles none; it is noted, and dropped as NNI 3 does."""
     key = path[-1]
     if not isinstance(key, str) or fold(key) in map(fold, known) or nearest(key, known) is not None:
         return False
-    found.notes.append(f"{dotted(path)} has no effect: it is not a field")
+    today.notes.append(f"{dotted(path)} has no effect: it is not a field")
     return True
 
 
-def _hybrid(found: Rewritten, data: Mapping[Any, Any]) -> None:
+def _hybrid(today: Rewritten, data: Mapping[Any, Any]) -> None:
     """Make a list of the platforms in `hybridConfig`; without `local` among them, the platform stays `hybrid`."""
     service, sections = (
-        found.values.get(_SERVICE),
+        today.values.get(_SERVICE),
         {_folded(key): (key, value) for key, value in data.items()},
     )
     section, given = sections.get("hybridconfig", ("", None))
@@ -208,12 +208,12 @@ def _hybrid(found: Rewritten, data: Mapping[Any, Any]) -> None:
         return
     machines = sections.get("machinelist", ("", None))[1]
     local = {**service, "platform": "local"}
-    found.values[_SERVICE] = [
+    today.values[_SERVICE] = [
         local if name == "local" else {"platform": name, "machineList": machines} for name in names
     ]
-    for path in [path for path in found.origins if path[:1] == (_SERVICE,)]:
-        found.origins[_SERVICE, names.index("local"), *path[1:]] = found.origins.pop(path)
-    found.origins[_SERVICE,] = (section, key)
+    for path in [path for path in today.origins if path[:1] == (_SERVICE,)]:
+        today.origins[_SERVICE, names.index("local"), *path[1:]] = today.origins.pop(path)
+    today.origins[_SERVICE,] = (section, key)
 
 
 def _folded(key: object) -> str:

@@ -18,7 +18,7 @@ OTHER_NAMES = {
     "sampler": "tuner",
     "pruner": "assessor",
 }
-"""What functions of ours, and other libraries, call the fields at the root."""
+"""What `minimize`, and other libraries, call the fields at the root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,18 +119,18 @@ def dotted(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that `word` probably means, or None.
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """Return the one of `words` that `word` probably means, or None.
 
     >>> nearest("minimise", ["minimize", "maximize"])
     'minimize'
     """
-    names = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
-    return names[found[0]] if found else None
+    names = {name.lower(): name for name in words}
+    matches = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    return names[matches[0]] if matches else None
 
 
-def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return a hint with the nearest known word, or nothing if none is near."""
-    name = nearest(word, known) if isinstance(word, str) else None
+def did_you_mean(word: object, words: Iterable[str]) -> str:
+    """Return a hint with the nearest of `words`, or nothing if none is near."""
+    name = nearest(word, words) if isinstance(word, str) else None
     return f"did you mean {name}?" if name else ""

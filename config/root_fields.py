@@ -275,7 +275,7 @@ class ConfigFields(Section):
 
     def canonical(self) -> dict[str, Any]:
         """Return the config as JSON with camelCase keys; `assessor` is null if the config says that there is none."""
-        found = super().canonical()
+        canonical = super().canonical()
         if self.assessor is None and "assessor" in self.model_fields_set:
-            found["assessor"] = None
-        return found
+            canonical["assessor"] = None
+        return canonical

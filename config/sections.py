@@ -134,7 +134,7 @@ class ObjectiveConfig(Section):
     )
 
     def parsed(self) -> Objective:
-        """Return it as the other rooms use it."""
+        """Return the objective in the form that other rooms use."""
         return objectives_of([self.canonical()])[0]
 
 
@@ -145,12 +145,12 @@ _CONFIDENCES = {"low": 0.25, "medium": 0.5, "high": 0.75}
 
 
 def _confidence(value: Any) -> float:
-    known = _CONFIDENCES.get(value.lower(), math.nan) if isinstance(value, str) else value
-    if not is_number(known) or not 0 <= known <= 1:
+    number = _CONFIDENCES.get(value.lower(), math.nan) if isinstance(value, str) else value
+    if not is_number(number) or not 0 <= number <= 1:
         words = ", ".join(_CONFIDENCES)
         hint = did_you_mean(value, _CONFIDENCES)
         raise UnitError(f"must be {words}, or a number from 0 to 1, not {shown(value)}", hint)
-    return float(known)
+    return float(number)
 
 
 def _earlier_search(value: Any, info: ValidationInfo) -> str:

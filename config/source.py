@@ -31,36 +31,32 @@ _OLD_BOOLEANS = {
 _MAX_REPEATS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Line and column, from 1, of a value and of its key (the same for list items)."""
-
-    key: tuple[int, int]
-    value: tuple[int, int]
-
-
 @dataclass(slots=True, kw_only=True)
 class Source:
-    """One file: its plain data, and the position of each part; `overridden` says where other values come from.
+    """One file: its plain data, and where each part of it is.
 
-    `old_booleans` are the words that YAML 1.1 takes for booleans.
+    `nodes` has the nodes of the key and of the value at each path, which know their positions; an item of a list is its
+    own key. `overridden` says where values come from that are not the file's. `old_booleans` are the words that YAML
+    1.1 takes for booleans.
     """
 
     file: str
     data: Any
     problems: list[ConfigProblem] = field(default_factory=list)
     text: str = ""
-    marks: dict[Path, Mark] | None = None
+    nodes: dict[Path, tuple[Node, Node]] | None = None
     overridden: dict[Path, str] = field(default_factory=dict)
     old_booleans: dict[Path, bool] = field(default_factory=dict)
 
     def position(self, path: Path, at_key: bool = False) -> tuple[int, int]:
         """Return line and column of `path`, or of the nearest enclosing part that is in the file."""
-        marks = self._all_marks()
+        # JSON is read without positions, which is far faster; they are looked up when there is a problem.
+        if self.nodes is None:
+            self.nodes = _nodes_of_json(self.text)
         for length in range(len(path), -1, -1):
-            mark = marks.get(path[:length])
-            if mark is not None:
-                return mark.key if at_key and length == len(path) else mark.value
+            if path[:length] in self.nodes:
+                key, value = self.nodes[path[:length]]
+                return _start(key if at_key and length == len(path) else value)
         return (1, 1)
 
     def turn_old_booleans(self) -> list[Path]:
@@ -76,15 +72,9 @@ class Source:
             holder[path[-1]] = value
         return is_there
 
-    def _all_marks(self) -> dict[Path, Mark]:
-        # JSON is read without positions, which is far faster; they are looked up when there is a problem.
-        if self.marks is None:
-            self.marks = _marks_of_json(self.text)
-        return self.marks
-
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ConfigFiles:
     """The files of a config; both are None for a config from Python, whose problems have only a path."""
 
     main: Source | None = None
@@ -92,11 +82,10 @@ class Places:
 
     def problems(self, findings: Iterable[Finding]) -> list[ConfigProblem]:
         """Return the findings (at the user's paths) with their positions, in order, each once."""
-        found = list(findings)
-        own = [] if self.main is None else self.main.problems
-        space = [] if self.space is None else self.space.problems
-        inside = [replace(problem, path=("search_space", *problem.path)) for problem in space]
-        return self.ordered([*own, *inside, *map(self._locate, found)])
+        of_main = [] if self.main is None else self.main.problems
+        of_space = [] if self.space is None else self.space.problems
+        inside = [replace(problem, path=("search_space", *problem.path)) for problem in of_space]
+        return self.ordered([*of_main, *inside, *map(self._locate, findings)])
 
     def ordered(self, problems: Iterable[ConfigProblem]) -> list[ConfigProblem]:
         """Return problems without repetitions, those of the main file first, from top to bottom."""
@@ -188,12 +177,12 @@ def _parse_almost_json(text: str, shown: str, error: json.JSONDecodeError) -> So
     """Read JSON with a comma at the end, single quotes or comments with #, as NNI does; raise `ConfigError`."""
     try:
         # A comment with // would become a part of the value before it.
-        found = None if _SLASHES.search(text) else _parse_yaml(_without_tabs(text), shown)
+        source = None if _SLASHES.search(text) else _parse_yaml(_without_tabs(text), shown)
     except YAMLError:
-        found = None
-    if found is None or found.problems:
+        source = None
+    if source is None or source.problems:
         raise _json_error(shown, text, error) from None
-    return found
+    return source
 
 
 def _without_tabs(text: str) -> str:
@@ -204,13 +193,13 @@ def _without_tabs(text: str) -> str:
 def _parse_yaml(text: str, shown: str) -> Source:
     node = YAML(typ="safe", pure=True).compose(text)
     reader = _NodeReader(shown)
-    data = None if node is None else reader.read(node, (), _start(node))
+    data = None if node is None else reader.read(node, (), node)
     return Source(
         file=shown,
         data=data,
         problems=reader.problems,
         text=text,
-        marks=reader.marks,
+        nodes=reader.nodes,
         old_booleans=reader.old_booleans,
     )
 
@@ -223,27 +212,27 @@ def _has(holder: Any, step: str | int) -> bool:
     )
 
 
-def _marks_of_json(text: str) -> dict[Path, Mark]:
+def _nodes_of_json(text: str) -> dict[Path, tuple[Node, Node]]:
     try:
-        return _parse_yaml(_without_tabs(text), "").marks or {}
+        return _parse_yaml(_without_tabs(text), "").nodes or {}
     except (YAMLError, RecursionError):
         return {}
 
 
 class _NodeReader:
-    """Turns YAML nodes into plain data, and notes marks and problems on the way."""
+    """Turns YAML nodes into plain data, and notes the nodes of each path and problems on the way."""
 
     def __init__(self, shown: str) -> None:
         self.shown = shown
-        self.marks: dict[Path, Mark] = {}
+        self.nodes: dict[Path, tuple[Node, Node]] = {}
         self.problems: list[ConfigProblem] = []
         self.old_booleans: dict[Path, bool] = {}
         self._open: set[int] = set()
         self._seen: set[int] = set()
         self._repeats = 0
 
-    def read(self, node: Node, path: Path, key: tuple[int, int]) -> Any:
-        self.marks[path] = Mark(key, _start(node))
+    def read(self, node: Node, path: Path, key: Node) -> Any:
+        self.nodes[path] = (key, node)
         self._repeats += id(node) in self._seen
         self._seen.add(id(node))
         if self._repeats > _MAX_REPEATS:
@@ -262,7 +251,7 @@ class _NodeReader:
         if node.tag not in (_TAG + "map", _TAG + "seq"):
             return self._problem(node, path, f"has the tag {node.tag}, which is not supported")
         if isinstance(node, SequenceNode):
-            return [self.read(item, (*path, i), _start(item)) for i, item in enumerate(node.value)]
+            return [self.read(item, (*path, i), item) for i, item in enumerate(node.value)]
         return self._mapping(node, path)
 
     def _mapping(self, node: Node, path: Path) -> dict[str, Any]:
@@ -274,7 +263,7 @@ class _NodeReader:
                 continue
             name = self._key(key, path, result)
             if name is not None:
-                result[name] = self.read(value, (*path, name), _start(key))
+                result[name] = self.read(value, (*path, name), key)
         return merged | result
 
     def _merge(self, value: Node, path: Path) -> dict[str, Any]:
@@ -284,9 +273,9 @@ class _NodeReader:
             if not isinstance(part, MappingNode):
                 self._problem(part, path, "<< must be followed by a mapping")
                 continue
-            own = dict(self.marks)
-            result |= self.read(part, path, _start(part))
-            self.marks |= own
+            own = dict(self.nodes)
+            result |= self.read(part, path, part)
+            self.nodes |= own
         return result
 
     def _key(self, key: Node, path: Path, seen: dict[str, Any]) -> str | None:
@@ -295,7 +284,7 @@ class _NodeReader:
             self._problem(key, path, f"the key {shown} is not text", "put it in quotes")
             return None
         if key.value in seen:
-            line = self.marks[(*path, key.value)].key[0]
+            line = _start(self.nodes[*path, key.value][0])[0]
             here = _start(key)[0]
             self._problem(key, (*path, key.value), f"duplicate key: on line {line} and again on line {here}")
             return None
@@ -398,8 +387,8 @@ def _in_words(problem: str) -> str:
     "the file ends before the closing ']'"
     """
     for pattern, words in _WORDS:
-        if found := re.match(pattern, problem):
-            return found.expand(words)
+        if match := re.match(pattern, problem):
+            return match.expand(words)
     return problem
 
 

@@ -120,14 +120,14 @@ def _draft_of_v1(data: Mapping[Any, Any]) -> Draft:
 
 def _draft_of_todays(data: Mapping[Any, Any], *, stored: bool = False) -> Draft:
     """Return the draft of a config with the fields of today; what only NNI says is said in another way first."""
-    said = Rewritten(values=dict(data))
+    today = Rewritten(values=dict(data))
     for key, value in data.items():
         name = fold(key) if isinstance(key, str) else ""
         if name in _ALGORITHMS and _NOT_SET in (value, _field(value, "name")):
-            said.values[key] = "none" if name == "assessor" else None
+            today.values[key] = "none" if name == "assessor" else None
         elif name == "trainingservice":
-            _say_service(said, key, value)
-    draft = _at_origins(make_draft(said.values, stored=stored), said)
+            _say_service(today, key, value)
+    draft = _at_origins(make_draft(today.values, stored=stored), today)
     draft.findings = [_with_todays_name(finding) for finding in draft.findings]
     for name in ("tuner", "assessor"):
         section = draft.values.get(name)
@@ -136,38 +136,38 @@ def _draft_of_todays(data: Mapping[Any, Any], *, stored: bool = False) -> Draft:
     return draft
 
 
-def _at_origins(draft: Draft, said: Rewritten) -> Draft:
+def _at_origins(draft: Draft, today: Rewritten) -> Draft:
     """Return a draft of rewritten values with what was found in rewriting, at the places of the original ones."""
     findings = [
         replace(
             each,
-            path=origin_of(each.path, said.origins),
-            also=None if each.also is None else origin_of(each.also, said.origins),
+            path=origin_of(each.path, today.origins),
+            also=None if each.also is None else origin_of(each.also, today.origins),
         )
         for each in draft.findings
     ]
     return replace(
         draft,
-        origins={path: origin_of(origin, said.origins) for path, origin in draft.origins.items()},
-        findings=said.findings + findings,
-        meant=draft.meant | said.meant,
-        notes=said.notes + draft.notes,
+        origins={path: origin_of(origin, today.origins) for path, origin in draft.origins.items()},
+        findings=today.findings + findings,
+        meant=draft.meant | today.meant,
+        notes=today.notes + draft.notes,
     )
 
 
-def _say_service(said: Rewritten, key: str, service: Any) -> None:
+def _say_service(today: Rewritten, key: str, service: Any) -> None:
     """Replace several training services by the local one, and drop one that is not run here."""
     if isinstance(service, list | tuple):
         local = local_index(service)
         if local is None:
             hint = f"give one; to use other machines, {instead_of(service)}"
             what = "a list of training services is not supported"
-            said.findings.append(Finding(path=(key,), message=what, hint=hint))
-            said.values[key] = None
+            today.findings.append(Finding(path=(key,), message=what, hint=hint))
+            today.values[key] = None
         else:
-            said.notes += filter(None, [note_on_others(service)])
-            said.origins[key,] = (key, local)
-            said.values[key] = service[local]
+            today.notes += filter(None, [note_on_others(service)])
+            today.origins[key,] = (key, local)
+            today.values[key] = service[local]
     elif isinstance(service, Mapping):
         place = next(
             (inner for inner in service if isinstance(inner, str) and fold(inner) == "platform"), "platform"
@@ -175,8 +175,8 @@ def _say_service(said: Rewritten, key: str, service: Any) -> None:
         platform = service.get(place)
         if isinstance(platform, str) and platform.lower() in OTHER_PLATFORMS:
             what = f"platform {shown(platform)} is not supported"
-            said.findings.append(Finding(path=(key, place), message=what, hint=instead_of([service])))
-            said.values[key] = None
+            today.findings.append(Finding(path=(key, place), message=what, hint=instead_of([service])))
+            today.values[key] = None
 
 
 def _with_todays_name(finding: Finding) -> Finding:
@@ -184,10 +184,10 @@ def _with_todays_name(finding: Finding) -> Finding:
     key = finding.path[0] if len(finding.path) == 1 and finding.message == "unknown field" else None
     if not isinstance(key, str) or fold(key) not in V1_NAMES:
         return finding
-    today = V1_NAMES[fold(key)]
-    if "_" not in key and key != key.lower():
-        today = re.sub(r"[a-z_]{2,}", lambda word: camel_case(word[0]), today)
-    return replace(finding, hint=f"NNI v1's name of {today}" if today else "of NNI v1: remove it")
+    name = V1_NAMES[fold(key)]
+    if "_" not in key and _has_capitals(key):
+        name = re.sub(r"[a-z_]{2,}", lambda word: camel_case(word[0]), name)
+    return replace(finding, hint=f"NNI v1's name of {name}" if name else "of NNI v1: remove it")
 
 
 def warnings_about_ignored(config: ConfigFields, written: Mapping[Path, str]) -> Iterator[str]:
@@ -215,8 +215,8 @@ def local_index(services: Sequence[Any]) -> int | None:
     """
     names = [str(_field(service, "platform")).lower() for service in services]
     others = [name for name in names if name != "local"]
-    known = all(name in OTHER_PLATFORMS for name in others)
-    return names.index("local") if known and len(others) == len(names) - 1 else None
+    are_nnis = all(name in OTHER_PLATFORMS for name in others)
+    return names.index("local") if are_nnis and len(others) == len(names) - 1 else None
 
 
 def note_on_others(services: Sequence[Any]) -> str:
@@ -295,14 +295,16 @@ def _parameter(spec: Any, at: Path, remarks: list[str]) -> Any:
 
 def _options(options: Any, at: Path, remarks: list[str]) -> Any:
     """Return the options of a choice; those with a `_name` hold parameters."""
-    if not isinstance(options, list) or not all(isinstance(one, dict) and "_name" in one for one in options):
+    if not isinstance(options, list) or not all(
+        isinstance(option, dict) and "_name" in option for option in options
+    ):
         return options
-    found = []
+    todays = []
     for number, option in enumerate(options):
         inner, more = todays_space(option, (*at, number))
         remarks += more
-        found.append(inner)
-    return found
+        todays.append(inner)
+    return todays
 
 
 def _numbers(kind: str, values: list[Any], at: Path, remarks: list[str]) -> list[Any]:

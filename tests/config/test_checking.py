@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
-from pitchpipe.config.checking import Examination, validate_fields
+from pitchpipe.config.checking import ConfigCheck, validate_fields
 from pitchpipe.config.plugins import Checker
 from pitchpipe.config.root_fields import ConfigFields
 
 from .refusals import SMALLEST
 
 
-def examine(data: Any, base: str | None = ".", **options: Any) -> Examination[ExperimentConfig]:
-    return Examination(ExperimentConfig, data, base, **options)
+def examine(data: Any, base: str | None = ".", **options: Any) -> ConfigCheck[ExperimentConfig]:
+    return ConfigCheck(ExperimentConfig, data, base, **options)
 
 
-def problems_of(examination: Examination[ExperimentConfig]) -> list[str]:
+def problems_of(check: ConfigCheck[ExperimentConfig]) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        examination.result()
+        check.result()
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -38,10 +38,10 @@ def test_a_config_without_problems_is_the_result() -> None:
 
 @pytest.mark.parametrize("data", [None, [], "text"])
 def test_data_that_is_not_a_config_is_one_problem_and_is_not_examined_further(data: Any) -> None:
-    examination = examine(data)
+    check = examine(data)
     with Checker(["/no/such/program"]) as checker:
-        examination.check_plugins(checker)
-    assert len(problems_of(examination)) == 1
+        check.check_plugins(checker)
+    assert len(problems_of(check)) == 1
 
 
 def test_stored_data_needs_none_of_its_files(tmp_path: Path) -> None:
@@ -58,27 +58,27 @@ def test_malformed_fields_get_their_defaults_and_the_others_stay() -> None:
 
 
 def test_plug_ins_are_asked_for_their_directions() -> None:
-    examination = examine(SMALLEST)
+    check = examine(SMALLEST)
     with replying([], directions={"tuner": "maximize"}) as checker:
-        examination.check_plugins(checker)
-    assert examination.checked.directions == {"tuner": "maximize"}
+        check.check_plugins(checker)
+    assert check.checked.directions == {"tuner": "maximize"}
 
 
 def test_a_malformed_tuner_is_not_asked() -> None:
-    examination = examine({**SMALLEST, "tuner": {"name": 3}})
+    check = examine({**SMALLEST, "tuner": {"name": 3}})
     with Checker(["/no/such/program"]) as checker:
-        examination.check_plugins(checker)
-    assert problems_of(examination) == ["tuner.name: must be text, not 3 (put it in quotes)"]
+        check.check_plugins(checker)
+    assert problems_of(check) == ["tuner.name: must be text, not 3 (put it in quotes)"]
 
 
 def test_a_plug_in_s_problem_is_added_unless_its_place_has_one() -> None:
-    examination = examine({**SMALLEST, "tuner": {"name": "X", "class_args": {"optimize_mode": "up"}}})
+    check = examine({**SMALLEST, "tuner": {"name": "X", "class_args": {"optimize_mode": "up"}}})
     found = [
         {"path": ["tuner", "classArgs", "optimize_mode"], "message": "is wrong"},
         {"path": ["tuner", "name"], "message": "is unknown"},
     ]
     with replying(found) as checker:
-        examination.check_plugins(checker)
-    problems = problems_of(examination)
+        check.check_plugins(checker)
+    problems = problems_of(check)
     assert [problem.split(":")[0] for problem in problems] == ["tuner.class_args.optimize_mode", "tuner.name"]
     assert problems[1] == "tuner.name: is unknown"
