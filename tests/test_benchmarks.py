@@ -1,6 +1,7 @@
 """The budget table: its probes run, and peers are found in the folder that `make peers` fills."""
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -64,6 +65,15 @@ def test_every_probe_of_ours_runs_with_its_options(tree: Path) -> None:
         assert [outcome.errors for outcome in outcomes.values() if outcome.errors] == []
         measured = [row for row in group.rows if row.ours in outcomes]
         assert [row.what for row in measured if row.measured(outcomes) is None] == []
+
+
+def test_every_probe_fills_a_row_or_is_shared(tree: Path) -> None:
+    with benchmark_modules(tree / "benchmarks") as module:
+        measured = {probe.script for group in module("groups").GROUPS for probe in group.probes}
+    sources = {path.name: path.read_text() for path in (tree / "benchmarks" / "probes").glob("*.py")}
+    shared = re.findall(r"^from (\w+) import", "\n".join(sources.values()), re.MULTILINE)
+    plug_in = {"counting.py"}  # loaded by its name
+    assert set(sources) - measured - {f"{name}.py" for name in shared} == plug_in
 
 
 def test_make_bench_passes_its_arguments_on(tree: Path) -> None:
