@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..plugins import UnknownAlgorithm, check
 from .base import Assessor, AssessResult
-from .registry import REGISTRY, UnknownAlgorithm, check, create, find, names
+from .registry import REGISTRY, create, find, names
 
 if TYPE_CHECKING:
     from .asha import ASHAAssessor

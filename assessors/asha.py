@@ -9,8 +9,6 @@ from __future__ import annotations
 from ..plugins import integer, number, synonym
 from .rungs import Bracket, HalvingAssessor, Ladder, Rung, levels
 
-__all__ = ["ASHAAssessor"]
-
 _ENDLESS = 2**40  # results; without max_t there are rungs up to here
 
 

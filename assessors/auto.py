@@ -19,8 +19,6 @@ from .base import Assessor, AssessResult
 from .gains import GainReader, counted
 from .rungs import Rung, levels, why_stopped
 
-__all__ = ["AutoAssessor"]
-
 _LIMIT = 12  # trials that ended without a final result, before a good one is left to run to its end
 _FEWEST = 4  # finished trials that a comparison of early and final results needs
 _MEMORY = 100  # of these trials, the latest

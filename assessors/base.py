@@ -7,8 +7,6 @@ from typing import Any
 
 from ..plugins import CheckpointFolder
 
-__all__ = ["AssessResult", "Assessor"]
-
 
 class AssessResult(Enum):
     """The verdict on a running trial; a plain bool is understood as Good or Bad.

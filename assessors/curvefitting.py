@@ -15,8 +15,6 @@ from .base import Assessor, AssessResult
 from .gains import counted, gain_of
 from .learning_curve import extrapolate
 
-__all__ = ["CurvefittingAssessor"]
-
 
 class CurvefittingAssessor(Assessor):
     """Predicts each trial's result at `epoch_num` and stops it if that is below `threshold` of the best.

@@ -10,8 +10,6 @@ from typing import Any
 
 from ..protocol import metric_value
 
-__all__ = ["GainReader", "Gains", "counted", "gain_of"]
-
 
 def gain_of(value: Any, sign: float, name: str = "default") -> float:
     """Return a reported value as a number, the larger the better; NaN becomes the worst."""

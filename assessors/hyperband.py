@@ -11,8 +11,6 @@ import math
 from ..plugins import integer
 from .rungs import Bracket, HalvingAssessor, Ladder, Rung
 
-__all__ = ["HyperbandAssessor"]
-
 
 class HyperbandAssessor(HalvingAssessor):
     """Spreads trials over brackets that begin to judge early, later, or never, and halves each asynchronously.

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "Prediction", "extrapolate"]
-
 Floats = NDArray[np.float64]
 
 _MOST_POINTS = 64  # of a curve are fitted; a longer one is thinned out evenly

@@ -17,8 +17,6 @@ from .base import Assessor, AssessResult
 from .gains import Gains, counted
 from .outcomes import MedianRanks
 
-__all__ = ["MedianstopAssessor"]
-
 
 @dataclass(slots=True)
 class _Curve:

@@ -15,8 +15,6 @@ from ..numerics import Fronts, crowding_distances
 from ..protocol import MetricError, Objective, main_objective, metric_value
 from .gains import counted
 
-__all__ = ["MedianRanks", "Outcome", "OutcomeReader", "Standing"]
-
 _LARGEST = 1e150  # differences of losses stay finite
 
 

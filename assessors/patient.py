@@ -11,8 +11,6 @@ from .gains import counted, gain_of
 from .progress import Progress
 from .registry import REGISTRY
 
-__all__ = ["PatientAssessor"]
-
 
 class PatientAssessor(Assessor):
     """Stops a trial only if the rule `assessor` would and it has not improved for `patience` results.

@@ -13,8 +13,6 @@ from .base import Assessor, AssessResult
 from .gains import counted, gain_of
 from .progress import Progress
 
-__all__ = ["PlateauAssessor"]
-
 
 class PlateauAssessor(Assessor):
     """Stops a trial whose best result has not been improved on by more than `min_delta` for `patience` results.

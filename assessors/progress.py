@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Progress"]
-
 
 @dataclass(slots=True)
 class _Trial:

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..plugins import Registry, UnknownAlgorithm, check
+from ..plugins import Registry
 
 if TYPE_CHECKING:
     from .base import Assessor
-
-__all__ = ["REGISTRY", "UnknownAlgorithm", "check", "create", "find", "names"]
 
 REGISTRY: Registry[Assessor] = Registry(
     "assessor",

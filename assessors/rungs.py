@@ -16,8 +16,6 @@ from .base import Assessor, AssessResult
 from .gains import GainReader, Gains, counted
 from .outcomes import OutcomeReader, Standing
 
-__all__ = ["Bracket", "HalvingAssessor", "Ladder", "Rung", "levels", "why_stopped"]
-
 
 class _Results(Protocol):
     """The results of trials at one rung: `Gains`, or the `Standing` of several objectives."""

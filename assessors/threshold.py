@@ -10,8 +10,6 @@ from ..protocol import metric_value
 from .base import Assessor, AssessResult
 from .gains import counted
 
-__all__ = ["ThresholdAssessor"]
-
 
 class ThresholdAssessor(Assessor):
     """Stops a trial whose latest result is below `lower`, above `upper`, or NaN.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .registry import REGISTRY, UnknownAlgorithm, check, create, find, names
+from ..plugins import UnknownAlgorithm, check
+from .registry import REGISTRY, create, find, names
 from .trial_control import Suggestion, TrialControl
 from .tuner import NoMoreTrialError, Tuner
 

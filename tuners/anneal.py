@@ -13,8 +13,6 @@ import numpy as np
 from ..plugins import one_of
 from .base import Floats, Ints, LearningTuner
 
-__all__ = ["AnnealTuner"]
-
 _MEAN_RANK = 2.0  # of the trial to start from; 1 is the best
 _COOLING = 0.1  # after n results the neighbourhood has 1 / (1 + 0.1 n) of its first width
 _RANKS = 64  # best trials to choose from; a worse one is wanted with a probability of 1e-19

@@ -18,8 +18,6 @@ from ..plugins import integer, shown
 from .base import Member, ScheduledTuner
 from .registry import REGISTRY
 
-__all__ = ["ASHATuner"]
-
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _Climber(Member):

@@ -9,8 +9,6 @@ from ..plugins import shown
 from ..search_space import SearchSpace, identity, plain_copy
 from .tuner import NoMoreTrialError, Tuner
 
-__all__ = ["BatchTuner"]
-
 
 class BatchTuner(Tuner):
     """Serves the options of the one `choice` of the space; each is a complete set of parameters.

@@ -19,8 +19,6 @@ from .base import Floats, Layout, Member, measurements, ready
 from .hyperband import HyperbandTuner, halvings
 from .models import Mixture, features_of
 
-__all__ = ["BOHBTuner"]
-
 _FLIP = 0.3  # how often a kernel leaves the option of a choice, with one observation; less often with more
 _LARGEST_SET = 500  # points in the density of the bad; beyond it, every n-th by rank
 _CANDIDATES_TRIED = 16  # the best candidates, to find a new one that meets the constraints

@@ -20,8 +20,6 @@ from ..plugins import integer, one_of, positive
 from ..search_space import SearchSpace
 from .base import Embedding, Floats, Layout, LearningTuner, ready
 
-__all__ = ["CMAESTuner"]
-
 _PROPOSALS = 50
 _MOST_VALUES = 500  # of a parameter with a step; with more, it is as good as continuous
 _INCREASE = 2  # Auger and Hansen 2005: the population doubles with every restart

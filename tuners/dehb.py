@@ -16,8 +16,6 @@ from ..plugins import integer, number
 from .base import Floats, Member, ScheduledTuner, ready
 from .hyperband import bracket_plan, halvings
 
-__all__ = ["DEHBTuner"]
-
 _TRIES = 50  # offspring looked at for one that is new and meets the constraints
 
 

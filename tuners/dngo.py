@@ -9,8 +9,6 @@ from ..plugins import integer
 from .candidates import Everywhere, log_expected_improvement
 from .models import LinearPosterior, Model, Network, Score, SurrogateTuner, Training, regress
 
-__all__ = ["DNGOTuner"]
-
 _LAYERS = (50, 50, 50)  # Snoek et al. 2015, section 3.1
 _SCALE = 3.0  # of inputs: features of the unit interval have a variance of about 1/12
 _LARGEST_SET = 1000

@@ -14,8 +14,6 @@ import numpy as np
 from ..plugins import integer
 from .base import Floats, LearningTuner
 
-__all__ = ["EvolutionTuner"]
-
 _PROPOSALS = 50
 _LOG_STEP = (-2.0, 0.0)  # powers of ten: of the unit interval
 

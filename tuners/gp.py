@@ -17,8 +17,6 @@ from .base import Floats, active_dimension
 from .candidates import Everywhere, log_expected_improvement
 from .models import Model, Score, SurrogateTuner, Training
 
-__all__ = ["GPTuner", "GaussianProcessTuner"]
-
 _LARGEST_SET = 300
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12
 _LENGTH_SCALE = 0.5

@@ -6,8 +6,6 @@ from typing import Any
 
 from .base import NonRepeatingTuner, ready
 
-__all__ = ["GridSearchTuner"]
-
 
 class GridSearchTuner(NonRepeatingTuner):
     """Takes the middle of every continuous parameter, then the quartiles, the eighths, and so on.

@@ -12,8 +12,6 @@ from ..plugins import integer, one_of
 from .base import Member, ScheduledTuner
 from .tuner import NoMoreTrialError
 
-__all__ = ["HyperbandTuner", "bracket_plan", "halvings"]
-
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _Bracket:

@@ -17,8 +17,6 @@ from .candidates import Everywhere
 from .gp import GaussianProcessTuner
 from .models import Mixture, Model, Score, Training, features_of
 
-__all__ = ["MetisTuner"]
-
 _GOOD = 0.25  # of the results are in the density of the good ones
 _BANDWIDTH, _FLIP = 0.1, 0.2
 _DRAWS = 64

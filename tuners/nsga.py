@@ -20,8 +20,6 @@ from ..plugins import integer, one_of
 from .base import Embedding, Floats, Ints, LearningTuner, ready
 from .candidates import mutants, niched, reference_points
 
-__all__ = ["NSGATuner"]
-
 _PROPOSALS = 50
 _MANY = 4  # objectives from which on crowding distances say little
 _SPREAD = 5  # of simulated binary crossover: the larger, the nearer are children to their parents

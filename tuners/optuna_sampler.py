@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import Trial
 
-__all__ = ["OptunaMissing", "OptunaTuner"]
-
 _PROPOSALS = 10
 
 

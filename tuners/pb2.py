@@ -18,8 +18,6 @@ from ..search_space import SearchSpace
 from .base import Embedding, Floats, Member, ready
 from .pbt import Legacy, PBTTuner
 
-__all__ = ["PB2Tuner"]
-
 _LARGEST_SET = 100  # latest measurements that the model is fitted to
 _CANDIDATES = 500
 _HUGE = 1e150  # squares stay finite

@@ -18,8 +18,6 @@ from .base import Member, ScheduledTuner, ready
 from .trial_control import Suggestion
 from .tuner import NoMoreTrialError
 
-__all__ = ["Legacy", "PBTTuner"]
-
 _TRIES = 100
 
 

@@ -18,8 +18,6 @@ from ..plugins import integer, one_of, seed_of
 from .base import Explored, Floats, latin_hypercube, ready
 from .random import RandomTuner
 
-__all__ = ["QMCTuner"]
-
 _BLOCK = 64  # points drawn from a sequence at a time; a power of two keeps Sobol's points balanced
 
 

@@ -12,8 +12,6 @@ import numpy as np
 from ..plugins import seed_of
 from .base import NonRepeatingTuner, ready
 
-__all__ = ["RandomTuner"]
-
 
 class RandomTuner(NonRepeatingTuner):
     """Samples every parameter from its own distribution; results do not matter.

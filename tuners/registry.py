@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..plugins import Registry, UnknownAlgorithm, check
+from ..plugins import Registry
 
 if TYPE_CHECKING:
     from .tuner import Tuner
-
-__all__ = ["REGISTRY", "UnknownAlgorithm", "check", "create", "find", "names"]
 
 REGISTRY: Registry[Tuner] = Registry(
     "tuner",

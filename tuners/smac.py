@@ -11,8 +11,6 @@ from ..plugins import integer, one_of
 from .base import Floats
 from .models import SurrogateTuner, Training
 
-__all__ = ["SMACTuner"]
-
 _RANDOM_SHARE = 0.1  # of the suggestions: every region is visited some day
 _LARGEST_SET = 500
 

@@ -18,8 +18,6 @@ from ..plugins import integer, merged, one_of, positive
 from .base import Floats, Ints, Layout, LearningTuner, latin_hypercube
 from .models import Mixture, ParzenHistory, features_of
 
-__all__ = ["DEFAULTS", "TPETuner", "TpeTuner"]
-
 DEFAULTS = {
     "constant_liar_type": "worst",
     "n_startup_jobs": 10,

@@ -11,8 +11,6 @@ from typing import Any, Literal
 from ..plugins import CheckpointFolder, taken
 from .trial_control import TrialControl
 
-__all__ = ["NoMoreTrialError", "Tuner"]
-
 
 class NoMoreTrialError(Exception):
     """Raised by `generate_parameters` when there is nothing left to suggest.

@@ -1,4 +1,8 @@
-"""How much the trials of a search dominate, with several objectives."""
+"""How much the trials of a search dominate, with several objectives.
+
+Not that of `numerics/`: it runs in environments that have a peer and no Pitchpipe, and what is measured is not its own
+yardstick.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pareto fronts and the exact hypervolume of two or three objectives, all minimised."""
+"""Pareto fronts and the exact hypervolume of two or three objectives, all minimised.
+
+Not those of `numerics/`: the tasks run in environments that do not have Pitchpipe.
+"""
 
 from __future__ import annotations
 

@@ -17,8 +17,6 @@ from ...search_space import SearchSpace
 from ..base import Embedding, Floats, active_dimension, rank_agreement
 from ..models import HyperParameters, warped
 
-__all__ = ["EarlierSearches"]
-
 _FEWEST = 5  # results of a source that a model needs
 _BELIEVED = 0.5  # the agreement of a source before there are results, worth so many of them:
 _BELIEVED_FOR = 4.0

@@ -15,8 +15,6 @@ from ..base import Bools, Embedding, Floats, active_dimension
 from ..models import HyperParameters
 from .settings import Settings
 
-__all__ = ["FailureModel"]
-
 _FAILED, _ENDED_WELL = 1.0, -1.0
 
 

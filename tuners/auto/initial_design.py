@@ -6,8 +6,6 @@ import numpy as np
 
 from ..base import Embedding, Floats, SearchPrior, latin_hypercube
 
-__all__ = ["initial_design"]
-
 _DESIGNS = 40  # drawn; the one whose closest points are furthest apart is kept
 
 

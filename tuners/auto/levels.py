@@ -6,8 +6,6 @@ import numpy as np
 
 from ..base import Floats
 
-__all__ = ["plateau_size"]
-
 _BEST = 6  # distinct losses that show how far levels are apart
 _APART = 0.25  # of the largest gap between them: less is a difference within a level
 

@@ -15,8 +15,6 @@ import numpy as np
 from ..base import Floats, Ints, Layout
 from .trust_region import DescentRegion, TrustRegion
 
-__all__ = ["LocalSearch", "Step"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Step:

@@ -18,8 +18,6 @@ from ..candidates import Branch, log_expected_improvement
 from ..models import HyperParameters, interval_after, warped
 from .settings import Settings, Warping
 
-__all__ = ["Acquisition", "AutoModel", "FeatureTransform"]
-
 _USUAL_SPREAD = 12**-0.5  # of a uniform number
 _NEVER = -(10**9)
 

@@ -25,8 +25,6 @@ from ..candidates import (
 from ..models import HyperParameters
 from .settings import Settings
 
-__all__ = ["OutcomeAcquisition", "OutcomeModel", "Results", "scalarised"]
-
 _GOOD = 0.25  # share of the results that are never compressed
 _SUM = 0.05  # weight of the sum in a scalarisation, which makes every minimum lie on the front
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DescentRegion", "TrustRegion"]
-
 _START, _LEAST, _MOST = 0.4, 2.0**-8, 0.8  # half the side of the box, of the unit interval
 _PATIENCE = 3  # successes in a row before the radius grows
 _FINEST = 2.0**-20  # the least radius of a descent among real numbers

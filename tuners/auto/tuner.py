@@ -27,8 +27,6 @@ from .model import Acquisition, AutoModel
 from .outcome_model import OutcomeAcquisition, OutcomeModel, Results, scalarised
 from .settings import Settings
 
-__all__ = ["AutoTuner"]
-
 _MOST_BRANCHES = 0.35  # of the suggestions
 _EARLY = 100  # suggestions; by twice as many, the late shares hold
 _MOST_PENDING = 100  # running trials that the model takes into account

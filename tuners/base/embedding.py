@@ -24,8 +24,6 @@ from ...numerics import Floats, Ints
 from ...search_space import Parameter, SearchSpace, UnitMap, unit_map
 from .layout import Layout
 
-__all__ = ["Embedding", "active_dimension"]
-
 _LARGEST_TABLE = 4096  # values of a parameter; a parameter with more is treated as continuous
 _CORNER = 0.5**0.5  # so that two options are at distance 1
 _FEWEST = 3  # choices with the same options, and options of each: switches have little in common

@@ -11,8 +11,6 @@ from ...search_space import Parameter, SearchSpace, identity
 from ..tuner import NoMoreTrialError
 from .grid import GridWalk
 
-__all__ = ["Explored", "measurements", "ready"]
-
 _RESAMPLES = 50  # draws before a point is taken from the grid
 _DIGITS = 12  # of a float that distinguish points, unless its range is narrow
 _DIGITS_WITHIN = 9  # of a range that distinguish points, as far as floats do

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from ...search_space import Parameter, SearchSpace, UnitMap, unit_map
 
-__all__ = ["GridWalk"]
-
 _DEEPEST = 50  # epochs: beyond it, a double cannot halve the gaps of the unit interval
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from ...numerics import Floats, Ints
 from .layout import Layout
 
-__all__ = ["History"]
-
 _GROWTH = 64
 _MANY = 64  # results that one sort ranks sooner than as many shifts
 

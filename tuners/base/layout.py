@@ -9,8 +9,6 @@ import numpy as np
 from ...numerics import Floats, Ints
 from ...search_space import SearchSpace
 
-__all__ = ["Layout"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:

@@ -19,8 +19,6 @@ from .layout import Layout
 from .outcomes import Outcomes
 from .search_prior import SearchPrior
 
-__all__ = ["LearningTuner", "latin_hypercube"]
-
 _HUGE = 1e300
 _MOST_RANKED = 5_000  # results of several objectives: more would take seconds for each suggestion
 _NOT_TO_BLAME = ("INFRA", "USER_CANCELED", "SYS_CANCELED")

@@ -9,8 +9,6 @@ from ...search_space import SearchSpace
 from ..tuner import Tuner
 from .explored import Explored, measurements, ready
 
-__all__ = ["NonRepeatingTuner"]
-
 
 class NonRepeatingTuner(Tuner):
     """Remembers every point that was suggested or measured; a subclass suggests others."""

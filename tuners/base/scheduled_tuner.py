@@ -19,8 +19,6 @@ from ..trial_control import Suggestion
 from .explored import ready
 from .non_repeating_tuner import NonRepeatingTuner
 
-__all__ = ["Member", "ScheduledTuner"]
-
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Member:

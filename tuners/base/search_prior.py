@@ -14,8 +14,6 @@ import numpy as np
 from ...numerics import Floats
 from ...search_space import Parameter, SearchSpace, unit_map
 
-__all__ = ["SearchPrior", "rank_agreement"]
-
 # Standard deviations of a number, in the unit interval, at confidence 0 and 1.
 _WIDEST, _NARROWEST = 0.5, 0.05
 _SUREST = 0.9  # of a choice at confidence 1: the probability that the centre takes from the other options

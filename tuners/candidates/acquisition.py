@@ -22,8 +22,6 @@ import numpy as np
 
 from ..base import Floats
 
-__all__ = ["Boxes", "log_expected_hypervolume_improvement", "log_expected_improvement", "thinned_front"]
-
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _MOST_OF_FRONT = {1: 1, 2: 200, 3: 32}  # points by objectives: the boxes grow with their power
 _MOST_BEYOND = 12

@@ -12,8 +12,6 @@ import numpy as np
 from ..base import Embedding, Floats
 from .regions import Region
 
-__all__ = ["climb"]
-
 _KEPT, _CLIMBERS, _CHANGES = 40, 8, 20
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from ..base import Bools, Embedding, Floats
 
-__all__ = ["LOG_STEPS", "mutants"]
-
 _EXPECTED_CHANGES = (1.0, 2.0, 4.0, 100.0)
 LOG_STEPS = (-2.3, -0.3)  # powers of ten, of the unit interval
 

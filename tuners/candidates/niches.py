@@ -13,8 +13,6 @@ import numpy as np
 
 from ...numerics import Bools, Floats, Ints, is_nondominated
 
-__all__ = ["niched", "reference_points"]
-
 _OTHER_AXES = 1e-6  # the weight of an axis in the search for the extreme point of another
 _FLAT = 1e-12  # a range, in units of the largest loss, that is none
 

@@ -11,8 +11,6 @@ import numpy as np
 from ..base import Bools, Embedding, Floats, Layout
 from .mutation import mutants
 
-__all__ = ["Box", "Branch", "Everywhere", "Region", "neglected_branch", "principal_axes"]
-
 
 class Region(Protocol):
     """A part of the search space."""

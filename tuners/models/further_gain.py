@@ -20,8 +20,6 @@ from ..base import Bools, Embedding, Floats, Ints, active_dimension
 from ..candidates import Everywhere, climb, log_expected_improvement
 from .output_warping import warped
 
-__all__ = ["Outlook", "expected_gain"]
-
 _MOST = 120  # results that the models learn from
 _QUANTILE = 0.5  # losses above it are compressed
 _EVERYWHERE = Everywhere(random=200, around=200)

@@ -9,8 +9,6 @@ import numpy as np
 from ...numerics import Posterior, Prior, condition, fit
 from ..base import Floats, Ints
 
-__all__ = ["HyperParameters", "interval_after"]
-
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12
 
 

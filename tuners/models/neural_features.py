@@ -17,8 +17,6 @@ import numpy as np
 
 from ..base import Floats
 
-__all__ = ["LinearPosterior", "Network", "regress"]
-
 _RATE, _MEMORY, _MEMORY_OF_SQUARES, _SMALL = 0.01, 0.9, 0.999, 1e-8  # Kingma and Ba 2015, algorithm 1
 _DECAY = 1e-4
 _UPDATES = 40  # of the two precisions; they settle in about ten

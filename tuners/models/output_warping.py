@@ -9,8 +9,6 @@ import numpy as np
 
 from ..base import Floats
 
-__all__ = ["warped"]
-
 _HUGE = 1e300
 
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..base import Bools, Floats, History, Ints, Layout
 
-__all__ = ["Mixture", "ParzenHistory", "features_of", "log_normaliser"]
-
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 

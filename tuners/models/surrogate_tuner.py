@@ -17,8 +17,6 @@ from ..base import Embedding, Floats, Ints, LearningTuner, latin_hypercube, read
 from ..candidates import Everywhere, Region, climb, log_expected_improvement, neglected_branch
 from .output_warping import warped
 
-__all__ = ["Model", "Score", "SurrogateTuner", "Training"]
-
 _CLIMBERS = 6
 _BRANCH_SHARE = 0.15
 _QUANTILE = 0.5  # losses above it are compressed
