@@ -17,6 +17,7 @@ from typing import Any
 from ..config import ConfigError, ExperimentConfig, parse_source
 from ..executors.local import names_of_gpus
 from ..manager import run_of
+from ..sdk import LineFile, TrialFunction
 from ..store import ExperimentFolder
 from ..store.reading import flat
 from ..trial_agent import (
@@ -24,11 +25,9 @@ from ..trial_agent import (
     FunctionLoader,
     FunctionTrial,
     Job,
-    LineFile,
     Outbox,
     Report,
     StartError,
-    TrialFunction,
     arguments_of,
     base_environment,
     read_spool,

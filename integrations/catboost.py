@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..trial_agent import TrialStopped
+from ..sdk import TrialStopped
 from .reporting import TrialReports
 from .requirements import required
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..manager.hooks import Callback
 from ..protocol import number_in
-from ..trial_agent import flat_arguments
+from ..sdk import flat_arguments
 
 __all__ = ["Row", "RunListener"]
 

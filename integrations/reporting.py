@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..trial_agent import get_budget, get_trial_id, report_final_result, report_intermediate_result
+from ..sdk import get_budget, get_trial_id, report_final_result, report_intermediate_result
 
 __all__ = ["TrialReports"]
 

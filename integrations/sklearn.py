@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..trial_agent import flat_arguments
+from ..sdk import flat_arguments
 from ..tuners import REGISTRY, Tuner
 from .requirements import required
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..trial_agent import flat_arguments
+from ..sdk import flat_arguments
 from .listening import Row, RunListener
 from .requirements import required
 

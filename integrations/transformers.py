@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from .. import choice, loguniform, maximize, minimize, randint  # pyright: ignore[reportMissingImports]
-from ..trial_agent import TrialStopped, get_sequence_id, report_intermediate_result
+from ..sdk import TrialStopped, get_sequence_id, report_intermediate_result
 from .reporting import TrialReports
 from .requirements import required
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..config import ExperimentConfig, Finding
+from ..sdk import flat_arguments
 from ..store import runtime_directory
-from ..trial_agent import StartError, arguments_of, base_environment, filled, flat_arguments, misfits
+from ..trial_agent import StartError, arguments_of, base_environment, filled, misfits
 from .settings import runs_here, shortages_of
 
 _PYTHON = re.compile(r"python[\d.]*")

@@ -24,7 +24,7 @@ def _from(home: str, *names: str, **others: str) -> dict[str, str]:
 _TRIAL = {
     **_from(_CHANNEL, "get_next_parameter", "report_final_result", "report_intermediate_result"),
     **_from(_CHANNEL, get_next_parameters="get_next_parameter"),
-    **_from(".trial_agent", "get_current_parameter", "get_experiment_id", "get_sequence_id", "get_trial_id"),
+    **_from(".sdk", "get_current_parameter", "get_experiment_id", "get_sequence_id", "get_trial_id"),
 }
 _TEXT = {**_from(_UTILS, "dump", "load"), **_from(".nni_compat.tracing", "trace")}
 _NO_MORE = _from(".tuners", "NoMoreTrialError")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 
-from ..trial_agent import StandaloneChannel, current, metric_text
+from ..sdk import StandaloneChannel, current, metric_text
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import, and every script that imports nni imports this
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ Final result: 0.9
 from __future__ import annotations
 
 from .protocol import lazy_names as _lazy_names
-from .trial_agent import (
+from .sdk import (
     Checkpoint,
     get_budget,
     get_checkpoint,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from .registry import make_env, register_env, register_trainable
     from .results import ExperimentResult, Interrupted
+    from .sdk import FunctionTrainable, NoRunningTrial, Trainable, TrialStopped, wrap_function
     from .search import Search, maximize, minimize
     from .search_space import (
         choice,
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
         uniform,
     )
     from .server import TuneClient, TuneServer
-    from .trial_agent import FunctionTrainable, NoRunningTrial, Trainable, TrialStopped, wrap_function
     from .tuners import NoMoreTrialError, Tuner
 
     __version__: str
@@ -83,9 +83,8 @@ _HOMES = {
     ".search_space.sampling": (
         "choice lognormal lograndint loguniform normal qlognormal qloguniform qnormal quniform randint uniform"
     ),
+    ".sdk": "FunctionTrainable NoRunningTrial Trainable TrialStopped wrap_function",
     ".server.tune": "TuneClient TuneServer",
-    ".trial_agent.sdk": "NoRunningTrial TrialStopped",
-    ".trial_agent.trainable": "FunctionTrainable Trainable wrap_function",
     ".tuners.tuner": "NoMoreTrialError Tuner",
 }
 

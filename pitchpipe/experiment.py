@@ -331,7 +331,7 @@ def _check_startable(config: Any) -> None:
 
 def _checked(trial: Any) -> Any:
     """Return the function or class of a trial, None for a command; raise `TypeError` for anything else."""
-    from .trial_agent import Trainable
+    from .sdk import Trainable
 
     if isinstance(trial, str):
         if not registered.has_trainable(trial):

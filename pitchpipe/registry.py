@@ -39,7 +39,7 @@ class Registry:
 
     def keep_trainable(self, name: str, trainable: Any) -> None:
         """Register a class or a function, replacing an earlier one; raise `TypeError` for anything else."""
-        from .trial_agent import Trainable, wrap_function
+        from .sdk import Trainable, wrap_function
 
         if isinstance(trainable, type):
             if not issubclass(trainable, Trainable):

@@ -67,7 +67,7 @@ class SearchTrial:
         A step that was reported before changes nothing. Raises `TypeError` or `ValueError` for another value or step,
         `TrialOverError` for a trial that has ended.
         """
-        from .trial_agent import metric_text
+        from .sdk import metric_text
 
         text = metric_text(value)
         if why_not := self._session.why_not_judged(text):
@@ -191,7 +191,7 @@ class Search(Plots):
         `TypeError` for a result that is not a number, `UnknownTrialError`, and `TrialOverError` if it was told
         already; then nothing changes.
         """
-        from .trial_agent import metric_text
+        from .sdk import metric_text
 
         text = None if value is None else metric_text(value)
         return self._session.end(*_key(trial), final=text).status.value
@@ -383,7 +383,7 @@ def _types(errors: Errors) -> tuple[type[Exception], ...]:
 
 def _run_trial(search: Search, trial: SearchTrial, function: TrialFunction) -> None:
     """Call the function and tell its result; a trial that is interrupted is asked for again."""
-    from .trial_agent import TrialStopped, shortened
+    from .sdk import TrialStopped, shortened
 
     channel = _Channel(search, trial)
     try:
@@ -418,7 +418,7 @@ class _Channel:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Be the channel of the function that this thread calls, and of the threads that it starts."""
-        from .trial_agent import hosted
+        from .sdk import hosted
 
         with hosted(self):
             try:
@@ -433,7 +433,7 @@ class _Channel:
     def report(self, kind: str, value: str) -> None:
         """Take a result, JSON text; raise `TrialStopped` if the trial should stop."""
         from .protocol import loads
-        from .trial_agent import NoRunningTrial, TrialStopped
+        from .sdk import NoRunningTrial, TrialStopped
 
         if os.getpid() != self._pid:
             raise NoRunningTrial("a trial reports from its own process, not from one it forked")

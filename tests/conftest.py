@@ -24,8 +24,8 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pitchpipe.sdk.current_trial import current
 from pitchpipe.trial_agent import ProcessTree
-from pitchpipe.trial_agent.sdk import current
 
 from .executors.cluster_support import cluster, real_cluster
 from .executors.ray_support import ray_directory, ray_nursery, shared_ray
@@ -57,7 +57,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 SOURCES = ["README.md", "pyproject.toml", "setup.cfg"]
 FOLDERS = ["pitchpipe", "protocol", "search_space", "numerics", "plugins", "config", "tuners", "assessors"]
 FOLDERS += ["trial_agent", "nni_compat", "runner", "dispatcher", "store", "executors", "manager", "server"]
-FOLDERS += ["integrations", "cli", "testing"]
+FOLDERS += ["integrations", "cli", "sdk", "testing"]
 
 LEFT_OVER = pytest.StashKey[list[str]]()
 NUMBERS = itertools.count()

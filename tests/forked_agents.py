@@ -109,7 +109,7 @@ class Popen:
         "pitchpipe.trial_agent.class_trial",
         "pitchpipe.trial_agent.command_trial",
         "pitchpipe.trial_agent.function_trial",
-        "pitchpipe.trial_agent.hosting",
+        "pitchpipe.sdk.trial_threads",
         "pitchpipe.trial_agent.__main__",
     )
 

@@ -31,17 +31,18 @@ from itertools import takewhile
 from pathlib import Path
 
 BASE = frozenset({"protocol", "search_space"})
-CORE = BASE | {"trial_agent", "runner", "store"}
+CORE = BASE | {"sdk", "trial_agent", "runner", "store"}
 PROCESS = CORE | {"config", "executors", "manager"}
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "protocol": frozenset(),
     "search_space": frozenset(),
     "numerics": frozenset({"protocol"}),  # for `lazy_names`
     "plugins": frozenset({"search_space"}),
-    "nni_compat": BASE,  # what the names stand for is found on first use
+    "sdk": frozenset({"protocol"}),
+    "nni_compat": BASE | {"sdk"},  # what the names stand for is found on first use
     "tuners": BASE | {"numerics", "plugins"},
     "assessors": BASE | {"numerics", "plugins"},
-    "trial_agent": BASE | {"nni_compat"},
+    "trial_agent": BASE | {"sdk", "nni_compat"},
     "testing": BASE | {"numerics", "tuners", "assessors"},
     "runner": BASE | {"numerics"},
     "dispatcher": BASE | {"plugins", "nni_compat", "tuners", "assessors"},
@@ -58,7 +59,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 # Rooms whose `__init__` is a public interface; what it offers beyond the needs of other rooms is documented.
 PUBLIC = frozenset(
     {"pitchpipe", "protocol", "search_space", "tuners", "assessors", "trial_agent", "dispatcher", "server"}
-    | {"testing"}
+    | {"sdk", "testing"}
 )
 IMPURE = frozenset({"asyncio", "os", "time", "sqlite3", "threading", "pathlib", "logging"})
 # Not of the package: a script, its interpreter or Hydra finds these modules by folders of its search path.
@@ -70,7 +71,6 @@ FILE_MAY_IMPORT: dict[str, frozenset[str]] = {
     "assessors/conformance.py": frozenset({"testing"}),
     "pitchpipe/__main__.py": frozenset({"cli"}),  # python -m pitchpipe
     "nni_compat/drawing.py": frozenset({"tuners"}),  # for the error, once there is nothing left
-    "nni_compat/trial.py": frozenset({"trial_agent"}),  # scripts call it
     "nni_compat/dispatching.py": frozenset({"dispatcher", "tuners"}),  # the dispatcher, called as NNI's
     "nni_compat/algorithms.py": frozenset({"tuners"}),
     "cli/nnictl_algo.py": frozenset({"plugins", "tuners", "assessors"}),  # it lists their names
@@ -84,6 +84,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "tuners": frozenset({"numpy", "scipy", "cmaes", "optuna"}),
     "assessors": frozenset({"numpy", "scipy"}),
     "testing": frozenset({"numpy", "pytest", "cloudpickle"}),
+    "sdk": frozenset({"cloudpickle"}),  # for what only it can save
     "trial_agent": frozenset({"psutil", "orjson", "cloudpickle"}),
     "runner": frozenset(),
     "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy", "threadpoolctl"}),
@@ -105,7 +106,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
 # Holders of state that has to be per process, each explained where it is: (file, name).
 HOLDERS = frozenset(
     {
-        ("trial_agent/sdk.py", "current"),
+        ("sdk/current_trial.py", "current"),
         ("pitchpipe/registry.py", "registered"),
         ("nni_compat/dispatching.py", "_files"),
     }

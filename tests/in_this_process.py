@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.cli.app import run
-from pitchpipe.trial_agent.sdk import current
+from pitchpipe.sdk.current_trial import current
 
 from .dispatcher_threads import dispatchers_on_threads
 

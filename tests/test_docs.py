@@ -20,8 +20,9 @@ import pitchpipe
 from pitchpipe import assessors, tuners
 from pitchpipe.dispatcher.plugin import Plugin
 from pitchpipe.protocol import CommandType
-from pitchpipe.trial_agent import environ, sdk
-from pitchpipe.trial_agent.variables import Variables
+from pitchpipe.sdk import current_trial
+from pitchpipe.sdk.variables import Variables
+from pitchpipe.trial_agent import environ
 from pitchpipe.tuners import Tuner
 
 from .page_tables import TableError, redraw
@@ -176,7 +177,7 @@ def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
     assert len(names) == 13
     assert [name for name in environ.limited_threads(1) if f"`{name}`" not in page] == []
     assert [name for name in names if f"| `{name}` |" not in page] == []
-    called = [name for name in pitchpipe.__all__ if inspect.isfunction(getattr(sdk, name, None))]
+    called = [name for name in pitchpipe.__all__ if inspect.isfunction(getattr(current_trial, name, None))]
     assert [name for name in called if f"`{name}" not in page] == []
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,11 @@ def test_import_and_reports_load_nothing_heavy() -> None:
     reports = "p.report_intermediate_result(1)\np.report_final_result(1)"
     modules = modules_after(f"import pitchpipe as p\np.get_next_parameter()\n{reports}")
     assert [name for name in HEAVY if name in modules] == []
-    light = {"pitchpipe", "pitchpipe.protocol", "pitchpipe.protocol.lazy", "pitchpipe.trial_agent"}
-    of_agent = ("checkpoint", "errors", "line_file", "sdk", "variables")
-    light |= {f"pitchpipe.trial_agent.{name}" for name in of_agent}
+    light = {"pitchpipe", "pitchpipe.protocol", "pitchpipe.protocol.lazy", "pitchpipe.sdk"}
+    light |= {
+        f"pitchpipe.sdk.{name}"
+        for name in ("checkpoint", "current_trial", "errors", "line_file", "variables")
+    }
     assert {name for name in modules if name.startswith("pitchpipe")} == light
 
 
@@ -72,13 +75,13 @@ def test_every_public_name_is_there() -> None:
     assert set(pitchpipe.__all__) <= set(dir(pitchpipe))
 
 
-def test_names_of_the_agent_package_are_there_and_no_others() -> None:
-    from pitchpipe import trial_agent
-
-    for name in trial_agent.__all__:
-        assert getattr(trial_agent, name) is not None
+@pytest.mark.parametrize("room", ["sdk", "trial_agent"])
+def test_names_of_a_lazy_room_are_there_and_no_others(room: str) -> None:
+    module = import_module(f"pitchpipe.{room}")
+    for name in module.__all__:
+        assert getattr(module, name) is not None
     with pytest.raises(AttributeError, match="'nothing'"):
-        getattr(trial_agent, "nothing")  # noqa: B009 - a type checker would see it
+        getattr(module, "nothing")  # noqa: B009 - a type checker would see it
 
 
 def test_name_that_is_not_there_is_an_attribute_error() -> None:

@@ -22,7 +22,7 @@ LEAVES_NOTHING = """
 import os
 from pathlib import Path
 
-from pitchpipe.trial_agent import sdk
+from pitchpipe import sdk
 
 def test_has_a_runtime_directory_and_works_in_it(runtime_directory):
     assert os.environ["PITCHPIPE_RUNTIME_DIR"] == str(runtime_directory)

@@ -1,29 +1,24 @@
-"""What runs next to the user's code: the agent, its trials, the spool and the functions a script calls.
-
-The names load lazily: a trial script imports this package to reach `sdk` and must not pay for the agent.
-"""
+"""What runs next to the user's code: the agent, its trials and the spool. The names load on first use."""
 
 from __future__ import annotations
+
+import sys
+from importlib import import_module
 
 from ..protocol import lazy_names
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
-    from .arguments import flat_arguments
-    from .checkpoint import Checkpoint, remove
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
     from .environ import TOKEN, base_environment, mark, visible_devices
-    from .errors import is_of_machine, shortened
     from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
     from .forks import ending_forks, shield_forks
     from .free_space import disk_error
     from .function_trial import FunctionLoader, FunctionTrial
-    from .hosting import hosted
     from .job import Job
-    from .line_file import LineFile
     from .machine import available_bytes, usable_bytes, usable_cpus
     from .messages import MessageDecoder, MessageError, encode_message, from_bytes, to_bytes
     from .outbox import Outbox
@@ -43,47 +38,31 @@ if TYPE_CHECKING:
         Start,
         encode_request,
     )
-    from .sdk import (
-        NoRunningTrial,
-        StandaloneChannel,
-        TrialStopped,
-        current,
-        get_budget,
-        get_checkpoint,
-        get_current_parameter,
-        get_experiment_id,
-        get_next_parameter,
-        get_next_parameters,
-        get_seed,
-        get_sequence_id,
-        get_trial_id,
-        metric_text,
-        parse_args,
-        report_final_result,
-        report_intermediate_result,
-        save_checkpoint,
-    )
     from .spool import read_spool, spool_name
     from .syncing import sync, sync_tree, write_whole
-    from .trainable import FunctionTrainable, Trainable, TrialFunction, wrap_function
     from .unix_server import UnixServer, peer_uid
     from .watchdog_client import WatchdogClient
 
+# Former homes of what is in `sdk`, by which functions and classes were pickled, in `trial.pkl` and in checkpoints.
+_MOVED = {"checkpoint": "checkpoint", "sdk": "current_trial", "trainable": "trainable"}
+for _former, _home in _MOVED.items():
+    sys.modules[f"{__name__}.{_former}"] = import_module(f"..sdk.{_home}", __name__)
+
 _HOMES = {
-    ".arguments": "flat_arguments",
-    ".checkpoint": "Checkpoint remove",
+    "..sdk": (
+        "Checkpoint FunctionTrainable NoRunningTrial Trainable TrialStopped get_budget get_checkpoint "
+        "get_current_parameter get_experiment_id get_next_parameter get_next_parameters get_seed get_sequence_id "
+        "get_trial_id parse_args report_final_result report_intermediate_result save_checkpoint wrap_function"
+    ),
     ".checkpoint_store": "Keeping",
     ".command_line": "StartError arguments_of with_interpreter",
     ".core": "LAST_RESORT Agent",
     ".environ": "TOKEN base_environment mark visible_devices",
     ".events": "Ended Event Problem Report Saved Started decode_events",
     ".file_watch": "FileWatch best_watch",
-    ".errors": "is_of_machine shortened",
     ".forks": "ending_forks shield_forks",
     ".function_trial": "FunctionLoader FunctionTrial",
-    ".hosting": "hosted",
     ".job": "Job",
-    ".line_file": "LineFile",
     ".machine": "available_bytes usable_bytes usable_cpus",
     ".messages": "MessageDecoder MessageError encode_message from_bytes to_bytes",
     ".outbox": "Outbox",
@@ -92,15 +71,8 @@ _HOMES = {
     ".processes": "ProcessTree command_words",
     ".requests": "Hello Kill Pause Ping Poll ReadFile Request RunSpec Shutdown Start encode_request",
     ".free_space": "disk_error",
-    ".sdk": (
-        "NoRunningTrial StandaloneChannel TrialStopped current metric_text get_budget get_checkpoint "
-        "get_current_parameter "
-        "get_experiment_id get_next_parameter get_next_parameters get_seed get_sequence_id get_trial_id parse_args "
-        "report_final_result report_intermediate_result save_checkpoint"
-    ),
     ".spool": "read_spool spool_name",
     ".syncing": "sync sync_tree write_whole",
-    ".trainable": "FunctionTrainable Trainable TrialFunction wrap_function",
     ".unix_server": "UnixServer peer_uid",
     ".watchdog_client": "WatchdogClient",
 }
@@ -109,21 +81,17 @@ __all__ = [
     "LAST_RESORT",
     "TOKEN",
     "Agent",
-    "Checkpoint",
     "Ended",
     "Event",
     "FileWatch",
     "FunctionLoader",
-    "FunctionTrainable",
     "FunctionTrial",
     "Hello",
     "Job",
     "Keeping",
     "Kill",
-    "LineFile",
     "MessageDecoder",
     "MessageError",
-    "NoRunningTrial",
     "Outbox",
     "Pause",
     "Ping",
@@ -136,13 +104,9 @@ __all__ = [
     "RunSpec",
     "Saved",
     "Shutdown",
-    "StandaloneChannel",
     "Start",
     "StartError",
     "Started",
-    "Trainable",
-    "TrialFunction",
-    "TrialStopped",
     "UnixServer",
     "WatchdogClient",
     "arguments_of",
@@ -150,39 +114,19 @@ __all__ = [
     "base_environment",
     "best_watch",
     "command_words",
-    "current",
     "decode_events",
     "disk_error",
     "encode_message",
     "encode_request",
     "ending_forks",
     "filled",
-    "flat_arguments",
     "from_bytes",
-    "get_budget",
-    "get_checkpoint",
-    "get_current_parameter",
-    "get_experiment_id",
-    "get_next_parameter",
-    "get_next_parameters",
-    "get_seed",
-    "get_sequence_id",
-    "get_trial_id",
-    "hosted",
-    "is_of_machine",
     "mark",
-    "metric_text",
     "misfits",
-    "parse_args",
     "peer_uid",
     "pickled",
     "read_spool",
-    "remove",
-    "report_final_result",
-    "report_intermediate_result",
-    "save_checkpoint",
     "shield_forks",
-    "shortened",
     "spool_name",
     "sync",
     "sync_tree",
@@ -191,7 +135,6 @@ __all__ = [
     "usable_cpus",
     "visible_devices",
     "with_interpreter",
-    "wrap_function",
     "write_whole",
 ]
 

@@ -17,10 +17,10 @@ import threading
 from pathlib import Path
 from types import FrameType
 
+from ..sdk import TrialStopped
 from . import environ
 from .core import LAST_RESORT, Agent
 from .forks import shield_forks
-from .sdk import TrialStopped
 from .unix_server import UnixServer
 
 _INSIST_EVERY = 0.5  # seconds

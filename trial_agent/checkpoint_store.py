@@ -13,8 +13,7 @@ from typing import Any
 
 import orjson
 
-from .checkpoint import ABOUT, remove
-from .errors import is_there
+from ..sdk import ABOUT, is_there, remove
 from .events import Problem, Saved
 from .syncing import sync, sync_tree, write_whole
 

@@ -7,12 +7,19 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import sdk
-from .checkpoint import Checkpoint, write_data
-from .errors import own_calls
+from ..sdk import (
+    Checkpoint,
+    FunctionTrainable,
+    Trainable,
+    TrialFunction,
+    TrialStopped,
+    clean_up,
+    metric_text,
+    own_calls,
+    write_data,
+)
 from .function_channel import FunctionChannel
 from .job import Job
-from .trainable import FunctionTrainable, Trainable, TrialFunction, clean_up
 
 __all__ = ["Stable", "run_class", "unwrapped"]
 
@@ -64,7 +71,7 @@ def _is_reset(trainable: Trainable, parameters: dict[str, Any]) -> bool:
 def unwrapped(function: TrialFunction) -> TrialFunction:
     """Return the function in a FunctionTrainable class, and anything else as it is.
 
-    >>> from .trainable import wrap_function
+    >>> from pitchpipe import wrap_function
     >>> unwrapped(wrap_function(len)) is len, unwrapped(Trainable) is Trainable
     (True, True)
     """
@@ -86,7 +93,7 @@ def run_class(
         exported = _Drive(trainable, channel, job).run()
         in_order = True
         return exported
-    except sdk.TrialStopped:
+    except TrialStopped:
         in_order = True
         raise
     finally:
@@ -115,7 +122,7 @@ class _Drive:
             if pausing or self._is_save_due():
                 self._channel.save(self._fill)
             if pausing:  # nothing was saved: a save would have raised it
-                raise sdk.TrialStopped
+                raise TrialStopped
         if self._job.keep.at_end or self._job.budget is not None or self._is_save_due():
             self._channel.save_at_end(self._fill)
         if self._last is not None and not self._channel.has_final:
@@ -133,7 +140,7 @@ class _Drive:
         metric, done = _result(self._trainable, self._trainable.step())
         self._trainable.iteration += 1
         if metric is not None:
-            self._last = sdk.metric_text(metric)
+            self._last = metric_text(metric)
             self._channel.report("intermediate", self._last)
         return done
 
@@ -146,7 +153,7 @@ class _Drive:
         if not self._pauses_at_budget:
             return last
         result = json.loads(last)
-        return sdk.metric_text({**result, "done": True} if isinstance(result, dict) else result)
+        return metric_text({**result, "done": True} if isinstance(result, dict) else result)
 
     def _is_save_due(self) -> bool:
         frequency = self._job.keep.frequency

@@ -11,7 +11,7 @@ import shlex
 import stat
 from collections.abc import Mapping
 
-from .errors import MachineError, is_of_machine, is_there
+from ..sdk import MachineError, is_of_machine, is_there
 
 __all__ = ["StartError", "arguments_of", "explain", "needs_shell", "with_interpreter"]
 

@@ -22,16 +22,15 @@ from pathlib import Path
 import orjson
 
 from ..protocol import LED_TO
+from ..sdk import TRACEBACK, LineFile, noted_refusal, shortened
 from . import environ
 from .command_line import StartError, arguments_of, explain, with_interpreter
-from .errors import TRACEBACK, shortened
 from .events import Ended, Event, Problem, Report, Saved, Started
 from .file_watch import FileWatch
 from .following import ExitWatch, Follower, Timers, Wake
 from .free_space import disk_error, with_cause, with_disk_error
 from .job import Job
 from .launcher import launched
-from .line_file import LineFile, noted_refusal
 from .outbox import Outbox
 from .processes import ProcessTree, oom_kills, size_text
 from .spool import SpoolReader, place_of, set_aside

@@ -27,6 +27,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NoReturn
 
+from ..sdk import LineFile
 from . import environ
 from .command_trial import CommandTrial, Tools
 from .events import Ended, Forgotten, encode_event
@@ -35,7 +36,6 @@ from .following import Wake
 from .forks import ending_forks
 from .function_trial import FunctionLoader, FunctionTrial
 from .job import Job
-from .line_file import LineFile
 from .messages import Message, MessageError
 from .outbox import Outbox
 from .requests import (

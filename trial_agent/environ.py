@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from .variables import Variables, outer_launches
+from ..sdk import Variables, outer_launches
 
 __all__ = ["TOKEN", "base_environment", "limited_threads", "mark", "starting_environment", "visible_devices"]
 

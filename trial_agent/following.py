@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from ..sdk import file_identity
 from .events import Event
-from .line_file import file_identity
 from .spool import SpoolReader
 from .warm import Adopted
 

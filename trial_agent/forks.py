@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from .sdk import TrialStopped
+from ..sdk import TrialStopped
 
 __all__ = ["ending_forks", "shield_forks"]
 

@@ -6,22 +6,26 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
-from . import checkpoint, sdk
+from ..sdk import (
+    OWN_PROCESS,
+    LineFile,
+    NoRunningTrial,
+    TrialStopped,
+    metric_text,
+    own_calls,
+    parameters_of,
+    save_folder,
+)
 from .checkpoint_store import CheckpointStore
-from .errors import own_calls
 from .events import Ended, ReportKind
 from .job import Job
-from .line_file import LineFile
 from .outbox import Outbox
 from .spool import Interpreter
 from .syncing import sync_tree
-
-if TYPE_CHECKING:
-    from .checkpoint import Fill
 
 __all__ = ["FunctionChannel"]
 
@@ -49,7 +53,7 @@ class FunctionChannel:
         self._is_over = False
         self._job = job
         mark = f'"mark": "{job.mark}", ' if job.mark else ""
-        self._who = f'{{"trial": {sdk.metric_text(job.trial)}, "attempt": {job.attempt}, {mark}'
+        self._who = f'{{"trial": {metric_text(job.trial)}, "attempt": {job.attempt}, {mark}'
         self._interpreter = Interpreter(
             job.trial, job.attempt, job.first_sequence, job.mark, metric=job.keep.metric
         )
@@ -63,7 +67,7 @@ class FunctionChannel:
 
     def parameters(self) -> dict[str, Any]:
         """Return the trial's parameters, a new dict each time."""
-        return sdk.parameters_of(self._job.parameters)
+        return parameters_of(self._job.parameters)
 
     def report(self, kind: ReportKind, value: str) -> None:
         """Write one result to the spool and send it; raise TrialStopped if the trial was stopped or paused."""
@@ -73,7 +77,7 @@ class FunctionChannel:
             self._check_open()
         if self.pausing and kind == "intermediate":
             if self._last_report and not self.has_final:
-                raise sdk.TrialStopped
+                raise TrialStopped
             self._last_report = True
         now = self._clock()
         with self._lock:
@@ -81,19 +85,19 @@ class FunctionChannel:
             self._append(f'"{kind}": {value}, "time": {now!r}')
             self._outbox.put(self._interpreter.report(kind, value, now), urgent=False)
 
-    def save(self, fill: Fill) -> None:
+    def save(self, fill: Callable[[str], object]) -> None:
         """Make a checkpoint and report it; raise TrialStopped if the trial was stopped or is paused."""
         self.save_at_end(fill)
         if self.pausing and not self.has_final:
-            raise sdk.TrialStopped
+            raise TrialStopped
 
-    def save_at_end(self, fill: Fill) -> None:
+    def save_at_end(self, fill: Callable[[str], object]) -> None:
         """Make a checkpoint of a trial for which a pause comes too late."""
         self._check_open()
         self._wait_for_room()
         self._check_open()
         job = self._job
-        name = checkpoint.save(job.checkpoint_folder, job.attempt, fill)
+        name = save_folder(job.checkpoint_folder, job.attempt, fill)
         if name is None:
             return
         if job.run.synced:  # before its name is in the spool
@@ -140,14 +144,14 @@ class FunctionChannel:
 
     def _check_open(self) -> None:
         if os.getpid() != self._pid:  # first: here, a lock may be one that no thread will release
-            raise sdk.NoRunningTrial(sdk.OWN_PROCESS)
+            raise NoRunningTrial(OWN_PROCESS)
         self._check_running()
         if self.stopped:
-            raise sdk.TrialStopped
+            raise TrialStopped
 
     def _check_running(self) -> None:
         if self._is_over:
-            raise sdk.NoRunningTrial(
+            raise NoRunningTrial(
                 f"trial {self.trial_id} is over: a function must wait for its threads before it returns"
             )
 

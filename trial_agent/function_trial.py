@@ -12,18 +12,26 @@ from types import TracebackType
 from typing import Any
 
 from ..nni_compat import activate
-from . import class_trial, environ, sdk
+from ..sdk import (
+    FunctionTrainable,
+    LineFile,
+    MachineError,
+    Trainable,
+    TrialFunction,
+    TrialStopped,
+    hosted,
+    metric_text,
+    own_calls,
+    shortened,
+)
+from . import class_trial, environ
 from .class_trial import Stable, run_class, unwrapped
-from .errors import MachineError, own_calls, shortened
 from .events import Ended, Started
 from .forks import ending_forks
 from .free_space import with_disk_error
 from .function_channel import FunctionChannel
-from .hosting import hosted
 from .job import Job
-from .line_file import LineFile
 from .outbox import Outbox
-from .trainable import FunctionTrainable, Trainable, TrialFunction
 
 __all__ = ["FunctionLoader", "FunctionTrial"]
 
@@ -100,7 +108,7 @@ class FunctionTrial:
             if not self._channel.has_final and (result := self._result(returned)) is not None:
                 self._channel.report("final", result)
             return self._ended(0)
-        except sdk.TrialStopped:
+        except TrialStopped:
             return self._ended(None, paused=self._channel.pausing and not self._channel.stopped)
         except SystemExit as error:
             return self._exited(error.code)
@@ -111,7 +119,7 @@ class FunctionTrial:
     def _result(self, returned: Any) -> str | None:
         """Return what a function returned, or else reported last, as JSON text; a class reports its result itself."""
         if returned is not None:
-            return sdk.metric_text(returned)
+            return metric_text(returned)
         return None if self._is_class else self._channel.last_report
 
     def _enter(self, function: TrialFunction) -> Any:
@@ -119,7 +127,7 @@ class FunctionTrial:
         self.in_user_code = True
         try:
             if self._channel.stopped:  # since the last look; nothing interrupts what is not in users' code
-                raise sdk.TrialStopped
+                raise TrialStopped
             made = self._functions.stable.call(function, parameters, self.job.gpus)
             if isinstance(made, Trainable):
                 return self._drive(function, made)

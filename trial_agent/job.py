@@ -12,15 +12,14 @@ from typing import Any
 
 from ..nni_compat import PATH
 from ..protocol import CHECKPOINT_GONE, loads, seed_of_repeat
+from ..sdk import Variables, is_there
 from . import environ
 from .checkpoint_store import CheckpointStore
 from .command_line import StartError
-from .errors import is_there
 from .launcher import Team
 from .placeholders import filled
 from .requests import RunSpec, Start
 from .spool import read_spool, spool_name
-from .variables import Variables
 
 __all__ = ["Job"]
 

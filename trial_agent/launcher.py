@@ -15,8 +15,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from ..sdk import MachineError
 from .command_line import StartError, explain, with_interpreter
-from .errors import MachineError
 
 __all__ = ["Team", "launched", "main"]
 

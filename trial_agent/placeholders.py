@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .arguments import as_word, flat_arguments
+from ..sdk import as_word, flat_arguments
 from .shell_slots import BARE, NEVER, NUMBER, ONE_WORD, PLAIN, Slot, slots_of
 
 __all__ = ["Misfit", "filled", "misfits"]

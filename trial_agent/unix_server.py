@@ -19,9 +19,9 @@ import threading
 import time
 from functools import partial
 
+from ..sdk import file_identity
 from .core import Agent
 from .following import Wake
-from .line_file import file_identity
 from .messages import Message, MessageDecoder, MessageError, encode_message
 from .requests import Hello, decode_request
 

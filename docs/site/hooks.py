@@ -38,7 +38,7 @@ ROUTES = """\
 """
 # The rooms that the names of `pitchpipe` come from, in the order of the page.
 HEADINGS = {
-    "trial_agent": "In a trial",
+    "sdk": "In a trial",
     "pitchpipe": "Experiments",
     "manager": "Stoppers and callbacks",
     "tuners": "Tuners",

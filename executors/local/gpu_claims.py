@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 
 from filelock import FileLock
 
-from ...trial_agent import is_of_machine
+from ...sdk import is_of_machine
 
 _log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...sdk import remove
 from ...store import private_directory
-from ...trial_agent import remove
 
 _log = logging.getLogger(__name__)
 

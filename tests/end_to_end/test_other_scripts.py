@@ -1,7 +1,7 @@
 """Scripts of another kind: the ways in which people write trials, each with the status and the results that count.
 
 Each script is a trial of one experiment. A script that never asks for its parameters is in `test_unasked.py`, one that
-closes descriptors in `trial_agent/test_sdk.py`, one that runs in a zygote in `trial_agent/test_warm_starts.py`.
+closes descriptors in `sdk/test_current_trial.py`, one that runs in a zygote in `trial_agent/test_warm_starts.py`.
 """
 
 from __future__ import annotations

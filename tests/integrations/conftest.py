@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import TrialStopped
-from pitchpipe.trial_agent.sdk import current
+from pitchpipe.sdk import TrialStopped
+from pitchpipe.sdk.current_trial import current
 
 # One thread is enough for the small models of the tests, and does not wait for the others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pitchpipe.trial_agent import TrialStopped
+from pitchpipe.sdk import TrialStopped
 
 from .conftest import StoppedTrial, Trial, tiny_bert
 

@@ -20,8 +20,8 @@ from pitchpipe.nni_compat.trial import (
     report_intermediate_result,
     set_default_trial_command_channel,
 )
-from pitchpipe.trial_agent import current
-from pitchpipe.trial_agent.sdk import SpoolChannel
+from pitchpipe.sdk import current
+from pitchpipe.sdk.current_trial import SpoolChannel
 
 
 class Kept(TrialCommandChannel):

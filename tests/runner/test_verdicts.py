@@ -15,7 +15,7 @@ from pitchpipe.runner.verdicts import NO_RESULT
 
 from .driver import of_type, running_trial
 
-UNWRITTEN = "pitchpipe.trial_agent.errors.MachineError: [Errno 5] Input/output error: '/exp/reports-1.jsonl'"
+UNWRITTEN = "pitchpipe.sdk.errors.MachineError: [Errno 5] Input/output error: '/exp/reports-1.jsonl'"
 FULL = "OSError: [Errno 28] No space left on device: 'model.bin'"
 CAUSED = "\n\nDuring handling of the above exception, another exception occurred:\n\nTr\nRuntimeError: no"
 UNREAD = "OSError: [Errno 5] Input/output error: 'images.tar'"

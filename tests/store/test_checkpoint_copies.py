@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.sdk import remove
 from pitchpipe.store import clone_checkpoint
-from pitchpipe.trial_agent import remove
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.runner.changes import Changes
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
+from pitchpipe.sdk import remove
 from pitchpipe.store import ExperimentFolder, FolderError
 from pitchpipe.store.mirror import Mirror, fetch_experiment
 from pitchpipe.store.storage import FolderStorage, StorageError, open_storage
 from pitchpipe.store.store import ExperimentRow, Store, Tick
-from pitchpipe.trial_agent import remove
 
 from ..dispatcher_threads import dispatchers_on_threads
 from ..manager.experiments import config, created, resumed, run, trials_of

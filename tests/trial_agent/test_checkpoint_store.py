@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import Keeping, Problem, Saved, remove
-from pitchpipe.trial_agent.checkpoint import ABOUT
+from pitchpipe.sdk import remove
+from pitchpipe.sdk.checkpoint import ABOUT
+from pitchpipe.trial_agent import Keeping, Problem, Saved
 from pitchpipe.trial_agent.checkpoint_store import CheckpointStore
 
 

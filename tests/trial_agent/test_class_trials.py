@@ -12,7 +12,7 @@ import cloudpickle
 import pytest
 
 import pitchpipe
-from pitchpipe.trial_agent import Checkpoint
+from pitchpipe.sdk import Checkpoint
 
 from .client import LocalAgent, read_spool, start, wait_until
 from .test_saving import continuation, last_checkpoint, pause

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import Job, NoRunningTrial, RunSpec
+from pitchpipe.sdk import NoRunningTrial
+from pitchpipe.trial_agent import Job, RunSpec
 from pitchpipe.trial_agent.function_channel import FunctionChannel
 from pitchpipe.trial_agent.outbox import Outbox
 from pitchpipe.trial_agent.pickling import pickled

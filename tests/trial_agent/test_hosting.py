@@ -12,7 +12,7 @@ import cloudpickle
 import pytest
 
 from pitchpipe import TrialStopped, minimize, uniform
-from pitchpipe.trial_agent import NoRunningTrial
+from pitchpipe.sdk import NoRunningTrial
 
 from .client import Client, LocalAgent
 

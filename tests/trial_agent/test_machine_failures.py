@@ -18,9 +18,9 @@ import pytest
 import pitchpipe
 from pitchpipe.runner import AttemptEnded, FailureKind
 from pitchpipe.runner.verdicts import failure_kind
+from pitchpipe.sdk.errors import MachineError
 from pitchpipe.trial_agent import core
 from pitchpipe.trial_agent.command_trial import spawn
-from pitchpipe.trial_agent.errors import MachineError
 from pitchpipe.trial_agent.warm import Launch
 
 from .client import PATIENCE, REPORTS_AND_SAVES, Actor, LocalAgent, reports_and_saves, start, wait_until
@@ -231,7 +231,7 @@ def test_result_that_a_script_cannot_write_is_the_fault_of_a_full_disk(
 # A script whose calls of the system are refused while it makes one of the SDK: `then` is what it does about it.
 REFUSED = """
 import errno, os, sys
-from pitchpipe.trial_agent import line_file
+from pitchpipe.sdk import line_file
 
 def refuse(*_):
     raise OSError({why}, os.strerror({why}))

@@ -10,10 +10,11 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.trial_agent import Checkpoint, Job, RunSpec
-from pitchpipe.trial_agent.checkpoint import write_data
+from pitchpipe.sdk import Checkpoint
+from pitchpipe.sdk.checkpoint import write_data
+from pitchpipe.sdk.line_file import LineFile
+from pitchpipe.trial_agent import Job, RunSpec
 from pitchpipe.trial_agent.function_channel import FunctionChannel
-from pitchpipe.trial_agent.line_file import LineFile
 from pitchpipe.trial_agent.outbox import Outbox
 
 from .client import PATIENCE, Client, LocalAgent, read_spool, start, wait_until

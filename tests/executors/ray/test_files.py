@@ -27,7 +27,7 @@ from pitchpipe.executors.ray.files import (
 )
 from pitchpipe.runner.events import AttemptEnded, CheckpointSaved, Reported
 from pitchpipe.runner.ledger import Request
-from pitchpipe.trial_agent import remove
+from pitchpipe.sdk import remove
 
 from ..bench import Bench, Session
 from ..cluster_support import Cluster

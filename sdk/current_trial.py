@@ -14,8 +14,7 @@ import time
 from contextlib import suppress
 from math import isfinite
 
-from .checkpoint import Checkpoint, write_data
-from .checkpoint import save as save_folder
+from .checkpoint import Checkpoint, save_folder, write_data
 from .errors import MachineError
 from .line_file import LineFile
 from .variables import Variables, rank_in
@@ -24,10 +23,11 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+    from typing import Any, Literal, Protocol
 
     from .checkpoint import Fill
-    from .events import ReportKind
+
+    ReportKind = Literal["intermediate", "final"]
 
     class Channel(Protocol):
         """Where a trial's parameters come from and its results go to."""

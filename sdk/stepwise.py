@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import sdk
 from .checkpoint import write_data
-from .hosting import taken_over
+from .current_trial import TrialStopped, metric_text
+from .trial_threads import taken_over
 
 if TYPE_CHECKING:
     from .checkpoint import Fill
-    from .events import ReportKind
+    from .current_trial import ReportKind
 
 __all__ = ["StepwiseRun"]
 
@@ -88,7 +88,7 @@ class StepwiseRun:
             self._there.release()
             self._go.acquire()
         if self._closing:
-            raise sdk.TrialStopped
+            raise TrialStopped
 
     def save(self, fill: Fill) -> None:
         """Keep a checkpoint until the run is closed."""
@@ -104,8 +104,8 @@ class StepwiseRun:
             with taken_over(self):
                 returned = self._function(self.parameters())
             if returned is not None:
-                self.report("final", sdk.metric_text(returned))
-        except sdk.TrialStopped:
+                self.report("final", metric_text(returned))
+        except TrialStopped:
             pass
         except BaseException as error:  # noqa: BLE001 - step() raises it again
             self._error = error

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Fill = Callable[[str], object]  # puts the data into a folder
 
-__all__ = ["ABOUT", "Checkpoint", "remove", "save", "write_data"]
-
 ABOUT = "checkpoint.json"  # written by the agent: the next sequence number, the last value, the time
 _JSON, _PICKLE = "data.json", "data.pkl"
 _PLAIN = frozenset((str, int, float, bool, type(None)))
@@ -138,12 +136,12 @@ def _is_ours(source: str) -> bool:
     return os.path.basename(os.path.dirname(os.path.abspath(source))) == "checkpoints"
 
 
-def save(checkpoints: str, attempt: int, fill: Fill) -> str | None:
+def save_folder(checkpoints: str, attempt: int, fill: Fill) -> str | None:
     """Make a complete checkpoint in the folder `checkpoints` and return its name; None when `fill` wrote nothing.
 
     >>> import tempfile
     >>> checkpoints = tempfile.mkdtemp()
-    >>> [save(checkpoints, 2, lambda folder: write_data(folder, {"epoch": epoch})) for epoch in range(2)]
+    >>> [save_folder(checkpoints, 2, lambda folder: write_data(folder, {"epoch": epoch})) for epoch in range(2)]
     ['2-1', '2-2']
     """
     draft = os.path.join(checkpoints, f".{attempt}-{os.urandom(6).hex()}")

@@ -17,11 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from .sdk import CurrentTrial, NoRunningTrial, current
+from .current_trial import CurrentTrial, NoRunningTrial, current
 from .variables import Variables
 
 if TYPE_CHECKING:
-    from .sdk import Channel
+    from .current_trial import Channel
 
 __all__ = ["hosted", "taken_over"]
 

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.trial_agent import sdk
+from pitchpipe.sdk.current_trial import MAX_VALUE, CurrentTrial, SpoolChannel, metric_text, parameters_of
+from pitchpipe.sdk.line_file import LineFile
+from pitchpipe.sdk.variables import rank_in
 from pitchpipe.trial_agent.environ import base_environment
-from pitchpipe.trial_agent.line_file import LineFile
-from pitchpipe.trial_agent.sdk import CurrentTrial, SpoolChannel, metric_text, parameters_of
-from pitchpipe.trial_agent.variables import rank_in
 
-from .client import read_spool
+from ..trial_agent.client import read_spool
 
 SCRIPT = """
 import pitchpipe as p
@@ -81,7 +80,7 @@ def test_reported_value_is_read_back_as_its_json_text(value: object) -> None:
 
 def test_enormous_value_is_refused_where_it_is_reported() -> None:
     with pytest.raises(ValueError, match="over the limit"):
-        metric_text("x" * (sdk.MAX_VALUE + 1))
+        metric_text("x" * (MAX_VALUE + 1))
 
 
 def test_parameters_encoded_by_the_codec_are_decoded() -> None:
@@ -131,7 +130,7 @@ def test_full_disk_is_an_error_in_the_script() -> None:
 
 CRAMPED = """
 import resource, sys
-from pitchpipe.trial_agent.line_file import LineFile
+from pitchpipe.sdk.line_file import LineFile
 file = LineFile(sys.argv[1])
 file.append("whole")
 room = lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pitchpipe.trial_agent.checkpoint import Checkpoint, remove, save, write_data
+from pitchpipe.sdk.checkpoint import Checkpoint, remove, save_folder, write_data
 
 
 class Size(IntEnum):
@@ -88,7 +88,7 @@ def exactly(value: Any) -> Any:
 
 
 def saved(folder: Path, data: Any) -> Checkpoint:
-    name = save(str(folder), 1, lambda path: write_data(path, data))
+    name = save_folder(str(folder), 1, lambda path: write_data(path, data))
     assert name is not None
     return Checkpoint(str(folder / name))
 
@@ -161,7 +161,7 @@ def test_failed_save_leaves_nothing_and_the_earlier_ones_alone(tmp_path: Path) -
         raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="the disk is full"):
-        save(str(tmp_path), 1, fill)
+        save_folder(str(tmp_path), 1, fill)
     assert [path.name for path in tmp_path.iterdir()] == ["1-1"]
 
 
@@ -173,7 +173,7 @@ def test_nothing_has_its_final_name_before_it_is_whole(tmp_path: Path) -> None:
         seen.extend(os.listdir(tmp_path))
         Path(folder, "b").touch()
 
-    assert save(str(tmp_path), 2, fill) == "2-1"
+    assert save_folder(str(tmp_path), 2, fill) == "2-1"
     assert [name[0] for name in seen] == ["."]
     assert sorted(os.listdir(tmp_path / "2-1")) == ["a", "b"]
 
@@ -198,7 +198,7 @@ def test_numbers_continue_where_older_ones_were_removed(tmp_path: Path) -> None:
     for name in ("1-9", "2-4", "2-final", "21-7"):
         (tmp_path / name).mkdir()
     assert Path(saved(tmp_path, {})).name == "1-10"
-    assert save(str(tmp_path), 2, lambda path: write_data(path, {})) == "2-5"
+    assert save_folder(str(tmp_path), 2, lambda path: write_data(path, {})) == "2-5"
 
 
 def test_several_writers_never_get_one_name(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import cloudpickle
 import pytest
 
 import pitchpipe as p
-from pitchpipe.trial_agent import sdk
+from pitchpipe.sdk import current
 
 Parameters = dict[str, Any]
 
@@ -78,7 +78,7 @@ def test_function_makes_one_step_per_report() -> None:
     ]
     assert made.step() == {"default": 9.0, "done": True}
     made.cleanup()
-    assert sdk.current.channel is None
+    assert current.channel is None
 
 
 def test_function_ends_in_its_report_when_it_is_cleaned_up() -> None:

@@ -1,0 +1,97 @@
+"""What a trial script calls, with nothing that would slow its start: parameters in, results and checkpoints out.
+
+Classes and threads of trials load on first use. The agent, which runs trials, is another room.
+"""
+
+from __future__ import annotations
+
+from ..protocol import lazy_names
+from .checkpoint import ABOUT, Checkpoint, remove, save_folder, write_data
+from .current_trial import (
+    OWN_PROCESS,
+    NoRunningTrial,
+    StandaloneChannel,
+    TrialStopped,
+    current,
+    get_budget,
+    get_checkpoint,
+    get_current_parameter,
+    get_experiment_id,
+    get_next_parameter,
+    get_next_parameters,
+    get_seed,
+    get_sequence_id,
+    get_trial_id,
+    metric_text,
+    parameters_of,
+    parse_args,
+    report_final_result,
+    report_intermediate_result,
+    save_checkpoint,
+)
+from .errors import TRACEBACK, MachineError, is_of_machine, is_there, own_calls, shortened
+from .line_file import LineFile, file_identity, noted_refusal
+from .variables import Variables, outer_launches
+
+TYPE_CHECKING = False  # `typing` costs 2 ms at import
+if TYPE_CHECKING:
+    from .arguments import as_word, flat_arguments
+    from .trainable import FunctionTrainable, Trainable, TrialFunction, clean_up, wrap_function
+    from .trial_threads import hosted
+
+__all__ = [
+    "ABOUT",
+    "OWN_PROCESS",
+    "TRACEBACK",
+    "Checkpoint",
+    "FunctionTrainable",
+    "LineFile",
+    "MachineError",
+    "NoRunningTrial",
+    "StandaloneChannel",
+    "Trainable",
+    "TrialFunction",
+    "TrialStopped",
+    "Variables",
+    "as_word",
+    "clean_up",
+    "current",
+    "file_identity",
+    "flat_arguments",
+    "get_budget",
+    "get_checkpoint",
+    "get_current_parameter",
+    "get_experiment_id",
+    "get_next_parameter",
+    "get_next_parameters",
+    "get_seed",
+    "get_sequence_id",
+    "get_trial_id",
+    "hosted",
+    "is_of_machine",
+    "is_there",
+    "metric_text",
+    "noted_refusal",
+    "outer_launches",
+    "own_calls",
+    "parameters_of",
+    "parse_args",
+    "remove",
+    "report_final_result",
+    "report_intermediate_result",
+    "save_checkpoint",
+    "save_folder",
+    "shortened",
+    "wrap_function",
+    "write_data",
+]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            ".arguments": "as_word flat_arguments",
+            ".trainable": "FunctionTrainable Trainable TrialFunction clean_up wrap_function",
+            ".trial_threads": "hosted",
+        },
+    )
