@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-__all__ = ["as_word", "flat_arguments", "parsed_with"]
-
 
 def flat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters by argument: for a nested choice its option, and beside it the parameters of the option.

@@ -52,32 +52,6 @@ if TYPE_CHECKING:
             ...
 
 
-__all__ = [
-    "MAX_VALUE",
-    "OWN_PROCESS",
-    "CurrentTrial",
-    "NoRunningTrial",
-    "SpoolChannel",
-    "StandaloneChannel",
-    "TrialStopped",
-    "current",
-    "get_budget",
-    "get_checkpoint",
-    "get_current_parameter",
-    "get_experiment_id",
-    "get_next_parameter",
-    "get_next_parameters",
-    "get_seed",
-    "get_sequence_id",
-    "get_trial_id",
-    "metric_text",
-    "parameters_of",
-    "parse_args",
-    "report_final_result",
-    "report_intermediate_result",
-    "save_checkpoint",
-]
-
 OWN_PROCESS = "a function trial reports from its own process, not from one that it has started"
 MAX_VALUE = 900_000  # characters of JSON; a line of the spool is bounded
 

@@ -10,8 +10,6 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["TRACEBACK", "MachineError", "is_of_machine", "is_there", "own_calls", "shortened"]
-
 _OF_MACHINE = frozenset(
     (
         *(errno.EAGAIN, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM),

@@ -8,8 +8,6 @@ from contextlib import suppress
 
 from .errors import MachineError, own_calls
 
-__all__ = ["LineFile", "file_identity", "noted_refusal"]
-
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
 

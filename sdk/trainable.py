@@ -6,13 +6,19 @@ parameters, so that expensive setup (data, a model on a GPU) happens once.
 
 from __future__ import annotations
 
+import json
+import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-if TYPE_CHECKING:
-    from .stepwise import StepwiseRun
+from .checkpoint import write_data
+from .current_trial import TrialStopped, metric_text
+from .trial_threads import taken_over
 
-__all__ = ["FunctionTrainable", "Trainable", "TrialFunction", "clean_up", "wrap_function"]
+if TYPE_CHECKING:
+    from .checkpoint import Fill
+    from .current_trial import ReportKind
 
 TrialFunction = Callable[[dict[str, Any]], Any]
 
@@ -95,9 +101,7 @@ class FunctionTrainable(Trainable):
 
     def setup(self, parameters: dict[str, Any]) -> None:
         """Prepare the thread; it starts with the first step."""
-        from .stepwise import StepwiseRun
-
-        self._run: StepwiseRun = StepwiseRun(type(self).function, parameters)
+        self._run = _StepwiseRun(type(self).function, parameters)
 
     def step(self) -> dict[str, Any]:
         """Return the next result, or after the function's end the last one with a true `done`."""
@@ -109,11 +113,105 @@ class FunctionTrainable(Trainable):
 
     def load_checkpoint(self, checkpoint: Any) -> None:
         """Let the function continue from a checkpoint, a dict or a path; call this before the first step."""
-        self._run.go_on_from(checkpoint)
+        self._run.continue_from(checkpoint)
 
     def cleanup(self) -> None:
         """End the function, by TrialStopped in its report, and wait for it."""
         self._run.close()
+
+
+class _StepwiseRun:
+    """The thread of one function, and the channel through which it passes on its results one by one.
+
+    >>> run = _StepwiseRun(lambda parameters: parameters["x"], {"x": 0.5})
+    >>> run.step(), run.close()
+    ({'default': 0.5, 'done': True}, None)
+    """
+
+    experiment_id = trial_id = "STANDALONE"
+    sequence_id = 0
+    budget: float | None = None
+    seed: int | None = None
+
+    def __init__(self, function: TrialFunction, parameters: dict[str, Any]) -> None:
+        self.checkpoint: str | None = None
+        self._saved: str | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="trial-")
+        self._function = function
+        self._parameters = parameters
+        self._go, self._there = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread: threading.Thread | None = None
+        self._result: dict[str, Any] = {}
+        self._error: BaseException | None = None
+        self._over = self._closing = False
+
+    def step(self) -> dict[str, Any]:
+        """Let the function run up to its next report; raise what it raises."""
+        if not self._over:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._main, daemon=True)
+                self._thread.start()
+            else:
+                self._go.release()
+            self._there.acquire()
+        if self._error is not None:
+            raise self._error
+        return {**self._result, "done": self._over}
+
+    def close(self) -> None:
+        """Stop the function in the report where it waits, if any, and wait for its end."""
+        self._closing = True
+        if self._thread is not None:
+            self._go.release()
+            self._thread.join()
+            self._thread = None
+        self._folder.cleanup()
+
+    def copy_checkpoint(self, directory: str) -> None:
+        """Copy the function's last checkpoint into a directory."""
+        if self._saved is not None:
+            write_data(directory, self._saved)
+
+    def continue_from(self, data: Any) -> None:
+        """Give the function a checkpoint: a dict, or a path."""
+        self.checkpoint = self._new_folder()
+        write_data(self.checkpoint, data)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters, a new dict each time."""
+        return dict(self._parameters)
+
+    def report(self, kind: ReportKind, value: str) -> None:
+        """Pass a result on and wait for the next step; pass a final result on at the end."""
+        result = json.loads(value)
+        self._result = result if isinstance(result, dict) else {"default": result}
+        if kind == "intermediate":
+            self._there.release()
+            self._go.acquire()
+        if self._closing:
+            raise TrialStopped
+
+    def save(self, fill: Fill) -> None:
+        """Keep a checkpoint until the run is closed."""
+        folder = self._new_folder()
+        fill(folder)
+        self._saved = folder
+
+    def _new_folder(self) -> str:
+        return tempfile.mkdtemp(dir=self._folder.name)
+
+    def _main(self) -> None:
+        try:
+            with taken_over(self):
+                returned = self._function(self.parameters())
+            if returned is not None:
+                self.report("final", metric_text(returned))
+        except TrialStopped:
+            pass
+        except BaseException as error:  # noqa: BLE001 - step() raises it again
+            self._error = error
+        self._over = True
+        self._there.release()
 
 
 def wrap_function(train_func: TrialFunction, name: str | None = None) -> type[FunctionTrainable]:

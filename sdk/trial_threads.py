@@ -23,8 +23,6 @@ from .variables import Variables
 if TYPE_CHECKING:
     from .current_trial import Channel
 
-__all__ = ["hosted", "taken_over"]
-
 _ATTRIBUTE = "_pitchpipe_trial"  # of a thread: the trial that started it
 _TRIAL: ContextVar[CurrentTrial | None] = ContextVar(_ATTRIBUTE, default=None)
 

@@ -6,8 +6,6 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Variables", "outer_launches", "rank_in"]
-
 
 class Variables:
     """The names of the variables."""

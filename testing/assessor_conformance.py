@@ -27,8 +27,6 @@ import pytest
 
 from ..assessors import Assessor, AssessResult
 
-__all__ = ["STEPS", "AssessorConformance", "curve", "feed"]
-
 STEPS = 30
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from ..numerics import interval, mean
 from ..tuners import NoMoreTrialError, RandomTuner, Tuner
 
-__all__ = ["TASKS", "Task", "advantage", "best_value"]
-
 
 @dataclass(frozen=True, slots=True)
 class Task:

@@ -35,8 +35,6 @@ import pytest
 from ..search_space import SearchSpace
 from ..tuners import NoMoreTrialError, Tuner
 
-__all__ = ["CORNER", "DIFFERENT", "MANY", "SPACES", "TunerConformance", "run", "value_of"]
-
 
 def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:
     return {name: {"_type": kind, "_value": values} for name, (kind, values) in parameters.items()}

@@ -17,8 +17,6 @@ from ..sdk import ABOUT, is_there, remove
 from .events import Problem, Saved
 from .syncing import sync, sync_tree, write_whole
 
-__all__ = ["CheckpointStore", "Keeping", "is_whole"]
-
 _log = logging.getLogger(__name__)
 
 

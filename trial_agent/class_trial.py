@@ -21,8 +21,6 @@ from ..sdk import (
 from .function_channel import FunctionChannel
 from .job import Job
 
-__all__ = ["Stable", "run_class", "unwrapped"]
-
 
 class Stable:
     """The instance of a class that an agent keeps for the next trial, if any."""

@@ -13,8 +13,6 @@ from collections.abc import Mapping
 
 from ..sdk import MachineError, is_of_machine, is_there
 
-__all__ = ["StartError", "arguments_of", "explain", "needs_shell", "with_interpreter"]
-
 _SHELL_CHARACTERS = frozenset("|&;<>()$`\\*?[]{}~#!\n")
 _SHELL_WORDS = frozenset(
     (

@@ -39,8 +39,6 @@ from .warm import Adopted, Launch, WarmStarts
 from .watchdog import kill_all
 from .watchdog_client import WatchdogClient
 
-__all__ = ["MEMORY_EVERY", "CommandTrial", "Tools", "last_lines", "spawn"]
-
 Process = subprocess.Popen[bytes] | Adopted
 
 _READ_BYTES = 65536

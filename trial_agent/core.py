@@ -56,18 +56,6 @@ from .syncing import sync
 from .warm import WarmStarts
 from .watchdog_client import WatchdogClient
 
-__all__ = [
-    "HOLD",
-    "IDLE_TIMEOUT",
-    "LAST_RESORT",
-    "MAX_PART",
-    "SEEN_LIMIT",
-    "TRY_AGAIN",
-    "Agent",
-    "Attempt",
-    "read_part",
-]
-
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent twice runs once
 HOLD = 0.002  # seconds for which the events of a short function trial wait to leave together
 IDLE_TIMEOUT = 60.0  # before the first `configure`

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from ..sdk import Variables, outer_launches
 
-__all__ = ["TOKEN", "base_environment", "limited_threads", "mark", "starting_environment", "visible_devices"]
-
 TOKEN = "PITCHPIPE_AGENT_TOKEN"  # read by an agent at its start and removed at once
 
 _THREADS = (  # how many threads numerical libraries start: torch, MKL, OpenBLAS, BLIS, Accelerate, numexpr

@@ -14,19 +14,6 @@ from typing import Literal
 
 from .messages import Message, MessageError
 
-__all__ = [
-    "Ended",
-    "Event",
-    "Forgotten",
-    "Problem",
-    "Report",
-    "ReportKind",
-    "Saved",
-    "Started",
-    "decode_events",
-    "encode_event",
-]
-
 ReportKind = Literal["intermediate", "final"]
 
 

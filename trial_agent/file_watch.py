@@ -6,8 +6,6 @@ import os
 import select
 from typing import Any
 
-__all__ = ["LOOK_EVERY", "FileWatch", "InotifyWatch", "KqueueWatch", "best_watch"]
-
 LOOK_EVERY = 0.2
 _IN_MODIFY = 2  # of <sys/inotify.h>
 

@@ -13,8 +13,6 @@ from .events import Event
 from .spool import SpoolReader
 from .warm import Adopted
 
-__all__ = ["ExitWatch", "Follower", "Timers", "Wake"]
-
 _CHUNK = 65536
 _CHUNKS = 16  # read before the trial's end, kills and timers are checked again
 

@@ -12,8 +12,6 @@ from contextlib import suppress
 
 from ..sdk import TrialStopped
 
-__all__ = ["ending_forks", "shield_forks"]
-
 
 def shield_forks(
     numbers: Sequence[signal.Signals],

@@ -6,8 +6,6 @@ import contextlib
 import errno
 import os
 
-__all__ = ["NEEDED", "disk_error", "with_cause", "with_disk_error"]
-
 NEEDED = 1 << 18
 """The bytes that must fit: about what a small trial writes."""
 

@@ -27,8 +27,6 @@ from .outbox import Outbox
 from .spool import Interpreter
 from .syncing import sync_tree
 
-__all__ = ["FunctionChannel"]
-
 
 class FunctionChannel:
     """One attempt's channel to the manager; its functions may be called from any thread of this process.

@@ -33,8 +33,6 @@ from .function_channel import FunctionChannel
 from .job import Job
 from .outbox import Outbox
 
-__all__ = ["FunctionLoader", "FunctionTrial"]
-
 _OWN_FILES = frozenset((__file__, class_trial.__file__))
 
 

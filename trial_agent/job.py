@@ -21,8 +21,6 @@ from .placeholders import filled
 from .requests import RunSpec, Start
 from .spool import read_spool, spool_name
 
-__all__ = ["Job"]
-
 
 @dataclass(kw_only=True)
 class Job(Start):

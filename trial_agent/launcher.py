@@ -18,8 +18,6 @@ from dataclasses import asdict, dataclass
 from ..sdk import MachineError
 from .command_line import StartError, explain, with_interpreter
 
-__all__ = ["Team", "launched", "main"]
-
 _ANY_PORT = 0
 _TAIL = 3072  # bytes of a rank's stderr that the trial's error may hold
 

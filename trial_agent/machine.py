@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-__all__ = ["available_bytes", "usable_bytes", "usable_cpus"]
-
 
 def usable_cpus(environment: Mapping[str, str] = os.environ, root: str = "/") -> int:
     """Return how many CPUs this process may use: whole ones, at least one.

@@ -13,17 +13,6 @@ from typing import Any, TypeVar
 
 import orjson
 
-__all__ = [
-    "MAX_LENGTH",
-    "Message",
-    "MessageDecoder",
-    "MessageError",
-    "encode_message",
-    "from_bytes",
-    "from_message",
-    "to_bytes",
-]
-
 # The parameters of one trial have up to 64 MiB in a frame of the dispatcher, and quotes are escaped once more.
 MAX_LENGTH = 160 * 1024 * 1024
 _LENGTH = struct.Struct(">I")

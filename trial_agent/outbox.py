@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable
 
 from .events import Ended, Event, Problem, Report
 
-__all__ = ["BATCH_BYTES", "MAX_BYTES", "Outbox"]
-
 BATCH_BYTES = 64 * 1024
 MAX_BYTES = 16 * 1024 * 1024  # about 120,000 small reports, which take three times as much as Python objects
 _EVENT_BYTES = 130  # an event without its value or message, as JSON

@@ -11,8 +11,6 @@ from typing import Any
 from ..sdk import as_word, flat_arguments
 from .shell_slots import BARE, NEVER, NUMBER, ONE_WORD, PLAIN, Slot, slots_of
 
-__all__ = ["Misfit", "filled", "misfits"]
-
 _PLAIN_OPTION = re.compile(r"--[\w-]+(?:=[\w@%+:./-]*)?", re.ASCII)
 _PLAIN_QUOTED = re.compile(r"[\w@%+:=,./ -]*", re.ASCII)
 _RESERVED = frozenset(

@@ -15,18 +15,6 @@ from collections.abc import Sequence
 
 from .watchdog import command_of, each_process, environment_of, stat_of
 
-__all__ = [
-    "LINUX",
-    "ProcessTree",
-    "carries",
-    "command_words",
-    "is_zombie",
-    "oom_kills",
-    "proportional_bytes",
-    "resident_bytes",
-    "size_text",
-]
-
 LINUX = sys.platform.startswith("linux")
 _POLL_ELSEWHERE = 0.05  # seconds between checks where the system does not notify us that a process ended
 

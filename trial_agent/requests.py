@@ -13,21 +13,6 @@ from typing import Any
 from .checkpoint_store import Keeping
 from .messages import Message, MessageError, from_message
 
-__all__ = [
-    "Hello",
-    "Kill",
-    "Pause",
-    "Ping",
-    "Poll",
-    "ReadFile",
-    "Request",
-    "RunSpec",
-    "Shutdown",
-    "Start",
-    "decode_request",
-    "encode_request",
-]
-
 _USUAL = Keeping()
 
 

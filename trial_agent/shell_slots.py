@@ -11,8 +11,6 @@ import re
 from collections.abc import Container
 from itertools import takewhile
 
-__all__ = ["BARE", "NEVER", "NUMBER", "ONE_WORD", "PLAIN", "Slot", "slots_of"]
-
 ALL = "args"  # the placeholder of all parameters
 
 _PLACEHOLDER = re.compile(r"\{([^{}\s]+)\}")

@@ -31,21 +31,6 @@ from .checkpoint_store import is_whole
 from .events import Ended, Event, Problem, Report, ReportKind, Saved
 from .messages import from_message
 
-__all__ = [
-    "MAX_LINE",
-    "MAX_NAME",
-    "MAX_PROBLEMS",
-    "Interpreter",
-    "LineSplitter",
-    "SpoolReader",
-    "parse",
-    "place_of",
-    "read_spool",
-    "set_aside",
-    "spool_name",
-    "value_text",
-]
-
 MAX_LINE = 1_000_000
 MAX_NAME = 100  # characters of the name of a checkpoint
 _KINDS: frozenset[ReportKind | Literal["checkpoint"]] = frozenset(("intermediate", "final", "checkpoint"))

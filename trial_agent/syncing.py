@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["sync", "sync_tree", "write_whole"]
-
 
 def sync(path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> None:
     """Force one file or folder to the disk; with `root`, also its parent folders up to `root` itself."""

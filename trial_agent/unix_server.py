@@ -25,17 +25,6 @@ from .following import Wake
 from .messages import Message, MessageDecoder, MessageError, encode_message
 from .requests import Hello, decode_request
 
-__all__ = [
-    "HELLO_TIMEOUT",
-    "IDLE_ORPHAN_TIMEOUT",
-    "MAX_STRANGERS",
-    "SEND_TIMEOUT",
-    "Connection",
-    "UnixServer",
-    "peer_uid",
-    "with_id",
-]
-
 HELLO_TIMEOUT = 5.0
 IDLE_ORPHAN_TIMEOUT = 5.0  # seconds; the next manager of an experiment that is over never comes
 SEND_TIMEOUT = 5  # seconds; a manager that takes no bytes for so long counts as gone

@@ -20,8 +20,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-__all__ = ["ROUNDS", "command_of", "each_process", "environment_of", "kill_all", "main", "marked", "stat_of"]
-
 ROUNDS = 5  # a child forked during the search is found in the next round
 _READS = 300
 _PAUSE = 0.001  # seconds between two of them: no event says that a process has a new environment

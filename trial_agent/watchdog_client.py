@@ -9,8 +9,6 @@ import sys
 from . import watchdog
 from .environ import base_environment
 
-__all__ = ["WatchdogClient"]
-
 
 class WatchdogClient:
     """Ties the processes of the current attempt to the life of this process."""

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["HOOK", "OF_ONE_TRIAL", "Kind", "Launch", "split_command"]
-
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")
 """The folder that must come first in PYTHONPATH for a Python to become a zygote."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["Changes", "SideEffects", "generators_to_seed", "is_installed"]
-
 _BASELINE = frozenset(sys.modules)
 _USUAL_FILES = ("/dev/null", "/dev/random", "/dev/urandom")
 _GPU_FILES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")

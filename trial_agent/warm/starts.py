@@ -7,11 +7,8 @@ from pathlib import Path
 from ..machine import available_bytes
 from ..processes import LINUX, size_text
 from ..watchdog_client import WatchdogClient
-from .adoption import Adopted
 from .launch import Kind, Launch
-from .zygotes import Zygote
-
-__all__ = ["MOST_UNUSED", "WarmStarts"]
+from .zygotes import Adopted, Zygote
 
 MOST_UNUSED = 5
 """After so many zygotes in a row without a trial no more are made."""

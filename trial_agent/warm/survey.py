@@ -18,8 +18,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from socket import socket
 from typing import Any, NoReturn
 
-__all__ = ["Survey", "run"]
-
 _HARMLESS_CLASSES = (ast.Pass, ast.Global, ast.Nonlocal)
 
 

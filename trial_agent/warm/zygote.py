@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-__all__ = ["run"]
-
 if (
     "socket" not in sys.modules
 ):  # some interpreters have it as a file, and a script would see that it is loaded

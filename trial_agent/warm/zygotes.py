@@ -8,18 +8,17 @@ import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from ..processes import resident_bytes
-from .adoption import Adopted, adopting, bury
 from .launch import HOOK, Kind, Launch
-
-__all__ = ["Zygote"]
 
 _PATIENCE = 10.0  # seconds for a start through a zygote, which takes milliseconds
 _ROOM = 4096  # bytes of environment that a trial has beyond its zygote
 _SENTENCE = 4096
+_SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37
 
 
 class Zygote:
@@ -64,7 +63,7 @@ class Zygote:
     def start(self, launch: Launch) -> Adopted | None:
         """Start a trial; return None if the zygote cannot, having started nothing. It is of no use then."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours, contextlib.suppress(OSError, ValueError), adopting():
+        with ours, contextlib.suppress(OSError, ValueError), _adopting():
             ours.settimeout(_PATIENCE)
             self._socket.settimeout(_PATIENCE)
             with theirs:
@@ -87,7 +86,7 @@ class Zygote:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
-        bury(self.pid)
+        _bury(self.pid)
         self._output.close()
         self._errors.close()
 
@@ -112,3 +111,45 @@ def _environment(kind: Kind, descriptor: int) -> dict[str, str]:
         "PITCHPIPE_WARM_ROOM": "." * _ROOM,
     }
     return {**shared, **own, "PYTHONPATH": path}
+
+
+class Adopted:
+    """An adopted process, with the part of `subprocess.Popen` that following it needs."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def wait(self) -> int:
+        """Wait for the end and return the exit code, or the negative number of a signal."""
+        if self.returncode is None:
+            _, status = os.waitpid(self.pid, 0)
+            self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+@contextlib.contextmanager
+def _adopting() -> Iterator[None]:
+    """Become the parent of descendants whose own parents end meanwhile; raise OSError where that is impossible.
+
+    Only meanwhile: the orphans of a trial are none of the agent's.
+    """
+    import ctypes  # takes milliseconds
+
+    system = ctypes.CDLL(None, use_errno=True)
+    was = ctypes.c_int()
+    if system.prctl(_GET_CHILD_SUBREAPER, ctypes.byref(was), 0, 0, 0) or system.prctl(
+        _SET_CHILD_SUBREAPER, 1, 0, 0, 0
+    ):
+        raise OSError(ctypes.get_errno(), "cannot adopt processes")
+    try:
+        yield
+    finally:
+        system.prctl(_SET_CHILD_SUBREAPER, was.value, 0, 0, 0)
+
+
+def _bury(group: int) -> None:
+    """Wait for the end of all children in a process group that was killed."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-group, 0)
