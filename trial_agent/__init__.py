@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .free_space import disk_error
     from .function_trial import FunctionLoader, FunctionTrial
     from .job import Job
-    from .machine import available_bytes, usable_bytes, usable_cpus
+    from .machine_limits import available_bytes, usable_bytes, usable_cpus
     from .messages import MessageDecoder, MessageError, encode_message, from_bytes, to_bytes
     from .outbox import Outbox
     from .pickling import pickled
@@ -63,7 +63,7 @@ _HOMES = {
     ".forks": "ending_forks shield_forks",
     ".function_trial": "FunctionLoader FunctionTrial",
     ".job": "Job",
-    ".machine": "available_bytes usable_bytes usable_cpus",
+    ".machine_limits": "available_bytes usable_bytes usable_cpus",
     ".messages": "MessageDecoder MessageError encode_message from_bytes to_bytes",
     ".outbox": "Outbox",
     ".pickling": "pickled",

@@ -27,11 +27,11 @@ from . import environ
 from .command_line import StartError, arguments_of, explain, with_interpreter
 from .events import Ended, Event, Problem, Report, Saved, Started
 from .file_watch import FileWatch
-from .following import ExitWatch, Follower, Timers, Wake
 from .free_space import disk_error, with_cause, with_disk_error
 from .job import Job
 from .launcher import launched
 from .outbox import Outbox
+from .poll_sources import ExitWatch, Follower, Timers, Wake
 from .processes import ProcessTree, oom_kills, size_text
 from .spool import SpoolReader, place_of, set_aside
 from .syncing import sync

@@ -32,12 +32,12 @@ from . import environ
 from .command_trial import CommandTrial, Tools
 from .events import Ended, Forgotten, encode_event
 from .file_watch import best_watch
-from .following import Wake
 from .forks import ending_forks
 from .function_trial import FunctionLoader, FunctionTrial
 from .job import Job
 from .messages import Message, MessageError
 from .outbox import Outbox
+from .poll_sources import Wake
 from .requests import (
     Hello,
     Kill,

@@ -21,8 +21,8 @@ from functools import partial
 
 from ..sdk import file_identity
 from .core import Agent
-from .following import Wake
 from .messages import Message, MessageDecoder, MessageError, encode_message
+from .poll_sources import Wake
 from .requests import Hello, decode_request
 
 HELLO_TIMEOUT = 5.0

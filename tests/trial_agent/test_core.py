@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.trial_agent import WatchdogClient, command_trial, core, environ, following
+from pitchpipe.trial_agent import WatchdogClient, command_trial, core, environ, poll_sources
 from pitchpipe.trial_agent.core import SEEN_LIMIT
 from pitchpipe.trial_agent.events import Event
 from pitchpipe.trial_agent.outbox import Outbox
@@ -213,7 +213,7 @@ def test_final_result_does_not_wait_for_acknowledgements(small: Actor) -> None:
 
 
 def run_flooding_command(actor: Actor, monkeypatch: pytest.MonkeyPatch, then: str = "true") -> SmallOutbox:
-    monkeypatch.setattr(following, "_CHUNKS", 1)
+    monkeypatch.setattr(poll_sources, "_CHUNKS", 1)
     command = 'yes \'{"intermediate": 0.5, "time": 1}\' | head -30000 >> $PITCHPIPE_REPORTS'
     actor.configure(kind="command", command=f"{command}; {then}", code_directory=str(actor.folder))
     actor.agent.handle(start())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..machine import available_bytes
+from ..machine_limits import available_bytes
 from ..processes import LINUX, size_text
 from ..watchdog_client import WatchdogClient
 from .launch import Kind, Launch

@@ -60,7 +60,8 @@ def _reset_connection(server: Any, connection: Any) -> None:
     server._drop_manager()
 
 
-_P, _A, _D = "pitchpipe.", "pitchpipe.trial_agent.", "pitchpipe.dispatcher."
+_P, _S, _A = "pitchpipe.", "pitchpipe.sdk.", "pitchpipe.trial_agent."
+_D = "pitchpipe.dispatcher."
 _COMMAND, _FUNCTION = ("command",), ("function",)
 
 POINTS: dict[str, Point] = {
@@ -114,10 +115,10 @@ POINTS: dict[str, Point] = {
     "agent:start-taken": Point(_A + "core", "Agent._start", True, 2),
     "agent:process-started": Point(_A + "command_trial", "CommandTrial._start", True, 2, _COMMAND),
     "agent:reports-read": Point(_A + "command_trial", "CommandTrial._send", False, 5, _COMMAND),
-    "agent:spool-written": Point(_A + "line_file", "LineFile.append", True, 16, _FUNCTION),
+    "agent:spool-written": Point(_S + "line_file", "LineFile.append", True, 16, _FUNCTION),
     "agent:before-end-recorded": Point(_A + "core", "Agent._look_idle", False, 1),
     "agent:end-recorded": Point(_A + "core", "Agent._look_idle", True, 2),
-    "agent:checkpoint-named": Point(_A + "checkpoint", "save", True, 4, _FUNCTION),
+    "agent:checkpoint-named": Point(_S + "checkpoint", "save_folder", True, 4, _FUNCTION),
     "agent:before-forgetting": Point(
         _A + "outbox", "Outbox._acknowledge", False, 8, counts=lambda outbox, after: after >= outbox._first
     ),
@@ -137,9 +138,9 @@ POINTS: dict[str, Point] = {
     "dispatcher:before-sending": Point(_D + "channel", "FdChannel.flush", False, 10),
     "dispatcher:after-sending": Point(_D + "channel", "FdChannel.flush", True, 10),
     "dispatcher:checkpoint-written": Point(_D + "saving", "Saver._write", True, 1, needs="slow tuner"),
-    "trial:before-report": Point(_A + "line_file", "LineFile.append", False, 7, _COMMAND),
-    "trial:after-report": Point(_A + "line_file", "LineFile.append", True, 7, _COMMAND),
-    "trial:checkpoint-named": Point(_A + "checkpoint", "save", True, 3, _COMMAND),
+    "trial:before-report": Point(_S + "line_file", "LineFile.append", False, 7, _COMMAND),
+    "trial:after-report": Point(_S + "line_file", "LineFile.append", True, 7, _COMMAND),
+    "trial:checkpoint-named": Point(_S + "checkpoint", "save_folder", True, 3, _COMMAND),
 }
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.trial_agent.file_watch import FileWatch, best_watch
-from pitchpipe.trial_agent.following import ExitWatch, Follower, Timers, Wake
 from pitchpipe.trial_agent.outbox import Outbox
+from pitchpipe.trial_agent.poll_sources import ExitWatch, Follower, Timers, Wake
 from pitchpipe.trial_agent.spool import SpoolReader
 
 from .client import messages

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pitchpipe.trial_agent.machine import available_bytes, usable_bytes, usable_cpus
+from pitchpipe.trial_agent.machine_limits import available_bytes, usable_bytes, usable_cpus
 
 GIB = 2**30
 UNLIMITED = {
