@@ -115,19 +115,21 @@ def completed(*options: type) -> Callable[[Made], Made]:
 
     def decorator(made: Made) -> Made:
         signature = inspect.signature(made)
-        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        parameters = signature.parameters.values()
+        own = [each for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD]
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-            for one in options
-            for name, annotation in one.__annotations__.items()
+            for option in options
+            for name, annotation in option.__annotations__.items()
         ]
-        names, known = {one.name for one in own}, [one.name for one in (*own, *more)]
+        own_names = [each.name for each in own]
+        names = own_names + [each.name for each in more]
         elsewhere = () if options else ExperimentOptions.__annotations__
 
         @functools.wraps(made)
         def checked(*args: Any, **keywords: Any) -> Any:
-            unknown = [name for name in keywords if name not in known]
-            _refuse_mistyped(unknown, names, known, elsewhere)
+            unknown = [name for name in keywords if name not in names]
+            _refuse_mistyped(unknown, own_names, names, elsewhere)
             return made(*args, **keywords)
 
         checked.__signature__ = signature.replace(parameters=[*own, *more])  # pyright: ignore[reportAttributeAccessIssue]
@@ -137,7 +139,7 @@ def completed(*options: type) -> Callable[[Made], Made]:
 
 
 def _refuse_mistyped(
-    unknown: Iterable[str], own: Collection[str], known: Sequence[str], elsewhere: Collection[str]
+    unknown: Iterable[str], own: Collection[str], names: Sequence[str], elsewhere: Collection[str]
 ) -> None:
     """Raise `TypeError` for a keyword that probably means one of a function's `own`; the options are checked later.
 
@@ -146,12 +148,12 @@ def _refuse_mistyped(
     from .config import OTHER_NAMES, did_you_mean, nearest
 
     for name in unknown:
-        if (other := (OTHER_NAMES | ARGUMENTS).get(name)) in known:
+        if (other := (OTHER_NAMES | ARGUMENTS).get(name)) in names:
             raise TypeError(f"there is no argument {name}: write {other}")
         if name in elsewhere:
             raise TypeError(f"there is no argument {name} here: Experiment has it")
-        if nearest(name, known) in own:
-            raise TypeError(f"there is no argument {name}: {did_you_mean(name, known)}")
+        if nearest(name, names) in own:
+            raise TypeError(f"there is no argument {name}: {did_you_mean(name, names)}")
 
 
 def objectives_of(direction: str | None, metric: str, objectives: Points | None) -> Points | None:

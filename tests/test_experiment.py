@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import cloudpickle
 import pytest
@@ -773,6 +773,8 @@ def test_keywords_are_the_fields_of_the_config() -> None:
     assert {"direction", "max_trial_number", "tuner"} < set(parameters)
     assert "options" not in inspect.signature(pitchpipe.minimize).parameters
     assert set(SearchOptions.__annotations__) < set(inspect.signature(pitchpipe.Search).parameters)
+    fields, arguments = get_type_hints(ExperimentOptions), get_type_hints(SearchOptions)
+    assert {arguments[name] == fields[name] | None for name in set(arguments) & set(fields)} == {True}
 
 
 def test_direction_of_one_metric_is_an_objective(tmp_path: Path) -> None:
