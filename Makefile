@@ -164,7 +164,7 @@ types-folders: $(READY)
 	@$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 types-face: $(READY) tree
-	@echo "== types of pitchpipe/"
+	@echo "== types of pitchpipe/, and of its names in a script"
 	@$(BIN)/basedpyright --pythonpath $(BIN)/python --project $(LAYOUT)
 
 # The relative imports of pitchpipe/ lead to the other folders only in the layout of the installed package. It is made
@@ -174,7 +174,8 @@ tree:
 	@rm -rf $(LAYOUT)
 	@mkdir -p $(LAYOUT)/pitchpipe
 	@ln -s $(addprefix ../../../,$(wildcard pitchpipe/*.py) $(filter-out pitchpipe,$(PACKAGES))) $(LAYOUT)/pitchpipe
-	@sed 's/^include = .*/include = ["pitchpipe"]/' pyproject.toml > $(LAYOUT)/pyproject.toml
+	@ln -s ../../tests/typed_names.py $(LAYOUT)
+	@sed 's/^include = .*/include = ["pitchpipe", "typed_names.py"]/' pyproject.toml > $(LAYOUT)/pyproject.toml
 
 format: $(READY)
 	@$(BIN)/ruff check --fix .

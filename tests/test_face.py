@@ -1,5 +1,6 @@
 """The face of the package: its names, and what importing it costs a trial script."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -73,6 +74,14 @@ def test_folders_of_the_tree_are_not_top_level_modules() -> None:
 def test_every_public_name_is_there() -> None:
     assert [name for name in pitchpipe.__all__ if getattr(pitchpipe, name) is None] == []
     assert set(pitchpipe.__all__) <= set(dir(pitchpipe))
+
+
+def test_the_type_of_every_public_name_is_checked() -> None:
+    checked = ast.parse(Path(__file__).with_name("typed_names.py").read_text(encoding="utf-8"))
+    imports = [
+        node for node in checked.body if isinstance(node, ast.ImportFrom) and node.module == "pitchpipe"
+    ]
+    assert {alias.name for node in imports for alias in node.names} == {*pitchpipe.__all__}
 
 
 @pytest.mark.parametrize("room", ["sdk", "trial_agent"])
