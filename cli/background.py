@@ -86,4 +86,4 @@ def _report(
         click.echo(f"to stop it: {command_for(folder, 'stop')}")
     if interrupted:
         return INTERRUPTED
-    return 0 if runs or summary["status"] == "DONE" else FAILED
+    return 0 if runs or summary.status == "DONE" else FAILED

@@ -167,7 +167,6 @@ def _runtime(_directory: Path) -> Finding:
 def _experiments(directory: Path) -> Finding:
     from ..store import ComputingError, StoreError
     from ..store.reading import ExperimentView
-    from .outcome import is_abandoned
 
     running, left, torn, is_damaged = 0, [], [], False
     for folder in ExperimentFolder.all(directory):
@@ -179,8 +178,8 @@ def _experiments(directory: Path) -> Finding:
             torn.append(f"{folder.experiment_id} ({error})")
             is_damaged |= not isinstance(error, ComputingError)
             continue
-        running += summary["is_running"]
-        if is_abandoned(summary):
+        running += summary.is_running
+        if summary.is_abandoned:
             left.append(folder.experiment_id)
     if left or torn:
         parts = [f"without a manager: {', '.join(left)}"] if left else []

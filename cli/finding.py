@@ -100,6 +100,6 @@ def _obvious(directory: Path) -> ExperimentFolder:
 def _created(folder: ExperimentFolder) -> float:
     try:
         with ExperimentView(folder) as view:
-            return view.experiment()["created"]
+            return view.experiment().created
     except StoreError:
         return 0.0

@@ -161,8 +161,8 @@ def experiment_status(name: str | None, directory: Path | None) -> None:
     """Print the status and why as JSON, as NNI does."""
     with ExperimentView(chosen_experiment(name, None, directory)) as view:
         summary = view.summary()
-    errors = [summary["error"] or summary["reason"]] if summary["status"] == "ERROR" else []
-    click.echo(json.dumps({"errors": errors, "status": summary["status"]}, indent=4))
+    errors = [summary.error or summary.reason] if summary.status == "ERROR" else []
+    click.echo(json.dumps({"errors": errors, "status": summary.status}, indent=4))
 
 
 @click.command("nnictl config show")

@@ -43,8 +43,8 @@ def write_study(folder: ExperimentFolder, path: Path) -> int:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with ExperimentView(folder) as view:
         space = _space(view)
-        name, objectives = view.experiment()["id"], view.objectives()
-        directions = [StudyDirection[objective["direction"].upper()] for objective in objectives]
+        name, objectives = view.experiment().id, view.objectives()
+        directions = [StudyDirection[objective.direction.upper()] for objective in objectives]
         try:
             path.touch(exist_ok=False)
         except OSError as error:
@@ -52,7 +52,7 @@ def write_study(folder: ExperimentFolder, path: Path) -> int:
         study = optuna.create_study(storage=f"sqlite:///{path}", study_name=name, directions=directions)
         study.set_user_attr("pitchpipe:config", to_json(view.config()).decode())
         made = 0
-        for trial in _frozen_trials(view, space, [objective["name"] for objective in objectives]):
+        for trial in _frozen_trials(view, space, [objective.name for objective in objectives]):
             study.add_trial(trial)
             made += 1
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..runner import ExperimentStatus, fingerprint
@@ -12,6 +13,7 @@ from ..store.reading import (
     ExperimentView,
     FailedTrial,
     FailureGroup,
+    Summary,
     closeness_lines,
     closest_text,
     counts_text,
@@ -39,7 +41,6 @@ __all__ = [
     "command_for",
     "continue_line",
     "failure_lines",
-    "is_abandoned",
     "none_succeeded",
     "outcome_lines",
     "printed",
@@ -50,8 +51,6 @@ _MAX_KINDS = 5
 _MAX_BEST = 10
 _FRONT = ("trials", "knee", "hypervolume", "reference", "infeasible", "limits")
 
-Summary = Mapping[str, Any]
-
 
 def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
     """Return a command line for this experiment, with `--dir` where it is needed."""
@@ -60,43 +59,42 @@ def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
     return line if is_default(directory) else f"{line} --dir {shell_word(directory)}"
 
 
-def is_abandoned(summary: Summary) -> bool:
-    """Return whether the experiment should run and has no manager, and needs one."""
-    has_runner = summary["is_running"] or summary["is_search"]
-    return not ExperimentStatus(summary["status"]).is_final and not has_runner
-
-
 def can_resume(folder: ExperimentFolder, summary: Summary) -> bool:
     """Return whether the experiment has ended, its manager too, and `resume` continues it without a new limit."""
-    return summary["status"] in ("STOPPED", "ERROR") and not summary["is_search"] and folder.manager() is None
+    return summary.status in ("STOPPED", "ERROR") and not summary.is_search and folder.manager() is None
 
 
 def none_succeeded(summary: Summary) -> bool:
     """Return whether trials failed or were stopped early, and none succeeded."""
-    counts = summary["counts"]
+    counts = summary.counts
     return bool(counts.get("FAILED") or counts.get("EARLY_STOPPED")) and not counts.get("SUCCEEDED")
 
 
 def has_front(summary: Summary) -> bool:
     """Return whether an experiment has several objectives, or limits."""
-    return len(summary["objectives"]) > 1 or bool(summary["outcome_limits"])
+    return len(summary.objectives) > 1 or bool(summary.outcome_limits)
 
 
 def chosen_best(view: ExperimentView, summary: Summary, by: str | None) -> Summary:
     """Return a summary whose best trial is that of one objective, or the knee; raise `QueryError`."""
-    return summary if by is None else {**summary, "best": view.best(1, by), "gain": gain_text(summary)}
+    return summary if by is None else replace(summary, best=view.best(1, by))
 
 
 def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
     """Return the object that scripts get."""
-    names = [objective["name"] for objective in summary["objectives"]]
-    best = [_trial_object(trial, names) for trial in summary["best"]]
-    found = {name: summary[name] for name in ("id", "status", "folder", "counts")}
+    names = [objective.name for objective in summary.objectives]
+    best = [_trial_object(trial, names) for trial in summary.best]
+    found: dict[str, Any] = {
+        "id": summary.id,
+        "status": summary.status,
+        "folder": summary.folder,
+        "counts": summary.counts,
+    }
     found["best"] = best if len(names) > 1 else (best[0] if best else None)
     if has_front(summary):
         front = view.front()
-        found["front"] = {name: front[name] for name in _FRONT} | {"closest": summary["closest"]}
-    if (defaults := summary["defaults"]) is not None:
+        found["front"] = {name: front[name] for name in _FRONT} | {"closest": summary.closest}
+    if (defaults := summary.defaults) is not None:
         gains = gains_over_defaults(summary)
         gain = gains[names[0]] if gains and len(names) == 1 else gains
         found["defaults"] = {**_trial_object(defaults, names), "status": defaults["status"], "gain": gain}
@@ -109,7 +107,7 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
         found["retries"] = retries
     if health := _health(view, summary):
         found["health"] = health
-    return {**found, "reason": summary["reason"]} if summary["reason"] else found
+    return {**found, "reason": summary.reason} if summary.reason else found
 
 
 def _trial_object(trial: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -135,25 +133,28 @@ def _failure_object(group: FailureGroup) -> dict[str, Any]:
 
 def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the lines that end a run."""
-    named = f" ({visible(summary['name'])})" if summary["name"] else ""
-    lasted = duration_text(summary["run_time"])
-    yield f"{experiment_text(summary['status'])}: experiment {summary['id']}{named}, {_trials(summary)} in {lasted}"
-    if summary["reason"]:
-        yield f"reason: {summary['reason']}"
-    if summary["error"]:
-        yield from (f"  {line}" for line in summary["error"].rstrip().splitlines())
+    named = f" ({visible(summary.name)})" if summary.name else ""
+    lasted = duration_text(summary.run_time)
+    yield f"{experiment_text(summary.status)}: experiment {summary.id}{named}, {_trials(summary)} in {lasted}"
+    if summary.reason:
+        yield f"reason: {summary.reason}"
+    if summary.error:
+        yield from (f"  {line}" for line in summary.error.rstrip().splitlines())
     yield from best_lines(view, summary)
     yield from failure_lines(view, summary)
-    yield f"everything is in {summary['folder']}"
+    yield f"everything is in {summary.folder}"
     yield from _next_lines(view.folder, summary)
 
 
-def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
-    """Yield the best trial with its parameters, or the front, the gain over the defaults, and notes on the search."""
+def best_lines(view: ExperimentView, summary: Summary, gain: str = "") -> Iterator[str]:
+    """Yield the best trial with its parameters, or the front, the gain over the defaults, and notes on the search.
+
+    Where the summary has a trial that was chosen from the front, `gain` is what all of the front gains.
+    """
     yield from _best_lines(view, summary)
     if has_front(summary):
         yield from front_lines(view.front(), repeats=view.repeats())
-    if gain := summary.get("gain") or gain_text(summary):
+    if gain := gain or gain_text(summary):
         yield gain
     yield from closeness_lines(view.closest_to_defaults())
     yield from (f"note: {note}" for note in _health(view, summary))
@@ -161,19 +162,19 @@ def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 def _health(view: ExperimentView, summary: Summary) -> list[str]:
     """Return the notes on a search that has ended; while it runs, scripts ask often, and the notes take time."""
-    is_searching = summary["is_running"] and not ExperimentStatus(summary["status"]).is_final
+    is_searching = summary.is_running and not ExperimentStatus(summary.status).is_final
     return [] if is_searching else read_health(view)
 
 
 def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
-    if not summary["best"]:
+    if not summary.best:
         yield f"best: none, {_why_none(view, summary)}"
-    if (closest := summary["closest"]) is not None:
+    if (closest := summary.closest) is not None:
         yield _closest_line(view, summary, closest)
-    if len(summary["best"]) > 1:
+    if len(summary.best) > 1:
         yield from _front_table(view, summary)
         return
-    for trial in summary["best"]:
+    for trial in summary.best:
         yield f"best: {_values(summary, trial)} ({_named(trial)})"
         parameters = {
             visible(name.removesuffix("._name")): value for name, value in flat(trial["parameters"]).items()
@@ -184,7 +185,7 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 def _front_table(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the trials of a front as a table, by their first objective; of a long one the first ones and the knee."""
-    front, names = summary["best"], _metrics(summary)
+    front, names = summary.best, summary.metrics
     is_repeated = any("repeats" in trial for trial in front)
     yield f"best: {len(front)} {'families' if is_repeated else 'trials'} on the Pareto front"
     rows = [
@@ -219,16 +220,16 @@ def _named(trial: Mapping[str, Any]) -> str:
 
 
 def _why_none(view: ExperimentView, summary: Summary) -> str:
-    if summary["closest"] is not None:
-        return closest_text(summary["closest"], summary["status"], repeats=view.repeats())
-    if summary["counts"].get("EARLY_STOPPED") == summary["trials"] > 0:
+    if summary.closest is not None:
+        return closest_text(summary.closest, summary.status, repeats=view.repeats())
+    if summary.counts.get("EARLY_STOPPED") == summary.trials > 0:
         advice = (
             "use a milder assessor, or more trials" if view.config().get("assessor") else "use more trials"
         )
-        return f"all {summary['trials']} trials were stopped early: {advice}"
-    if len(summary["objectives"]) > 1 and summary["counts"].get("SUCCEEDED"):
+        return f"all {summary.trials} trials were stopped early: {advice}"
+    if len(summary.objectives) > 1 and summary.counts.get("SUCCEEDED"):
         return "the front has no knee"
-    return "no trial has succeeded" if summary["trials"] else "there are no trials"
+    return "no trial has succeeded" if summary.trials else "there are no trials"
 
 
 def _closest_line(view: ExperimentView, summary: Summary, closest: int) -> str:
@@ -236,23 +237,19 @@ def _closest_line(view: ExperimentView, summary: Summary, closest: int) -> str:
     trial = view.trial(closest)
     family = view.family(trial)
     found = trial if family is None else family
-    names = [name for name in _metrics(summary) if name in found["values"]]
+    names = [name for name in summary.metrics if name in found["values"]]
     values = ", ".join(f"{name} {value_text(found, name)}" for name in names)
     return f"  {'trial' if family is None else 'family'} {closest} has {values}"
 
 
-def _metrics(summary: Summary) -> list[str]:
-    return list(dict.fromkeys([*(one["name"] for one in summary["objectives"]), *summary["outcome_limits"]]))
-
-
 def _values(summary: Summary, trial: Mapping[str, Any]) -> str:
-    return values_text(trial, _metrics(summary))
+    return values_text(trial, summary.metrics)
 
 
 def _trials(summary: Summary) -> str:
-    total = summary["trials"]
+    total = summary.trials
     counted = "1 trial" if total == 1 else f"{total} trials"
-    return f"{counted} ({counts_text(summary['counts'])})" if total else counted
+    return f"{counted} ({counts_text(summary.counts)})" if total else counted
 
 
 def _run_again(retries: Mapping[str, int], *, is_search: bool) -> str:
@@ -267,7 +264,7 @@ def _run_again(retries: Mapping[str, int], *, is_search: bool) -> str:
 def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield what was run again, in which ways trials failed (kind, reason, last lines of a traceback), and where."""
     if retries := view.retries():
-        yield _run_again(retries, is_search=summary["is_search"])
+        yield _run_again(retries, is_search=summary.is_search)
     groups = view.failures()
     for group in groups[:_MAX_KINDS]:
         failure = FailedTrial.of(group)
@@ -275,7 +272,7 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         example = command_for(view.folder, "trial log" if prints else "trial show", str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
         yield f"{group.trials_text} failed{facts}{_such_as(group, failure)}: {failure} ({example})"
-        if "\n".join(failure.lines) not in summary["error"]:  # which the experiment's own error may contain
+        if "\n".join(failure.lines) not in summary.error:  # which the experiment's own error may contain
             yield from (f"  {line}" for line in failure.lines)
         if hint := hint_text(str(failure)):
             yield f"  hint: {hint}"
@@ -301,13 +298,13 @@ def _such_as(group: FailureGroup, failure: FailedTrial) -> str:
 
 def continue_line(folder: ExperimentFolder, summary: Summary) -> str:
     """Return how to continue an experiment that is not DONE."""
-    when = " after fixing the code (a changed config needs a new run)" if summary["status"] == "ERROR" else ""
+    when = " after fixing the code (a changed config needs a new run)" if summary.status == "ERROR" else ""
     return f"to continue{when}: {command_for(folder, 'resume')}"
 
 
 def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
-    if summary["status"] != "DONE":
+    if summary.status != "DONE":
         yield continue_line(folder, summary)
-    if summary["trials"]:
+    if summary.trials:
         yield f"to see the trials: {command_for(folder, 'trials')}"
         yield f"to export them: {command_for(folder, 'export', '--format csv')}"

@@ -73,7 +73,7 @@ def _at_the_same_step(view: ExperimentView, trial: dict[str, Any]) -> Iterator[s
     own = others.pop(trial["sequence_id"], None)
     if own is None or not others:
         return
-    sign = 1.0 if view.objectives()[0]["direction"] == "minimize" else -1.0
+    sign = 1.0 if view.objectives()[0].direction == "minimize" else -1.0
     better = sum(sign * value < sign * own for value in others.values())
     best = min(others.values(), key=lambda value: sign * value)
     after = "1 result" if step == 0 else f"{step + 1} results"

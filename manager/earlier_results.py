@@ -74,7 +74,7 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
     try:
         folder = ExperimentFolder(Path(source)) if "/" in source else _found(directory, source)
         with ExperimentView(folder) as view:
-            objectives = {one["name"]: one["direction"] for one in view.objectives()}
+            objectives = {one.name: one.direction for one in view.objectives()}
             name = objective.name if objective.name in objectives else next(iter(objectives))
             if len(objectives) > 1 and name != objective.name:
                 known = ", ".join(objectives)

@@ -23,7 +23,7 @@ from typing import Any
 
 from .nni_config import AlgorithmConfig, ExperimentConfig
 from .store import ExperimentFolder, StoreError, absolute, default_directory, new_experiment_id
-from .store.reading import ExperimentView, TrialQuery, nni_metadata, nni_profile, nni_statistics
+from .store.reading import ExperimentView, Summary, TrialQuery, nni_metadata, nni_profile, nni_statistics
 
 __all__ = [
     "Experiment",
@@ -181,7 +181,7 @@ class Experiment:
         """End the experiment with its trials, and its pages; nothing happens if it has ended."""
         atexit.unregister(self.stop)
         self._end_view()
-        if self.has_checkpoint() and self._summary()["status"] not in _ENDED:
+        if self.has_checkpoint() and self._summary().status not in _ENDED:
             _verb("stop", self._path())
 
     @_StaticToo
@@ -226,7 +226,7 @@ class Experiment:
         An event loop that waits for DONE gets `ExperimentError` some calls after another end.
         """
         summary = self._summary()
-        status, why = summary["status"], summary["reason"]
+        status, why = summary.status, summary.reason
         self._ends_seen = self._ends_seen + 1 if status in ("ERROR", "STOPPED") else 0
         if self._ends_seen > _LOOKS:
             raise ExperimentError(f"experiment {self.id} ended as {status}: {why}")
@@ -331,7 +331,7 @@ class Experiment:
             self.stop()
             raise
         print(_verb("status", self._path()), end="", file=sys.stderr)
-        return self._summary()["status"] != "ERROR"
+        return self._summary().status != "ERROR"
 
     def _path(self) -> Path:
         if self.id is None:
@@ -346,7 +346,7 @@ class Experiment:
             raise ExperimentError(f"there is no experiment {self.id} in {self._path().parent}")
         return ExperimentView(self._path())
 
-    def _summary(self) -> dict[str, Any]:
+    def _summary(self) -> Summary:
         with self._view() as view:
             return view.summary()
 

@@ -303,17 +303,17 @@ def result_of(folder: Path, keeps: object = None) -> ExperimentResult:
 
     with ExperimentView(folder) as view:
         summary = view.summary()
-    directions = {objective["name"]: objective["direction"] for objective in summary["objectives"]}
+    directions = {objective.name: objective.direction for objective in summary.objectives}
     names = list(directions)
-    front = [_best_of(trial, names) for trial in summary["best"]]
-    gains, defaults = gains_over_defaults(summary), summary["defaults"]
+    front = [_best_of(trial, names) for trial in summary.best]
+    gains, defaults = gains_over_defaults(summary), summary.defaults
     return ExperimentResult(
-        id=summary["id"],
-        status=summary["status"],
+        id=summary.id,
+        status=summary.status,
         folder=folder,
-        counts=summary["counts"],
+        counts=summary.counts,
         best=front if len(directions) > 1 else next(iter(front), None),
-        reason=summary["reason"],
+        reason=summary.reason,
         directions=directions,
         defaults=_best_of(defaults, names) if defaults and defaults["status"] == "SUCCEEDED" else None,
         gain=gains[names[0]] if gains and len(names) == 1 else gains,

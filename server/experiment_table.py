@@ -57,7 +57,7 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
         chosen = sorted(outcomes.chosen(objectives, limits))
         families = [_record(plain(row)) for row in view.families(chosen)]
     return ExperimentTable.of(
-        summary["name"] or summary["id"],
+        summary.name or summary.id,
         objectives,
         trials,
         dimensions_of(config.get("searchSpace"), config.get("constraints") or ()),
@@ -68,8 +68,8 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
         curve_count=_count_reported(view),
         spans=_spans(view, outline, outline.new_bests_by_end(objectives[0], limits)) if attempts else (),
         limits=limits,
-        experiment_id=summary["id"],
-        now=time.time() if summary["is_running"] else None,
+        experiment_id=summary.id,
+        now=time.time() if summary.is_running else None,
     )
 
 

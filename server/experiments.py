@@ -93,7 +93,7 @@ class Experiments:
 
     def _created(self, folder: ExperimentFolder) -> float:
         try:
-            return self._of(folder).view.experiment()["created"]
+            return self._of(folder).view.experiment().created
         except StoreError:
             return 0.0  # it does not hide the others
 

@@ -9,6 +9,7 @@ from ..protocol import Objective, main_objective, objectives_of
 from ..runner import TUNE_SOMETHING, TUNES_NOTHING, UNASKED
 from ..store.reading import (
     ExperimentView,
+    Summary,
     TrialQuery,
     number_text,
     repeats_text,
@@ -31,7 +32,7 @@ _MODEL_FREE = ("random", "gridsearch", "batch", "qmc", "hyperband", "asha", "pbt
 def read_health(view: ExperimentView) -> list[str]:
     """Return the notes on an experiment; raise `StoreError` if it cannot be read."""
     summary, config = view.summary(), view.config()
-    trials, results = sum(summary["counts"].values()), summary["intermediate_results"]
+    trials, results = sum(summary.counts.values()), summary.intermediate_results
     unused = ""
     if trials >= _FEWEST_TO_STOP and results >= 2 * trials:
         unused = early_stopping_note(config, _intermediate(view, TrialQuery(limit=_READ)))
@@ -61,9 +62,9 @@ def early_stopping_note(config: Mapping[str, Any], reports: Sequence[Any]) -> st
     )
 
 
-def _lacking_note(view: ExperimentView, summary: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+def _lacking_note(view: ExperimentView, summary: Summary, config: Mapping[str, Any]) -> str:
     """Say which of several objectives early stopping did not know, because no stopped trial had reported it."""
-    if not config.get("assessor") or not summary["counts"].get("EARLY_STOPPED"):
+    if not config.get("assessor") or not summary.counts.get("EARLY_STOPPED"):
         return ""
     reports = _intermediate(view, TrialQuery(statuses=["EARLY_STOPPED"], limit=_READ))
     lacking = ", ".join(_lacking(reports, objectives_of(config.get("objectives") or ())))
@@ -85,32 +86,32 @@ def _lacking(reports: Sequence[Any], objectives: Sequence[Objective]) -> list[st
     return [one.name for one in objectives if one.name not in known]
 
 
-def _equality_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+def _equality_note(view: ExperimentView, summary: Summary) -> str:
     """Say that nothing that was tried made a difference; else nothing."""
-    count = summary["counts"].get("SUCCEEDED", 0)
-    if count < _FEWEST_EQUAL or len(summary["objectives"]) > 1:
+    count = summary.counts.get("SUCCEEDED", 0)
+    if count < _FEWEST_EQUAL or len(summary.objectives) > 1:
         return ""
     ends = [
         TrialQuery(statuses=["SUCCEEDED"], sort="value", descending=way, limit=1) for way in (False, True)
     ]
     lowest, highest = (view.trials(end).trials[0]["values"] for end in ends)
-    main = summary["objectives"][0]["name"]
+    main = summary.objectives[0].name
     if lowest.get(main) != highest.get(main):
         return ""
     return f"all {count} results are equal; check that the script reads the parameters of the search space, by name"
 
 
-def _unasked_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+def _unasked_note(view: ExperimentView, summary: Summary) -> str:
     """Say that no trial that succeeded knew its parameters; else nothing."""
-    succeeded = summary["counts"].get("SUCCEEDED", 0)
+    succeeded = summary.counts.get("SUCCEEDED", 0)
     first = view.trials(TrialQuery(statuses=["SUCCEEDED"], limit=_READ)).trials if succeeded else ()
     unasked = succeeded and all(trial["reason"].startswith(UNASKED) for trial in first)
     return f"{TUNES_NOTHING}; {TUNE_SOMETHING}" if unasked else ""
 
 
-def _reference_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+def _reference_note(view: ExperimentView, summary: Summary) -> str:
     """Say that no trial is better than the reference point in every objective; else nothing."""
-    front = view.front() if len(summary["objectives"]) > 1 else {}
+    front = view.front() if len(summary.objectives) > 1 else {}
     if front.get("hypervolume") != 0:
         return ""
     point = ", ".join(f"{name} {number_text(value)}" for name, value in front["reference"].items())
@@ -120,12 +121,12 @@ def _reference_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
     )
 
 
-def _cut_off_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
+def _cut_off_note(view: ExperimentView, summary: Summary) -> str:
     """Say that a family which the end of the experiment cut off is better than the best whole one; else nothing."""
-    if view.repeats() < 2 or len(summary["objectives"]) > 1 or not summary["best"]:
+    if view.repeats() < 2 or len(summary.objectives) > 1 or not summary.best:
         return ""
-    name, limits = summary["objectives"][0]["name"], summary["outcome_limits"]
-    sign = -1.0 if summary["objectives"][0]["direction"] == "maximize" else 1.0
+    name, limits = summary.objectives[0].name, summary.outcome_limits
+    sign = -1.0 if summary.objectives[0].direction == "maximize" else 1.0
     cut_off = [
         family
         for family in view.families()
@@ -133,20 +134,18 @@ def _cut_off_note(view: ExperimentView, summary: Mapping[str, Any]) -> str:
         and name in family["values"]
         and not violation_text(family["values"], limits)
     ]
-    first, *_ = sorted([*summary["best"][:1], *cut_off], key=lambda one: sign * one["values"][name])
-    if first["sequence_id"] == summary["best"][0]["sequence_id"]:
+    first, *_ = sorted([*summary.best[:1], *cut_off], key=lambda one: sign * one["values"][name])
+    if first["sequence_id"] == summary.best[0]["sequence_id"]:
         return ""
-    limit = " with a higher limit" if summary["status"] == "DONE" else ""
+    limit = " with a higher limit" if summary.status == "DONE" else ""
     return (
         f"family {first['sequence_id']} has a better mean, {value_text(first, name)} ({repeats_text(first)}), but the"
         f" experiment ended before its other repeats; a resume{limit} runs them"
     )
 
 
-def _notes_on_the_search(
-    view: ExperimentView, summary: Mapping[str, Any], config: Mapping[str, Any]
-) -> list[str]:
-    if not _FEWEST <= summary["counts"].get("SUCCEEDED", 0) <= _MOST:
+def _notes_on_the_search(view: ExperimentView, summary: Summary, config: Mapping[str, Any]) -> list[str]:
+    if not _FEWEST <= summary.counts.get("SUCCEEDED", 0) <= _MOST:
         return []  # without an import of numpy
     from .experiment_table import read_table
     from .figures import health_notes

@@ -86,13 +86,13 @@ def _family_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
     rank = _rank_text(number, view, " families")
     means = f"{repeats_text(family)} {values_text(family, names)}" if names else "which has no mean yet"
     placed = ", ".join(filter(None, (f"It is repeat {trial['repeat']} of family {number}", means, rank)))
-    reason = reason_text(family, view.summary()["outcome_limits"])
+    reason = reason_text(family, view.summary().outcome_limits)
     yield f"{placed}; {reason}." if reason else f"{placed}."
 
 
 def _place_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
     """Say whether a trial is on the front of several objectives, or which of the front dominate it; so of a family."""
-    signs = {one["name"]: -1.0 if one["direction"] == "maximize" else 1.0 for one in view.objectives()}
+    signs = {one.name: -1.0 if one.direction == "maximize" else 1.0 for one in view.objectives()}
     family = view.family(trial)
     own = family or trial
     if len(signs) < 2 or any(name not in own["values"] for name in signs):
@@ -125,7 +125,7 @@ def _rank_text(number: int, view: ExperimentView, noun: str) -> str:
     value = results.pop(number, None)
     if value is None:
         return ""
-    is_max = view.objectives()[0]["direction"] == "maximize"
+    is_max = view.objectives()[0].direction == "maximize"
     better = sum(other > value if is_max else other < value for other in results.values())
     ties = sum(other == value for other in results.values())
     rank = f"rank {better + 1}" if better else "the best"

@@ -13,7 +13,7 @@ from pitchpipe.config import ExperimentConfig
 from pitchpipe.runner.changes import AttemptRow, Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.store.folder import ExperimentFolder
-from pitchpipe.store.reading import database
+from pitchpipe.store.reading import Goal, Summary, database
 from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}, "units": {"_type": "choice", "_value": [16, 32]}}
@@ -110,6 +110,34 @@ def results(trial: Trial, values: Sequence[Any], first: int = 0, attempt: int = 
         )
         for number, value in enumerate(values)
     ]
+
+
+def a_summary(*best: Any, defaults: Any = None, **fields: Any) -> Summary:
+    """Return the summary of an experiment that is DONE, whose `default` is minimised."""
+    usual: dict[str, Any] = {
+        "id": "made1234",
+        "name": None,
+        "status": "DONE",
+        "reason": "",
+        "error": "",
+        "created": 100.0,
+        "end_time": 200.0,
+        "run_time": 100.0,
+        "folder": "made1234",
+        "is_running": False,
+        "is_search": False,
+        "has_program": None,
+        "counts": {},
+        "trials": 0,
+        "intermediate_results": 0,
+        "trials_per_minute": 0.0,
+        "limits": {},
+        "objectives": [Goal("default", "minimize")],
+        "outcome_limits": {},
+        "closest": None,
+        "remaining": None,
+    }
+    return Summary(**{**usual, "best": list(best), "defaults": defaults, **fields})
 
 
 @contextmanager

@@ -290,7 +290,7 @@ def test_limit_is_the_highest_that_was_given(
     for _ in range(2):
         Search(SPACE, folder=tmp_path / "one", n_trials=then).close()
     with ExperimentView(ExperimentFolder(tmp_path / "one")) as view:
-        assert view.summary()["limits"]["max_trial_number"] == limit
+        assert view.summary().limits["max_trial_number"] == limit
 
 
 def test_folder_of_an_experiment_is_left_to_it(tmp_path: Path) -> None:

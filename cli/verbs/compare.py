@@ -10,7 +10,16 @@ from typing import Any
 import click
 
 from ...store import ExperimentFolder
-from ...store.reading import ExperimentView, duration_text, experiment_text, flat, number_text, to_json
+from ...store.reading import (
+    ExperimentView,
+    Goal,
+    Summary,
+    duration_text,
+    experiment_text,
+    flat,
+    number_text,
+    to_json,
+)
 from ..failures import Failure
 from ..finding import chosen_experiment
 from ..table import print_table
@@ -28,9 +37,9 @@ _PASSED_OVER = ("experimentId", "experimentName", "seed")
 class _Side:
     """One of the compared experiments; `curve` is the best value after each finished trial, or family of repeats."""
 
-    summary: dict[str, Any]
+    summary: Summary
     config: dict[str, Any]
-    objective: dict[str, str]
+    objective: Goal
     curve: list[float]
 
     @property
@@ -43,7 +52,7 @@ class _Side:
 
     @property
     def succeeded(self) -> int:
-        return int(self.summary["counts"].get("SUCCEEDED", 0))
+        return int(self.summary.counts.get("SUCCEEDED", 0))
 
 
 @verb("compare", "pitchpipe compare k3x9a2bq nightly", "pitchpipe compare k3x9a2bq nightly --json")
@@ -66,10 +75,10 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
     if as_json:
         click.echo(to_json(_object(sides, differing)).decode())
         return
-    head = ("", *(side.summary["id"] for side in sides))
+    head = ("", *(side.summary.id for side in sides))
     print_table(head, [*_facts(sides), *_curve_rows(sides)])
-    if any(len(side.summary["objectives"]) > 1 for side in sides):
-        click.echo(f"compared by the first objective, {sides[0].objective['name']}, alone", err=True)
+    if any(len(side.summary.objectives) > 1 for side in sides):
+        click.echo(f"compared by the first objective, {sides[0].objective.name}, alone", err=True)
     if len({side.has_families for side in sides}) > 1:
         click.echo("this compares means of repeats with single runs, whose best is partly luck", err=True)
     if differing:
@@ -81,7 +90,7 @@ def _read(folder: ExperimentFolder) -> _Side:
     with ExperimentView(folder) as view:
         summary = view.summary()
         curve = [row["best"] for row in view.history()]
-        return _Side(summary, view.config(), summary["objectives"][0], curve)
+        return _Side(summary, view.config(), summary.objectives[0], curve)
 
 
 def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
@@ -89,23 +98,22 @@ def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
     for side in sides[1:]:
         if side.objective != first.objective:
             one, other = (
-                f"{s.summary['id']} is to {s.objective['direction']} {s.objective['name']}"
-                for s in (first, side)
+                f"{s.summary.id} is to {s.objective.direction} {s.objective.name}" for s in (first, side)
             )
             raise Failure(f"these experiments cannot be compared: {one}, {other}")
 
 
 def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
     objective = sides[0].objective
-    best = "best" if objective["name"] == "default" else f"best {objective['name']}"
+    best = "best" if objective.name == "default" else f"best {objective.name}"
     return [
-        ("status", *(experiment_text(side.summary["status"], side.summary["has_program"]) for side in sides)),
-        ("trials", *(str(side.summary["trials"]) for side in sides)),
+        ("status", *(experiment_text(side.summary.status, side.summary.has_program) for side in sides)),
+        ("trials", *(str(side.summary.trials) for side in sides)),
         ("succeeded", *(str(side.succeeded) for side in sides)),
         *[("families", *(_families(side) for side in sides))] * any(side.has_families for side in sides),
-        ("ran for", *(duration_text(side.summary["run_time"]) for side in sides)),
+        ("ran for", *(duration_text(side.summary.run_time) for side in sides)),
         (
-            f"{best} ({objective['direction']})",
+            f"{best} ({objective.direction})",
             *(_shown(side.best) for side in sides),
         ),
     ]
@@ -144,7 +152,10 @@ def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str
         "objective": sides[0].objective,
         "experiments": [
             {
-                **{name: side.summary[name] for name in ("id", "status", "trials", "run_time")},
+                "id": side.summary.id,
+                "status": side.summary.status,
+                "trials": side.summary.trials,
+                "run_time": side.summary.run_time,
                 "succeeded": side.succeeded,
                 **({"families": len(side.curve)} if side.has_families else {}),
                 "best": side.best,

@@ -55,7 +55,7 @@ def _is_abandoned(folder: ExperimentFolder) -> bool:
     """Return whether `stop` has to end the experiment first; one that `stop` cannot read can still be deleted."""
     try:
         with ExperimentView(folder) as view:
-            if ExperimentStatus(view.experiment()["status"]).is_final:
+            if ExperimentStatus(view.experiment().status).is_final:
                 return False
             view.check()
         with closing(Store.view(folder.database)) as store:

@@ -90,7 +90,7 @@ def _import_experiment(
     folder = import_nni_experiment(source, experiments_directory(directory), experiment_id)
     with ExperimentView(folder) as view:
         summary = view.summary()
-    trials, (source_text, *left_out) = summary["trials"], summary["reason"].split("; left out: ")
+    trials, (source_text, *left_out) = summary.trials, summary.reason.split("; left out: ")
     lines = (
         f"imported experiment {folder.experiment_id} with {trials} trials",
         *source_text.split("; ")[1:],

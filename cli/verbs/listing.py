@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ from ...store import ExperimentFolder, StoreError
 from ...store.reading import (
     ExperimentView,
     QueryError,
+    Summary,
     best_result_text,
     counts_text,
     duration_text,
     experiment_text,
+    gain_text,
     left_text,
     rate_text,
     to_json,
@@ -32,7 +34,6 @@ from ..outcome import (
     command_for,
     continue_line,
     failure_lines,
-    is_abandoned,
     summary_object,
 )
 from ..printing import print_line
@@ -82,43 +83,44 @@ def status(
     """
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
         try:
-            summary = chosen_best(view, view.summary(), best_by)
+            whole = view.summary()
+            summary = chosen_best(view, whole, best_by)
         except QueryError as error:
             raise Failure(f"--best-by: {error}") from error
         if as_json:
             manager = view.folder.manager()
-            state: dict[str, Any] = {"running": bool(summary["has_program"])}
+            state: dict[str, Any] = {"running": bool(summary.has_program)}
             state |= {} if manager is None else {"running": True, "pid": manager.pid}
             click.echo(to_json({**summary_object(view, summary), **state}).decode())
             return
-        for line in _status_lines(view, summary):
+        for line in _status_lines(view, summary, gain_text(whole)):
             print_line(line)
 
 
-def _status_lines(view: ExperimentView, summary: Mapping[str, Any]) -> Iterator[str]:
-    named = f" ({visible(summary['name'])})" if summary["name"] else ""
-    yield f"experiment {summary['id']}{named}: {_status_text(view.folder, summary)}"
-    if summary["reason"]:
-        yield f"reason: {summary['reason']}"
-    if summary["error"]:
-        yield from (f"  {line}" for line in summary["error"].rstrip().splitlines())
-    total = summary["limits"]["max_trial_number"]
-    counted = counts_text(summary["counts"]) or "none yet"
-    yield f"trials: {summary['trials']}{f' of {total}' if total else ''} ({counted})"
-    yield f"ran for {duration_text(summary['run_time'])}"
-    if not is_abandoned(summary):
+def _status_lines(view: ExperimentView, summary: Summary, gain: str) -> Iterator[str]:
+    named = f" ({visible(summary.name)})" if summary.name else ""
+    yield f"experiment {summary.id}{named}: {_status_text(view.folder, summary)}"
+    if summary.reason:
+        yield f"reason: {summary.reason}"
+    if summary.error:
+        yield from (f"  {line}" for line in summary.error.rstrip().splitlines())
+    total = summary.limits["max_trial_number"]
+    counted = counts_text(summary.counts) or "none yet"
+    yield f"trials: {summary.trials}{f' of {total}' if total else ''} ({counted})"
+    yield f"ran for {duration_text(summary.run_time)}"
+    if not summary.is_abandoned:
         yield from _live_lines(view.folder)
-    yield from best_lines(view, summary)
+    yield from best_lines(view, summary, gain)
     yield from failure_lines(view, summary)
-    yield f"everything is in {summary['folder']}"
+    yield f"everything is in {summary.folder}"
     if can_resume(view.folder, summary):
         yield continue_line(view.folder, summary)
 
 
-def _status_text(folder: ExperimentFolder, summary: Mapping[str, Any]) -> str:
+def _status_text(folder: ExperimentFolder, summary: Summary) -> str:
     """Return the status, with a hint if the experiment should run and does not."""
-    status = experiment_text(summary["status"], summary["has_program"])
-    if is_abandoned(summary):
+    status = experiment_text(summary.status, summary.has_program)
+    if summary.is_abandoned:
         return f"{status}, but its manager is gone: {command_for(folder, 'resume')}"
     return status
 
@@ -155,12 +157,16 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
         return {**place, "status": "UNREADABLE", "reason": str(error)}
     return {
         **place,
-        **{name: summary[name] for name in ("name", "status", "counts", "created", "run_time")},
-        "running": place["running"] or bool(summary["has_program"]),
-        "search": summary["is_search"],
+        "name": summary.name,
+        "status": summary.status,
+        "counts": summary.counts,
+        "created": summary.created,
+        "run_time": summary.run_time,
+        "running": place["running"] or bool(summary.has_program),
+        "search": summary.is_search,
         "best": best,
-        **({"front": len(summary["best"])} if len(summary["objectives"]) > 1 else {}),
-        **({"closest": summary["closest"]} if summary["outcome_limits"] else {}),
+        **({"front": len(summary.best)} if len(summary.objectives) > 1 else {}),
+        **({"closest": summary.closest} if summary.outcome_limits else {}),
     }
 
 

@@ -121,10 +121,10 @@ def _prepare(
         summary, config = view.summary(), view.config()
     changed = experiment_config(folder)
     folder.refuse_search(config)
-    status, again = summary["status"], command_for(folder, "resume", options_to_extend(folder))
+    status, again = summary.status, command_for(folder, "resume", options_to_extend(folder))
     if status == "DONE" and not extend and not extension.changes():
         hint = f"; to extend it: {again}"
-        if config.get("stopWhen") and summary["reason"].startswith("expected gain"):
+        if config.get("stopWhen") and summary.reason.startswith("expected gain"):
             hint = f"; stop_when would end it again: start another with warm_start: [{folder.experiment_id}]"
         raise Failure(f"experiment {folder.experiment_id} is DONE: there is nothing to continue{hint}")
     if extend and not extension.changes():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -135,16 +136,16 @@ def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: 
         summary, config = view.summary(), view.config()
         if error:
             # Show the error even if it could not be stored (the disk is full).
-            summary |= {"status": "ERROR", "reason": error}
+            summary = replace(summary, status="ERROR", reason=error)
         if as_json:
             click.echo(to_json(summary_object(view, summary)).decode())
         else:
             first, *others = outcome_lines(view, summary)
-            print_line(first, bold=True, fg=_COLOURS.get(summary["status"]))
+            print_line(first, bold=True, fg=_COLOURS.get(summary.status))
             for line in others:
                 print_line(line, bold=line.startswith("best:"))
             if staying := staying_line(config):
                 click.echo(staying)
-    if summary["status"] == "DONE":
+    if summary.status == "DONE":
         return FAILED if none_succeeded(summary) else 0
-    return INTERRUPTED if interrupted or summary["status"] == "STOPPED" else FAILED
+    return INTERRUPTED if interrupted or summary.status == "STOPPED" else FAILED

@@ -65,7 +65,7 @@ def _is_over(folder: ExperimentFolder) -> bool:
     if folder.manager() is not None:
         return False
     with ExperimentView(folder) as view:
-        return ExperimentStatus(view.experiment()["status"]).is_final
+        return ExperimentStatus(view.experiment().status).is_final
 
 
 def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
@@ -83,11 +83,16 @@ def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
         raise Failure(
             f"experiment {folder.experiment_id} does not run any more, but {error}", FAILED
         ) from error
-    found = {name: summary[name] for name in ("id", "status", "folder", "counts")}
-    kept = f"{summary['trials']} trials are kept in {folder.path}"
+    found = {
+        "id": summary.id,
+        "status": summary.status,
+        "folder": summary.folder,
+        "counts": summary.counts,
+    }
+    kept = f"{summary.trials} trials are kept in {folder.path}"
     if was_over:
-        return found, f"experiment {summary['id']} is not running"
-    return found, f"experiment {summary['id']} is {experiment_text(summary['status'])}, {kept}"
+        return found, f"experiment {summary.id} is not running"
+    return found, f"experiment {summary.id} is {experiment_text(summary.status)}, {kept}"
 
 
 def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:

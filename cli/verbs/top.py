@@ -22,6 +22,7 @@ from rich.text import Text
 from ...store.reading import (
     ExperimentView,
     QueryError,
+    Summary,
     TrialQuery,
     closest_text,
     counts_text,
@@ -85,9 +86,9 @@ def top(
         while True:
             summary = view.summary()
             drawn.update(screen(view, summary, console.height, best_by), refresh=True)
-            if not summary["is_running"] or _is_left(next_key, every):
+            if not summary.is_running or _is_left(next_key, every):
                 break
-    status = experiment_text(summary["status"], summary["has_program"])
+    status = experiment_text(summary.status, summary.has_program)
     click.echo(f"experiment {folder.experiment_id} is {status}: for details, see pitchpipe status")
 
 
@@ -117,16 +118,14 @@ def _keys() -> Iterator[Any]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-def screen(
-    view: ExperimentView, summary: Mapping[str, Any], height: int, best_by: str | None = None
-) -> RenderableType:
+def screen(view: ExperimentView, summary: Summary, height: int, best_by: str | None = None) -> RenderableType:
     """Return what fits on `height` lines: the running trials come before those that have ended."""
     failures = view.failures()[: max(0, min(_MOST_FAILURES, height - _FRAME - 9))]
     regions = view.failure_regions()[: len(failures)]
     left = height - _FRAME - len(failures) - len(regions)
     parts: list[RenderableType] = [_head(summary), _counts(summary)]
-    if summary["closest"] is not None:
-        closest = closest_text(summary["closest"], summary["status"], repeats=view.repeats())
+    if summary.closest is not None:
+        closest = closest_text(summary.closest, summary.status, repeats=view.repeats())
         parts.append(Text(closest, style="yellow"))
         left -= 1
     for title, trials, value in _tables(view, left, best_by):
@@ -160,26 +159,24 @@ def _tables(
 _ENDED = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED")
 
 
-def _head(summary: Mapping[str, Any]) -> RenderableType:
+def _head(summary: Summary) -> RenderableType:
     text = Text(no_wrap=True, overflow="ellipsis")
-    if summary["name"]:
-        text.append(f"{visible(summary['name'])}  ", style="bold")
-    text.append(summary["id"], style="cyan")
-    text.append(f"  {experiment_text(summary['status'])}", style="bold")
-    text.append(f"  ran for {duration_text(summary['run_time'])}")
-    if summary["trials_per_minute"]:
-        text.append(f"  {rate_text(summary['trials_per_minute'] / 60)}")
-    if summary["remaining"] is not None:
-        text.append(f"  {left_text(summary['remaining'], at_most=False)}")
+    if summary.name:
+        text.append(f"{visible(summary.name)}  ", style="bold")
+    text.append(summary.id, style="cyan")
+    text.append(f"  {experiment_text(summary.status)}", style="bold")
+    text.append(f"  ran for {duration_text(summary.run_time)}")
+    if summary.trials_per_minute:
+        text.append(f"  {rate_text(summary.trials_per_minute / 60)}")
+    if summary.remaining is not None:
+        text.append(f"  {left_text(summary.remaining, at_most=False)}")
     return text
 
 
-def _counts(summary: Mapping[str, Any]) -> RenderableType:
-    total = summary["limits"]["max_trial_number"]
+def _counts(summary: Summary) -> RenderableType:
+    total = summary.limits["max_trial_number"]
     of = f" of {total}" if total is not None else ""
-    return Text(
-        f"{summary['trials']}{of} trials: {counts_text(summary['counts']) or 'none yet'}", style="dim"
-    )
+    return Text(f"{summary.trials}{of} trials: {counts_text(summary.counts) or 'none yet'}", style="dim")
 
 
 def _table(title: str, trials: list[dict[str, Any]], value: str) -> RenderableType:

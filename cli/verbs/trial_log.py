@@ -59,8 +59,8 @@ def log(
             raise Failure(f"{which} has no output of rank {rank}: it has {ranks}", FAILED)
         # Trials of NNI's experiments stay where they are.
         elsewhere = (
-            f"this is {summary['reason']}"
-            if summary["status"] == "VIEWED"
+            f"this is {summary.reason}"
+            if summary.status == "VIEWED"
             else "what functions print is in logs/agents.log"
         )
         raise Failure(f"{which} has no output in {here}; {elsewhere}", FAILED)

@@ -14,6 +14,7 @@ import click
 from ...store.reading import (
     Condition,
     ExperimentView,
+    Goal,
     QueryError,
     TrialQuery,
     duration_text,
@@ -127,7 +128,7 @@ def trials(
             # By number, the newest are the ones to see; in every other order, the first.
             shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
             everything = total or view.trials(TrialQuery(limit=0)).total
-        marks, limits = ({}, {}) if as_json else (_marks(view), view.summary()["outcome_limits"])
+        marks, limits = ({}, {}) if as_json else (_marks(view), view.summary().outcome_limits)
         numbers = [] if families or not as_json else [trial["sequence_id"] for trial in shown]
         results = view.results_of(numbers)
     if as_json:
@@ -162,7 +163,7 @@ def _marks(view: ExperimentView) -> dict[int, str]:
 
 
 def _families(
-    view: ExperimentView, sort: str, statuses: tuple[str, ...], objective: dict[str, str]
+    view: ExperimentView, sort: str, statuses: tuple[str, ...], objective: Goal
 ) -> list[dict[str, Any]]:
     """Return the families in order; those without a value come last."""
     found = view.families()
@@ -182,18 +183,18 @@ def _families(
 
 
 def _best_first(
-    view: ExperimentView, found: list[dict[str, Any]], objective: dict[str, str], statuses: tuple[str, ...]
+    view: ExperimentView, found: list[dict[str, Any]], objective: Goal, statuses: tuple[str, ...]
 ) -> list[dict[str, Any]]:
     """Return the families that keep the limits first: the front, then whole ones, each by the first objective.
 
     Those that violate them follow, the closest to the limits first. The mean of a family that got fewer
     repeats is less certain.
     """
-    front, sign = view.front(), -1.0 if objective["direction"] == "maximize" else 1.0
+    front, sign = view.front(), -1.0 if objective.direction == "maximize" else 1.0
     broken = {number: rank for rank, number in enumerate(front["infeasible"], start=1)}
 
     def place(family: dict[str, Any]) -> tuple[bool, int, bool, bool, float]:
-        number, value = family["sequence_id"], family["values"].get(objective["name"])
+        number, value = family["sequence_id"], family["values"].get(objective.name)
         is_behind, is_cut = number not in front["trials"], family["family_end"] != "complete"
         # One that the end of the experiment cut off has no rank among those that violate the limits.
         is_beyond = violation_text(family["values"], front["limits"])
@@ -207,7 +208,7 @@ def _portion(found: list[dict[str, Any]], sort: str, limit: int) -> list[dict[st
     return found if not limit else found[-limit:] if sort == "number" else found[:limit]
 
 
-def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: dict[str, str]) -> TrialQuery:
+def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: Goal) -> TrialQuery:
     field, descending = _order(sort, objective)
     return TrialQuery(statuses=statuses, sort=field, descending=descending, limit=limit or None)
 
@@ -219,11 +220,11 @@ def _check_order(sort: str, names: list[str]) -> None:
         raise Failure(f"--sort: there is no objective '{found[1]}': write {known}")
 
 
-def _order(sort: str, objective: dict[str, str]) -> tuple[str, bool]:
+def _order(sort: str, objective: Goal) -> tuple[str, bool]:
     """Return the field to sort by, and whether the largest comes first."""
     if _OBJECTIVE.fullmatch(sort):
         return sort.removeprefix("-"), sort.startswith("-")
-    result = f"value.{objective['name']}"
+    result = f"value.{objective.name}"
     return {
         "number": ("sequence_id", True),
         "best": ("best", False),

@@ -70,13 +70,13 @@ def update(
 def _is_done(folder: ExperimentFolder) -> bool:
     """Return whether an experiment is DONE, once the manager that ended it is gone."""
     with ExperimentView(folder) as view:
-        is_done = view.experiment()["status"] == ExperimentStatus.DONE
+        is_done = view.experiment().status == ExperimentStatus.DONE
     return is_done and folder.wait_until_unmanaged(math.inf)
 
 
 def _reason(folder: ExperimentFolder) -> str:
     with ExperimentView(folder) as view:
-        return view.summary()["reason"]
+        return view.summary().reason
 
 
 def _resumed(folder: ExperimentFolder, *, as_json: bool) -> int:
@@ -101,7 +101,7 @@ def _next_lines(folder: ExperimentFolder) -> list[str]:
 
     with ExperimentView(folder) as view:
         summary = view.summary()
-    if summary["status"] == ExperimentStatus.DONE and not summary["is_search"]:
+    if summary.status == ExperimentStatus.DONE and not summary.is_search:
         return [f"it is DONE; to extend it: {command_for(folder, 'resume', options_to_extend(folder))}"]
     return [continue_line(folder, summary)] if can_resume(folder, summary) else []
 

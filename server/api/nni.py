@@ -45,9 +45,7 @@ def get_version() -> Response:
 def check_status(request: Request) -> Response:
     """Return the status of the experiment and what ended it."""
     summary = _view(request).summary()
-    return json_response(
-        {"status": summary["status"], "errors": [summary["error"]] if summary["error"] else []}
-    )
+    return json_response({"status": summary.status, "errors": [summary.error] if summary.error else []})
 
 
 @router.get("/experiment")
@@ -114,7 +112,7 @@ def list_latest_metrics(request: Request) -> Response:
 def list_metrics_between(request: Request, first: int, last: int) -> Response:
     """Return the results of the trials with these numbers, the last one included."""
     view = _view(request)
-    numbers = range(max(first, 0), min(last + 1, view.summary()["trials"]))
+    numbers = range(max(first, 0), min(last + 1, view.summary().trials))
     return json_response([metric for number in numbers for metric in nni_metrics(view, str(number))])
 
 

@@ -13,6 +13,7 @@ from ...runner import ExperimentStatus
 from ...store.reading import (
     ExperimentView,
     FailureGroup,
+    Summary,
     closeness_lines,
     closest_text,
     duration_text,
@@ -117,19 +118,19 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
     """Collect the texts of a report; `now` is the time of writing, in seconds since the epoch."""
     summary, config = view.summary(), view.config()
     moment = time.time() if now is None else now
-    best, families = summary["best"], view.families()
+    best, families = summary.best, view.families()
     return Facts(
-        id=summary["id"],
-        name=summary["name"] or "",
-        status=experiment_text(summary["status"], summary["has_program"]),
+        id=summary.id,
+        name=summary.name or "",
+        status=experiment_text(summary.status, summary.has_program),
         state=_state(summary, moment),
-        reason=summary["reason"] or "",
-        error=hidden(summary["error"] or ""),
+        reason=summary.reason or "",
+        error=hidden(summary.error or ""),
         summary=_summary(summary, table, view),
         counts=[
-            (look.name, look.color, summary["counts"][status])
+            (look.name, look.color, summary.counts[status])
             for status, look in STATUS_LOOKS.items()
-            if status in summary["counts"]
+            if status in summary.counts
         ],
         best=[_best(row, table) for row in best[:_MOST_BEST]],
         more_best=max(len(best) - _MOST_BEST, 0),
@@ -148,20 +149,20 @@ def _moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
 
 
-def _state(summary: Mapping[str, Any], now: float) -> str:
-    if summary["is_running"]:
+def _state(summary: Summary, now: float) -> str:
+    if summary.is_running:
         return f"The experiment is still running. This report shows its state on {_moment(now)}."
-    if not ExperimentStatus(summary["status"]).is_final and not summary["is_search"]:
-        return f"The experiment is not over and not running. To resume it: pitchpipe resume {summary['id']}"
+    if not ExperimentStatus(summary.status).is_final and not summary.is_search:
+        return f"The experiment is not over and not running. To resume it: pitchpipe resume {summary.id}"
     return ""
 
 
-def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: ExperimentView) -> Pairs:
-    counts, repeats = summary["counts"], view.repeats()
+def _summary(summary: Summary, table: ExperimentTable, view: ExperimentView) -> Pairs:
+    counts, repeats = summary.counts, view.repeats()
     noun, _ = nouns(repeats)
-    planned = summary["limits"]["max_trial_number"]
-    pairs = [("Status", experiment_text(summary["status"], summary["has_program"]))]
-    for row in summary["best"][:1] if len(table.objectives) == 1 else []:
+    planned = summary.limits["max_trial_number"]
+    pairs = [("Status", experiment_text(summary.status, summary.has_program))]
+    for row in summary.best[:1] if len(table.objectives) == 1 else []:
         one = table.objectives[0]
         pairs.append((f"Best {value_name(one)}", _value(row, one.name)))
         pairs.append((f"Best {noun}", ", ".join(filter(None, (str(row["sequence_id"]), repeats_text(row))))))
@@ -175,21 +176,21 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: Experimen
         pairs.append((name[0].upper() + name[1:], text))
     pairs += [("Note", note) for note in read_health(view)]
     pairs += [
-        ("Trials", f"{summary['trials']:,}" + (f" of {planned:,}" if planned else "")),
+        ("Trials", f"{summary.trials:,}" + (f" of {planned:,}" if planned else "")),
         ("Failed", f"{counts.get('FAILED', 0):,}"),
         ("Stopped early", f"{counts.get('EARLY_STOPPED', 0):,}"),
-        ("Intermediate results", f"{summary['intermediate_results']:,}"),
-        ("Run time", duration_text(summary["run_time"] or 0.0)),
-        ("Begun", _moment(summary["created"])),
+        ("Intermediate results", f"{summary.intermediate_results:,}"),
+        ("Run time", duration_text(summary.run_time or 0.0)),
+        ("Begun", _moment(summary.created)),
     ]
-    return pairs + ([("Ended", _moment(summary["end_time"]))] if summary["end_time"] else [])
+    return pairs + ([("Ended", _moment(summary.end_time))] if summary.end_time else [])
 
 
-def _closest(summary: Mapping[str, Any], repeats: int) -> str:
+def _closest(summary: Summary, repeats: int) -> str:
     """Return that no trial keeps the limits, and the closest; empty if one does, or none has succeeded."""
-    if summary["closest"] is None:
+    if summary.closest is None:
         return ""
-    return closest_text(summary["closest"], summary["status"], repeats=repeats)
+    return closest_text(summary.closest, summary.status, repeats=repeats)
 
 
 def _front(front: Mapping[str, Any], objectives: int, noun: str) -> Pairs:
@@ -306,10 +307,10 @@ def _cell(value: float | str | None) -> tuple[str, float | str]:
     return written(value), value or ""
 
 
-def _settings(config: Mapping[str, Any], summary: Mapping[str, Any]) -> Pairs:
+def _settings(config: Mapping[str, Any], summary: Summary) -> Pairs:
     """Return the settings that matter for the results."""
-    limits = [f"limit {name} {limit}" for name, limit in summary["outcome_limits"].items()]
-    objectives = ", ".join([*(f"{one['direction']} {one['name']}" for one in summary["objectives"]), *limits])
+    limits = [f"limit {name} {limit}" for name, limit in summary.outcome_limits.items()]
+    objectives = ", ".join([*(f"{one.direction} {one.name}" for one in summary.objectives), *limits])
     service = config.get("trainingService") or {}
     known = {
         "Objective": objectives,
@@ -320,7 +321,7 @@ def _settings(config: Mapping[str, Any], summary: Mapping[str, Any]) -> Pairs:
         "Platform": service.get("platform") if isinstance(service, Mapping) else None,
         "Command": config.get("trialCommand"),
         "Code directory": config.get("trialCodeDirectory"),
-        "Folder": summary["folder"],
+        "Folder": summary.folder,
     }
     return [(name, hidden(str(value))) for name, value in known.items() if value not in (None, "")]
 

@@ -51,7 +51,7 @@ async def compare_page(experiments: Experiments, experiment_id: str, trials: str
             raise LookupError("Select trials in the table to compare them.")
         html.h1("Compare trials")
         found, curves = await asyncio.to_thread(_read, view, names)
-        directions = {one["name"]: one["direction"] for one in await asyncio.to_thread(view.objectives)}
+        directions = {one.name: one.direction for one in await asyncio.to_thread(view.objectives)}
         with panel("Intermediate results") as drawn:
             figure = FigureView("Intermediate results of the trials")
         chosen = _Chosen()

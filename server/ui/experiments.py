@@ -134,20 +134,20 @@ def _read(experiments: Experiments) -> list[dict[str, Any]]:
 
 def _row(shown: Shown) -> dict[str, Any]:
     summary, annotations = shown.view.summary(), Annotations(shown.view.folder)
-    total = summary["limits"].get("max_trial_number")
+    total = summary.limits.get("max_trial_number")
     of = f" of {total}" if total is not None else ""
     return {
-        "id": summary["id"],
-        "name": summary["name"],
-        "created": summary["created"],
+        "id": summary.id,
+        "name": summary.name,
+        "created": summary.created,
         "shown_status": shown_status(summary),
-        "has_program": summary["has_program"],
+        "has_program": summary.has_program,
         "tags": annotations.read(None).tags,
-        "trials_text": ": ".join(filter(None, (f"{summary['trials']}{of}", counts_text(summary["counts"])))),
-        "best_text": best_result_text(shown.view.best_result(), len(summary["best"])),
+        "trials_text": ": ".join(filter(None, (f"{summary.trials}{of}", counts_text(summary.counts)))),
+        "best_text": best_result_text(shown.view.best_result(), len(summary.best)),
         "sparkline": _sparkline(shown),
-        "began": moment_text(summary["created"]),
-        "ran": duration_text(summary["run_time"]),
+        "began": moment_text(summary.created),
+        "ran": duration_text(summary.run_time),
     }
 
 

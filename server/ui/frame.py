@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 from nicegui import html, ui
 
-from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, escaped, experiment_text, visible
+from ...store.reading import ExperimentView, Summary, escaped, experiment_text, visible
 from ..experiments import Experiments
 from .elements import facts, set_badge
 from .live import Live
@@ -70,23 +69,15 @@ class Where:
         """
         return f"{ROOT}/{quote(self.experiment_id)}/{page}".rstrip("/")
 
-    def show_status(self, summary: dict[str, Any]) -> None:
+    def show_status(self, summary: Summary) -> None:
         """Update the status in the bar."""
         status = shown_status(summary)
-        set_badge(
-            self.badge, experiment_text(status, summary["has_program"]), EXPERIMENT_TONES.get(status, "")
-        )
+        set_badge(self.badge, experiment_text(status, summary.has_program), EXPERIMENT_TONES.get(status, ""))
 
 
-def shown_status(summary: dict[str, Any]) -> str:
-    """Return the status of an experiment, or ABANDONED if it should be running and is not.
-
-    >>> shown_status({"status": "RUNNING", "is_running": False, "is_search": False})
-    'ABANDONED'
-    """
-    is_final = ExperimentStatus(summary["status"]).is_final
-    has_runner = summary["is_running"] or summary["is_search"]
-    return summary["status"] if is_final or has_runner else "ABANDONED"
+def shown_status(summary: Summary) -> str:
+    """Return the status of an experiment, or ABANDONED if it should be running and is not."""
+    return "ABANDONED" if summary.is_abandoned else summary.status
 
 
 def add_style() -> None:
@@ -127,7 +118,7 @@ async def experiment_frame(
     live = Live(view, lambda why: _show_failure(notice, why))
     await live.begin()
     summary = await asyncio.to_thread(view.summary)
-    where = Where(view.experiment_id, summary["name"] or "")
+    where = Where(view.experiment_id, summary.name or "")
     with page_frame(f"{title} · {visible(where.name or where.experiment_id)}", where, here):
         where.show_status(summary)
         notice = html.div().props("role=alert").classes("pp-panel pp-notice")

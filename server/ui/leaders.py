@@ -10,6 +10,7 @@ from typing import Any
 from nicegui import html, ui
 
 from ...store.reading import (
+    Summary,
     closest_text,
     duration_text,
     escaped,
@@ -33,7 +34,7 @@ MOST = 10
 class Leaders:
     """What is shown of the best: `trials` in order, those of the `front` if there is one, and remarks on them."""
 
-    summary: Mapping[str, Any]
+    summary: Summary
     trials: Sequence[dict[str, Any]]
     front: Mapping[str, Any] | None = None
     repeats: int = 1
@@ -64,7 +65,7 @@ class BestPanel:
     def show(self, leaders: Leaders) -> None:
         """Show the best trial, or why there is none."""
         summary = leaders.summary
-        shown = (leaders.trials[:1], leaders.knee, summary["closest"], summary["defaults"], leaders.lines)
+        shown = (leaders.trials[:1], leaders.knee, summary.closest, summary.defaults, leaders.lines)
         if shown == self._shown:
             return
         self._shown = shown
@@ -74,12 +75,12 @@ class BestPanel:
         with self._body:
             if best is not None:
                 self._trial(best, is_knee=best["sequence_id"] == leaders.knee)
-            elif summary["closest"] is not None:
-                text = closest_text(summary["closest"], summary["status"], repeats=leaders.repeats)
+            elif summary.closest is not None:
+                text = closest_text(summary.closest, summary.status, repeats=leaders.repeats)
                 html.p(escaped(text)).classes("pp-dim")
             else:
                 html.p("No trial has succeeded yet.").classes("pp-dim")
-            if gain := gain_text(dict(summary)):
+            if gain := gain_text(summary):
                 html.p(escaped(gain)).classes("pp-dim")
             for line in leaders.lines:
                 html.p(escaped(line)).classes("pp-dim")
@@ -123,7 +124,7 @@ class LeadersPanel:
     def show(self, leaders: Leaders) -> None:
         """Show the best trials."""
         shown = [(one["sequence_id"], one["values"], one["duration"]) for one in leaders.trials]
-        self._rest.set_text(f"All {leaders.summary['trials']} trials, best first")
+        self._rest.set_text(f"All {leaders.summary.trials} trials, best first")
         if (shown, leaders.knee) == self._shown:
             return
         self._shown = shown, leaders.knee

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...manager.control import ControlError, ask_manager
-from ...store.reading import ExperimentView, TrialQuery
-from .frame import shown_status
+from ...store.reading import ExperimentView, Summary, TrialQuery
 
 __all__ = ["Notice", "notices_of"]
 
@@ -30,13 +28,13 @@ class Notice:
     resumes: bool = False
 
 
-def notices_of(summary: dict[str, Any], view: ExperimentView, health: Sequence[str] = ()) -> list[Notice]:
+def notices_of(summary: Summary, view: ExperimentView, health: Sequence[str] = ()) -> list[Notice]:
     """Return the notices about an experiment, the worst first; a running manager is asked for its warnings.
 
     `health` are the notes on how the search went.
     """
-    status, reason = summary["status"], summary["reason"]
-    if shown_status(summary) == "ABANDONED":
+    status, reason = summary.status, summary.reason
+    if summary.is_abandoned:
         return [
             Notice(
                 "The manager of this experiment is gone, perhaps killed. Trials may continue for a while.",
@@ -48,7 +46,7 @@ def notices_of(summary: dict[str, Any], view: ExperimentView, health: Sequence[s
         return [
             Notice(
                 f"The experiment failed: {reason or 'no reason was given'}. Once the cause is mended, resume it.",
-                summary["error"],
+                summary.error,
                 is_bad=True,
                 resumes=True,
             )
@@ -60,9 +58,9 @@ def notices_of(summary: dict[str, Any], view: ExperimentView, health: Sequence[s
     return [*found, *(Notice(f"Note: {note}.") for note in health)]
 
 
-def _warnings(summary: dict[str, Any], view: ExperimentView) -> list[str]:
+def _warnings(summary: Summary, view: ExperimentView) -> list[str]:
     """Return the warnings of a running experiment's manager, and why nothing runs."""
-    if not summary["is_running"]:
+    if not summary.is_running:
         return []
     try:
         state = ask_manager(view.folder.path, {"op": "status"}, timeout=_PATIENCE)
@@ -71,7 +69,7 @@ def _warnings(summary: dict[str, Any], view: ExperimentView) -> list[str]:
     warnings: list[str] = [*state.get("warnings", ())]
     reasons: dict[str, str] = state.get("waiting", {})
     first = view.trials(TrialQuery(statuses=("WAITING",), limit=1)).trials
-    if first and not summary["counts"].get("RUNNING") and time.time() - first[0]["created"] > _USUAL_WAIT:
+    if first and not summary.counts.get("RUNNING") and time.time() - first[0]["created"] > _USUAL_WAIT:
         warnings.append(
             f"Nothing is running: {reasons.get(first[0]['trial_id']) or 'a trial waits to be started'}"
         )

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -16,6 +16,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder
 from ...store.reading import (
     FailureGroup,
+    Summary,
     TrialQuery,
     closeness_lines,
     duration_text,
@@ -64,10 +65,10 @@ class _Details:
     importance: dict[str, Any] | None
 
     @classmethod
-    def of(cls, shown: Shown, summary: Mapping[str, Any]) -> _Details:
+    def of(cls, shown: Shown, summary: Summary) -> _Details:
         view = shown.view
-        is_over = ExperimentStatus(summary["status"]).is_final
-        small = summary["trials"] <= _MOST_FOR_IMPORTANCE
+        is_over = ExperimentStatus(summary.status).is_final
+        small = summary.trials <= _MOST_FOR_IMPORTANCE
         return cls(
             history=view.history(),
             health=_cached(shown, "health", lambda: {"notes": read_health(view)})["notes"],
@@ -82,7 +83,7 @@ class _Details:
 class _Snapshot:
     """What the page shows, read at once; without `details` at first."""
 
-    summary: dict[str, Any]
+    summary: Summary
     leaders: Leaders
     running: Sequence[dict[str, Any]]
     failures: list[FailureGroup]
@@ -109,21 +110,21 @@ def _importance(shown: Shown) -> dict[str, Any]:
     return {**asdict(found), "confidence": found.confidence, "warning": found.warning}
 
 
-def _leaders(shown: Shown, summary: Mapping[str, Any]) -> Leaders:
+def _leaders(shown: Shown, summary: Summary) -> Leaders:
     view = shown.view
     several = _has_front(summary)
-    trials = summary["best"] if several else view.best(MOST)
+    trials = summary.best if several else view.best(MOST)
     return Leaders(
         summary=summary,
         trials=trials,
-        front=view.front() if several or summary["outcome_limits"] else None,
+        front=view.front() if several or summary.outcome_limits else None,
         repeats=view.repeats(),
         closeness=tuple(closeness_lines(_cached(shown, "closest", view.closest_to_defaults))),
     )
 
 
-def _has_front(summary: Mapping[str, Any]) -> bool:
-    return len(summary["objectives"]) > 1
+def _has_front(summary: Summary) -> bool:
+    return len(summary.objectives) > 1
 
 
 def _cached(shown: Shown, key: str, compute: Callable[[], Any]) -> Any:
@@ -150,16 +151,9 @@ async def overview_page(experiments: Experiments, experiment_id: str) -> None:
 class _Overview:
     """The parts of the page, each of which can be updated."""
 
-    def __init__(
-        self,
-        where: Where,
-        folder: ExperimentFolder,
-        summary: Mapping[str, Any],
-        *,
-        repeats: int,
-    ) -> None:
+    def __init__(self, where: Where, folder: ExperimentFolder, summary: Summary, *, repeats: int) -> None:
         self._where = where
-        self._summary: dict[str, Any] = {}
+        self._summary = summary
         self._history: list[dict[str, Any]] = []
         self._front: Mapping[str, Any] | None = None
         self._by: By = "time"
@@ -185,23 +179,23 @@ class _Overview:
         self._shown_counts: Any = None
         self._shown_notices: Any = None
 
-    def _build_best(self, summary: Mapping[str, Any], one: str, several: str, left: Any, right: Any) -> None:
+    def _build_best(self, summary: Summary, one: str, several: str, left: Any, right: Any) -> None:
         self._pareto = None
         with left:
             self._build_progress("Best so far")
-            self._leaders = LeadersPanel(self._where, f"Top {MOST} {several}", _metrics(summary), one)
+            self._leaders = LeadersPanel(self._where, f"Top {MOST} {several}", summary.metrics, one)
         with right:
-            self._best = BestPanel(self._where, f"Best {one}", _metrics(summary))
+            self._best = BestPanel(self._where, f"Best {one}", summary.metrics)
 
-    def _build_front(self, summary: Mapping[str, Any], one: str, several: str, left: Any, right: Any) -> None:
+    def _build_front(self, summary: Summary, one: str, several: str, left: Any, right: Any) -> None:
         with left:
             with panel("Pareto front"):
                 self._pareto = FigureView("Trials by two objectives", where=self._where)
             self._build_progress("Best so far: hypervolume of the front")
         with right:
             title = f"Best {several}: the Pareto front"
-            self._leaders = LeadersPanel(self._where, title, _metrics(summary), one, is_front=True)
-            self._best = BestPanel(self._where, "A balanced choice", _metrics(summary))
+            self._leaders = LeadersPanel(self._where, title, summary.metrics, one, is_front=True)
+            self._best = BestPanel(self._where, "A balanced choice", summary.metrics)
 
     def _build_progress(self, title: str) -> None:
         with panel("") as made:
@@ -219,12 +213,12 @@ class _Overview:
         self._where.show_status(summary)
         self._show_notices(found.notices)
         self._show_boxes(summary)
-        self._show_counts(summary["counts"], found.failures)
+        self._show_counts(summary.counts, found.failures)
         self._show_nothing(summary)
         self._best.show(found.leaders)
         self._leaders.show(found.leaders)
-        self._running.show(found.running, summary["counts"].get("RUNNING", 0), time.time())
-        self._failures.show(found.failures, summary["counts"].get("FAILED", 0))
+        self._running.show(found.running, summary.counts.get("RUNNING", 0), time.time())
+        self._failures.show(found.failures, summary.counts.get("FAILED", 0))
         if found.details is not None:
             self._show_details(found.details, found.leaders.front if _has_front(summary) else None)
 
@@ -240,44 +234,43 @@ class _Overview:
 
     def _show_by(self, by: By) -> None:
         self._by = by
-        first = self._summary["objectives"][0]
-        objective = Objective(name=first["name"], direction=first["direction"])
+        first = self._summary.objectives[0]
+        objective = Objective(name=first.name, direction=first.direction)
         self._figure.show(progress_figure(self._history, objective, self._front, by))
 
     async def tick(self) -> None:
         """Advance the clocks between two changes."""
         summary = self._summary
-        if summary.get("is_running"):
-            summary["run_time"] += 1.0
-            if summary["remaining"] is not None:
-                summary["remaining"] = max(0.0, summary["remaining"] - 1.0)
-            self._show_boxes(summary)
+        if summary.is_running:
+            left = None if summary.remaining is None else max(0.0, summary.remaining - 1.0)
+            self._summary = replace(summary, run_time=summary.run_time + 1.0, remaining=left)
+            self._show_boxes(self._summary)
             self._running.tick(time.time())
 
-    def _show_boxes(self, summary: dict[str, Any]) -> None:
-        ended = sum(count for status, count in summary["counts"].items() if status not in _OPEN)
-        total = summary["limits"].get("max_trial_number")
-        left = summary["remaining"]
+    def _show_boxes(self, summary: Summary) -> None:
+        ended = sum(count for status, count in summary.counts.items() if status not in _OPEN)
+        total = summary.limits.get("max_trial_number")
+        left = summary.remaining
         texts = {
             "Finished trials": f"{ended} of {total}" if total is not None else str(ended),
             "Best so far": _best_text(summary),
             "Throughput": rate_text(_rate(summary, ended)) if ended else "–",
             "Time left": "–" if left is None else left_text(left, at_most=False).removesuffix(" left"),
-            "Run time": duration_text(summary["run_time"]),
+            "Run time": duration_text(summary.run_time),
         }
         for name, text in texts.items():
             self._boxes[name].set_text(text)
-        self._boxes["Time left"].set_visibility(summary["is_running"])
+        self._boxes["Time left"].set_visibility(summary.is_running)
 
-    def _show_nothing(self, summary: Mapping[str, Any]) -> None:
+    def _show_nothing(self, summary: Summary) -> None:
         """Show a sentence in the place of the results before there is a trial."""
-        is_empty = not summary["trials"]
+        is_empty = not summary.trials
         self._results.set_visibility(not is_empty)
-        self._nothing.set_visibility(is_empty and summary["status"] != "ERROR")
+        self._nothing.set_visibility(is_empty and summary.status != "ERROR")
         self._row.set_visibility(not is_empty)
         self._nothing.clear()
         with self._nothing:
-            if summary["is_running"]:
+            if summary.is_running:
                 html.p("No trial has started yet. The first results appear here by themselves.")
             else:
                 html.p("No trial has run.")
@@ -323,18 +316,14 @@ def _main_failure(failures: Sequence[FailureGroup], failed: int) -> str:
     return f"{share}: {largest.reason}"
 
 
-def _metrics(summary: Mapping[str, Any]) -> list[str]:
-    return list(dict.fromkeys([*(one["name"] for one in summary["objectives"]), *summary["outcome_limits"]]))
-
-
-def _best_text(summary: dict[str, Any]) -> str:
+def _best_text(summary: Summary) -> str:
     """Return the best result and whose it is.
 
     >>> best = {"value": 0.5, "sequence_id": 6}
     >>> _best_text({"best": [best]}), _best_text({"best": [{**best, "repeats": {"count": 3, "of": 3}}]})
     ('0.5 (trial 6)', '0.5 (mean of 3 repeats, family 6)')
     """
-    best = summary["best"]
+    best = summary.best
     if not best:
         return "–"
     if len(best) > 1:
@@ -343,8 +332,8 @@ def _best_text(summary: dict[str, Any]) -> str:
     return f"{number_text(best[0]['value'])} ({f'{repeats}, family' if repeats else 'trial'} {number})"
 
 
-def _rate(summary: dict[str, Any], ended: int) -> float:
+def _rate(summary: Summary, ended: int) -> float:
     """Return the trials per second: over the last minute while it runs, over the whole time afterwards."""
-    if summary["is_running"]:
-        return summary["trials_per_minute"] / 60.0
-    return ended / max(summary["run_time"], 1e-3)
+    if summary.is_running:
+        return summary.trials_per_minute / 60.0
+    return ended / max(summary.run_time, 1e-3)

@@ -9,7 +9,7 @@ from nicegui import html, ui
 
 from ...manager.control import change_experiment, rename_experiment, stop_experiment
 from ...store import Annotations
-from ...store.reading import ExperimentView, escaped
+from ...store.reading import ExperimentView, Summary, escaped
 from ..experiments import Experiments
 from .annotating import notes_panel
 from .changes import confirmed, done, made, show_refusal
@@ -62,7 +62,7 @@ class _Settings:
         self._grace: Any = None
         self._idle: list[Any] = []
 
-    def build(self, summary: dict[str, Any], config: dict[str, Any]) -> None:
+    def build(self, summary: Summary, config: dict[str, Any]) -> None:
         """Make the forms."""
         with html.section().classes("pp-panel pp-notice pp-mild") as self._over:
             self._resume_form()
@@ -79,21 +79,21 @@ class _Settings:
             self._stop_form()
         self.show(summary)
 
-    def show(self, summary: dict[str, Any]) -> None:
+    def show(self, summary: Summary) -> None:
         """Show the current limits, and whether they can be changed."""
         self._where.show_status(summary)
         for limit in LIMITS:
-            text = limit.text(summary["limits"].get(limit.name))
+            text = limit.text(summary.limits.get(limit.name))
             field = self._fields[limit.name]
             if field.value == self._stored[limit.name]:
                 field.set_value(text)
             self._stored[limit.name] = text
         for control in self._controls:
-            control.set_enabled(summary["is_running"])
-        self._over.set_visibility(not summary["is_running"])
-        self._grace.set_visibility(summary["is_running"])
+            control.set_enabled(summary.is_running)
+        self._over.set_visibility(not summary.is_running)
+        self._grace.set_visibility(summary.is_running)
         for control in self._idle:
-            control.set_enabled(not summary["is_running"])
+            control.set_enabled(not summary.is_running)
 
     def _resume_form(self) -> None:
         html.p(
@@ -107,9 +107,9 @@ class _Settings:
         typed = str(self._fields["max_trial_number"].value or "").strip()
         return changes_of({"max_trial_number": typed}, self._stored).get("max_trial_number")
 
-    def _name_form(self, summary: dict[str, Any]) -> None:
+    def _name_form(self, summary: Summary) -> None:
         with html.div().classes("pp-row"):
-            field = ui.input("Name of the experiment", value=summary["name"] or "").props("outlined dense")
+            field = ui.input("Name of the experiment", value=summary.name or "").props("outlined dense")
             field.style("width: min(24rem, 100%)")
 
             async def rename() -> None:
@@ -130,10 +130,10 @@ class _Settings:
         ):
             ui.navigate.to("/")
 
-    def _limit_form(self, summary: dict[str, Any]) -> None:
+    def _limit_form(self, summary: Summary) -> None:
         with html.form().classes("pp-stack").style("max-width: 34rem") as form:
             for limit in LIMITS:
-                text = limit.text(summary["limits"].get(limit.name))
+                text = limit.text(summary.limits.get(limit.name))
                 self._fields[limit.name], self._stored[limit.name] = _field(limit, text), text
             save = ui.button("Save limits").props("unelevated no-caps type=submit")
             save.style("align-self: flex-start")

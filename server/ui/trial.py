@@ -12,7 +12,7 @@ from typing import Any
 from nicegui import html, ui
 
 from ...store import Annotation, Annotations, shell_word
-from ...store.reading import Curve, ExperimentView, escaped, moment_text, visible
+from ...store.reading import Curve, ExperimentView, Summary, escaped, moment_text, visible
 from ..experiments import Experiments
 from ..trial_story import Ending, ending_of, facts_of
 from .annotating import notes_panel
@@ -40,7 +40,7 @@ class _Snapshot:
     config: dict[str, Any]
     metrics: list[str]
     curve: Curve
-    summary: dict[str, Any]
+    summary: Summary
     ending: Ending
     outputs: list[tuple[str, int]]
     annotation: Annotation
@@ -116,7 +116,7 @@ class _TrialPage:
         set_badge(self._badge, trial_word(trial["status"]), TRIAL_TONES.get(trial["status"], ""))
         is_over = trial["status"] not in ("WAITING", "RUNNING", "PAUSED")
         self._actions.show_state(found.summary)
-        self._kill.set_visibility(found.summary["is_running"] and not is_over)
+        self._kill.set_visibility(found.summary.is_running and not is_over)
         number = trial["sequence_id"]
         self._results.set_visibility(not is_over or bool(trial["intermediate_results"]))
         self._figure.show(curve_figure([found.curve], {number: f"trial {number}"}, self.metric))
@@ -157,7 +157,7 @@ class _TrialPage:
             with html.div().classes("pp-row"):
                 if number > 0:
                     html.a("Previous", href=self._where.path(f"trials/{number - 1}")).props("rel=prev")
-                if number + 1 < found.summary["trials"]:
+                if number + 1 < found.summary.trials:
                     html.a("Next", href=self._where.path(f"trials/{number + 1}")).props("rel=next")
             action("Copy parameters", lambda: actions.copy(this), icon="content_copy")
             _, self._kill = actions.changes(this)

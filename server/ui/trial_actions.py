@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from nicegui import html, ui
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, Summary
 from .changes import confirmed, copied, made, show_refusal
 from .elements import action
 from .frame import ROOT, Where
@@ -58,12 +58,12 @@ class TrialActions:
             self._resume = ui.label()
         return rerun, kill
 
-    def show_state(self, summary: Mapping[str, Any]) -> None:
+    def show_state(self, summary: Summary) -> None:
         """Show what can be done with trials while the experiment runs, or how it continues."""
         for button in self._changing:
-            button.set_visibility(summary["is_running"])
-        self._resume_link.set_visibility(not summary["is_running"])
-        self._resume.set_text("Run more trials" if summary["status"] == "DONE" else "Not running: resume")
+            button.set_visibility(summary.is_running)
+        self._resume_link.set_visibility(not summary.is_running)
+        self._resume.set_text("Run more trials" if summary.status == "DONE" else "Not running: resume")
 
     async def show_selected(self, chosen: Chosen) -> None:
         """Enable or disable the buttons."""

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from nicegui import html, ui
 
-from ...store.reading import visible
+from ...store.reading import Goal, Summary, visible
 from ..experiments import Experiments
 from .elements import action, scripted
 from .frame import Where, experiment_frame
@@ -31,9 +31,9 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
             lambda: (view.config(), view.metric_names(), view.summary())
         )
         html.h1("Trials").classes("pp-hidden")
-        directions = {one["name"]: one["direction"] for one in summary["objectives"]}
+        directions = {one.name: one.direction for one in summary.objectives}
         columns = columns_of(config, metrics, directions, **_filled(summary))
-        table = _Table(where, columns, chosen, _usual_order(summary))
+        table = _Table(where, columns, chosen, _usual_order(summary.objectives, summary.outcome_limits))
         actions = TrialActions(view, where)
         table.build(actions)
         actions.show_state(summary)
@@ -48,26 +48,24 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
         live.on_change(refresh)
 
 
-def _filled(summary: Mapping[str, Any]) -> dict[str, bool]:
+def _filled(summary: Summary) -> dict[str, bool]:
     """Return whether trials have, or soon may have, a last result without a final one, and a reason."""
-    ends = set(summary["counts"]) - {"SUCCEEDED"}
-    is_running = summary["is_running"]
+    ends = set(summary.counts) - {"SUCCEEDED"}
+    is_running = summary.is_running
     return {"has_last": is_running or bool(ends - {"FAILED"}), "has_reasons": is_running or bool(ends)}
 
 
-def _usual_order(summary: Mapping[str, Any]) -> str:
+def _usual_order(goals: Sequence[Goal], limits: Mapping[str, str]) -> str:
     """Return the order that shows the best first; empty where a front or limits decide, which the store knows.
 
-    >>> both = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "direction": "minimize"}]
-    >>> _usual_order({"objectives": both[:1], "outcome_limits": {}})
-    'value.loss'
-    >>> _usual_order({"objectives": both, "outcome_limits": {}})
-    ''
+    >>> both = [Goal("loss", "minimize"), Goal("ms", "minimize")]
+    >>> _usual_order(both[:1], {}), _usual_order(both, {})
+    ('value.loss', '')
     """
-    first = summary["objectives"][0]
-    if summary["outcome_limits"] or len(summary["objectives"]) > 1:
+    first, *others = goals
+    if limits or others:
         return ""
-    return f"{'-' if first['direction'] == 'maximize' else ''}value.{first['name']}"
+    return f"{'-' if first.direction == 'maximize' else ''}value.{first.name}"
 
 
 class _Table:

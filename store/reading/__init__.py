@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         nni_profile,
         nni_statistics,
     )
+    from .read_model import Goal, Summary
     from .trial_query import Condition, QueryError, TrialQuery, plain_field, spelled_field
     from .view import ExperimentView, Follow
     from .words import (
@@ -69,6 +70,7 @@ _HOMES = {
     ".json_values": "plain to_json",
     ".log_files": "FilePiece",
     ".nni_forms": "nni_export nni_job nni_jobs nni_metadata nni_metrics nni_profile nni_statistics",
+    ".read_model": "Goal Summary",
     ".trial_query": "Condition QueryError TrialQuery plain_field spelled_field",
     ".view": "ExperimentView Follow",
     ".words": (
@@ -89,7 +91,9 @@ __all__ = [
     "FailureGroup",
     "FilePiece",
     "Follow",
+    "Goal",
     "QueryError",
+    "Summary",
     "TrialQuery",
     "best_result_text",
     "cell_text",

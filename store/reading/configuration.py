@@ -8,8 +8,9 @@ from ...protocol import Objective, main_objective, objectives_of
 from ..errors import empty, understood
 from .database import Database
 from .json_values import parsed
+from .read_model import Goal
 
-__all__ = ["main_name", "read_config", "read_objectives", "read_repeats"]
+__all__ = ["main_name", "read_config", "read_goals", "read_objectives", "read_repeats"]
 
 
 def read_config(db: Database) -> dict[str, Any]:
@@ -37,6 +38,11 @@ def read_objectives(db: Database) -> tuple[Objective, ...]:
                 raise KeyError("direction")
         db.objectives = objectives
     return db.objectives
+
+
+def read_goals(db: Database) -> list[Goal]:
+    """Return what is optimised; the first one is what `best` goes by where there is one."""
+    return [Goal(one.name, one.direction) for one in read_objectives(db) if one.direction is not None]
 
 
 def read_repeats(db: Database) -> int:

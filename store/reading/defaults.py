@@ -10,12 +10,11 @@ from ...runner import TrialStatus
 from .configuration import read_repeats
 from .database import Database
 from .families import read_families
+from .read_model import Goal, Summary
 from .trial_rows import rows_by_number
 from .words import STATUS_WORDS, nouns, number_text, repeats_text
 
 __all__ = ["gain_text", "gains_over_defaults", "read_defaults"]
-
-Summary = Mapping[str, Any]
 
 
 def read_defaults(db: Database, config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -30,14 +29,8 @@ def gains_over_defaults(summary: Summary) -> dict[str, float] | None:
     """Return by how much the best trials improve each objective.
 
     None if the defaults have no result, or violate a limit that the best trials keep.
-
-    >>> defaults = {"sequence_id": 0, "status": "SUCCEEDED", "values": {"default": 0.5}}
-    >>> objectives = [{"name": "default", "direction": "minimize"}]
-    >>> best = [{"sequence_id": 3, "values": {"default": 0.25}}]
-    >>> gains_over_defaults({"defaults": defaults, "objectives": objectives, "best": best})
-    {'default': 0.25}
     """
-    defaults = summary["defaults"]
+    defaults = summary.defaults
     if defaults is None or not _has_result(defaults) or _broken_limits(summary):
         return None
     return {name: max([0.0, *gains]) for name, gains in _differences(summary).items()}
@@ -51,9 +44,9 @@ def _has_result(defaults: Mapping[str, Any]) -> bool:
 
 def _differences(summary: Summary) -> dict[str, list[float]]:
     """Return by how much each of the best trials is better than the defaults, by objective."""
-    base, found = summary["defaults"]["values"], dict[str, list[float]]()
-    for name, sign in _signs(summary["objectives"]).items():
-        values = [trial["values"][name] for trial in summary["best"]]
+    base, found = summary.defaults["values"], dict[str, list[float]]()
+    for name, sign in _signs(summary.objectives).items():
+        values = [trial["values"][name] for trial in summary.best]
         # The difference of equal infinities would be NaN.
         found[name] = [sign * (base[name] - value) if value != base[name] else 0.0 for value in values]
     return found
@@ -61,8 +54,8 @@ def _differences(summary: Summary) -> dict[str, list[float]]:
 
 def _broken_limits(summary: Summary) -> list[str]:
     """Return the limits that the defaults violate, in words."""
-    values = summary["defaults"]["values"]
-    given = [{"name": name, "constraint": text} for name, text in summary.get("outcome_limits", {}).items()]
+    values = summary.defaults["values"]
+    given = [{"name": name, "constraint": text} for name, text in summary.outcome_limits.items()]
     return [
         f"{one.name} is {number_text(values[one.name])}, not {one.limits_text}"
         for one in objectives_of(given)
@@ -70,34 +63,25 @@ def _broken_limits(summary: Summary) -> list[str]:
     ]
 
 
-def _signs(objectives: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return 1 for what is minimized, -1 for what is maximized; what is only limited has no direction."""
-    return {
-        one["name"]: 1.0 if one["direction"] == "minimize" else -1.0 for one in objectives if one["direction"]
-    }
+def _signs(objectives: Sequence[Goal]) -> dict[str, float]:
+    """Return 1 for what is minimized, -1 for what is maximized."""
+    return {one.name: 1.0 if one.direction == "minimize" else -1.0 for one in objectives}
 
 
 def gain_text(summary: Summary) -> str:
-    """Return a sentence about the best trials and the defaults; empty without defaults.
-
-    >>> defaults = {"sequence_id": 0, "status": "SUCCEEDED", "values": {"default": 0.5}}
-    >>> objectives = [{"name": "default", "direction": "minimize"}]
-    >>> best = [{"sequence_id": 3, "values": {"default": 0.45}}]
-    >>> gain_text({"defaults": defaults, "objectives": objectives, "best": best})
-    '0.05 (10 %) better than the defaults (0.5, trial 0)'
-    """
-    defaults = summary["defaults"]
+    """Return a sentence about the best trials and the defaults; empty without defaults."""
+    defaults = summary.defaults
     if defaults is None:
         return ""
     if not _has_result(defaults):
         return _without_result(TrialStatus(defaults["status"]), _who(defaults))
-    signs = _signs(summary["objectives"])
+    signs = _signs(summary.objectives)
     values = [number_text(defaults["values"][name]) for name in signs]
     named = values[0] if len(signs) == 1 else ", ".join(map(" ".join, zip(signs, values, strict=True)))
     those = f"the defaults ({named}, {_who(defaults)})"
     one, several = nouns(2 if "repeats" in defaults else 1)
     if broken := _broken_limits(summary):
-        best = len(summary["best"])
+        best = len(summary.best)
         keeps = (
             f"the best {several} keep" if best > 1 else f"the best {one} keeps" if best else f"no {one} keeps"
         )
@@ -109,9 +93,7 @@ def gain_text(summary: Summary) -> str:
         for gains in zip(*_differences(summary).values(), strict=True)
     )
     of_many = (
-        f"{ahead} of the {len(summary['best'])} best {several}"
-        if len(summary["best"]) > 1
-        else f"the best {one}"
+        f"{ahead} of the {len(summary.best)} best {several}" if len(summary.best) > 1 else f"the best {one}"
     )
     beat = "beat" if ahead > 1 else "beats"
     return f"{of_many if ahead else f'no {one}'} {beat} {those} in every objective"
@@ -132,9 +114,9 @@ def _without_result(status: TrialStatus, who: str) -> str:
 def _single(summary: Summary, those: str, name: str) -> str:
     gain = max(_differences(summary)[name], default=0.0)
     if gain <= 0:
-        return f"no {nouns(2 if 'repeats' in summary['defaults'] else 1)[0]} is better than {those}"
-    base = summary["defaults"]["values"][name]
-    best = base - _signs(summary["objectives"])[name] * gain
+        return f"no {nouns(2 if 'repeats' in summary.defaults else 1)[0]} is better than {those}"
+    base = summary.defaults["values"][name]
+    best = base - _signs(summary.objectives)[name] * gain
     # Where the sign changes, a percentage says nothing.
     share = f" ({100 * gain / abs(base):.3g} %)" if base * best > 0 else ""
     return f"{number_text(gain)}{share} better than {those}"

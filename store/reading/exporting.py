@@ -26,13 +26,22 @@ _REPEAT = ("family", "repeat", "seed")  # only where configurations are run seve
 _OF_FAMILY = ("sequence_id", "status", "parameters", "values", "repeats")
 _PREFIX = "parameters."
 _PREFIXES = (_PREFIX, "final.")
-_HEAD = ("id", "name", "status", "reason", "folder", "created", "end_time", "run_time")
 
 
 def json_lines(view: ExperimentView) -> Iterator[bytes]:
     """Yield the experiment and its trials as one JSON object."""
     summary = view.summary()
-    head = {name: summary[name] for name in _HEAD} | {"front": view.front()}
+    head: dict[str, object] = {
+        "id": summary.id,
+        "name": summary.name,
+        "status": summary.status,
+        "reason": summary.reason,
+        "folder": summary.folder,
+        "created": summary.created,
+        "end_time": summary.end_time,
+        "run_time": summary.run_time,
+        "front": view.front(),
+    }
     if families := view.families():
         head["families"] = [family_object(one) for one in families]
     yield b'{"experiment":' + to_json({**head, "config": view.config()}) + b',"trials":['

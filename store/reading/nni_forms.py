@@ -26,13 +26,13 @@ def nni_profile(view: ExperimentView) -> dict[str, Any]:
     """Return the config as `params`, and how far the experiment is."""
     summary = view.summary()
     profile = {
-        "id": summary["id"],
+        "id": summary.id,
         "params": view.config(),
-        "execDuration": int(summary["run_time"]),
+        "execDuration": int(summary.run_time),
         "logDir": str(view.folder.path),
-        "startTime": _ms(summary["created"]),
-        "endTime": _ms(summary["end_time"]),
-        "nextSequenceId": summary["trials"],
+        "startTime": _ms(summary.created),
+        "endTime": _ms(summary.end_time),
+        "nextSequenceId": summary.trials,
         "revision": 1,
     }
     return {key: value for key, value in profile.items() if value is not None}
@@ -42,19 +42,19 @@ def nni_metadata(view: ExperimentView) -> dict[str, Any]:
     """Return the line of an experiment in NNI's list of all."""
     summary = view.summary()
     return {
-        "id": summary["id"],
-        "experimentName": summary["name"] or "",
-        "status": summary["status"],
+        "id": summary.id,
+        "experimentName": summary.name or "",
+        "status": summary.status,
         "platform": view.config()["trainingService"]["platform"],
-        "startTime": _ms(summary["created"]),
-        "endTime": _ms(summary["end_time"]) or "N/A",
+        "startTime": _ms(summary.created),
+        "endTime": _ms(summary.end_time) or "N/A",
         "logDir": str(view.folder.path.parent),
     }
 
 
 def nni_statistics(view: ExperimentView) -> list[dict[str, Any]]:
     """Return how many trials have each status."""
-    counts = view.summary()["counts"]
+    counts = view.summary().counts
     return [
         {"trialJobStatus": status, "trialJobNumber": number} for status, number in counts.items() if number
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -11,30 +11,40 @@ from ...runner import ExperimentStatus, Limits, TrialStatus
 from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder, has_ended
 from .best_trials import closest_to_limits, limits_of, read_best
-from .configuration import read_config, read_objectives
+from .configuration import read_config, read_goals
 from .database import Database
 from .defaults import read_defaults
 from .json_values import parsed
+from .read_model import StoredExperiment, Summary
 from .trial_rows import read_portions
 
 __all__ = ["read_everything", "read_experiment", "read_summary"]
 
-_COLUMNS = ("id", "name", "status", "reason", "error", "created", "end_time", "run_time")
 _LIMITS = tuple(one.name for one in fields(Limits) if one.default is None or type(one.default) is int)
 # The current rate of trials is measured over this many seconds.
 _RECENTLY = 60.0
 _LAST_TIME = 253402214400.0  # the last day of year 9999
 
 
-def read_experiment(db: Database) -> dict[str, Any]:
-    """Return the row of the experiment without its configuration; raise `StoreError` if there is none."""
-    found: dict[str, Any] = dict(zip(_COLUMNS, _row(db, _COLUMNS), strict=True))
+def read_experiment(db: Database) -> StoredExperiment:
+    """Return the row of the experiment; raise `StoreError` if there is none."""
+    row = db.row("SELECT id, name, status, reason, error, created, end_time, run_time FROM experiment")
+    if row is None:
+        raise empty(db.path)
+    experiment_id, name, status, reason, error, created, end_time, run_time = row
     with understood(db.path, "status"):
-        ExperimentStatus(found["status"])
+        ExperimentStatus(status)
     with understood(db.path, "times"):
-        found["run_time"], found["created"] = _time(found["run_time"]), _time(found["created"])
-        found["end_time"] = None if found["end_time"] is None else _time(found["end_time"])
-    return found
+        return StoredExperiment(
+            id=experiment_id,
+            name=name,
+            status=status,
+            reason=reason,
+            error=error,
+            created=_time(created),
+            end_time=None if end_time is None else _time(end_time),
+            run_time=_time(run_time),
+        )
 
 
 def _time(value: Any) -> float:
@@ -44,47 +54,42 @@ def _time(value: Any) -> float:
     return seconds
 
 
-def _row(db: Database, columns: Sequence[str]) -> tuple[Any, ...]:
-    row = db.row(f"SELECT {', '.join(columns)} FROM experiment")
-    if row is None:
-        raise empty(db.path)
-    return row
-
-
-def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
-    """Return the state of an experiment; `is_running`: a manager is alive, `is_search`: its caller runs the trials,
-    `has_program`: whether one of a search does so now (else None), `remaining`: estimated seconds.
-
-    `objectives` is what is optimised, `outcome_limits` what is limited; `closest` is the trial that exceeds the limits
-    least, while none keeps them.
-    """
-    found, config = read_experiment(db), read_config(db)
+def read_summary(db: Database, folder: ExperimentFolder) -> Summary:
+    """Return the state of an experiment."""
+    experiment, config = read_experiment(db), read_config(db)
     _refuse_other_types(db)
-    is_final, is_search = ExperimentStatus(found["status"]).is_final, folder.is_search(config)
+    is_final, is_search = ExperimentStatus(experiment.status).is_final, folder.is_search(config)
     is_running = not is_final and folder.manager() is not None
-    counted = _counted(db, found["end_time"] or time.time())
+    counts, results = _counts(db)
+    rate = _trials_per_minute(db, experiment.end_time or time.time())
     with understood(db.path, "limits"):
         limits = {name: _limit(config.get(_camel(name))) for name in _LIMITS}
-    objectives = [
-        {"name": one.name, "direction": one.direction} for one in read_objectives(db) if one.direction
-    ]
     best, outcome_limits = read_best(db, 1), limits_of(db)
-    return {
-        **found,
-        "id": folder.experiment_id,  # the row of a copied or renamed folder has the old one
-        "folder": str(folder.path),
-        "is_running": is_running,
-        "is_search": is_search,
-        "has_program": (not is_final and _has_program(db)) if is_search else None,
-        **counted,
-        "limits": limits,
-        "objectives": objectives,
-        "outcome_limits": outcome_limits,
-        "defaults": read_defaults(db, config),
-        "best": best,
-        "closest": closest_to_limits(db) if outcome_limits and not best else None,
-        "remaining": _remaining(counted, limits, found["run_time"]) if is_running else None,
-    }
+    return Summary(
+        id=folder.experiment_id,  # the row of a copied or renamed folder has the old one
+        name=experiment.name,
+        status=experiment.status,
+        reason=experiment.reason,
+        error=experiment.error,
+        created=experiment.created,
+        end_time=experiment.end_time,
+        run_time=experiment.run_time,
+        folder=str(folder.path),
+        is_running=is_running,
+        is_search=is_search,
+        has_program=(not is_final and _has_program(db)) if is_search else None,
+        counts=counts,
+        trials=sum(counts.values()),
+        intermediate_results=results,
+        trials_per_minute=rate,
+        limits=limits,
+        objectives=read_goals(db),
+        outcome_limits=outcome_limits,
+        defaults=read_defaults(db, config),
+        best=best,
+        closest=closest_to_limits(db) if outcome_limits and not best else None,
+        remaining=_remaining(counts, rate, limits, experiment.run_time) if is_running else None,
+    )
 
 
 def _has_program(db: Database) -> bool:
@@ -120,7 +125,8 @@ def _limit(value: Any) -> float | None:
     return value
 
 
-def _counted(db: Database, now: float) -> dict[str, Any]:
+def _counts(db: Database) -> tuple[dict[str, int], int]:
+    """Return how many trials have each status, and how many intermediate results there are."""
     counts, results = dict[str, int](), 0
     with understood(db.path, "trials"):
         for status, count, reported in db.rows(
@@ -128,27 +134,32 @@ def _counted(db: Database, now: float) -> dict[str, Any]:
         ):
             counts[TrialStatus(status).value] = count
             results += int(reported or 0)
+    return counts, results
+
+
+def _trials_per_minute(db: Database, now: float) -> float:
+    """Return the current rate at which trials end."""
     ended = db.row("SELECT count(*), min(end_time) FROM trials WHERE end_time > ?", (now - _RECENTLY,))
     count, first = ended or (0, None)
     span = min(_RECENTLY, max(1e-3, now - first)) if first is not None else _RECENTLY
-    return {
-        "counts": counts,
-        "trials": sum(counts.values()),
-        "intermediate_results": results,
-        "trials_per_minute": round(60.0 * count / span, 3) if count > 1 else float(count),
-    }
+    return round(60.0 * count / span, 3) if count > 1 else float(count)
 
 
-def _remaining(counted: Mapping[str, Any], limits: Mapping[str, Any], run_time: float) -> float | None:
+def _remaining(
+    counts: Mapping[str, int], trials_per_minute: float, limits: Mapping[str, float | None], run_time: float
+) -> float | None:
     """Return the seconds until the first of the limits is reached at the current rate; None if that is unknown."""
-    estimates = []
-    rate = counted["trials_per_minute"] / 60.0
-    open_trials = sum(counted["counts"].get(status, 0) for status in ("WAITING", "RUNNING", "PAUSED"))
-    if limits["max_trial_number"] is not None and rate > 0:
-        left = max(0, limits["max_trial_number"] - counted["trials"]) + open_trials
-        estimates.append(left / rate)
-    if limits["max_experiment_duration"] is not None:
-        estimates.append(max(0.0, limits["max_experiment_duration"] - run_time))
+    estimates = list[float]()
+    rate, most, longest = (
+        trials_per_minute / 60.0,
+        limits["max_trial_number"],
+        limits["max_experiment_duration"],
+    )
+    open_trials = sum(counts.get(status, 0) for status in ("WAITING", "RUNNING", "PAUSED"))
+    if most is not None and rate > 0:
+        estimates.append((max(0, most - sum(counts.values())) + open_trials) / rate)
+    if longest is not None:
+        estimates.append(max(0.0, longest - run_time))
     return min(estimates, default=None)
 
 

@@ -21,7 +21,7 @@ from ..folder import ExperimentFolder
 from ..paths import absolute
 from .best_trials import read_best, read_front, read_front_trials, read_history
 from .closeness import read_closest_to_defaults
-from .configuration import main_name, read_config, read_objectives, read_repeats
+from .configuration import main_name, read_config, read_goals, read_objectives, read_repeats
 from .curves import (
     Curve,
     NewResults,
@@ -39,6 +39,7 @@ from .families import read_families, read_family, read_family_outline
 from .feed import EventPage, Feed
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .overview import read_everything, read_experiment, read_summary
+from .read_model import Goal, StoredExperiment, Summary
 from .trial_query import Condition, QueryError, TrialQuery
 from .trial_rows import (
     TrialPage,
@@ -99,12 +100,12 @@ class ExperimentView:
 
     # ------------------------------------------------------------------ the experiment
 
-    def experiment(self) -> dict[str, Any]:
-        """Return the row of the experiment: id, name, status, reason, error and times."""
+    def experiment(self) -> StoredExperiment:
+        """Return the row of the experiment."""
         return read_experiment(self.database)
 
-    def summary(self) -> dict[str, Any]:
-        """Return its state: its row, is_running, counts, totals, times, limits, objectives, defaults, best."""
+    def summary(self) -> Summary:
+        """Return its state."""
         with computed(self.database.path):
             return read_summary(self.database, self.folder)
 
@@ -117,10 +118,9 @@ class ExperimentView:
         """Return its configuration in the canonical form (camelCase keys, durations in seconds)."""
         return read_config(self.database)
 
-    def objectives(self) -> list[dict[str, str]]:
-        """Return what is optimised: `name`, usually `default`, and `direction` of each objective."""
-        found = read_objectives(self.database)
-        return [{"name": one.name, "direction": one.direction} for one in found if one.direction]
+    def objectives(self) -> list[Goal]:
+        """Return what is optimised; the name of an objective is usually `default`."""
+        return read_goals(self.database)
 
     def metric_names(self) -> list[str]:
         """Return the names of all metrics that are optimised or limited."""
@@ -143,7 +143,7 @@ class ExperimentView:
         It is the knee of the front, or else its best trial in the first objective.
         """
         with computed(self.database.path):
-            names, front = [one["name"] for one in self.objectives()], self.best()
+            names, front = [one.name for one in self.objectives()], self.best()
             trial = next(iter((self.best(1, "knee") if len(front) > 1 else []) or front), None)
         if trial is None or len(names) == 1:
             return None if trial is None else trial["values"][names[0]]

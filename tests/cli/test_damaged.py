@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,6 +17,7 @@ from pitchpipe.runner.changes import Changes
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.reading import Summary
 from pitchpipe.store.reading.database import Database
 from pitchpipe.store.reading.overview import read_summary
 from pitchpipe.store.reading.view import ExperimentView
@@ -117,7 +117,7 @@ def test_fault_of_computing_is_neither_damage_nor_hides_the_others(
     for name in ("good", "bad"):
         stored(more={"trainingService": {"platform": "local"}}).write(name, [])
 
-    def faulty(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
+    def faulty(db: Database, folder: ExperimentFolder) -> Summary:
         return {"good": read_summary(db, folder)}[folder.experiment_id]
 
     monkeypatch.setattr("pitchpipe.store.reading.view.read_summary", faulty)

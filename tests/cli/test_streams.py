@@ -69,7 +69,7 @@ def state(folder: Path) -> tuple[str, int]:
     """Return the status of an experiment and how many of its trials have succeeded."""
     with ExperimentView(ExperimentFolder(folder)) as view:
         summary = view.summary()
-    return summary["status"], summary["counts"].get("SUCCEEDED", 0)
+    return summary.status, summary.counts.get("SUCCEEDED", 0)
 
 
 STREAMS = [

@@ -94,9 +94,9 @@ def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dic
         trials = view.trials(TrialQuery(limit=None)).trials
         assert view.metrics(0).results[1]["value"] == 0.2
         assert [one["trial_id"] for one in view.best(5)] == ["AbCdE"]
-    assert (summary["id"], summary["name"], summary["status"]) == ("nUx2cFby", "old one", "VIEWED")
-    assert (summary["created"], summary["run_time"]) == (START / 1000, 60.0)
-    assert summary["reason"] == f"an experiment of NNI, in {tmp_path / 'old'}"
+    assert (summary.id, summary.name, summary.status) == ("nUx2cFby", "old one", "VIEWED")
+    assert (summary.created, summary.run_time) == (START / 1000, 60.0)
+    assert summary.reason == f"an experiment of NNI, in {tmp_path / 'old'}"
     assert stored["searchSpace"] == V3["searchSpace"]
     assert stored["tuner"] == {"name": "TPE", "classArgs": {"optimize_mode": "maximize"}}
     assert stored["trialCodeDirectory"] == "/absent"
@@ -139,7 +139,7 @@ def test_direction_is_the_default_of_the_algorithm_of_nni(tmp_path: Path) -> Non
     for name, (given, shown, own_direction) in cases.items():
         old = nni_folder(tmp_path / name, {**V3, "tuner": None, **given}, trials)
         with ExperimentView(import_nni_experiment(old, tmp_path, f"new_{name}")) as view:
-            assert view.objectives()[0]["direction"] == shown, name
+            assert view.objectives()[0].direction == shown, name
             assert [one["final"] for one in view.best(1)] == [0.7 if shown == "maximize" else 0.5], name
         # Where NNI names none, the direction of the new search counts.
         losses = [one.loss for one in read_earlier(str(old), Objective("default", "minimize"), tmp_path)[0]]
@@ -181,7 +181,7 @@ def test_of_many_things_that_are_left_out_the_first_are_named(
     old = nni_folder(tmp_path / "old", {**V3, "searchSpace": json.dumps(space)})
     with ExperimentView(import_nni_experiment(old, tmp_path, "other")) as view:
         assert (view.experiment_id, view.config()["searchSpace"]) == ("other", {})
-        reason = view.summary()["reason"]
+        reason = view.summary().reason
     assert reason.count("left out") == 11
     assert reason.endswith("; left out: 20 more")
     with closing(sqlite3.connect(old / "db" / "nni.sqlite")) as db, db:

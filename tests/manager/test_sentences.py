@@ -100,7 +100,7 @@ def of_nni(line: str) -> list[str]:
         with closing(sqlite3.connect(old / "db" / "nni.sqlite")) as db, db:
             db.execute(given)
     with ExperimentView(import_nni_experiment(old, new)) as view:
-        reason, space = view.summary()["reason"], view.config()["searchSpace"]
+        reason, space = view.summary().reason, view.config()["searchSpace"]
         trials = view.trials(TrialQuery(limit=None)).trials
     earlier = [one.loss for one in read_earlier(str(old), Objective(), Path.cwd())[0]]
     for path in (old, new):

@@ -20,7 +20,7 @@ def test_search_ends_with_the_reason_before_its_limit_killed_or_not(tmp_path: Pa
     comes_back_alike(tmp_path, [(100, True)], **SEARCH)
     with ExperimentView(tmp_path / "whole" / "exp") as view:
         summary = view.summary()
-    assert summary["reason"].startswith("expected gain 0.")
-    assert " is below 0.5 after " in summary["reason"]
-    assert summary["counts"] == {"SUCCEEDED": summary["trials"]}
-    assert 12 <= summary["trials"] < 60
+    assert summary.reason.startswith("expected gain 0.")
+    assert " is below 0.5 after " in summary.reason
+    assert summary.counts == {"SUCCEEDED": summary.trials}
+    assert 12 <= summary.trials < 60

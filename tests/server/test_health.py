@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,7 @@ def test_note_has_the_same_words_everywhere(
 def test_status_leaves_the_notes_out_while_the_search_runs(cut: MadeExperiment) -> None:
     with ExperimentView(cut.folder) as view:
         ended = view.summary()
-        runs = {**ended, "status": "RUNNING", "is_running": True}
+        runs = replace(ended, status="RUNNING", is_running=True)
         assert "health" in summary_object(view, ended)
         assert "health" not in summary_object(view, runs)
         assert not [line for line in best_lines(view, runs) if line.startswith("note: ")]

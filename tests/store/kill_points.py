@@ -124,7 +124,7 @@ def read_model(path: Path) -> tuple[str | None, int]:
     with ExperimentView(path.parent) as found:
         summary = found.summary()
         found.check()
-        return summary["name"], summary["trials"]
+        return summary.name, summary.trials
 
 
 def writer(path: Path) -> tuple[str | None, int]:

@@ -7,19 +7,20 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.store.errors import StoreError, explain, understood
-from pitchpipe.store.reading import words
+from pitchpipe.store.reading import Goal, words
 from pitchpipe.store.reading.defaults import gain_text
 from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery
 from pitchpipe.store.reading.view import ExperimentView
 
 from ..sentences import SentencesFile, answered
-from ..stored import MadeExperiment, a_trial
+from ..stored import MadeExperiment, a_summary, a_trial
 
 
 def of_word(line: str) -> list[str]:
@@ -33,17 +34,17 @@ def of_gain(line: str) -> list[str]:
     defaults, best, *more = yaml.safe_load(line)
     status = defaults if isinstance(defaults, str) else "SUCCEEDED"
     values = [{"default": one} if isinstance(one, float) else one for one in (defaults, *best)]
-    summary = {
-        "objectives": [{"name": "default", "direction": "maximize"}],
-        "defaults": {"sequence_id": 0, "status": status, "values": {} if status == defaults else values[0]},
-        "best": [
-            {"sequence_id": n + 4, "status": "SUCCEEDED", "values": one} for n, one in enumerate(values[1:])
-        ],
-    }
+    row = {"sequence_id": 0, "status": status, "values": {} if status == defaults else values[0]}
+    trials = [
+        {"sequence_id": n + 4, "status": "SUCCEEDED", "values": one} for n, one in enumerate(values[1:])
+    ]
+    fields: dict[str, Any] = {"objectives": [Goal("default", "maximize")]}
     for changed in more:
-        summary["defaults"] |= changed.pop("defaults", {})
-        summary |= changed
-    return [gain_text(summary)]
+        row |= changed.pop("defaults", {})
+        if "objectives" in changed:
+            changed["objectives"] = [Goal(**one) for one in changed["objectives"]]
+        fields |= changed
+    return [gain_text(a_summary(*trials, defaults=row, **fields))]
 
 
 def of_sqlite(line: str) -> list[str]:

@@ -119,7 +119,7 @@ def drive(folder: Path, prefix: Sequence[str], *verbs: str) -> dict[str, int]:
 def assert_done(folder: Path, trials: int) -> None:
     with ExperimentView(ExperimentFolder(folder / "runs" / "one")) as view:
         summary = view.summary()
-    assert (summary["status"], summary["counts"]) == ("DONE", {"SUCCEEDED": trials})
+    assert (summary.status, summary.counts) == ("DONE", {"SUCCEEDED": trials})
 
 
 @pytest.mark.parametrize("name", SURROUNDINGS)

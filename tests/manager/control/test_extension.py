@@ -57,7 +57,7 @@ def test_experiment_that_is_done_is_extended_once_no_limit_is_reached(
     for each in changes:
         change_experiment(made.folder, each)
     with ExperimentView(made.folder) as view:
-        assert view.experiment()["status"] == status
+        assert view.experiment().status == status
 
 
 @pytest.mark.parametrize("low", [{"max_trial_number": 2}, {"max_experiment_duration": 20}])
@@ -68,5 +68,5 @@ def test_limit_that_is_reached_already_changes_nothing(tmp_path: Path, low: dict
     with pytest.raises(ControlError):
         change_experiment(made.folder, low)
     with ExperimentView(made.folder) as view:
-        assert view.experiment()["status"] == "DONE"
+        assert view.experiment().status == "DONE"
         assert (view.config()["maxTrialNumber"], view.config()["maxExperimentDuration"]) == (2, 10)

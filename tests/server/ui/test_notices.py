@@ -1,5 +1,6 @@
 """What the overview says first, and what a trial's page says of its end; no browser is needed to see that."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,12 @@ def test_running_experiment_tells_its_troubles_and_why_nothing_runs(
     reply = {"warnings": ["the disk is full"], "waiting": {waiting.trial_id: "no GPU is free"}}
     monkeypatch.setattr("pitchpipe.server.ui.notices.ask_manager", lambda *_, **__: reply)
     with ExperimentView(made.folder) as view:
-        running = {**view.summary(), "is_running": True}
+        running = replace(view.summary(), is_running=True)
         assert [notice.text for notice in notices_of(running, view)] == [
             "the disk is full",
             "Nothing is running: no GPU is free",
         ]
-        running["counts"] = {"RUNNING": 1, "WAITING": 1}
+        running = replace(running, counts={"RUNNING": 1, "WAITING": 1})
         assert [notice.text for notice in notices_of(running, view)] == ["the disk is full"]
 
 
@@ -45,7 +46,7 @@ def test_manager_that_does_not_reply_is_reported(
 
     monkeypatch.setattr("pitchpipe.server.ui.notices.ask_manager", refuse)
     with ExperimentView(made.folder) as view:
-        (notice,) = notices_of({**view.summary(), "is_running": True}, view)
+        (notice,) = notices_of(replace(view.summary(), is_running=True), view)
     assert notice.text == "This page may be out of date: the manager of waits does not answer."
 
 
@@ -68,7 +69,7 @@ def test_experiment_without_a_manager(
     made: MadeExperiment, status: str, reason: str, text: str, is_bad: bool
 ) -> None:
     with ExperimentView(made.folder) as view:
-        (notice,) = notices_of({**view.summary(), "status": status, "reason": reason}, view)
+        (notice,) = notices_of(replace(view.summary(), status=status, reason=reason), view)
     assert notice.text.endswith(text)
     assert (notice.is_bad, notice.resumes) == (is_bad, is_bad)
 

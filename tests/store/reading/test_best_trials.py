@@ -9,7 +9,7 @@ import pytest
 
 from pitchpipe.results import result_of
 from pitchpipe.runner.trial import Trial
-from pitchpipe.store.reading import QueryError, TrialQuery
+from pitchpipe.store.reading import Goal, QueryError, TrialQuery
 from pitchpipe.store.reading.view import ExperimentView
 
 from ...stored import MadeExperiment, a_trial, results
@@ -64,8 +64,8 @@ def test_front_keeps_the_limits_and_has_a_volume_and_a_knee(view_of: Viewing) ->
     assert found["hypervolume"] == pytest.approx(0.88 + 2 * 0.78 + 0.08)
     assert [row["sequence_id"] for row in found["history"]] == [0, 2, 3]
     assert found["history"][0]["hypervolume"] == pytest.approx(0.88)
-    assert [list(one.values()) for one in summary["objectives"]] == [["loss", "minimize"], ["f1", "maximize"]]
-    assert (summary["outcome_limits"], summary["closest"]) == ({"ms": "<= 20"}, None)
+    assert summary.objectives == [Goal("loss", "minimize"), Goal("f1", "maximize")]
+    assert (summary.outcome_limits, summary.closest) == ({"ms": "<= 20"}, None)
 
 
 def test_best_of_one_objective_keeps_the_limits(view_of: Viewing) -> None:
@@ -93,7 +93,7 @@ def test_closest_trial_is_named_while_none_keeps_the_limits(
     summary = view.summary()
     assert view.front()["infeasible"] == order
     assert [trial["sequence_id"] for trial in view.trials(TrialQuery(sort="best")).trials] == order
-    assert (summary["best"], summary["closest"]) == ([], order[0])
+    assert (summary.best, summary.closest) == ([], order[0])
 
 
 def test_default_value_and_last_mean_the_main_objective(view_of: Viewing) -> None:

@@ -43,7 +43,7 @@ def test_database_of_a_newer_pitchpipe_is_refused(tmp_path: Path) -> None:
 def test_database_of_an_older_pitchpipe_is_upgraded_when_it_is_read(tmp_path: Path) -> None:
     database(tmp_path, OLD, 1)
     with ExperimentView(ExperimentFolder(tmp_path)) as view:
-        assert view.summary()["status"] == "DONE"
+        assert view.summary().status == "DONE"
         assert view.database.schema_version() == SCHEMA_VERSION
     assert ExperimentFolder(tmp_path).manager() is None
 

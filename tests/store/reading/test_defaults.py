@@ -7,16 +7,19 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.store.reading import Goal
 from pitchpipe.store.reading.defaults import gain_text, gains_over_defaults
 
-ONE = [{"name": "default", "direction": "maximize"}]
-TWO = [{"name": "loss", "direction": "minimize"}, {"name": "f1", "direction": "maximize"}]
+from ...stored import a_summary
+
+ONE = [Goal("default", "maximize")]
+TWO = [Goal("loss", "minimize"), Goal("f1", "maximize")]
 LIMITED = {"outcome_limits": {"ms": "<= 20"}}
 
 
 def gains(defaults: Any, *best: Any, objectives: Any = ONE, status: str = "SUCCEEDED", **more: Any) -> Any:
     rows = [{"sequence_id": n, "status": status, "values": one} for n, one in enumerate((defaults, *best))]
-    return gains_over_defaults({"defaults": rows[0], "best": rows[1:], "objectives": objectives, **more})
+    return gains_over_defaults(a_summary(*rows[1:], defaults=rows[0], objectives=objectives, **more))
 
 
 def test_gain_is_that_of_the_best_in_every_objective() -> None:
@@ -36,7 +39,7 @@ def test_gain_is_that_of_the_best_in_every_objective() -> None:
 def test_gain_over_extreme_defaults(base: float, best: float, gain: float) -> None:
     assert gains({"default": base}, {"default": best}) == {"default": gain}
     row = {"sequence_id": 0, "status": "SUCCEEDED", "values": {"default": base}}
-    said = gain_text({"defaults": row, "best": [{**row, "values": {"default": best}}], "objectives": ONE})
+    said = gain_text(a_summary({**row, "values": {"default": best}}, defaults=row, objectives=ONE))
     assert "nan" not in said
     assert said.startswith("no trial is better" if not gain else f"{gain:g}")
 
@@ -44,4 +47,4 @@ def test_gain_over_extreme_defaults(base: float, best: float, gain: float) -> No
 def test_nothing_is_compared_with_defaults_without_a_result_or_beyond_a_limit() -> None:
     assert gains({}, {"default": 0.9}, status="FAILED") is None
     assert gains({"default": 0.8, "ms": 30.0}, {"default": 0.7, "ms": 9.0}, **LIMITED) is None
-    assert gain_text({"defaults": None, "best": [], "objectives": ONE}) == ""
+    assert gain_text(a_summary()) == ""

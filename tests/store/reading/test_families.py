@@ -44,7 +44,7 @@ def test_best_is_the_best_mean_and_not_the_luckiest_run(families: Viewing) -> No
     good = [a_repeat(3, 3, 0, 0.2, "complete"), a_repeat(4, 3, 1), a_repeat(5, 3, 2, 0.4)]
     open_family = [a_repeat(6, 6, 0, 0.01), a_repeat(7, 6, 1, status="RUNNING")]
     view = families(*lucky, *good, *open_family)
-    (best,) = view.summary()["best"]
+    (best,) = view.summary().best
     assert (best["sequence_id"], best["value"], best["status"]) == (3, pytest.approx(0.3), "SUCCEEDED")
     interval = {"default": pytest.approx(12.706 * 0.1, rel=1e-3)}
     repeats = {"trials": [3, 4, 5], "count": 2, "of": 3, "interval": interval, "end": "complete"}
@@ -123,7 +123,7 @@ def test_defaults_are_compared_by_their_mean(families: Viewing) -> None:
     first = a_repeat(0, 0, 0, 0.4, "complete")
     first.record = first.record.replace("algorithm", "defaults")
     summary = families(first, a_repeat(1, 0, 1, 0.6), defaults={"lr": 0.0, "units": 16}).summary()
-    assert (summary["defaults"]["value"], summary["defaults"]["status"]) == (0.5, "SUCCEEDED")
+    assert (summary.defaults["value"], summary.defaults["status"]) == (0.5, "SUCCEEDED")
     said = "no family is better than the defaults (0.5, mean of 2 of 3 repeats, family 0)"
     assert gain_text(summary) == said
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.store.errors import StoreError
+from pitchpipe.store.reading.json_values import to_json
 from pitchpipe.store.reading.view import ExperimentView
 
 from ...stored import MadeExperiment, a_config, a_trial
@@ -17,11 +17,11 @@ from ...stored import MadeExperiment, a_config, a_trial
 
 def test_summary_counts_and_names_the_best(filled: MadeExperiment, view: ExperimentView) -> None:
     found = view.summary()
-    assert found["counts"] == {"SUCCEEDED": 3, "FAILED": 1, "RUNNING": 1}
-    assert (found["trials"], found["intermediate_results"], found["is_running"]) == (5, 4, False)
-    assert found["best"][0]["sequence_id"] == 1
-    assert found["limits"]["trial_concurrency"] == 1
-    json.dumps(found, allow_nan=False)
+    assert found.counts == {"SUCCEEDED": 3, "FAILED": 1, "RUNNING": 1}
+    assert (found.trials, found.intermediate_results, found.is_running) == (5, 4, False)
+    assert found.best[0]["sequence_id"] == 1
+    assert found.limits["trial_concurrency"] == 1
+    to_json(found)
 
 
 LIMITS = {"max_trial_number": 10, "max_experiment_duration": "1h", "trial_concurrency": 1}
@@ -38,8 +38,8 @@ def test_remaining_time_is_that_to_the_first_limit(tmp_path: Path, run_time: flo
     made.folder.own()
     with ExperimentView(made.folder) as view:
         found = view.summary()
-    assert (found["is_running"], found["trials_per_minute"]) == (True, 4.0)
-    assert found["remaining"] == pytest.approx(remaining)
+    assert (found.is_running, found.trials_per_minute) == (True, 4.0)
+    assert found.remaining == pytest.approx(remaining)
     made.folder.disown()
     made.store.close()
 
