@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ..store import ExperimentFolder, FolderError, StoreError, absolute, default_directory
-from ..store.reading import ExperimentView, TrialQuery
+from ..store.reading import ExperimentView, TrialDetail, TrialQuery
 from .failures import Failure
 
 __all__ = ["chosen_experiment", "chosen_name", "chosen_trial", "experiments_directory", "split_names"]
@@ -62,7 +61,7 @@ def split_names(
         return chosen_experiment(names[1], experiment_id, directory), names[0]
 
 
-def chosen_trial(view: ExperimentView, word: str) -> dict[str, Any]:
+def chosen_trial(view: ExperimentView, word: str) -> TrialDetail:
     """Return the trial that a word means: a sequence number, else an id or the beginning of just one."""
     found = view.matching(word)
     if len(found) == 1:

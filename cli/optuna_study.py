@@ -12,7 +12,7 @@ from ..protocol import MetricError, Objective, metric_value, objectives_of
 from ..runner import TrialStatus
 from ..search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, identity
 from ..store import ExperimentFolder
-from ..store.reading import ExperimentView, to_json
+from ..store.reading import ExperimentView, TrialRow, to_json
 from .failures import FAILED, Failure
 
 __all__ = ["write_study"]
@@ -72,18 +72,18 @@ def _frozen_trials(view: ExperimentView, space: SearchSpace, names: list[str]) -
     main = view.main_objective()
     limits = [one for one in objectives_of(view.config().get("objectives") or ()) if one.is_limited]
     for trial, results in view.with_results():
-        if trial["status"] not in _STATES:
+        if trial.status not in _STATES:
             continue
-        state = TrialState[_STATES[trial["status"]]]
-        record = trial["parameters"]
+        state = TrialState[_STATES[trial.status]]
+        record = trial.parameters
         values, distributions = parameters.of(record)
-        limited = {one.name: trial["values"][one.name] for one in limits if one.name in trial["values"]}
-        known = {"trial_id": trial["trial_id"], "reason": trial["reason"], "parameters": record}
+        limited = {one.name: trial.values[one.name] for one in limits if one.name in trial.values}
+        known = {"trial_id": trial.trial_id, "reason": trial.reason, "parameters": record}
         yield _with_times(
             trial,
             create_trial(
                 state=state,
-                values=[trial["values"][name] for name in names] if state is TrialState.COMPLETE else None,
+                values=[trial.values[name] for name in names] if state is TrialState.COMPLETE else None,
                 params=values,
                 distributions=distributions,
                 intermediate_values=_curve(results, main),
@@ -100,10 +100,10 @@ def _constraints(limits: Sequence[Objective], values: Mapping[str, float]) -> di
     return {"constraints": [one.excess_of(values[one.name]) for one in limits]}
 
 
-def _with_times(trial: Mapping[str, Any], frozen: Any) -> Any:
+def _with_times(trial: TrialRow, frozen: Any) -> Any:
     """Give a trial that never began the time of its end: Optuna wants both."""
-    end = trial["end_time"] or trial["created"]
-    frozen.datetime_start = datetime.fromtimestamp(trial["start_time"] or end)
+    end = trial.end_time or trial.created
+    frozen.datetime_start = datetime.fromtimestamp(trial.start_time or end)
     frozen.datetime_complete = datetime.fromtimestamp(end)
     return frozen
 

@@ -13,8 +13,11 @@ from ..store.reading import (
     ExperimentView,
     FailedTrial,
     FailureGroup,
+    FamilyRow,
     Summary,
+    TrialRow,
     closeness_lines,
+    closest_object,
     closest_text,
     counts_text,
     duration_text,
@@ -49,7 +52,6 @@ __all__ = [
 
 _MAX_KINDS = 5
 _MAX_BEST = 10
-_FRONT = ("trials", "knee", "hypervolume", "reference", "infeasible", "limits")
 
 
 def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
@@ -93,14 +95,21 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
     found["best"] = best if len(names) > 1 else (best[0] if best else None)
     if has_front(summary):
         front = view.front()
-        found["front"] = {name: front[name] for name in _FRONT} | {"closest": summary.closest}
+        found["front"] = {
+            "trials": front.trials,
+            "knee": front.knee,
+            "hypervolume": front.hypervolume,
+            "reference": front.reference,
+            "infeasible": front.infeasible,
+            "limits": front.limits,
+            "closest": summary.closest,
+        }
     if (defaults := summary.defaults) is not None:
         gains = gains_over_defaults(summary)
         gain = gains[names[0]] if gains and len(names) == 1 else gains
-        found["defaults"] = {**_trial_object(defaults, names), "status": defaults["status"], "gain": gain}
+        found["defaults"] = {**_trial_object(defaults, names), "status": defaults.status, "gain": gain}
     if (closest := view.closest_to_defaults()) is not None:
-        trials = {name: _trial_object(closest[name], names) for name in ("trial", "best")}
-        found["closest_to_defaults"] = {**closest, **trials}
+        found["closest_to_defaults"] = closest_object(closest, lambda trial: _trial_object(trial, names))
     if failures := view.failures():
         found["failures"] = [_failure_object(group) for group in failures]
     if retries := view.retries():
@@ -110,15 +119,15 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
     return {**found, "reason": summary.reason} if summary.reason else found
 
 
-def _trial_object(trial: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    values = {name: trial["values"][name] for name in names if name in trial["values"]}
+def _trial_object(trial: TrialRow, names: Sequence[str]) -> dict[str, Any]:
+    values = {name: trial.values[name] for name in names if name in trial.values}
     return {
-        "trial_id": trial["trial_id"],
-        "sequence_id": trial["sequence_id"],
+        "trial_id": trial.trial_id,
+        "sequence_id": trial.sequence_id,
         "value": values if len(names) > 1 else values.get(names[0]),
-        **({} if set(trial["values"]) <= set(names) else {"values": trial["values"]}),
-        "parameters": trial["parameters"],
-        **({"repeats": trial["repeats"]} if "repeats" in trial else {}),
+        **({} if set(trial.values) <= set(names) else {"values": trial.values}),
+        "parameters": trial.parameters,
+        **({"repeats": trial.repeats} if isinstance(trial, FamilyRow) else {}),
     }
 
 
@@ -177,7 +186,7 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     for trial in summary.best:
         yield f"best: {_values(summary, trial)} ({_named(trial)})"
         parameters = {
-            visible(name.removesuffix("._name")): value for name, value in flat(trial["parameters"]).items()
+            visible(name.removesuffix("._name")): value for name, value in flat(trial.parameters).items()
         }
         width = max(map(len, parameters), default=0)
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
@@ -186,13 +195,13 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 def _front_table(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the trials of a front as a table, by their first objective; of a long one the first ones and the knee."""
     front, names = summary.best, summary.metrics
-    is_repeated = any("repeats" in trial for trial in front)
+    is_repeated = any(isinstance(trial, FamilyRow) for trial in front)
     yield f"best: {len(front)} {'families' if is_repeated else 'trials'} on the Pareto front"
     rows = [
         (
-            str(trial["sequence_id"]),
+            str(trial.sequence_id),
             *(value_text(trial, name) for name in names),
-            parameters_text(trial["parameters"]),
+            parameters_text(trial.parameters),
         )
         for trial in _shown(view, front)
     ]
@@ -203,19 +212,19 @@ def _front_table(view: ExperimentView, summary: Summary) -> Iterator[str]:
         yield f"  and {len(front) - _MAX_BEST} more: {command_for(view.folder, 'trials', *options)}"
 
 
-def _shown(view: ExperimentView, front: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+def _shown(view: ExperimentView, front: Sequence[TrialRow]) -> Sequence[TrialRow]:
     """Return what the table has of a front: at most ten trials, the knee among them."""
-    rest = {trial["sequence_id"] for trial in front[_MAX_BEST:]}
-    knee = [trial for trial in (view.best(1, "knee") if rest else ()) if trial["sequence_id"] in rest]
+    rest = {trial.sequence_id for trial in front[_MAX_BEST:]}
+    knee = [trial for trial in (view.best(1, "knee") if rest else ()) if trial.sequence_id in rest]
     return [*front[: _MAX_BEST - len(knee)], *knee]
 
 
-def _named(trial: Mapping[str, Any]) -> str:
+def _named(trial: TrialRow) -> str:
     repeats = repeats_text(trial)
     return (
-        f"{repeats}, family {trial['sequence_id']}"
+        f"{repeats}, family {trial.sequence_id}"
         if repeats
-        else f"trial {trial['sequence_id']}, {trial['trial_id']}"
+        else f"trial {trial.sequence_id}, {trial.trial_id}"
     )
 
 
@@ -237,12 +246,12 @@ def _closest_line(view: ExperimentView, summary: Summary, closest: int) -> str:
     trial = view.trial(closest)
     family = view.family(trial)
     found = trial if family is None else family
-    names = [name for name in summary.metrics if name in found["values"]]
+    names = [name for name in summary.metrics if name in found.values]
     values = ", ".join(f"{name} {value_text(found, name)}" for name in names)
     return f"  {'trial' if family is None else 'family'} {closest} has {values}"
 
 
-def _values(summary: Summary, trial: Mapping[str, Any]) -> str:
+def _values(summary: Summary, trial: TrialRow) -> str:
     return values_text(trial, summary.metrics)
 
 

@@ -19,7 +19,7 @@ from ..executors.local import names_of_gpus
 from ..manager import run_of
 from ..sdk import LineFile, TrialFunction
 from ..store import ExperimentFolder
-from ..store.reading import flat
+from ..store.reading import TrialDetail, flat
 from ..trial_agent import (
     Event,
     FunctionLoader,
@@ -92,22 +92,22 @@ def _holder(parameters: dict[str, Any], name: str) -> tuple[dict[str, Any], str]
 
 
 def job_of(
-    folder: ExperimentFolder, config: ExperimentConfig, trial: Mapping[str, Any], record: str, scratch: Path
+    folder: ExperimentFolder, config: ExperimentConfig, trial: TrialDetail, record: str, scratch: Path
 ) -> Job:
     """Return the trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
     spec = replace(run_of(config, folder), folder=os.path.abspath(scratch))
-    assigned = trial["gpus"]
+    assigned = trial.gpus
     gpus = None if assigned is None else names_of_gpus(assigned)
     if assigned is not None and gpus is not None and len(gpus) < len(assigned):
         gpus = None  # hidden in this terminal: the trial gets what is visible here
     return Job(
-        trial=trial["trial_id"],
+        trial=trial.trial_id,
         attempt=1,
-        sequence_id=trial["sequence_id"],
+        sequence_id=trial.sequence_id,
         parameters=record,
         run=spec,
         gpus=gpus,
-        budget=trial["budget"],
+        budget=trial.budget,
     )
 
 

@@ -15,7 +15,6 @@ from ..server import early_stopping_note
 from ..store.reading import (
     ExperimentView,
     FailedTrial,
-    TrialQuery,
     duration_text,
     number_text,
     parameters_text,
@@ -79,11 +78,11 @@ def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts)
 
 
 def _tried(view: ExperimentView, error: str) -> Tried:
-    found = view.trials(TrialQuery(limit=None), whole=True).trials
-    ran = [one for one in found if one["start_time"] is not None]
+    found = view.details()
+    ran = [one for one in found if one.start_time is not None]
     if not ran:
         row = view.experiment()
-        why = error or row["reason"] or "no trial could start"
+        why = error or row.reason or "no trial could start"
         return Tried(
             status="NONE",
             seconds=0.0,
@@ -92,20 +91,20 @@ def _tried(view: ExperimentView, error: str) -> Tried:
             intermediate=[],
             final=None,
             failure=why,
-            last_lines=row["error"],
+            last_lines=row.error,
         )
-    trial = min(ran, key=lambda one: _TELLING.get(one["status"], len(_TELLING)))
-    number = trial["sequence_id"]
+    trial = min(ran, key=lambda one: _TELLING.get(one.status, len(_TELLING)))
+    number = trial.sequence_id
     failures = view.failures()
     return Tried(
-        status=trial["status"],
-        seconds=sum(one["duration"] or 0.0 for one in ran) / len(ran),
+        status=trial.status,
+        seconds=sum(one.duration or 0.0 for one in ran) / len(ran),
         bytes=sum(path.stat().st_size for path in view.folder.trial(number).rglob("*") if path.is_file()),
-        parameters=trial["parameters"],
+        parameters=trial.parameters,
         intermediate=[*view.results(number).get(number, {}).values()],
-        final=trial["final"],
-        failure=str(FailedTrial.of(failures[0])) if failures else trial["reason"],
-        last_lines=trial["error"] or "",
+        final=trial.final,
+        failure=str(FailedTrial.of(failures[0])) if failures else trial.reason,
+        last_lines=trial.error or "",
     )
 
 

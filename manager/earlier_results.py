@@ -82,9 +82,9 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
             direction = objectives[name] if name == objective.name else None
             families = view.families()
             for trial in chain.from_iterable([families] if families else view.portions()):
-                if trial["status"] == TrialStatus.SUCCEEDED.value and name in trial["values"]:
-                    loss = _loss(trial["values"][name], objectives[name])
-                    yield EarlierResult(flat(trial["parameters"]), loss, trial["values"], direction)
+                if trial.status == TrialStatus.SUCCEEDED.value and name in trial.values:
+                    loss = _loss(trial.values[name], objectives[name])
+                    yield EarlierResult(flat(trial.parameters), loss, trial.values, direction)
     except (FolderError, StoreError) as error:
         raise UnreadableSource(str(error)) from error
 

@@ -23,7 +23,15 @@ from typing import Any
 
 from .nni_config import AlgorithmConfig, ExperimentConfig
 from .store import ExperimentFolder, StoreError, absolute, default_directory, new_experiment_id
-from .store.reading import ExperimentView, Summary, TrialQuery, nni_metadata, nni_profile, nni_statistics
+from .store.reading import (
+    ExperimentView,
+    Summary,
+    TrialQuery,
+    TrialRow,
+    nni_metadata,
+    nni_profile,
+    nni_statistics,
+)
 
 __all__ = [
     "Experiment",
@@ -271,17 +279,17 @@ class Experiment:
         """Return the results of one trial, or of all, by the trial's id."""
         with self._view() as view:
             return {
-                trial["trial_id"]: [*_intermediate(view, trial), *_final(trial)]
+                trial.trial_id: [*_intermediate(view, trial), *_final(trial)]
                 for trial in view.trials(TrialQuery(limit=None)).trials
-                if trial_job_id in (None, trial["trial_id"])
+                if trial_job_id in (None, trial.trial_id)
             }
 
     def export_data(self) -> list[TrialResult]:
         """Return parameters and final result of the succeeded trials."""
         return [
-            TrialResult(trial["parameters"], trial["final"], trial["trial_id"])
+            TrialResult(trial.parameters, trial.final, trial.trial_id)
             for trial in self._trials()
-            if trial["status"] == "SUCCEEDED"
+            if trial.status == "SUCCEEDED"
         ]
 
     # to change
@@ -350,30 +358,30 @@ class Experiment:
         with self._view() as view:
             return view.summary()
 
-    def _trials(self) -> list[dict[str, Any]]:
+    def _trials(self) -> list[TrialRow]:
         with self._view() as view:
             return view.trials(TrialQuery(limit=None)).trials
 
     def _update(self, option: str, value: Any, *more: str) -> None:
         _verb("update", self._path(), option, value, *more)
 
-    def _job(self, view: ExperimentView, trial: dict[str, Any]) -> TrialJob:
-        record = json.loads(view.record(trial["sequence_id"]))
-        folder = ExperimentFolder(self._path()).trial(trial["sequence_id"])
+    def _job(self, view: ExperimentView, trial: TrialRow) -> TrialJob:
+        record = json.loads(view.record(trial.sequence_id))
+        folder = ExperimentFolder(self._path()).trial(trial.sequence_id)
         known = ("parameter_id", "parameter_source", "parameters", "parameter_index")
         return TrialJob(
-            trialJobId=trial["trial_id"],
-            status=trial["status"],
+            trialJobId=trial.trial_id,
+            status=trial.status,
             hyperParameters=[
                 TrialHyperParameters(**{name: record[name] for name in known if name in record})
             ],
             logPath=str(folder),
-            startTime=_ms(trial["start_time"]),
-            endTime=_ms(trial["end_time"]),
+            startTime=_ms(trial.start_time),
+            endTime=_ms(trial.end_time),
             finalMetricData=_final(trial),
             stderrPath=str(folder / "stderr"),
-            sequenceId=trial["sequence_id"],
-            message=trial["reason"] or "--",
+            sequenceId=trial.sequence_id,
+            message=trial.reason or "--",
         )
 
 
@@ -412,16 +420,16 @@ def _ms(seconds: float | None) -> int:
     return -1 if seconds is None else round(seconds * 1000)
 
 
-def _final(trial: dict[str, Any]) -> list[TrialMetricData]:
-    if trial["final"] is None:
+def _final(trial: TrialRow) -> list[TrialMetricData]:
+    if trial.final is None:
         return []
-    return [_metric(trial, trial["end_time"], "FINAL", 0, trial["final"])]
+    return [_metric(trial, trial.end_time, "FINAL", 0, trial.final)]
 
 
-def _metric(trial: dict[str, Any], when: float, kind: str, sequence: int, value: Any) -> TrialMetricData:
+def _metric(trial: TrialRow, when: float, kind: str, sequence: int, value: Any) -> TrialMetricData:
     return TrialMetricData(
         timestamp=_ms(when),
-        trialJobId=trial["trial_id"],
+        trialJobId=trial.trial_id,
         parameterId=None,
         type=kind,
         sequence=sequence,
@@ -429,10 +437,10 @@ def _metric(trial: dict[str, Any], when: float, kind: str, sequence: int, value:
     )
 
 
-def _intermediate(view: ExperimentView, trial: dict[str, Any]) -> Iterator[TrialMetricData]:
+def _intermediate(view: ExperimentView, trial: TrialRow) -> Iterator[TrialMetricData]:
     cursor: str | None = None
     while True:
-        page = view.metrics(trial["sequence_id"], cursor)
+        page = view.metrics(trial.sequence_id, cursor)
         for result in page.results:
             yield _metric(trial, result["time"], "PERIODICAL", result["sequence"], result["value"])
         if not page.has_more:

@@ -7,39 +7,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .plots import Plots
+
+if TYPE_CHECKING:
+    from .store.reading import TrialRow
 
 __all__ = ["BestTrial", "ExperimentResult", "Interrupted", "result_of", "warn_if_none_succeeded"]
 
 Row = dict[str, Any]
 
 _log = logging.getLogger(__name__)
-
-_COLUMNS = (
-    "trial_id",
-    "sequence_id",
-    "status",
-    "parameters",
-    "value",
-    "final",
-    "attempt",
-    "intermediate_results",
-    "start_time",
-    "end_time",
-    "duration",
-    "reason",
-    "failure_kind",
-    "error",
-    "family",
-    "repeat",
-    "seed",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +67,10 @@ class ExperimentResult(Plots):
     @cached_property
     def trials(self) -> list[Row]:
         """All trials in the order in which they were made, as plain dicts."""
-        from .store.reading import ExperimentView, TrialQuery
+        from .store.reading import ExperimentView
 
         with ExperimentView(self.folder) as view:
-            found = view.trials(TrialQuery(limit=None), whole=True).trials
-        return [_row(trial, list(self._directions)) for trial in found]
+            return [_row(trial, list(self._directions)) for trial in view.details()]
 
     @cached_property
     def families(self) -> list[Row]:
@@ -100,7 +82,7 @@ class ExperimentResult(Plots):
         from .store.reading import ExperimentView
 
         with ExperimentView(self.folder) as view:
-            return [_family(one, list(self._directions)) for one in view.families()]
+            return [_row(one, list(self._directions)) for one in view.families()]
 
     @cached_property
     def failures(self) -> list[str]:
@@ -132,10 +114,15 @@ class ExperimentResult(Plots):
                 f"'{name}' is not an objective of experiment {self.id}: it has {list(self._directions)}"
             )
         with ExperimentView(self.folder) as view:
-            found = view.best(1, name)
-        if found and "repeats" in found[0]:
-            return _family(found[0], list(self._directions))
-        return self.trial(found[0]["trial_id"]) if found else None
+            best = next(iter(view.best(1, name)), None)
+        return None if best is None else self._row_of(best)
+
+    def _row_of(self, trial: TrialRow) -> Row:
+        """Return a family as callbacks get it, or all about a trial."""
+        from .store.reading import FamilyRow
+
+        is_family = isinstance(trial, FamilyRow)
+        return _row(trial, list(self._directions)) if is_family else self.trial(trial.trial_id)
 
     @cached_property
     def front(self) -> Row:
@@ -146,7 +133,7 @@ class ExperimentResult(Plots):
         from .store.reading import ExperimentView
 
         with ExperimentView(self.folder) as view:
-            return view.front()
+            return asdict(view.front())
 
     @cached_property
     def closest_to_defaults(self) -> Row | None:
@@ -156,19 +143,11 @@ class ExperimentResult(Plots):
         there is one), the number of the others (`unimportant`), and `best_changes` and `best_unimportant`, the same of
         the best trial. With repeats the two are families.
         """
-        from .store.reading import ExperimentView
+        from .store.reading import ExperimentView, closest_object
 
         with ExperimentView(self.folder) as view:
             found = view.closest_to_defaults()
-        if found is None:
-            return None
-        names = list(self._directions)
-        is_repeated = "repeats" in found["trial"]
-        rows = {
-            name: _family(found[name], names) if is_repeated else self.trial(found[name]["trial_id"])
-            for name in ("trial", "best")
-        }
-        return {**found, **rows}
+        return None if found is None else closest_object(found, self._row_of)
 
     @cached_property
     def health(self) -> list[str]:
@@ -268,19 +247,35 @@ def _line(cells: Sequence[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
-def _row(trial: Row, objectives: Sequence[str]) -> Row:
-    """Return a trial as callbacks get it."""
-    found = {name: trial[name] for name in _COLUMNS if name in trial}
-    return {**found, "value": _value_of(trial, objectives), "failure_kind": trial["kind"]}
+def _row(trial: TrialRow, objectives: Sequence[str]) -> Row:
+    """Return a trial or a family as callbacks get it."""
+    from .store.reading import FamilyRow, TrialDetail
+
+    return {
+        "trial_id": trial.trial_id,
+        "sequence_id": trial.sequence_id,
+        "status": trial.status,
+        "parameters": trial.parameters,
+        "value": _value_of(trial, objectives),
+        "final": trial.final,
+        "attempt": trial.attempt,
+        "intermediate_results": trial.intermediate_results,
+        "start_time": trial.start_time,
+        "end_time": trial.end_time,
+        "duration": trial.duration,
+        "reason": trial.reason,
+        **({"error": trial.error} if isinstance(trial, TrialDetail) else {}),
+        "family": trial.family,
+        "repeat": trial.repeat,
+        "seed": trial.seed,
+        "failure_kind": trial.kind,
+        **({"repeats": asdict(trial.repeats)} if isinstance(trial, FamilyRow) else {}),
+    }
 
 
-def _family(family: Row, objectives: Sequence[str]) -> Row:
-    return {**_row(family, objectives), "repeats": family["repeats"]}
-
-
-def _value_of(trial: Row, objectives: Sequence[str]) -> Any:
+def _value_of(trial: TrialRow, objectives: Sequence[str]) -> Any:
     """Return the number of the only objective, a dict by name for several, None without a result."""
-    values = trial["values"]
+    values = trial.values
     if not values:
         return None
     return values[objectives[0]] if len(objectives) == 1 else {name: values[name] for name in objectives}
@@ -315,19 +310,21 @@ def result_of(folder: Path, keeps: object = None) -> ExperimentResult:
         best=front if len(directions) > 1 else next(iter(front), None),
         reason=summary.reason,
         directions=directions,
-        defaults=_best_of(defaults, names) if defaults and defaults["status"] == "SUCCEEDED" else None,
+        defaults=_best_of(defaults, names) if defaults and defaults.status == "SUCCEEDED" else None,
         gain=gains[names[0]] if gains and len(names) == 1 else gains,
         _keeps=keeps,
     )
 
 
-def _best_of(trial: Row, names: Sequence[str]) -> BestTrial:
-    first = trial["trial_id"], trial["sequence_id"], _value_of(trial, names), trial["parameters"]
-    if (repeats := trial.get("repeats")) is None:
+def _best_of(trial: TrialRow, names: Sequence[str]) -> BestTrial:
+    from .store.reading import FamilyRow
+
+    first = trial.trial_id, trial.sequence_id, _value_of(trial, names), trial.parameters
+    if not isinstance(trial, FamilyRow):
         return BestTrial(*first)
-    intervals = {name: repeats["interval"].get(name) for name in names}
+    intervals = {name: trial.repeats.interval.get(name) for name in names}
     interval = intervals if len(names) > 1 else intervals[names[0]]
-    return BestTrial(*first, repeats=repeats["count"], interval=interval)
+    return BestTrial(*first, repeats=trial.repeats.count, interval=interval)
 
 
 def warn_if_none_succeeded(result: ExperimentResult) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ..protocol import objectives_of
-from ..store.reading import ExperimentView, plain
+from ..store.reading import ExperimentView, TrialRow, plain
 from .figures import (
     MOST_TRIALS,
     Curve,
@@ -49,13 +48,13 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
     names = [one.name for one in metrics]
     outline = Outline.of(names, view.outline(names))
     rows = view.numbered(sorted(outline.chosen(objectives, limits)))
-    trials = [_record(plain(row)) for row in rows]  # figures have no place for NaN and infinities
-    reported = {row["sequence_id"] for row in rows if row["intermediate_results"]}
+    trials = list(map(_record, rows))
+    reported = {row.sequence_id for row in rows if row.intermediate_results}
     families, outcomes = None, None
     if view.repeats() > 1:
         outcomes = Outline.of(names, view.outline(names, of_families=True))
         chosen = sorted(outcomes.chosen(objectives, limits))
-        families = [_record(plain(row)) for row in view.families(chosen)]
+        families = list(map(_record, view.families(chosen)))
     return ExperimentTable.of(
         summary.name or summary.id,
         objectives,
@@ -73,19 +72,21 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
     )
 
 
-def _record(row: Mapping[str, Any]) -> TrialRecord:
+def _record(row: TrialRow) -> TrialRecord:
+    """Return a trial without NaN and infinities, for which figures have no place."""
+    values: dict[str, float | None] = plain(row.values)
     return TrialRecord(
-        number=row["sequence_id"],
-        status=row["status"],
-        parameters=row["parameters"] if isinstance(row["parameters"], Mapping) else {},
-        values={name: value for name, value in row["values"].items() if value is not None},
-        last=row["last"],
-        start_time=row["start_time"],
-        end_time=row["end_time"],
-        worker=row["agent"] or "",
-        reason=row["reason"],
-        trial_id=row["trial_id"],
-        source=row["parameter_source"] or "algorithm",
+        number=row.sequence_id,
+        status=row.status,
+        parameters=plain(row.parameters) if isinstance(row.parameters, Mapping) else {},
+        values={name: value for name, value in values.items() if value is not None},
+        last=plain(row.last),
+        start_time=plain(row.start_time),
+        end_time=plain(row.end_time),
+        worker=row.agent or "",
+        reason=row.reason,
+        trial_id=row.trial_id,
+        source=row.parameter_source or "algorithm",
     )
 
 

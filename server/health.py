@@ -76,7 +76,7 @@ def _lacking_note(view: ExperimentView, summary: Summary, config: Mapping[str, A
 
 def _intermediate(view: ExperimentView, query: TrialQuery) -> list[Any]:
     """Return the intermediate results of some trials."""
-    found = [view.results(one["sequence_id"]) for one in view.trials(query).trials]
+    found = [view.results(one.sequence_id) for one in view.trials(query).trials]
     return [report for one in found for results in one.values() for report in results.values()]
 
 
@@ -94,7 +94,7 @@ def _equality_note(view: ExperimentView, summary: Summary) -> str:
     ends = [
         TrialQuery(statuses=["SUCCEEDED"], sort="value", descending=way, limit=1) for way in (False, True)
     ]
-    lowest, highest = (view.trials(end).trials[0]["values"] for end in ends)
+    lowest, highest = (view.trials(end).trials[0].values for end in ends)
     main = summary.objectives[0].name
     if lowest.get(main) != highest.get(main):
         return ""
@@ -105,16 +105,16 @@ def _unasked_note(view: ExperimentView, summary: Summary) -> str:
     """Say that no trial that succeeded knew its parameters; else nothing."""
     succeeded = summary.counts.get("SUCCEEDED", 0)
     first = view.trials(TrialQuery(statuses=["SUCCEEDED"], limit=_READ)).trials if succeeded else ()
-    unasked = succeeded and all(trial["reason"].startswith(UNASKED) for trial in first)
+    unasked = succeeded and all(trial.reason.startswith(UNASKED) for trial in first)
     return f"{TUNES_NOTHING}; {TUNE_SOMETHING}" if unasked else ""
 
 
 def _reference_note(view: ExperimentView, summary: Summary) -> str:
     """Say that no trial is better than the reference point in every objective; else nothing."""
-    front = view.front() if len(summary.objectives) > 1 else {}
-    if front.get("hypervolume") != 0:
+    front = view.front() if len(summary.objectives) > 1 else None
+    if front is None or front.hypervolume != 0:
         return ""
-    point = ", ".join(f"{name} {number_text(value)}" for name, value in front["reference"].items())
+    point = ", ".join(f"{name} {number_text(value)}" for name, value in front.reference.items())
     return (
         f"no trial is better than the reference point ({point}) in every objective, so the hypervolume is 0;"
         " choose the worst values that you would accept"
@@ -130,16 +130,16 @@ def _cut_off_note(view: ExperimentView, summary: Summary) -> str:
     cut_off = [
         family
         for family in view.families()
-        if family["status"] == "SYS_CANCELED"
-        and name in family["values"]
-        and not violation_text(family["values"], limits)
+        if family.status == "SYS_CANCELED"
+        and name in family.values
+        and not violation_text(family.values, limits)
     ]
-    first, *_ = sorted([*summary.best[:1], *cut_off], key=lambda one: sign * one["values"][name])
-    if first["sequence_id"] == summary.best[0]["sequence_id"]:
+    first, *_ = sorted([*summary.best[:1], *cut_off], key=lambda one: sign * one.values[name])
+    if first.sequence_id == summary.best[0].sequence_id:
         return ""
     limit = " with a higher limit" if summary.status == "DONE" else ""
     return (
-        f"family {first['sequence_id']} has a better mean, {value_text(first, name)} ({repeats_text(first)}), but the"
+        f"family {first.sequence_id} has a better mean, {value_text(first, name)} ({repeats_text(first)}), but the"
         f" experiment ended before its other repeats; a resume{limit} runs them"
     )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from ..store import ExperimentFolder
 from ..store.reading import (
     ExperimentView,
+    TrialDetail,
     duration_text,
     ending_beside,
     hint_text,
@@ -36,9 +36,9 @@ class Ending:
     is_bad: bool = False
 
 
-def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
+def ending_of(trial: TrialDetail, view: ExperimentView) -> Ending:
     """Describe the state or end of a trial."""
-    status, reason = trial["status"], trial["reason"]
+    status, reason = trial.status, trial.reason
     if status == "FAILED":
         return _failed(trial, _family_of(trial, view))
     if status == "SUCCEEDED":
@@ -55,7 +55,7 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     if status == "RUNNING":
         return Ending(
             title="It is running",
-            sentence=f"It has reported {_counted(trial['intermediate_results'])} so far.",
+            sentence=f"It has reported {_counted(trial.intermediate_results)} so far.",
             notes=_last_result(trial),
         )
     if status == "PAUSED":
@@ -65,48 +65,48 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     return Ending(title="It was cancelled", sentence=reason or "The experiment ended first.")
 
 
-def _success(trial: dict[str, Any], view: ExperimentView) -> str:
+def _success(trial: TrialDetail, view: ExperimentView) -> str:
     """Return a sentence with the result, or the value of each of several metrics, and its rank."""
     names = view.metric_names()
-    if len(names) > 1 and all(name in trial["values"] for name in names):
+    if len(names) > 1 and all(name in trial.values for name in names):
         found = f"results are {values_text(trial, names)}"
     else:
-        found = f"result is {'' if trial['final'] is None else _result(trial['final'])}"
-    rank = _rank_text(trial["sequence_id"], view, "") if trial["family"] is None else ""
+        found = f"result is {'' if trial.final is None else _result(trial.final)}"
+    rank = _rank_text(trial.sequence_id, view, "") if trial.family is None else ""
     return f"Its {found}: {rank}." if rank else f"Its {found}."
 
 
-def _family_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
+def _family_of(trial: TrialDetail, view: ExperimentView) -> Iterator[str]:
     """Say of which family a repeat is, and what its mean is worth: only means are compared."""
     family = view.family(trial)
     if family is None:
         return
-    names = [name for name in view.metric_names() if name in family["values"]]
-    number = family["sequence_id"]
+    names = [name for name in view.metric_names() if name in family.values]
+    number = family.sequence_id
     rank = _rank_text(number, view, " families")
     means = f"{repeats_text(family)} {values_text(family, names)}" if names else "which has no mean yet"
-    placed = ", ".join(filter(None, (f"It is repeat {trial['repeat']} of family {number}", means, rank)))
+    placed = ", ".join(filter(None, (f"It is repeat {trial.repeat} of family {number}", means, rank)))
     reason = reason_text(family, view.summary().outcome_limits)
     yield f"{placed}; {reason}." if reason else f"{placed}."
 
 
-def _place_of(trial: dict[str, Any], view: ExperimentView) -> Iterator[str]:
+def _place_of(trial: TrialDetail, view: ExperimentView) -> Iterator[str]:
     """Say whether a trial is on the front of several objectives, or which of the front dominate it; so of a family."""
     signs = {one.name: -1.0 if one.direction == "maximize" else 1.0 for one in view.objectives()}
     family = view.family(trial)
     own = family or trial
-    if len(signs) < 2 or any(name not in own["values"] for name in signs):
+    if len(signs) < 2 or any(name not in own.values for name in signs):
         return
     it, one_of, all_of = ("It", "trial", "trials") if family is None else ("Its family", "family", "families")
     front = view.best()
-    if any(one["sequence_id"] == own["sequence_id"] for one in front):
+    if any(one.sequence_id == own.sequence_id for one in front):
         counted = f"{len(front)} {one_of if len(front) == 1 else all_of}"
         yield f"{it} is on the Pareto front of {counted}: no other is as good in every objective."
         return
     better = [
-        str(one["sequence_id"])
+        str(one.sequence_id)
         for one in front
-        if all(sign * one["values"][name] <= sign * own["values"][name] for name, sign in signs.items())
+        if all(sign * one.values[name] <= sign * own.values[name] for name, sign in signs.items())
     ]
     if better:
         named = f"{one_of} {better[0]} is" if len(better) == 1 else f"{all_of} {', '.join(better)} are"
@@ -120,8 +120,8 @@ def _rank_text(number: int, view: ExperimentView, noun: str) -> str:
     """
     if len(view.objectives()) > 1:
         return ""
-    broken = set(view.front()["infeasible"])
-    results = {row["sequence_id"]: row["value"] for row in view.history() if row["sequence_id"] not in broken}
+    broken = set(view.front().infeasible)
+    results = {row.sequence_id: row.value for row in view.history() if row.sequence_id not in broken}
     value = results.pop(number, None)
     if value is None:
         return ""
@@ -146,24 +146,24 @@ def _result(final: object) -> str:
     return ", ".join([result_text(final["default"]), *others])
 
 
-def _failed(trial: dict[str, Any], more: Iterable[str]) -> Ending:
-    ending = ending_beside(trial["reason"], trial["exit_code"])
-    attempts = f"{trial['attempt']} attempts" if trial["attempt"] > 1 else ""
-    facts = ", ".join(fact for fact in (trial["kind"], ending, attempts) if fact)
-    notes = tuple(note for note in (facts, hint_text(trial["error"] or trial["reason"])) if note)
+def _failed(trial: TrialDetail, more: Iterable[str]) -> Ending:
+    ending = ending_beside(trial.reason, trial.exit_code)
+    attempts = f"{trial.attempt} attempts" if trial.attempt > 1 else ""
+    facts = ", ".join(fact for fact in (trial.kind, ending, attempts) if fact)
+    notes = tuple(note for note in (facts, hint_text(trial.error or trial.reason)) if note)
     return Ending(
         title="Why it failed",
-        sentence=trial["reason"],
+        sentence=trial.reason,
         notes=(*notes, *more),
-        error=(trial["error"] or "").rstrip(),
+        error=(trial.error or "").rstrip(),
         is_bad=True,
     )
 
 
-def _last_result(trial: dict[str, Any]) -> tuple[str, ...]:
-    if trial["last"] is None:
+def _last_result(trial: TrialDetail) -> tuple[str, ...]:
+    if trial.last is None:
         return ()
-    count, last = trial["intermediate_results"], number_text(trial["last"])
+    count, last = trial.intermediate_results, number_text(trial.last)
     return (
         f"Its only intermediate result was {last}."
         if count == 1
@@ -175,7 +175,7 @@ def _counted(results: int) -> str:
     return "1 intermediate result" if results == 1 else f"{results} intermediate results"
 
 
-def _why_waiting(trial: dict[str, Any], view: ExperimentView) -> str:
+def _why_waiting(trial: TrialDetail, view: ExperimentView) -> str:
     """Return why it has not started; only its manager knows."""
     from ..manager.control import ControlError, ask_manager
 
@@ -185,27 +185,27 @@ def _why_waiting(trial: dict[str, Any], view: ExperimentView) -> str:
         waiting = ask_manager(view.folder.path, {"op": "status"}, timeout=2.0)["waiting"]
     except ControlError as error:
         return f"Its manager gave no reason: {error}."
-    return waiting.get(trial["trial_id"]) or "It starts as soon as resources are free."
+    return waiting.get(trial.trial_id) or "It starts as soon as resources are free."
 
 
-def facts_of(trial: dict[str, Any], folder: ExperimentFolder) -> Iterator[tuple[str, object]]:
+def facts_of(trial: TrialDetail, folder: ExperimentFolder) -> Iterator[tuple[str, object]]:
     """Return names with values; missing values are None or empty."""
-    began, ended = trial["start_time"], trial["end_time"]
-    yield "Result", None if trial["final"] is None else _result(trial["final"])
+    began, ended = trial.start_time, trial.end_time
+    yield "Result", None if trial.final is None else _result(trial.final)
     yield "Repeat", repeat_text(trial)
-    yield "Seed", trial["seed"]
-    yield "Intermediate results", trial["intermediate_results"]
-    yield "Created", moment_text(trial["created"])
+    yield "Seed", trial.seed
+    yield "Intermediate results", trial.intermediate_results
+    yield "Created", moment_text(trial.created)
     yield "Began", None if began is None else moment_text(began)
     yield "Ended", None if ended is None else moment_text(ended)
     if began is not None:
         yield "Took", duration_text((ended or time.time()) - began)
-    yield "Attempt", trial["attempt"] if trial["attempt"] > 1 else None
-    yield "Agent", trial["agent"]
-    yield "GPUs", ", ".join(map(str, trial["gpus"] or ()))
-    yield "Process", trial["pid"] if trial["status"] == "RUNNING" else None
-    yield "Process ended with", ending_beside(trial["reason"], trial["exit_code"])
-    yield "Budget", None if trial["budget"] is None else number_text(trial["budget"])
-    yield "Checkpoint", trial["checkpoint"]
-    files = folder.trial(trial["sequence_id"])
+    yield "Attempt", trial.attempt if trial.attempt > 1 else None
+    yield "Agent", trial.agent
+    yield "GPUs", ", ".join(map(str, trial.gpus or ()))
+    yield "Process", trial.pid if trial.status == "RUNNING" else None
+    yield "Process ended with", ending_beside(trial.reason, trial.exit_code)
+    yield "Budget", None if trial.budget is None else number_text(trial.budget)
+    yield "Checkpoint", trial.checkpoint
+    files = folder.trial(trial.sequence_id)
     yield "Files", files if files.is_dir() else None

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..manager.control import add_trials, kill_trial, stop_experiment
 from ..runner import TUNE_STATUS, TrialStatus
-from ..store.reading import ExperimentView, TrialQuery
+from ..store.reading import ExperimentView, TrialQuery, TrialRow
 from .api import PROBLEMS, TrialName, cached_response, json_response, shown
 from .variants import variants
 
@@ -86,7 +86,7 @@ def put_trial(request: Request, trial: TrialName) -> Response:
     """Kill a trial; one that has ended stays as it is."""
     view = shown(request, _CURRENT).view
     number = view.sequence_id(trial)
-    if not TrialStatus(view.trial(number)["status"]).is_final:
+    if not TrialStatus(view.trial(number).status).is_final:
         kill_trial(view.folder, number)
     return json_response({"trials": [_info(view.trial(number), _trainable(view))]})
 
@@ -113,27 +113,27 @@ def _trials(view: ExperimentView) -> dict[str, Any]:
     return {"trials": [_info(trial, name) for trial in view.trials(TrialQuery(limit=None)).trials]}
 
 
-def _info(trial: dict[str, Any], trainable: str) -> dict[str, Any]:
+def _info(trial: TrialRow, trainable: str) -> dict[str, Any]:
     return {
-        "id": trial["trial_id"],
+        "id": trial.trial_id,
         "trainable_name": trainable,
-        "config": trial["parameters"],
-        "status": TUNE_STATUS[TrialStatus(trial["status"])],
+        "config": trial.parameters,
+        "status": TUNE_STATUS[TrialStatus(trial.status)],
         "result": _result(trial),
     }
 
 
-def _result(trial: dict[str, Any]) -> dict[str, Any] | None:
+def _result(trial: TrialRow) -> dict[str, Any] | None:
     """Return the last result in the form of Tune's; None before the first."""
-    last = trial["final"] if trial["final"] is not None else trial["last"]
+    last = trial.final if trial.final is not None else trial.last
     if last is None:
         return None
     reported = last if isinstance(last, dict) else {"default": last}
     return {
         **reported,
-        "trial_id": trial["trial_id"],
-        "training_iteration": max(1, trial["intermediate_results"]),
-        "done": trial["final"] is not None,
+        "trial_id": trial.trial_id,
+        "training_iteration": max(1, trial.intermediate_results),
+        "done": trial.final is not None,
     }
 
 

@@ -13,7 +13,8 @@ from pitchpipe.config import ExperimentConfig
 from pitchpipe.runner.changes import AttemptRow, Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.store.folder import ExperimentFolder
-from pitchpipe.store.reading import Goal, Summary, database
+from pitchpipe.store.reading import FamilyRow, Goal, Summary, TrialRow, database
+from pitchpipe.store.reading.read_model import Repeats
 from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}, "units": {"_type": "choice", "_value": [16, 32]}}
@@ -110,6 +111,43 @@ def results(trial: Trial, values: Sequence[Any], first: int = 0, attempt: int = 
         )
         for number, value in enumerate(values)
     ]
+
+
+def a_row(number: int, values: Mapping[str, float] | None = None, **fields: Any) -> TrialRow:
+    """Return a trial with these results, or with `repeats` a family, as the read model has it."""
+    values = dict(values or {})
+    usual: dict[str, Any] = {
+        "trial_id": f"T{number:04}",
+        "status": "SUCCEEDED",
+        "created": 100.0,
+        "start_time": 100.0,
+        "end_time": 110.0,
+        "final": None,
+        "reason": "",
+        "kind": None,
+        "exit_code": None,
+        "attempt": 1,
+        "agent": None,
+        "parameters": {},
+        "parameter_source": "algorithm",
+        "family": None,
+        "repeat": None,
+        "seed": None,
+        "family_end": None,
+        "value": next(iter(values.values()), None),
+        "intermediate_results": 0,
+        "duration": 10.0,
+        "last": None,
+    }
+    kind = FamilyRow if "repeats" in fields else TrialRow
+    return kind(**{**usual, "sequence_id": number, "values": values, **fields})
+
+
+def some_repeats(count: int, of: int, **fields: Any) -> Repeats:
+    """Return the repeats of a family, of which `count` succeeded."""
+    return Repeats(
+        **{"trials": [*range(of)], "count": count, "of": of, "interval": {}, "end": None, **fields}
+    )
 
 
 def a_summary(*best: Any, defaults: Any = None, **fields: Any) -> Summary:

@@ -40,7 +40,7 @@ class _Side:
     summary: Summary
     config: dict[str, Any]
     objective: Goal
-    curve: list[float]
+    curve: list[float | None]
 
     @property
     def best(self) -> float | None:
@@ -89,7 +89,7 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
 def _read(folder: ExperimentFolder) -> _Side:
     with ExperimentView(folder) as view:
         summary = view.summary()
-        curve = [row["best"] for row in view.history()]
+        curve = [entry.best for entry in view.history()]
         return _Side(summary, view.config(), summary.objectives[0], curve)
 
 

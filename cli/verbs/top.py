@@ -8,7 +8,7 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ from rich.text import Text
 
 from ...store.reading import (
     ExperimentView,
+    FamilyRow,
     QueryError,
     Summary,
     TrialQuery,
+    TrialRow,
     closest_text,
     counts_text,
     duration_text,
@@ -140,7 +142,7 @@ def screen(view: ExperimentView, summary: Summary, height: int, best_by: str | N
 
 def _tables(
     view: ExperimentView, left: int, best_by: str | None
-) -> Iterator[tuple[str, list[dict[str, Any]], str]]:
+) -> Iterator[tuple[str, list[TrialRow], str]]:
     """Yield the tables that fit on `left` lines, each with its title and the field of its result."""
     running = TrialQuery(statuses=("RUNNING", "PAUSED"), limit=max(1, left // 3))
     ended = TrialQuery(statuses=_ENDED, sort="end_time", descending=True, limit=left)
@@ -179,33 +181,33 @@ def _counts(summary: Summary) -> RenderableType:
     return Text(f"{summary.trials}{of} trials: {counts_text(summary.counts) or 'none yet'}", style="dim")
 
 
-def _table(title: str, trials: list[dict[str, Any]], value: str) -> RenderableType:
+def _table(title: str, trials: list[TrialRow], value: str) -> RenderableType:
     table = Table(
         title=f"{title} ({len(trials)})", title_justify="left", box=None, expand=True, pad_edge=False
     )
-    has_repeats = any("repeats" in trial for trial in trials)
+    has_repeats = any(isinstance(trial, FamilyRow) for trial in trials)
     wide = 22 if has_repeats else 0
     for name, width in (("#", 6), ("status", wide or 13), ("result", wide or 12), ("took", 10)):
         table.add_column(name, width=width, no_wrap=True)
     table.add_column("parameters", ratio=1, no_wrap=True, overflow="ellipsis")
     for trial in trials:
-        began, end = trial["start_time"], trial["end_time"] or time.time()
+        began, end = trial.start_time, trial.end_time or time.time()
         cells = (
-            str(trial["sequence_id"]),
-            repeats_text(trial) or trial["status"],
+            str(trial.sequence_id),
+            repeats_text(trial) or trial.status,
             _result(trial, value),
             "" if began is None else duration_text(max(0.0, end - began)),
-            parameters_text(trial["parameters"]),
+            parameters_text(trial.parameters),
         )
         table.add_row(*map(Text, cells))  # rich reads markup in a string
     return table
 
 
-def _result(trial: Mapping[str, Any], value: str) -> str:
+def _result(trial: TrialRow, value: str) -> str:
     """Return the last intermediate result, or the final one; of repeats, the mean with its margin."""
     if value == "last":
-        return "" if trial["last"] is None else result_text(trial["last"])
-    values = trial["values"]
+        return "" if trial.last is None else result_text(trial.last)
+    values = trial.values
     if len(values) > 1:
         return result_text(values)
     return "".join(value_text(trial, name) for name in values)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ...runner import TrialStatus
 from ...store import ExperimentFolder
 from ...store.reading import (
+    Attempt,
     ExperimentView,
+    FamilyRow,
+    TrialDetail,
     duration_text,
     ending_beside,
     flat,
@@ -84,7 +87,7 @@ def show(
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
         found = chosen_trial(view, word)
-        number = found["sequence_id"]
+        number = found.sequence_id
         reasons = ""
         if why:
             from ..why import why_lines
@@ -97,8 +100,8 @@ def show(
         family = view.family(found)
         intermediate = [*view.results(number).get(number, {}).values()]
         exported = view.exports(number)
-    earlier = [{"sequence_id": number, **attempt} for attempt in found["earlier_attempts"]]
     if as_json:
+        earlier = [{"sequence_id": number, **asdict(attempt)} for attempt in found.earlier_attempts]
         more = {"exported": exported, "earlier_attempts": earlier, "why": reasons}
         shown = trial_object(found, intermediate) | {name: value for name, value in more.items() if value}
         click.echo(to_json(shown).decode())
@@ -107,67 +110,67 @@ def show(
         print_line(line)
     for form, path in exported.items():
         click.echo(f"{'exported':13} {form}: {folder.path / path}")
-    for line in _attempt_lines(earlier):
+    for line in _attempt_lines(found.earlier_attempts):
         print_line(line)
 
 
 def _lines(
     folder: ExperimentFolder,
-    found: dict[str, Any],
-    family: dict[str, Any] | None,
+    found: TrialDetail,
+    family: FamilyRow | None,
     intermediate: list[object],
 ) -> Iterator[str]:
     for name, value in _facts(folder, found, family, intermediate):
         if value not in (None, ""):
             yield f"{name:13} {value}"
     yield "parameters"
-    parameters = {visible(name): value for name, value in flat(found["parameters"]).items()}
+    parameters = {visible(name): value for name, value in flat(found.parameters).items()}
     width = max(map(len, parameters), default=0)
     yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
-    if found["error"]:
+    if found.error:
         yield "error"
-        yield from (f"  {line}" for line in found["error"].rstrip().splitlines())
+        yield from (f"  {line}" for line in found.error.rstrip().splitlines())
 
 
 def _facts(
     folder: ExperimentFolder,
-    found: dict[str, Any],
-    family: dict[str, Any] | None,
+    found: TrialDetail,
+    family: FamilyRow | None,
     intermediate: list[object],
 ) -> Iterator[tuple[str, object]]:
-    status, begin = found["status"], found["start_time"]
-    yield "trial", f"{found['sequence_id']} ({found['trial_id']}) of experiment {folder.experiment_id}"
-    yield "from", _ORIGINS.get(found["parameter_source"], "")
+    status, begin = found.status, found.start_time
+    yield "trial", f"{found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}"
+    yield "from", _ORIGINS.get(found.parameter_source or "", "")
     yield "status", status
-    yield "reason", found["reason"]
-    yield "kind", found["kind"]
-    yield "waiting", _why_waiting(folder, found["trial_id"]) if status == "WAITING" else ""
-    yield "hint", hint_text(found["error"] or found["reason"])
-    yield "result", "" if found["final"] is None else result_text(found["final"])
+    yield "reason", found.reason
+    yield "kind", found.kind
+    yield "waiting", _why_waiting(folder, found.trial_id) if status == "WAITING" else ""
+    yield "hint", hint_text(found.error or found.reason)
+    yield "result", "" if found.final is None else result_text(found.final)
     yield "repeat", repeat_text(found)
     yield "family", "" if family is None else _family_text(family)
-    yield "seed", found["seed"]
+    yield "seed", found.seed
     yield "intermediate", _intermediate(intermediate)
     yield "started", _moment(begin)
-    yield "ended", _moment(found["end_time"])
+    yield "ended", _moment(found.end_time)
     if begin is not None:
-        yield "took", duration_text(max(0.0, (found["end_time"] or time.time()) - begin))
-    yield "attempt", found["attempt"] if found["attempt"] > 1 else ""
-    yield "checkpoint", found["checkpoint"]
-    yield "budget", "" if found["budget"] is None else number_text(found["budget"])
-    yield "agent", found["agent"] if status in ("RUNNING", "FAILED") else ""
-    yield "GPUs", ", ".join(map(str, found["gpus"] or ()))
-    yield "process", found["pid"] if status == "RUNNING" else ""
+        yield "took", duration_text(max(0.0, (found.end_time or time.time()) - begin))
+    yield "attempt", found.attempt if found.attempt > 1 else ""
+    yield "checkpoint", found.checkpoint
+    yield "budget", "" if found.budget is None else number_text(found.budget)
+    yield "agent", found.agent if status in ("RUNNING", "FAILED") else ""
+    yield "GPUs", ", ".join(map(str, found.gpus or ()))
+    yield "process", found.pid if status == "RUNNING" else ""
     if status == "FAILED":
-        yield "exit code", ending_beside(found["reason"], found["exit_code"]).removeprefix("exit code ")
-    files = folder.trial(found["sequence_id"])
+        yield "exit code", ending_beside(found.reason, found.exit_code).removeprefix("exit code ")
+    files = folder.trial(found.sequence_id)
     yield "files", files if files.is_dir() else ""
 
 
-def _family_text(family: dict[str, Any]) -> str:
+def _family_text(family: FamilyRow) -> str:
     """Return the trials of a family, and their mean."""
-    means = values_text(family, list(family["values"])) if family["values"] else ""
-    trials = ", ".join(map(str, family["repeats"]["trials"]))
+    means = values_text(family, list(family.values)) if family.values else ""
+    trials = ", ".join(map(str, family.repeats.trials))
     return f"trials {trials}" + (f"; {repeats_text(family)} {means}" if means else "")
 
 
@@ -178,15 +181,15 @@ def _intermediate(results: list[object]) -> str:
     return f"{counted}: {'… ' if len(results) > _LAST else ''}{', '.join(map(result_text, results[-_LAST:]))}"
 
 
-def _attempt_lines(earlier: list[dict[str, Any]]) -> Iterator[str]:
+def _attempt_lines(earlier: list[Attempt]) -> Iterator[str]:
     """Yield why earlier attempts ended."""
     if earlier:
         yield "earlier attempts"
     for attempt in earlier:
-        agent = attempt["agent"] and f"agent {attempt['agent']}"
-        ending = ending_beside(attempt["reason"], attempt["exit_code"])
-        facts = ", ".join(filter(None, (attempt["kind"], ending, agent)))
-        yield f"  {attempt['attempt']}: {attempt['outcome']} ({facts}): {attempt['reason']}"
+        agent = attempt.agent and f"agent {attempt.agent}"
+        ending = ending_beside(attempt.reason, attempt.exit_code)
+        facts = ", ".join(filter(None, (attempt.kind, ending, agent)))
+        yield f"  {attempt.attempt}: {attempt.outcome} ({facts}): {attempt.reason}"
 
 
 def _why_waiting(folder: ExperimentFolder, trial_id: str) -> str:
@@ -212,14 +215,14 @@ def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | No
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
         found = chosen_trial(view, word)
-    which = f"trial {found['sequence_id']} ({found['trial_id']})"
-    if TrialStatus(found["status"]).is_final:
-        raise Failure(f"{which} has ended already: {found['status']}", FAILED)
+    which = f"trial {found.sequence_id} ({found.trial_id})"
+    if TrialStatus(found.status).is_final:
+        raise Failure(f"{which} has ended already: {found.status}", FAILED)
     if folder.manager() is None:
         raise Failure(
             f"experiment {folder.experiment_id} is not running: pitchpipe stop ends its remaining trials",
             FAILED,
         )
-    ask_manager(folder.path, {"op": "kill", "trial": found["trial_id"]})
-    killed = {name: found[name] for name in ("sequence_id", "trial_id")}
+    ask_manager(folder.path, {"op": "kill", "trial": found.trial_id})
+    killed = {"sequence_id": found.sequence_id, "trial_id": found.trial_id}
     say(as_json, {"id": folder.experiment_id, **killed}, f"{which} is being killed")

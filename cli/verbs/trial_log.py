@@ -51,9 +51,9 @@ def log(
         found, summary = chosen_trial(view, word), view.summary()
     of_rank = f"-rank{rank}" if rank else ""
     wanted = [f"{name}{of_rank}" for name in ([only] if only else ["stdout", "stderr"])]
-    trial_id, here = found["trial_id"], folder.trial(found["sequence_id"])
-    which = f"trial {found['sequence_id']} ({trial_id})"
-    runs = found["status"] == "RUNNING" and folder.manager() is not None
+    trial_id, here = found.trial_id, folder.trial(found.sequence_id)
+    which = f"trial {found.sequence_id} ({trial_id})"
+    runs = found.status == "RUNNING" and folder.manager() is not None
     if not follow and not runs and not any((here / name).exists() for name in wanted):
         if rank and (ranks := _ranks(here)):
             raise Failure(f"{which} has no output of rank {rank}: it has {ranks}", FAILED)
@@ -99,7 +99,7 @@ def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: b
 
 def _has_ended(folder: ExperimentFolder, trial_id: str) -> bool:
     with ExperimentView(folder) as view:
-        return TrialStatus(view.trial(trial_id)["status"]).is_final or folder.manager() is None
+        return TrialStatus(view.trial(trial_id).status).is_final or folder.manager() is None
 
 
 def _stream(name: str) -> IO[bytes] | TerminalBytes:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,26 +68,26 @@ def rerun(
                 f" one again, with the parameters that {command_for(folder, 'trial show', word)} prints"
             )
         found = chosen_trial(view, word)
-        record = view.record(found["sequence_id"])
+        record = view.record(found.sequence_id)
         metrics = view.metric_names()
     config = experiment_config(folder, to_change=False)
     if changes:
-        found = {**found, "parameters": changed_parameters(found["parameters"], changes)}
-        record = json.dumps({**json.loads(record), "parameters": found["parameters"]})
-    which = f"trial {found['sequence_id']} ({found['trial_id']})"
+        found = replace(found, parameters=changed_parameters(found.parameters, changes))
+        record = json.dumps({**json.loads(record), "parameters": found.parameters})
+    which = f"trial {found.sequence_id} ({found.trial_id})"
     click.echo(f"{which} of experiment {folder.experiment_id}", err=True)
-    click.echo(f"parameters {json.dumps(found['parameters'])}", err=True)
+    click.echo(f"parameters {json.dumps(found.parameters)}", err=True)
     with (
         tempfile.TemporaryDirectory(prefix="pitchpipe-rerun-") as scratch,
         _printing_to_stderr() if as_json else nullcontext(),
     ):
         again = run_again(job_of(folder, config, found, record, Path(scratch)), debug=debug)
     problem = _problem(again, metrics)
-    for line in _outcome(found["final"], again, problem):
+    for line in _outcome(found.final, again, problem):
         click.echo(line, err=True)
     if as_json:
         reported = _reported(again, problem)
-        say(as_json, {"id": folder.experiment_id, "sequence_id": found["sequence_id"], **reported})
+        say(as_json, {"id": folder.experiment_id, "sequence_id": found.sequence_id, **reported})
     return FAILED if again.exit_code or problem else 0
 
 

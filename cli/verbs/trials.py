@@ -14,9 +14,11 @@ import click
 from ...store.reading import (
     Condition,
     ExperimentView,
+    FamilyRow,
     Goal,
     QueryError,
     TrialQuery,
+    TrialRow,
     duration_text,
     family_object,
     parameters_text,
@@ -129,13 +131,13 @@ def trials(
             shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
             everything = total or view.trials(TrialQuery(limit=0)).total
         marks, limits = ({}, {}) if as_json else (_marks(view), view.summary().outcome_limits)
-        numbers = [] if families or not as_json else [trial["sequence_id"] for trial in shown]
+        numbers = [] if families or not as_json else [trial.sequence_id for trial in shown]
         results = view.results_of(numbers)
     if as_json:
         listed = [
             family_object(one)
             if families
-            else trial_object(one, [*results.get(one["sequence_id"], {}).values()])
+            else trial_object(one, [*results.get(one.sequence_id, {}).values()])
             for one in shown
         ]
         click.echo(to_json(listed).decode())
@@ -143,7 +145,7 @@ def trials(
     if not shown and everything:
         click.echo(f"none of {everything} {'families' if families else 'trials'} matches")
         return
-    is_repeated = any(trial["family"] is not None for trial in shown)
+    is_repeated = any(trial.family is not None for trial in shown)
     columns = names if len(names) > 1 else ("result",)
     fronts = ["front"] * bool(marks)
     head = ("#", "id", *["family"] * is_repeated, "status", *columns, *fronts, "took", "parameters", "reason")
@@ -159,12 +161,10 @@ def _marks(view: ExperimentView) -> dict[int, str]:
     if len(view.objectives()) < 2:
         return {}
     front = view.front()
-    return {number: "knee" if number == front["knee"] else "yes" for number in front["trials"]}
+    return {number: "knee" if number == front.knee else "yes" for number in front.trials}
 
 
-def _families(
-    view: ExperimentView, sort: str, statuses: tuple[str, ...], objective: Goal
-) -> list[dict[str, Any]]:
+def _families(view: ExperimentView, sort: str, statuses: tuple[str, ...], objective: Goal) -> list[FamilyRow]:
     """Return the families in order; those without a value come last."""
     found = view.families()
     if not found:
@@ -173,8 +173,8 @@ def _families(
     if field == "best":
         return _best_first(view, found, objective, statuses)
     head, _, name = field.partition(".")
-    chosen = [one for one in found if not statuses or one["status"] in statuses]
-    values = [one["values"].get(name) if head == "value" else one[field] for one in chosen]
+    chosen = [one for one in found if not statuses or one.status in statuses]
+    values = [one.values.get(name) if head == "value" else getattr(one, field) for one in chosen]
     known = [(value, one) for value, one in zip(values, chosen, strict=True) if value is not None]
     ordered = sorted(known, key=lambda pair: pair[0], reverse=descending and sort != "number")
     return [one for _, one in ordered] + [
@@ -183,28 +183,28 @@ def _families(
 
 
 def _best_first(
-    view: ExperimentView, found: list[dict[str, Any]], objective: Goal, statuses: tuple[str, ...]
-) -> list[dict[str, Any]]:
+    view: ExperimentView, found: list[FamilyRow], objective: Goal, statuses: tuple[str, ...]
+) -> list[FamilyRow]:
     """Return the families that keep the limits first: the front, then whole ones, each by the first objective.
 
     Those that violate them follow, the closest to the limits first. The mean of a family that got fewer
     repeats is less certain.
     """
     front, sign = view.front(), -1.0 if objective.direction == "maximize" else 1.0
-    broken = {number: rank for rank, number in enumerate(front["infeasible"], start=1)}
+    broken = {number: rank for rank, number in enumerate(front.infeasible, start=1)}
 
-    def place(family: dict[str, Any]) -> tuple[bool, int, bool, bool, float]:
-        number, value = family["sequence_id"], family["values"].get(objective.name)
-        is_behind, is_cut = number not in front["trials"], family["family_end"] != "complete"
+    def place(family: FamilyRow) -> tuple[bool, int, bool, bool, float]:
+        number, value = family.sequence_id, family.values.get(objective.name)
+        is_behind, is_cut = number not in front.trials, family.family_end != "complete"
         # One that the end of the experiment cut off has no rank among those that violate the limits.
-        is_beyond = violation_text(family["values"], front["limits"])
+        is_beyond = violation_text(family.values, front.limits)
         excess = broken.get(number, len(broken) + 1) if is_beyond else 0
         return value is None, excess, is_behind, is_cut, 0.0 if value is None else sign * value
 
-    return sorted((one for one in found if not statuses or one["status"] in statuses), key=place)
+    return sorted((one for one in found if not statuses or one.status in statuses), key=place)
 
 
-def _portion(found: list[dict[str, Any]], sort: str, limit: int) -> list[dict[str, Any]]:
+def _portion(found: list[FamilyRow], sort: str, limit: int) -> list[FamilyRow]:
     return found if not limit else found[-limit:] if sort == "number" else found[:limit]
 
 
@@ -235,31 +235,31 @@ def _order(sort: str, objective: Goal) -> tuple[str, bool]:
     }[sort]
 
 
-def _seconds(trial: dict[str, Any]) -> float | None:
+def _seconds(trial: TrialRow) -> float | None:
     """Return for how long a trial, or all repeats of a family, have run; None before it begins."""
-    begin, end = trial["start_time"], trial["end_time"] or time.time()
-    if "repeats" in trial or begin is None:
-        return trial["duration"]
+    begin, end = trial.start_time, trial.end_time or time.time()
+    if isinstance(trial, FamilyRow) or begin is None:
+        return trial.duration
     return max(0.0, end - begin)
 
 
 def _row(
-    trial: dict[str, Any],
+    trial: TrialRow,
     names: list[str],
     is_repeated: bool,
     marks: dict[int, str],
     limits: Mapping[str, str],
 ) -> tuple[str, ...]:
     took = _seconds(trial)
-    family = repeats_text(trial) or f"{trial['family']}, repeat {trial['repeat']}"
+    family = repeats_text(trial) or f"{trial.family}, repeat {trial.repeat}"
     return (
-        str(trial["sequence_id"]),
-        trial["trial_id"],
+        str(trial.sequence_id),
+        trial.trial_id,
         *[family] * is_repeated,
-        trial["status"],
-        *(value_text(trial, name) if name in trial["values"] else "" for name in names),
-        *[marks.get(trial["sequence_id"] if trial["family"] is None else trial["family"], "")] * bool(marks),
+        trial.status,
+        *(value_text(trial, name) if name in trial.values else "" for name in names),
+        *[marks.get(trial.sequence_id if trial.family is None else trial.family, "")] * bool(marks),
         "" if took is None else duration_text(took),
-        parameters_text(trial["parameters"]),
+        parameters_text(trial.parameters),
         reason_text(trial, limits),
     )

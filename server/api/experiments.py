@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from ...store import StoreError
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, closest_object
 from ..experiments import Experiments, Shown
 from ..health import read_health
 from .common import ExperimentName, cached_response, shown
@@ -63,7 +63,7 @@ def get_front(request: Request, experiment: ExperimentName) -> Response:
 def get_closest(request: Request, experiment: ExperimentName) -> Response:
     """Return the nearly best trial that changes the defaults least, for `keep_close`; null without one."""
     meant = shown(request, experiment)
-    return cached_response(request, meant, "closest", meant.view.closest_to_defaults)
+    return cached_response(request, meant, "closest", lambda: _closest(meant.view))
 
 
 @router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])
@@ -98,6 +98,11 @@ def get_health(request: Request, experiment: ExperimentName) -> Response:
     """Return notes on how the search went: whether it learned, ranges that are too narrow, useless parameters."""
     meant = shown(request, experiment)
     return cached_response(request, meant, "health", lambda: {"notes": read_health(meant.view)})
+
+
+def _closest(view: ExperimentView) -> object:
+    found = view.closest_to_defaults()
+    return None if found is None else closest_object(found, lambda trial: trial)
 
 
 def _importance(view: ExperimentView, objective: str | None) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ...store.reading import Condition, QueryError, TrialQuery, plain_field
+from ...store.reading import Condition, QueryError, TrialQuery, detail_object, plain_field
 from .common import ExperimentName, Offset, TrialName, cached_response, json_response, shown
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
 
@@ -78,7 +78,7 @@ def list_trials(
 def get_trial(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Return everything about one trial."""
     meant = shown(request, experiment)
-    return cached_response(request, meant, ("trial", trial), lambda: meant.view.trial(trial))
+    return cached_response(request, meant, ("trial", trial), lambda: detail_object(meant.view.trial(trial)))
 
 
 @router.get("/experiments/{experiment}/trials/{trial}/metrics", response_model=Results)
@@ -125,7 +125,7 @@ def list_curves(
         raise QueryError("too many points of too many trials: request fewer of either")
 
     def compute() -> object:
-        numbers = trial or [best["sequence_id"] for best in view.best(20)]
+        numbers = trial or [best.sequence_id for best in view.best(20)]
         return {"curves": view.curves(numbers, metric, points)}
 
     return cached_response(request, meant, ("curves", tuple(trial or ()), metric, points), compute)

@@ -13,7 +13,10 @@ from ...runner import ExperimentStatus
 from ...store.reading import (
     ExperimentView,
     FailureGroup,
+    FamilyRow,
+    ParetoFront,
     Summary,
+    TrialRow,
     closeness_lines,
     closest_text,
     duration_text,
@@ -135,7 +138,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         best=[_best(row, table) for row in best[:_MOST_BEST]],
         more_best=max(len(best) - _MOST_BEST, 0),
         closest=_closest(summary, view.repeats()),
-        knee=view.front()["knee"],
+        knee=view.front().knee,
         failures=[_failures(group) for group in view.failures()],
         families=_family_table(families, table) if families else None,
         trials=_trial_table(table, families),
@@ -165,7 +168,7 @@ def _summary(summary: Summary, table: ExperimentTable, view: ExperimentView) -> 
     for row in summary.best[:1] if len(table.objectives) == 1 else []:
         one = table.objectives[0]
         pairs.append((f"Best {value_name(one)}", _value(row, one.name)))
-        pairs.append((f"Best {noun}", ", ".join(filter(None, (str(row["sequence_id"]), repeats_text(row))))))
+        pairs.append((f"Best {noun}", ", ".join(filter(None, (str(row.sequence_id), repeats_text(row))))))
     pairs += _front(view.front(), len(table.objectives), noun)
     if closest := _closest(summary, repeats):
         pairs.append((f"Best {noun}", closest))
@@ -193,25 +196,25 @@ def _closest(summary: Summary, repeats: int) -> str:
     return closest_text(summary.closest, summary.status, repeats=repeats)
 
 
-def _front(front: Mapping[str, Any], objectives: int, noun: str) -> Pairs:
+def _front(front: ParetoFront, objectives: int, noun: str) -> Pairs:
     pairs = []
     if objectives > 1:
-        pairs.append(("On the Pareto front", str(len(front["trials"]))))
-    if front["hypervolume"] is not None:
-        reference = ", ".join(f"{name} {written(value)}" for name, value in front["reference"].items())
-        pairs.append(("Hypervolume", written(front["hypervolume"])))
+        pairs.append(("On the Pareto front", str(len(front.trials))))
+    if front.hypervolume is not None:
+        reference = ", ".join(f"{name} {written(value)}" for name, value in front.reference.items())
+        pairs.append(("Hypervolume", written(front.hypervolume)))
         pairs.append(("Hypervolume is measured from", reference))
-    if front["knee"] is not None:
-        pairs.append(("Knee of the front", f"{noun} {front['knee']}"))
-    if front["limits"]:
-        pairs.append(("Limits", ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())))
-        pairs.append(("Violate a limit", f"{len(front['infeasible']):,}"))
+    if front.knee is not None:
+        pairs.append(("Knee of the front", f"{noun} {front.knee}"))
+    if front.limits:
+        pairs.append(("Limits", ", ".join(f"{name} {limit}" for name, limit in front.limits.items())))
+        pairs.append(("Violate a limit", f"{len(front.infeasible):,}"))
     return pairs
 
 
-def _best(row: Mapping[str, Any], table: ExperimentTable) -> BestTrial:
+def _best(row: TrialRow, table: ExperimentTable) -> BestTrial:
     values = [(value_name(one), _value(row, one.name)) for one in _metrics(table)]
-    return BestTrial(row["sequence_id"], values, _parameters(row["parameters"], table), repeats_text(row))
+    return BestTrial(row.sequence_id, values, _parameters(row.parameters, table), repeats_text(row))
 
 
 def _metrics(table: ExperimentTable) -> list[Objective]:
@@ -219,11 +222,10 @@ def _metrics(table: ExperimentTable) -> list[Objective]:
     return [*dict.fromkeys([*table.objectives, *table.limits])]
 
 
-def _value(row: Mapping[str, Any], name: str) -> str:
+def _value(row: TrialRow, name: str) -> str:
     """Return a result; the mean of repeats with half of its confidence interval."""
-    value = row["values"].get(name)
-    has_margin = (row.get("repeats") or {}).get("interval", {}).get(name) is not None
-    return value_text(row, name) if has_margin else written(value)
+    has_margin = isinstance(row, FamilyRow) and row.repeats.interval.get(name) is not None
+    return value_text(row, name) if has_margin else written(row.values.get(name))
 
 
 def _parameters(parameters: Any, table: ExperimentTable) -> Pairs:
@@ -255,9 +257,9 @@ def _failures(group: FailureGroup) -> Failures:
     )
 
 
-def _trial_table(table: ExperimentTable, families: Sequence[Mapping[str, Any]]) -> TrialsTable:
+def _trial_table(table: ExperimentTable, families: Sequence[FamilyRow]) -> TrialsTable:
     """Return the trials by number; of more than a thousand the best tenth, and others evenly over time."""
-    family_of = {n: float(one["sequence_id"]) for one in families for n in one["repeats"]["trials"]}
+    family_of = {n: float(one.sequence_id) for one in families for n in one.repeats.trials}
     kept = set(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS))
     dimensions, metrics = table.dimensions[:_MOST_COLUMNS], _metrics(table)
     limits = {one.name: one.limits_text for one in table.limits}
@@ -275,7 +277,7 @@ def _trial_table(table: ExperimentTable, families: Sequence[Mapping[str, Any]]) 
     return _as_table(head, rows, len(table.outline))
 
 
-def _family_table(families: Sequence[Mapping[str, Any]], table: ExperimentTable) -> TrialsTable:
+def _family_table(families: Sequence[FamilyRow], table: ExperimentTable) -> TrialsTable:
     """Return the families by number, with the means of their repeats; of many, as of the trials."""
     kept = set(chosen_numbers(table.configurations, table.objectives[0], _MOST_TRIALS))
     dimensions, metrics = table.dimensions[:_MOST_COLUMNS], _metrics(table)
@@ -283,10 +285,10 @@ def _family_table(families: Sequence[Mapping[str, Any]], table: ExperimentTable)
     head = ["family", "repeats", *map(value_name, metrics), *(one.name for one in dimensions), "reason"]
     rows = []
     for family in families:
-        if family["sequence_id"] in kept:
-            means = [(_value(family, one.name), _cell(family["values"].get(one.name))[1]) for one in metrics]
-            points = [one.value(family["parameters"]) for one in dimensions]
-            first, *others = map(_cell, [float(family["sequence_id"]), *points, reason_text(family, limits)])
+        if family.sequence_id in kept:
+            means = [(_value(family, one.name), _cell(family.values.get(one.name))[1]) for one in metrics]
+            points = [one.value(family.parameters) for one in dimensions]
+            first, *others = map(_cell, [float(family.sequence_id), *points, reason_text(family, limits)])
             rows.append([first, _cell(repeats_text(family)), *means, *others])
     return _as_table(head, rows, len(families))
 

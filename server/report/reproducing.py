@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...store import shell_word
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, TrialRow
 from .secrecy import hidden, hidden_values
 
 __all__ = ["Step", "configuration_text", "steps_of"]
@@ -36,7 +36,7 @@ def steps_of(view: ExperimentView) -> list[Step]:
     name = f"{folder.experiment_id} --dir {shell_word(folder.path.parent)}"
     steps = [Step("View it in a browser, offline:", f"pitchpipe ui {name}")]
     for row, what in _chosen(view):
-        number = row["sequence_id"]
+        number = row.sequence_id
         steps += [
             Step(
                 f"Rerun trial {number}{what} with its parameters, environment and code directory:",
@@ -44,19 +44,19 @@ def steps_of(view: ExperimentView) -> list[Step]:
             ),
             Step(
                 f"The parameters of trial {number}, for your own script:",
-                json.dumps(row["parameters"], indent=2),
+                json.dumps(row.parameters, indent=2),
             ),
         ]
     return [*steps, _again(config, folder.path)]
 
 
-def _chosen(view: ExperimentView) -> Iterator[tuple[dict[str, Any], str]]:
+def _chosen(view: ExperimentView) -> Iterator[tuple[TrialRow, str]]:
     """Yield the best trial, if there is one, and what it is: of several objectives the knee of the front, if any."""
     best = view.best()
     if len(best) > 1:
-        knee = view.front()["knee"]
-        row = next((one for one in best if one["sequence_id"] == knee), best[0])
-        yield row, ", the knee of the front," if row["sequence_id"] == knee else ", one of the front,"
+        knee = view.front().knee
+        row = next((one for one in best if one.sequence_id == knee), best[0])
+        yield row, ", the knee of the front," if row.sequence_id == knee else ", one of the front,"
     elif best:
         yield best[0], ""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...store.reading import duration_text, number_text, visible
+from ...store.reading import TrialRow, duration_text, number_text, visible
 from .elements import attributed, panel, table
 from .frame import Where
 
@@ -27,7 +27,7 @@ class RunningPanel:
             self._body = table(_HEADS, "Running now", _HEADS[1:])
             self._more = ui.label().classes("pp-dim")
 
-    def show(self, trials: Sequence[Mapping[str, Any]], count: int, now: float) -> None:
+    def show(self, trials: Sequence[TrialRow], count: int, now: float) -> None:
         """Show these of `count` running trials; `now` in seconds since the epoch."""
         self.panel.set_visibility(count > 0)
         self._more.set_text(f"and {count - len(trials)} more" if count > len(trials) else "")
@@ -37,14 +37,14 @@ class RunningPanel:
             for trial in trials:
                 with html.tr():
                     with html.td():
-                        number = trial["sequence_id"]
+                        number = trial.sequence_id
                         link = html.a(str(number), href=self._where.path(f"trials/{number}"))
                         attributed(link, aria_label=f"Trial {number}")
-                    html.td(str(trial["intermediate_results"])).classes("number")
-                    html.td("–" if trial["last"] is None else number_text(trial["last"])).classes("number")
+                    html.td(str(trial.intermediate_results)).classes("number")
+                    html.td("–" if trial.last is None else number_text(trial.last)).classes("number")
                     with html.td().classes("number"):
                         clock = ui.label()
-                    self._clocks.append((clock, trial["start_time"] or now))
+                    self._clocks.append((clock, trial.start_time or now))
         self.tick(now)
 
     def tick(self, now: float) -> None:

@@ -9,7 +9,16 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...store.reading import Curve, ExperimentView, duration_text, escaped, flat, number_text, visible
+from ...store.reading import (
+    Curve,
+    ExperimentView,
+    TrialDetail,
+    duration_text,
+    escaped,
+    flat,
+    number_text,
+    visible,
+)
 from ..experiments import Experiments
 from .curve_figure import curve_figure
 from .elements import attributed, badge, panel, table
@@ -59,8 +68,8 @@ async def compare_page(experiments: Experiments, experiment_id: str, trials: str
             box = ui.checkbox("Only differences", value=chosen.only_differences)
             body = html.div()
 
-        def show(found: list[dict[str, Any]], curves: list[Curve]) -> None:
-            called = {trial["sequence_id"]: f"trial {trial['sequence_id']}" for trial in found}
+        def show(found: list[TrialDetail], curves: list[Curve]) -> None:
+            called = {trial.sequence_id: f"trial {trial.sequence_id}" for trial in found}
             drawn.set_visibility(any(curve.total for curve in curves))
             figure.show(curve_figure(curves, called, "default"))
             chosen.found = found
@@ -76,7 +85,7 @@ async def compare_page(experiments: Experiments, experiment_id: str, trials: str
         show(found, curves)
 
         async def refresh(events: list[Event]) -> None:
-            numbers = {trial["sequence_id"] for trial in found}
+            numbers = {trial.sequence_id for trial in found}
             if not events or any(event.get("sequence_id") in numbers for event in events):
                 show(*await asyncio.to_thread(_read, view, names))
             where.show_status(await asyncio.to_thread(view.summary))
@@ -84,29 +93,29 @@ async def compare_page(experiments: Experiments, experiment_id: str, trials: str
         live.on_change(refresh)
 
 
-def _read(view: ExperimentView, names: Sequence[str]) -> tuple[list[dict[str, Any]], list[Curve]]:
+def _read(view: ExperimentView, names: Sequence[str]) -> tuple[list[TrialDetail], list[Curve]]:
     found = [view.trial(name) for name in names]
-    return found, view.curves([trial["sequence_id"] for trial in found], points=_POINTS)
+    return found, view.curves([trial.sequence_id for trial in found], points=_POINTS)
 
 
 @dataclass(slots=True)
 class _Chosen:
     """What the table shows."""
 
-    found: list[dict[str, Any]] = field(default_factory=list)
+    found: list[TrialDetail] = field(default_factory=list[TrialDetail])
     only_differences: bool = True
 
 
 def _show_table(chosen: _Chosen, directions: Mapping[str, str], where: Where) -> None:
     found = chosen.found
-    with table(["", *(f"Trial {trial['sequence_id']}" for trial in found)], "Trials"):
+    with table(["", *(f"Trial {trial.sequence_id}" for trial in found)], "Trials"):
         with html.tr():
             html.th("Status").props("scope=row")
             for trial in found:
                 with html.td(), html.div().classes("pp-row"):
-                    badge(trial_word(trial["status"]), TRIAL_TONES.get(trial["status"], ""))
-                    link = html.a("open", href=where.path(f"trials/{trial['sequence_id']}"))
-                    attributed(link, aria_label=f"Open trial {trial['sequence_id']}")
+                    badge(trial_word(trial.status), TRIAL_TONES.get(trial.status, ""))
+                    link = html.a("open", href=where.path(f"trials/{trial.sequence_id}"))
+                    attributed(link, aria_label=f"Open trial {trial.sequence_id}")
         for row in (*_result_rows(found, directions), *_parameter_rows(found)):
             if row.differs or not chosen.only_differences:
                 _show_row(row)
@@ -124,10 +133,10 @@ def _show_row(row: _Row) -> None:
                     html.span(row.notes[place]).classes("pp-dim pp-note")
 
 
-def _result_rows(found: list[dict[str, Any]], directions: Mapping[str, str]) -> Iterator[_Row]:
-    reported = (name for trial in found for name in trial["values"])
+def _result_rows(found: list[TrialDetail], directions: Mapping[str, str]) -> Iterator[_Row]:
+    reported = (name for trial in found for name in trial.values)
     for name in dict.fromkeys((*directions, *reported)):
-        values = [trial["values"].get(name) for trial in found]
+        values = [trial.values.get(name) for trial in found]
         known = {place: value for place, value in enumerate(values) if isinstance(value, int | float)}
         yield _Row(
             name="Result" if name == "default" else name,
@@ -135,8 +144,8 @@ def _result_rows(found: list[dict[str, Any]], directions: Mapping[str, str]) -> 
             best=_best_places(known, directions.get(name)),
             notes=[_change(value, values[0]) for value in values],
         )
-    yield _Row(name="Why it ended", values=[trial["reason"] for trial in found])
-    took = [trial["duration"] for trial in found]
+    yield _Row(name="Why it ended", values=[trial.reason for trial in found])
+    took = [trial.duration for trial in found]
     yield _Row(name="Took", values=["" if seconds is None else duration_text(seconds) for seconds in took])
 
 
@@ -168,8 +177,8 @@ def _change(value: Any, first: Any) -> str:
     return f"{100.0 * (value - first) / abs(first):+.3g} %"
 
 
-def _parameter_rows(found: list[dict[str, Any]]) -> Iterator[_Row]:
-    flattened = [flat(trial["parameters"]) for trial in found]
+def _parameter_rows(found: list[TrialDetail]) -> Iterator[_Row]:
+    flattened = [flat(trial.parameters) for trial in found]
     for name in dict.fromkeys(name for parameters in flattened for name in parameters):
         values = [number_text(parameters[name]) if name in parameters else "" for parameters in flattened]
         yield _Row(name=name.removesuffix("._name"), values=values)

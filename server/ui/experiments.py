@@ -155,7 +155,7 @@ def _sparkline(shown: Shown) -> dict[str, str]:
     """Return the line of the best result by the first objective, from the cache until the experiment changes."""
     return json.loads(
         shown.responses.get(
-            "sparkline", lambda: sparkline([row["best"] for row in shown.view.history()])
+            "sparkline", lambda: sparkline([entry.best for entry in shown.view.history()])
         ).body
     )
 

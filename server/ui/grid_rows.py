@@ -13,6 +13,7 @@ from ...store.reading import (
     ExperimentView,
     QueryError,
     TrialQuery,
+    TrialRow,
     duration_text,
     moment_text,
     number_text,
@@ -123,47 +124,54 @@ def read_rows(
     noted = Annotations(view.folder).all()
     rows = []
     for trial in page.trials:
-        known = noted.get(trial["sequence_id"], Annotation())
-        with_notes = {**trial, "tags": ", ".join(known.tags), "note": known.note}
-        rows.append(_row(with_notes, columns, trial_root, star=stars.get(trial["sequence_id"], "")))
+        annotation = noted.get(trial.sequence_id, Annotation())
+        star = stars.get(trial.sequence_id, "")
+        rows.append(_row(trial, annotation, columns, trial_root, star=star))
     return {"rows": rows, "total": page.total}
 
 
 def _stars(view: ExperimentView) -> dict[int, str]:
     """Return the HTML that marks the best trial, or the Pareto front and its knee, by number."""
-    best = [trial["sequence_id"] for trial in view.best()]
+    best = [trial.sequence_id for trial in view.best()]
     if len(best) < 2:
         return dict.fromkeys(best, _STAR.format("the best", "★"))
-    knee = [trial["sequence_id"] for trial in view.best(1, "knee")]
+    knee = [trial.sequence_id for trial in view.best(1, "knee")]
     front = dict.fromkeys(best, _STAR.format("on the Pareto front", "★"))
     return front | dict.fromkeys(knee, _STAR.format("the knee of the Pareto front", "✦"))
 
 
-def _row(trial: dict[str, Any], columns: Sequence[Column], trial_root: str, *, star: str) -> dict[str, Any]:
-    number = trial["sequence_id"]
+def _row(
+    trial: TrialRow, annotation: Annotation, columns: Sequence[Column], trial_root: str, *, star: str
+) -> dict[str, Any]:
+    number = trial.sequence_id
     address = f"{trial_root}/{number}"
-    row: dict[str, Any] = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial["status"], "")}
+    row: dict[str, Any] = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial.status, "")}
     for column in columns:
-        if (text := _text(trial, column)) is not None:
+        if (text := _text(trial, annotation, column)) is not None:
             row[column.field] = text
     # The only HTML cell: made of a number, an address of these pages, and words of ours.
     row["sequence_id"] = f'{star}<a href="{address}">{number}</a>'
     return row
 
 
-def _text(trial: dict[str, Any], column: Column) -> str | None:
+def _text(trial: TrialRow, annotation: Annotation, column: Column) -> str | None:
     """Return the text of a cell; None for an empty one."""
     head, _, name = column.field.partition(".")
-    if head == "last" and trial["status"] == "SUCCEEDED":
+    if head == "last" and trial.status == "SUCCEEDED":
         return None  # its result says it
     if column.path:
-        value = trial["parameters"]
+        value = trial.parameters
         for step in column.path:
             if not isinstance(value, Mapping) or step not in value:
                 return None
             value = value[step]
         return number_text(value)  # null may be an option
-    value = trial["values"].get(name) if head == "value" else trial.get(head)
+    if head == "value":
+        value = trial.values.get(name)
+    elif head in ("tags", "note"):
+        value = annotation.note if head == "note" else ", ".join(annotation.tags)
+    else:
+        value = getattr(trial, head, None)
     if value is None or value == "":
         return None
     return _WRITTEN.get(head, visible if isinstance(value, str) else number_text)(value)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from nicegui import html, ui
 
 from ...store.reading import (
+    ParetoFront,
     Summary,
+    TrialRow,
     closest_text,
     duration_text,
     escaped,
@@ -35,15 +37,15 @@ class Leaders:
     """What is shown of the best: `trials` in order, those of the `front` if there is one, and remarks on them."""
 
     summary: Summary
-    trials: Sequence[dict[str, Any]]
-    front: Mapping[str, Any] | None = None
+    trials: Sequence[TrialRow]
+    front: ParetoFront | None = None
     repeats: int = 1
     closeness: Sequence[str] = field(default_factory=tuple)
 
     @property
     def knee(self) -> int | None:
         """The number of the trial at the knee of the front."""
-        return None if self.front is None else self.front["knee"]
+        return None if self.front is None else self.front.knee
 
     @property
     def lines(self) -> list[str]:
@@ -69,12 +71,12 @@ class BestPanel:
         if shown == self._shown:
             return
         self._shown = shown
-        best = next((one for one in leaders.trials if one["sequence_id"] == leaders.knee), None)
+        best = next((one for one in leaders.trials if one.sequence_id == leaders.knee), None)
         best = best or next(iter(leaders.trials), None)
         self._body.clear()
         with self._body:
             if best is not None:
-                self._trial(best, is_knee=best["sequence_id"] == leaders.knee)
+                self._trial(best, is_knee=best.sequence_id == leaders.knee)
             elif summary.closest is not None:
                 text = closest_text(summary.closest, summary.status, repeats=leaders.repeats)
                 html.p(escaped(text)).classes("pp-dim")
@@ -85,12 +87,12 @@ class BestPanel:
             for line in leaders.lines:
                 html.p(escaped(line)).classes("pp-dim")
 
-    def _trial(self, trial: dict[str, Any], *, is_knee: bool) -> None:
+    def _trial(self, trial: TrialRow, *, is_knee: bool) -> None:
         repeats = repeats_text(trial)
         with html.div().classes("pp-row"):
             html.a(_name(trial), href=_address(self._where, trial))
-            in_order = dict.fromkeys((*self._metrics, *trial["values"]))
-            names = [name for name in in_order if name in trial["values"]]
+            in_order = dict.fromkeys((*self._metrics, *trial.values))
+            names = [name for name in in_order if name in trial.values]
             for name in names:
                 if len(names) > 1 or name != "default":
                     html.span("result" if name == "default" else visible(name)).classes("pp-dim")
@@ -101,7 +103,7 @@ class BestPanel:
             copy = action("Copy", lambda: _copy(trial), icon="content_copy")
             copy.props('aria-label="Copy the parameters of the best trial as JSON"')
         with pairs():
-            parameter_pairs(trial["parameters"])
+            parameter_pairs(trial.parameters)
 
 
 class LeadersPanel:
@@ -123,7 +125,7 @@ class LeadersPanel:
 
     def show(self, leaders: Leaders) -> None:
         """Show the best trials."""
-        shown = [(one["sequence_id"], one["values"], one["duration"]) for one in leaders.trials]
+        shown = [(one.sequence_id, one.values, one.duration) for one in leaders.trials]
         self._rest.set_text(f"All {leaders.summary.trials} trials, best first")
         if (shown, leaders.knee) == self._shown:
             return
@@ -132,32 +134,32 @@ class LeadersPanel:
         self._body.clear()
         with self._body:
             for rank, trial in enumerate(leaders.trials[:MOST], start=1):
-                self._row(rank, trial, is_knee=trial["sequence_id"] == leaders.knee)
+                self._row(rank, trial, is_knee=trial.sequence_id == leaders.knee)
 
-    def _row(self, rank: int, trial: dict[str, Any], *, is_knee: bool) -> None:
+    def _row(self, rank: int, trial: TrialRow, *, is_knee: bool) -> None:
         with html.tr():
             html.td(str(rank)).classes("pp-dim number")
             with html.td().style("white-space: nowrap"):
-                link = html.a(str(trial["sequence_id"]), href=_address(self._where, trial))
+                link = html.a(str(trial.sequence_id), href=_address(self._where, trial))
                 attributed(link, aria_label=_name(trial))
                 if is_knee:
                     html.span(" knee").classes("pp-dim")
             for name in self._metrics:
-                html.td(value_text(trial, name) if name in trial["values"] else "–").classes("number")
-            words = parameters_text(trial["parameters"])
+                html.td(value_text(trial, name) if name in trial.values else "–").classes("number")
+            words = parameters_text(trial.parameters)
             with html.td(title=words).classes("pp-cut"):
                 html.span(words).classes("pp-two-lines" if self._is_front else "")
-            html.td("" if trial["duration"] is None else duration_text(trial["duration"])).classes("number")
+            html.td("" if trial.duration is None else duration_text(trial.duration)).classes("number")
 
 
-def _name(trial: Mapping[str, Any]) -> str:
-    return f"{'Family' if repeats_text(dict(trial)) else 'Trial'} {trial['sequence_id']}"
+def _name(trial: TrialRow) -> str:
+    return f"{'Family' if repeats_text(trial) else 'Trial'} {trial.sequence_id}"
 
 
-def _address(where: Where, trial: Mapping[str, Any]) -> str:
-    return where.path(f"trials/{trial['sequence_id']}")
+def _address(where: Where, trial: TrialRow) -> str:
+    return where.path(f"trials/{trial.sequence_id}")
 
 
-async def _copy(trial: Mapping[str, Any]) -> None:
-    done = f"The parameters of trial {trial['sequence_id']} are on the clipboard"
-    await copied(json.dumps(trial["parameters"]), done)
+async def _copy(trial: TrialRow) -> None:
+    done = f"The parameters of trial {trial.sequence_id} are on the clipboard"
+    await copied(json.dumps(trial.parameters), done)

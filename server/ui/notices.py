@@ -69,8 +69,8 @@ def _warnings(summary: Summary, view: ExperimentView) -> list[str]:
     warnings: list[str] = [*state.get("warnings", ())]
     reasons: dict[str, str] = state.get("waiting", {})
     first = view.trials(TrialQuery(statuses=("WAITING",), limit=1)).trials
-    if first and not summary.counts.get("RUNNING") and time.time() - first[0]["created"] > _USUAL_WAIT:
+    if first and not summary.counts.get("RUNNING") and time.time() - first[0].created > _USUAL_WAIT:
         warnings.append(
-            f"Nothing is running: {reasons.get(first[0]['trial_id']) or 'a trial waits to be started'}"
+            f"Nothing is running: {reasons.get(first[0].trial_id) or 'a trial waits to be started'}"
         )
     return warnings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -16,8 +16,11 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder
 from ...store.reading import (
     FailureGroup,
+    HistoryEntry,
+    ParetoFront,
     Summary,
     TrialQuery,
+    TrialRow,
     closeness_lines,
     duration_text,
     escaped,
@@ -59,7 +62,7 @@ _MOST_FOR_IMPORTANCE = 2000
 class _Details:
     """What takes longer to read, and is shown once the page is up."""
 
-    history: list[dict[str, Any]]
+    history: list[HistoryEntry]
     health: list[str]
     pareto: go.Figure | None
     importance: dict[str, Any] | None
@@ -85,7 +88,7 @@ class _Snapshot:
 
     summary: Summary
     leaders: Leaders
-    running: Sequence[dict[str, Any]]
+    running: Sequence[TrialRow]
     failures: list[FailureGroup]
     notices: list[Notice]
     details: _Details | None
@@ -119,7 +122,7 @@ def _leaders(shown: Shown, summary: Summary) -> Leaders:
         trials=trials,
         front=view.front() if several or summary.outcome_limits else None,
         repeats=view.repeats(),
-        closeness=tuple(closeness_lines(_cached(shown, "closest", view.closest_to_defaults))),
+        closeness=_cached(shown, "closeness", lambda: list(closeness_lines(view.closest_to_defaults()))),
     )
 
 
@@ -154,8 +157,8 @@ class _Overview:
     def __init__(self, where: Where, folder: ExperimentFolder, summary: Summary, *, repeats: int) -> None:
         self._where = where
         self._summary = summary
-        self._history: list[dict[str, Any]] = []
-        self._front: Mapping[str, Any] | None = None
+        self._history: list[HistoryEntry] = []
+        self._front: ParetoFront | None = None
         self._by: By = "time"
         html.h1("Overview").classes("pp-hidden")
         self._notice = html.div().classes("pp-stack")
@@ -222,7 +225,7 @@ class _Overview:
         if found.details is not None:
             self._show_details(found.details, found.leaders.front if _has_front(summary) else None)
 
-    def _show_details(self, details: _Details, front: Mapping[str, Any] | None) -> None:
+    def _show_details(self, details: _Details, front: ParetoFront | None) -> None:
         self._history, self._front = details.history, front
         self._show_by(self._by)
         self._importance.show(details.importance)
@@ -317,19 +320,14 @@ def _main_failure(failures: Sequence[FailureGroup], failed: int) -> str:
 
 
 def _best_text(summary: Summary) -> str:
-    """Return the best result and whose it is.
-
-    >>> best = {"value": 0.5, "sequence_id": 6}
-    >>> _best_text({"best": [best]}), _best_text({"best": [{**best, "repeats": {"count": 3, "of": 3}}]})
-    ('0.5 (trial 6)', '0.5 (mean of 3 repeats, family 6)')
-    """
+    """Return the best result and whose it is, such as `0.5 (trial 6)`, or `0.5 (mean of 3 repeats, family 6)`."""
     best = summary.best
     if not best:
         return "–"
     if len(best) > 1:
         return f"{len(best)} trade-offs"
-    number, repeats = best[0]["sequence_id"], repeats_text(best[0])
-    return f"{number_text(best[0]['value'])} ({f'{repeats}, family' if repeats else 'trial'} {number})"
+    number, repeats = best[0].sequence_id, repeats_text(best[0])
+    return f"{number_text(best[0].value)} ({f'{repeats}, family' if repeats else 'trial'} {number})"
 
 
 def _rate(summary: Summary, ended: int) -> float:

@@ -12,7 +12,16 @@ from typing import Any
 from nicegui import html, ui
 
 from ...store import Annotation, Annotations, shell_word
-from ...store.reading import Curve, ExperimentView, Summary, escaped, moment_text, visible
+from ...store.reading import (
+    Attempt,
+    Curve,
+    ExperimentView,
+    Summary,
+    TrialDetail,
+    escaped,
+    moment_text,
+    visible,
+)
 from ..experiments import Experiments
 from ..trial_story import Ending, ending_of, facts_of
 from .annotating import notes_panel
@@ -36,7 +45,7 @@ _POINTS = 1000
 class _Snapshot:
     """What is read of the trial at once; `metrics` are the names of the numbers in its intermediate results."""
 
-    trial: dict[str, Any]
+    trial: TrialDetail
     config: dict[str, Any]
     metrics: list[str]
     curve: Curve
@@ -48,7 +57,7 @@ class _Snapshot:
     @classmethod
     def of(cls, view: ExperimentView, name: str, metric: str) -> _Snapshot:
         trial = view.trial(name)
-        number = trial["sequence_id"]
+        number = trial.sequence_id
         first = view.metrics(number, limit=1).results
         curve = view.curve(number, metric, _POINTS)
         return cls(
@@ -67,7 +76,7 @@ async def trial_page(experiments: Experiments, experiment_id: str, name: str) ->
     """Show a trial, given by number or id, and keep it up to date."""
     async with experiment_frame(experiments, experiment_id, f"Trial {name}", "trials") as (view, where, live):
         found = await asyncio.to_thread(_Snapshot.of, view, name, "default")
-        number = found.trial["sequence_id"]
+        number = found.trial.sequence_id
         page = _TrialPage(view, where, found, TrialActions(view, where))
         page.show(found)
         ui.timer(0.01, page.tick, once=True)
@@ -96,7 +105,7 @@ class _TrialPage:
         self._ending = html.section().classes("pp-panel").props('aria-label="How it ended"')
         with html.div().classes("pp-columns"):
             with panel("Parameters"):
-                parameter_facts(found.trial["parameters"])
+                parameter_facts(found.trial.parameters)
             with panel("Facts"):
                 self._facts = html.div()
         with panel("Intermediate results") as self._results:
@@ -104,8 +113,8 @@ class _TrialPage:
                 self._metric_field(found.metrics)
             self._figure = FigureView("Intermediate results of the trial")
         self._log = TrialLog(view, where, found.trial, is_function=not found.config.get("trialCommand"))
-        self._files = FilesPanel(where, found.trial["sequence_id"])
-        notes_panel(Annotations(view.folder), found.trial["sequence_id"], found.annotation)
+        self._files = FilesPanel(where, found.trial.sequence_id)
+        notes_panel(Annotations(view.folder), found.trial.sequence_id, found.annotation)
         with panel("Environment and rerun"):
             _environment(view, found)
         self._attempts = html.div()
@@ -113,12 +122,12 @@ class _TrialPage:
     def show(self, found: _Snapshot) -> None:
         """Show what was read."""
         self._trial = trial = found.trial
-        set_badge(self._badge, trial_word(trial["status"]), TRIAL_TONES.get(trial["status"], ""))
-        is_over = trial["status"] not in ("WAITING", "RUNNING", "PAUSED")
+        set_badge(self._badge, trial_word(trial.status), TRIAL_TONES.get(trial.status, ""))
+        is_over = trial.status not in ("WAITING", "RUNNING", "PAUSED")
         self._actions.show_state(found.summary)
         self._kill.set_visibility(found.summary.is_running and not is_over)
-        number = trial["sequence_id"]
-        self._results.set_visibility(not is_over or bool(trial["intermediate_results"]))
+        number = trial.sequence_id
+        self._results.set_visibility(not is_over or bool(trial.intermediate_results))
         self._figure.show(curve_figure([found.curve], {number: f"trial {number}"}, self.metric))
         self._files.show(found.outputs)
         if trial == self._shown:
@@ -128,7 +137,7 @@ class _TrialPage:
         self._facts.clear()
         with self._facts, facts(facts_of(trial, self._view.folder)):
             self._copy_path_button(self._view.folder.trial(number))
-        self._show_attempts(trial["earlier_attempts"])
+        self._show_attempts(trial.earlier_attempts)
 
     def _copy_path_button(self, files: Path) -> None:
         async def copy() -> None:
@@ -144,14 +153,14 @@ class _TrialPage:
         await self._log.look(self._trial)
 
     def _heading(self, found: _Snapshot, actions: TrialActions) -> None:
-        number = found.trial["sequence_id"]
+        number = found.trial.sequence_id
 
         async def this() -> list[int]:
             return [number]
 
         with html.div().classes("pp-row"):
             html.h1(f"Trial {number}")
-            html.span(found.trial["trial_id"]).classes("pp-dim pp-mono")
+            html.span(found.trial.trial_id).classes("pp-dim pp-mono")
             self._badge = ui.label().classes("pp-status").mark("trial-status")
             html.span().style("flex: 1")
             with html.div().classes("pp-row"):
@@ -184,7 +193,7 @@ class _TrialPage:
             if ending.error:
                 html.pre(escaped(ending.error, keep="\n\t"))
 
-    def _show_attempts(self, attempts: list[dict[str, Any]]) -> None:
+    def _show_attempts(self, attempts: list[Attempt]) -> None:
         self._attempts.clear()
         if not attempts:
             return
@@ -192,8 +201,8 @@ class _TrialPage:
         with self._attempts, panel("Earlier attempts"), table(heads, "Earlier attempts"):
             for row in attempts:
                 with html.tr():
-                    cells = (row["attempt"], row["outcome"], row["reason"], row["kind"], row["agent"])
-                    for value in (*cells, moment_text(row["end_time"])):
+                    cells = (row.attempt, row.outcome, row.reason, row.kind, row.agent)
+                    for value in (*cells, moment_text(row.end_time)):
                         html.td("" if value is None else escaped(str(value)))
 
 
@@ -209,7 +218,7 @@ def _metrics(results: list[dict[str, Any]], main: str) -> list[str]:
 
 
 def _environment(view: ExperimentView, found: _Snapshot) -> None:
-    command = _rerun_command(view, found.trial["sequence_id"])
+    command = _rerun_command(view, found.trial.sequence_id)
     facts(_environment_facts(found.config))
     with html.div().classes("pp-row").style("margin-top: .7rem"):
         html.span("To rerun it in a terminal:").classes("pp-dim")

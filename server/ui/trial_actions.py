@@ -10,7 +10,7 @@ from typing import Any
 from nicegui import html, ui
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
-from ...store.reading import ExperimentView, Summary
+from ...store.reading import ExperimentView, Summary, TrialDetail
 from .changes import confirmed, copied, made, show_refusal
 from .elements import action
 from .frame import ROOT, Where
@@ -83,7 +83,7 @@ class TrialActions:
     async def copy(self, chosen: Chosen) -> None:
         """Copy the parameters of the trials to the clipboard: an object, or a list of objects."""
         numbers = await chosen()
-        found = [trial["parameters"] for trial in await self._trials(numbers)]
+        found = [trial.parameters for trial in await self._trials(numbers)]
         done = f"The parameters of {_named(numbers)} are on the clipboard"
         await copied(json.dumps(found[0] if len(found) == 1 else found), done)
 
@@ -95,22 +95,23 @@ class TrialActions:
             f"Kill {what}?", "The processes get the grace period to end. The experiment continues.", "Kill"
         ):
             for trial in await self._trials(numbers):
-                done = f"Trial {trial['sequence_id']} is being killed"
-                await made(kill_trial, self._view.folder, trial["trial_id"], done=done)
+                done = f"Trial {trial.sequence_id} is being killed"
+                await made(kill_trial, self._view.folder, trial.trial_id, done=done)
 
     async def rerun(self, chosen: Chosen) -> None:
         """Run the same parameters again, as new trials."""
         for trial in await self._trials(await chosen()):
-            done = f"The parameters of trial {trial['sequence_id']} will run again"
-            await made(rerun_trial, self._view.folder, trial["trial_id"], done=done)
+            done = f"The parameters of trial {trial.sequence_id} will run again"
+            await made(rerun_trial, self._view.folder, trial.trial_id, done=done)
 
     async def add(self, chosen: Chosen) -> None:
         """Show the form of a new trial, filled in as it was closed, or from the first selected trial, or the best."""
         numbers = await chosen()
         config = await asyncio.to_thread(self._view.config)
         source = next(iter(numbers), None)
-        found = await self._trials(numbers[:1]) or await asyncio.to_thread(self._view.best)
-        filled = self._unfinished.get(source) or (found[0]["parameters"] if found else {})
+        selected = await self._trials(numbers[:1])
+        found = selected[0] if selected else next(iter(await asyncio.to_thread(self._view.best)), None)
+        filled = self._unfinished.get(source) or ({} if found is None else found.parameters)
         done = "The trial has been added: it starts as soon as resources are free"
 
         async def run(parameters: dict[str, Any]) -> bool:
@@ -118,7 +119,7 @@ class TrialActions:
 
         self._unfinished[source] = await TrialForm(config, filled, run).ask()
 
-    async def _trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+    async def _trials(self, numbers: Sequence[int]) -> list[TrialDetail]:
         return await asyncio.to_thread(lambda: [self._view.trial(number) for number in numbers])
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ...protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .closeness import closeness_lines
+    from .closeness import closeness_lines, closest_object
     from .csv_cells import cell_text, cell_value, csv_text
     from .curves import Curve
     from .defaults import gain_text, gains_over_defaults
-    from .exporting import csv_lines, family_object, json_lines, trial_object
+    from .exporting import csv_lines, detail_object, family_object, json_lines, trial_object
     from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, excerpt, hint_text
     from .feed import EventPage
     from .json_values import plain, to_json
@@ -25,7 +25,17 @@ if TYPE_CHECKING:
         nni_profile,
         nni_statistics,
     )
-    from .read_model import Goal, Summary
+    from .read_model import (
+        Attempt,
+        FamilyRow,
+        Goal,
+        HistoryEntry,
+        ParetoFront,
+        Summary,
+        TrialDetail,
+        TrialRow,
+        VolumeEntry,
+    )
     from .trial_query import Condition, QueryError, TrialQuery, plain_field, spelled_field
     from .view import ExperimentView, Follow
     from .words import (
@@ -60,17 +70,17 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    ".closeness": "closeness_lines",
+    ".closeness": "closeness_lines closest_object",
     ".csv_cells": "cell_text cell_value csv_text",
     ".curves": "Curve",
     ".defaults": "gain_text gains_over_defaults",
-    ".exporting": "csv_lines family_object json_lines trial_object",
+    ".exporting": "csv_lines detail_object family_object json_lines trial_object",
     ".failures": "FailedTrial FailureGroup ending_beside ending_text excerpt hint_text",
     ".feed": "EventPage",
     ".json_values": "plain to_json",
     ".log_files": "FilePiece",
     ".nni_forms": "nni_export nni_job nni_jobs nni_metadata nni_metrics nni_profile nni_statistics",
-    ".read_model": "Goal Summary",
+    ".read_model": "Attempt FamilyRow Goal HistoryEntry ParetoFront Summary TrialDetail TrialRow VolumeEntry",
     ".trial_query": "Condition QueryError TrialQuery plain_field spelled_field",
     ".view": "ExperimentView Follow",
     ".words": (
@@ -83,26 +93,35 @@ _HOMES = {
 
 __all__ = [
     "STATUS_WORDS",
+    "Attempt",
     "Condition",
     "Curve",
     "EventPage",
     "ExperimentView",
     "FailedTrial",
     "FailureGroup",
+    "FamilyRow",
     "FilePiece",
     "Follow",
     "Goal",
+    "HistoryEntry",
+    "ParetoFront",
     "QueryError",
     "Summary",
+    "TrialDetail",
     "TrialQuery",
+    "TrialRow",
+    "VolumeEntry",
     "best_result_text",
     "cell_text",
     "cell_value",
     "closeness_lines",
+    "closest_object",
     "closest_text",
     "counts_text",
     "csv_lines",
     "csv_text",
+    "detail_object",
     "duration_text",
     "ending_beside",
     "ending_text",

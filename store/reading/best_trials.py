@@ -11,6 +11,7 @@ from ..errors import understood
 from .configuration import read_objectives, read_repeats
 from .database import Database
 from .families import outcomes_of, read_families, read_outcomes
+from .read_model import HistoryEntry, ParetoFront, TrialRow, VolumeEntry
 from .trial_query import QueryError, limit_broken, limits_exceeded
 
 __all__ = [
@@ -27,7 +28,7 @@ _MOMENTS = {2: 200, 3: 50}
 _FEWEST_MOMENTS = 10
 
 
-def read_best(db: Database, count: int, by: str | None = None) -> list[dict[str, Any]]:
+def read_best(db: Database, count: int, by: str | None = None) -> list[TrialRow]:
     """Return the best `count` trials by one objective (of equals, the earlier), or the Pareto front of several.
 
     The front is in the order of the first objective. With `by`, the best `count` trials of the front by an objective,
@@ -49,7 +50,7 @@ def _values(db: Database) -> str:
     return f"SELECT sequence_id, end_time, value FROM ({outcomes_of(db)}) WHERE name = ?"
 
 
-def read_history(db: Database) -> list[dict[str, Any]]:
+def read_history(db: Database) -> list[HistoryEntry]:
     """Return the results of the first objective in the order in which the trials ended, each with the best so far.
 
     The best is None until a trial keeps the limits.
@@ -62,35 +63,29 @@ def read_history(db: Database) -> list[dict[str, Any]]:
         f" PRECEDING) FROM ({_values(db)}) ORDER BY end_time, sequence_id",
         (*bound, goal.name),
     )
-    return [dict(zip(("sequence_id", "time", "value", "best"), row, strict=True)) for row in rows]
+    return [HistoryEntry(*row) for row in rows]
 
 
-def read_front(db: Database) -> dict[str, Any]:
-    """Return the front of several objectives: `trials` (numbers), `knee`, `hypervolume`, `reference` and `history`.
-
-    `history` has the hypervolume after the trials that increased it, thinned out. `infeasible` are the numbers of the
-    trials that violate a limit, the closest to the limits first. With one objective `trials` has the best trial, and
-    there is no volume.
-    """
+def read_front(db: Database) -> ParetoFront:
+    """Return the front of several objectives, with its thinned history; with one objective the best trial alone."""
     goals, points = _goals(db), _points(db)
-    found = {"infeasible": _infeasible(db), "limits": limits_of(db)}
+    infeasible, limits = _infeasible(db), limits_of(db)
     if len(goals) < 2:
-        best = [row["sequence_id"] for row in read_best(db, 1)]
-        return {**found, "trials": best, "knee": None, "hypervolume": None, "reference": {}, "history": []}
+        best = [row.sequence_id for row in read_best(db, 1)]
+        return ParetoFront(infeasible=infeasible, limits=limits, trials=best)
     front = front_of(points)
     signs = [one.sign for one in goals]
     given = [None if one.reference is None else one.sign * one.reference for one in goals]
     reference = reference_of(front.values(), given)
-    return {
-        **found,
-        "trials": list(front),
-        "knee": knee_of(front),
-        "hypervolume": hypervolume(front.values(), reference) if front else None,
-        "reference": {
-            one.name: sign * bound for one, sign, bound in zip(goals, signs, reference, strict=True)
-        },
-        "history": list(_volumes(db, points, reference)),
-    }
+    return ParetoFront(
+        infeasible=infeasible,
+        limits=limits,
+        trials=list(front),
+        knee=knee_of(front),
+        hypervolume=hypervolume(front.values(), reference) if front else None,
+        reference={one.name: sign * bound for one, sign, bound in zip(goals, signs, reference, strict=True)},
+        history=list(_volumes(db, points, reference)),
+    )
 
 
 def read_front_trials(db: Database) -> list[int]:
@@ -98,7 +93,7 @@ def read_front_trials(db: Database) -> list[int]:
     front = list(front_of(_points(db))) if len(_goals(db)) > 1 else []
     if read_repeats(db) < 2:
         return front
-    return [number for family in read_families(db, front) for number in family["repeats"]["trials"]]
+    return [number for family in read_families(db, front) for number in family.repeats.trials]
 
 
 def limits_of(db: Database) -> dict[str, str]:
@@ -160,7 +155,7 @@ def _chosen(db: Database, goals: Sequence[Objective], by: str) -> list[int]:
     raise QueryError(f"'{by}' is not an objective to choose the best by: use {' or '.join(known)}")
 
 
-def _volumes(db: Database, points: dict[int, Point], reference: Point) -> Iterator[dict[str, Any]]:
+def _volumes(db: Database, points: dict[int, Point], reference: Point) -> Iterator[VolumeEntry]:
     fronts: list[tuple[int, list[Point]]] = []
     front: list[Point] = []
     for number, point in points.items():
@@ -171,4 +166,4 @@ def _volumes(db: Database, points: dict[int, Point], reference: Point) -> Iterat
     thin = max(1, -(-len(fronts) // most))
     times = dict(db.rows(f"SELECT DISTINCT sequence_id, end_time FROM ({outcomes_of(db)})"))
     for number, known in fronts[::-1][::thin][::-1]:
-        yield {"sequence_id": number, "time": times[number], "hypervolume": hypervolume(known, reference)}
+        yield VolumeEntry(number, times[number], hypervolume(known, reference))

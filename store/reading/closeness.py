@@ -23,28 +23,24 @@ from ..errors import understood
 from .configuration import read_config, read_objectives
 from .database import Database
 from .families import outcomes_of, read_outcomes
+from .read_model import ABSENT, ChangedParameter, ClosestTrial, TrialRow
 from .words import number_text, repeats_text
 
 if TYPE_CHECKING:
     from ...numerics import Effects, Floats  # and below, as numpy, where it is used: most commands do without
 
-__all__ = ["Closeness", "changes_text", "closeness_lines", "read_closest_to_defaults"]
+__all__ = ["Closeness", "changes_text", "closeness_lines", "closest_object", "read_closest_to_defaults"]
 
 _TOLERANCE = 0.05
 _FEWEST = 10  # results that a model needs
 _MOST = 150  # results that it learns from
 _FAR = 1e6  # tolerated losses: what is better by more than that would hide all others
 
-Row = dict[str, Any]
 
-
-def read_closest_to_defaults(db: Database) -> Row | None:
+def read_closest_to_defaults(db: Database) -> ClosestTrial | None:
     """Return the trial that is closest to the defaults of the nearly equal ones, if `keep_close` asks for it.
 
-    It has `trial`, `best` (the trial it is compared with), `best_by` (of several objectives: `knee` or a name),
-    `changes` and `best_changes` (those that matter, each with `parameter`, `default` and `value`), and `unimportant`
-    and `best_unimportant` (the number of the others). Without a model, which needs 10 results, all changes count as
-    important. A parameter that the defaults do not have has no `default`. None before a trial has succeeded.
+    Without a model, which needs 10 results, all changes count as important. None before a trial has succeeded.
     """
     config = read_config(db)
     if not config.get("keepClose") or config.get("defaults") is None:
@@ -68,7 +64,7 @@ class Closeness:
         defaults: Mapping[str, Any],
         objectives: Sequence[Objective],
         values: Mapping[int, Mapping[str, float]],
-        rows: Callable[[Sequence[int]], list[Row]],
+        rows: Callable[[Sequence[int]], Sequence[TrialRow]],
     ) -> None:
         import numpy as np
 
@@ -87,7 +83,7 @@ class Closeness:
         """Return the losses, a quarter of each: so their differences are finite."""
         return tuple(one.sign * values[one.name] / 4 for one in self._goals)
 
-    def found(self) -> Row | None:
+    def found(self) -> ClosestTrial | None:
         """Return what `read_closest_to_defaults` does."""
         if not self._points:
             return None
@@ -98,18 +94,18 @@ class Closeness:
         sizes = {number: float(self._differences(place).sum()) for number, place in units.items()}
         closest = min(sizes, key=lambda number: (sizes[number], self._points[number], number))
         models = self._models(self._points[best], scale)
-        rows = {row["sequence_id"]: row for row in self._rows([closest, best])}
+        rows = {row.sequence_id: row for row in self._rows([closest, best])}
         changes, unimportant = self._changes(rows[closest], models)
         best_changes, best_unimportant = self._changes(rows[best], models)
-        return {
-            "trial": rows[closest],
-            "best": rows[best],
-            "best_by": by,
-            "changes": changes,
-            "unimportant": unimportant,
-            "best_changes": best_changes,
-            "best_unimportant": best_unimportant,
-        }
+        return ClosestTrial(
+            trial=rows[closest],
+            best=rows[best],
+            best_by=by,
+            changes=changes,
+            unimportant=unimportant,
+            best_changes=best_changes,
+            best_unimportant=best_unimportant,
+        )
 
     def _near(self, target: Point, scale: Point) -> list[int]:
         """Return the trials that are nearly equal to the best."""
@@ -135,16 +131,16 @@ class Closeness:
             return tuple(max(column) - min(column) for column in columns)
         losses = [loss for (loss,) in self._points.values()]
         first = next(iter(self._rows([0])), None)
-        is_default = first is not None and first["parameter_source"] == "defaults"
+        is_default = first is not None and first.parameter_source == "defaults"
         base = self._points[0][0] if is_default and 0 in self._points else statistics.median(losses)
         return (base - min(losses),)
 
     def _units(self, numbers: Iterable[int]) -> dict[int, Floats]:
         """Return the vectors of trials; those of an earlier search space may be missing."""
         return {
-            row["sequence_id"]: self._space.encode(row["parameters"])
+            row.sequence_id: self._space.encode(row.parameters)
             for row in self._rows(sorted(numbers))
-            if not self._space.validate(row["parameters"])
+            if not self._space.validate(row.parameters)
         }
 
     def _models(self, target: Point, scale: Point) -> list[tuple[Effects, bool]]:
@@ -176,13 +172,15 @@ class Closeness:
         step = -(-len(others) // (_MOST - _MOST // 2))
         return [*best, *others[:: max(step, 1)]]
 
-    def _changes(self, trial: Row, models: Sequence[tuple[Effects, bool]]) -> tuple[list[Row], int]:
+    def _changes(
+        self, trial: TrialRow, models: Sequence[tuple[Effects, bool]]
+    ) -> tuple[list[ChangedParameter], int]:
         """Return the changes of a trial that matter, and the number of the others."""
-        point = self._space.encode(trial["parameters"])
+        point = self._space.encode(trial.parameters)
         before = self._differences(point).nonzero()[0].tolist()
         changed = self._important(point, before, models) if models else before
         described = [
-            self._described(trial["parameters"], place)
+            self._described(trial.parameters, place)
             for axis in changed
             for place in (axis, *self._below(axis))
             if not math.isnan(point[place])
@@ -233,14 +231,10 @@ class Closeness:
                 axes.append(place)
         return axes[1:]
 
-    def _described(self, parameters: Mapping[str, Any], axis: int) -> Row:
+    def _described(self, parameters: Mapping[str, Any], axis: int) -> ChangedParameter:
         one = self._space.parameters[axis]
         names = [name for name in one.key if isinstance(name, str)]
-        return {
-            "parameter": one.path,
-            **({"default": default} if (default := _at(self._defaults, names)) is not _ABSENT else {}),
-            "value": _at(parameters, names),
-        }
+        return ChangedParameter(one.path, _at(self._defaults, names), _at(parameters, names))
 
 
 def _read_values(db: Database, names: Sequence[str]) -> dict[int, dict[str, float]]:
@@ -271,57 +265,72 @@ def _compressed(values: Floats) -> Floats:
     return np.where(values > 1, 1 + np.log(np.maximum(values, 1)), values)
 
 
-_ABSENT = object()
-
-
 def _at(parameters: Any, names: Sequence[str]) -> Any:
-    """Return a parameter by the names on the way to it, `_ABSENT` if there is none; a nested choice is its `_name`."""
+    """Return a parameter by the names on the way to it, `ABSENT` if there is none; a nested choice is its `_name`."""
     for name in names:
-        parameters = parameters.get(name, _ABSENT) if isinstance(parameters, Mapping) else _ABSENT
+        parameters = parameters.get(name, ABSENT) if isinstance(parameters, Mapping) else ABSENT
     return parameters.get("_name", parameters) if isinstance(parameters, Mapping) else parameters
 
 
-def changes_text(changes: Sequence[Mapping[str, Any]]) -> str:
+def closest_object(found: ClosestTrial, row_object: Callable[[TrialRow], object]) -> dict[str, object]:
+    """Return what scripts get: both trials as a function writes them, and the changes."""
+    return {
+        "trial": row_object(found.trial),
+        "best": row_object(found.best),
+        "best_by": found.best_by,
+        "changes": [_change_object(one) for one in found.changes],
+        "unimportant": found.unimportant,
+        "best_changes": [_change_object(one) for one in found.best_changes],
+        "best_unimportant": found.best_unimportant,
+    }
+
+
+def _change_object(changed: ChangedParameter) -> dict[str, object]:
+    default = {} if changed.default is ABSENT else {"default": changed.default}
+    return {"parameter": changed.parameter, **default, "value": changed.value}
+
+
+def changes_text(changes: Sequence[ChangedParameter]) -> str:
     """Return changes on one line.
 
-    >>> changes_text([{"parameter": "lr", "default": 0.1, "value": 0.01}])
-    'lr 0.1 -> 0.01'
+    >>> changes_text([ChangedParameter("lr", 0.1, 0.01), ChangedParameter("momentum", ABSENT, 0.9)])
+    'lr 0.1 -> 0.01, momentum 0.9'
     """
     return ", ".join(
-        f"{one['parameter']} {number_text(one['value'])}"
-        if "default" not in one
-        else f"{one['parameter']} {number_text(one['default'])} -> {number_text(one['value'])}"
+        f"{one.parameter} {number_text(one.value)}"
+        if one.default is ABSENT
+        else f"{one.parameter} {number_text(one.default)} -> {number_text(one.value)}"
         for one in changes
     )
 
 
-def closeness_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
+def closeness_lines(found: ClosestTrial | None) -> Iterator[str]:
     """Yield which trial, or family, is closest to the defaults, and which changes of it and of the best one matter."""
     if found is None:
         return
-    trial, best = found["trial"], found["best"]
-    number = trial["sequence_id"]
-    is_best = number == best["sequence_id"]
+    trial, best = found.trial, found.best
+    number = trial.sequence_id
+    is_best = number == best.sequence_id
     one = "family" if repeats_text(trial) else "trial"
-    by = found["best_by"]
+    by = found.best_by
     goal = "" if by is None else f" in {by}"
     what, named = ("knee", "the knee") if by == "knee" else (f"best{goal}", f"the best {one}{goal}")
-    compared = named if is_best else f"{what}: {_values_text(best)}, {one} {best['sequence_id']}"
-    text = _changes_of(found["changes"], found["unimportant"])
+    compared = named if is_best else f"{what}: {_values_text(best)}, {one} {best.sequence_id}"
+    text = _changes_of(found.changes, found.unimportant)
     yield f"closest to your defaults: {one} {number}, {_values_text(trial)} ({compared}); {text}"
     if not is_best:
-        text = _changes_of(found["best_changes"], found["best_unimportant"])
-        yield f"{named} ({best['sequence_id']}): {text}"
+        text = _changes_of(found.best_changes, found.best_unimportant)
+        yield f"{named} ({best.sequence_id}): {text}"
 
 
-def _values_text(trial: Mapping[str, Any]) -> str:
+def _values_text(trial: TrialRow) -> str:
     return ", ".join(
         number_text(value) if name == "default" else f"{name} {number_text(value)}"
-        for name, value in trial["values"].items()
+        for name, value in trial.values.items()
     )
 
 
-def _changes_of(changes: Sequence[Mapping[str, Any]], unimportant: int) -> str:
+def _changes_of(changes: Sequence[ChangedParameter], unimportant: int) -> str:
     others = f"{unimportant} {'other' if changes else 'change'}{'s' if unimportant > 1 else ''}"
     ignored = f"{others} {'seems' if unimportant == 1 else 'seem'} not to matter"
     if not changes:

@@ -7,23 +7,24 @@ with nested parameters and results flattened by dots. How numbers are written is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ..errors import understood
 from .csv_cells import NULL, csv_text
 from .json_values import parsed, to_json
+from .read_model import FamilyRow, TrialDetail, TrialRow
 from .words import flat
 
 if TYPE_CHECKING:
     from .view import ExperimentView
 
-__all__ = ["csv_lines", "family_object", "json_lines", "trial_object"]
+__all__ = ["csv_lines", "detail_object", "family_object", "json_lines", "trial_object"]
 
 # Columns of the CSV before and after parameters and results: names in `trial_object`.
 _FIRST = ("sequence_id", "id", "status", "start_time", "end_time")
 _LAST = ("reason",)
 _REPEAT = ("family", "repeat", "seed")  # only where configurations are run several times
-_OF_FAMILY = ("sequence_id", "status", "parameters", "values", "repeats")
 _PREFIX = "parameters."
 _PREFIXES = (_PREFIX, "final.")
 
@@ -52,27 +53,41 @@ def json_lines(view: ExperimentView) -> Iterator[bytes]:
     yield b"\n]}\n"
 
 
-def family_object(family: dict[str, Any]) -> dict[str, Any]:
+def family_object(family: FamilyRow) -> dict[str, object]:
     """Return a family of repeats as the export has it."""
-    return {name: family[name] for name in _OF_FAMILY}
-
-
-def trial_object(trial: dict[str, Any], intermediate: list[Any]) -> dict[str, Any]:
-    """Return a trial with its results as the export has it."""
     return {
-        "id": trial["trial_id"],
-        "sequence_id": trial["sequence_id"],
-        "status": trial["status"],
-        "parameters": trial["parameters"],
+        "sequence_id": family.sequence_id,
+        "status": family.status,
+        "parameters": family.parameters,
+        "values": family.values,
+        "repeats": family.repeats,
+    }
+
+
+def detail_object(trial: TrialDetail) -> dict[str, object]:
+    """Return all about a trial as the HTTP API has it: what only a detail has stands before the parameters."""
+    row, detail = ([one.name for one in fields(kind)] for kind in (TrialRow, TrialDetail))
+    place, *more, last = row.index("parameters"), *detail[len(row) :]
+    return {name: getattr(trial, name) for name in (*row[:place], *more, *row[place:], last)}
+
+
+def trial_object(trial: TrialRow, intermediate: list[Any]) -> dict[str, object]:
+    """Return a trial with its results as the export has it."""
+    repeat = {"family": trial.family, "repeat": trial.repeat, "seed": trial.seed}
+    return {
+        "id": trial.trial_id,
+        "sequence_id": trial.sequence_id,
+        "status": trial.status,
+        "parameters": trial.parameters,
         "intermediate": intermediate,
-        "final": trial["final"],
-        "start_time": trial["start_time"],
-        "end_time": trial["end_time"],
-        "reason": trial["reason"],
-        "kind": trial["kind"],
-        "exit_code": trial["exit_code"],
-        "attempts": trial["attempt"],
-        **({} if trial["family"] is None else {name: trial[name] for name in _REPEAT}),
+        "final": trial.final,
+        "start_time": trial.start_time,
+        "end_time": trial.end_time,
+        "reason": trial.reason,
+        "kind": trial.kind,
+        "exit_code": trial.exit_code,
+        "attempts": trial.attempt,
+        **({} if trial.family is None else repeat),
     }
 
 
@@ -103,9 +118,9 @@ def _columns(view: ExperimentView) -> tuple[list[str], list[str]]:
     return list(parameters), list(finals)
 
 
-def _row(trial: dict[str, Any], parameters: list[str], finals: list[str], after: Sequence[str]) -> list[Any]:
-    exported, results = trial_object(trial, []), _flat_final(trial["final"])
-    values = {name: NULL if value is None else value for name, value in flat(trial["parameters"]).items()}
+def _row(trial: TrialRow, parameters: list[str], finals: list[str], after: Sequence[str]) -> list[Any]:
+    exported, results = trial_object(trial, []), _flat_final(trial.final)
+    values = {name: NULL if value is None else value for name, value in flat(trial.parameters).items()}
     first, last = ([_or_none(exported.get(name)) for name in names] for names in (_FIRST, after))
     return [*first, *map(values.get, parameters), *map(results.get, finals), *last]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from ...numerics import interval, mean
 from ...runner import ExperimentStatus, TrialStatus
 from .configuration import main_name, read_repeats
 from .database import Database
+from .read_model import FamilyRow, Repeats, TrialRow
 from .trial_rows import rows_by_number
 
 __all__ = ["outcomes_of", "read_families", "read_family", "read_family_outline", "read_outcomes"]
@@ -45,9 +47,9 @@ def _means_of(families: str) -> str:
     )
 
 
-def read_outcomes(db: Database, numbers: Sequence[int]) -> list[dict[str, Any]]:
+def read_outcomes(db: Database, numbers: Sequence[int]) -> list[TrialRow]:
     """Return the trials with these numbers, or the families that they are the first of."""
-    return read_families(db, numbers) if read_repeats(db) > 1 else rows_by_number(db, numbers)
+    return [*read_families(db, numbers)] if read_repeats(db) > 1 else rows_by_number(db, numbers)
 
 
 def read_family_outline(db: Database, metrics: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
@@ -69,7 +71,7 @@ def read_family_outline(db: Database, metrics: Sequence[str]) -> Iterator[list[t
         ]
 
 
-def read_families(db: Database, numbers: Sequence[int] | None = None) -> list[dict[str, Any]]:
+def read_families(db: Database, numbers: Sequence[int] | None = None) -> list[FamilyRow]:
     """Return the families with these numbers, or all by number, like trials in a page of the table."""
     if read_repeats(db) < 2:
         return []
@@ -79,13 +81,12 @@ def read_families(db: Database, numbers: Sequence[int] | None = None) -> list[di
             members.setdefault(family, []).append(_Repeat(*repeat))
     values = _values_of(db, [one.number for repeats in members.values() for one in repeats])
     firsts = rows_by_number(db, sorted(members) if numbers is None else numbers)
-    return [_family(db, first, members.get(first["sequence_id"], []), values) for first in firsts]
+    return [_family(db, first, members.get(first.sequence_id, []), values) for first in firsts]
 
 
-def read_family(db: Database, trial: Mapping[str, Any]) -> dict[str, Any] | None:
+def read_family(db: Database, trial: TrialRow) -> FamilyRow | None:
     """Return the family of a trial; None if its configuration runs once."""
-    number = trial["family"]
-    return None if number is None else next(iter(read_families(db, [number])), None)
+    return None if trial.family is None else next(iter(read_families(db, [trial.family])), None)
 
 
 class _Repeat(NamedTuple):
@@ -120,9 +121,9 @@ def _values_of(db: Database, numbers: Iterable[int]) -> dict[int, dict[str, floa
 
 
 def _family(
-    db: Database, first: dict[str, Any], members: Sequence[_Repeat], values: Mapping[int, dict[str, float]]
-) -> dict[str, Any]:
-    """Return the row of a family: that of its first trial, with the means, their intervals and its repeats.
+    db: Database, first: TrialRow, members: Sequence[_Repeat], values: Mapping[int, dict[str, float]]
+) -> FamilyRow:
+    """Return a family: its first trial, with the means, their intervals and its repeats.
 
     `duration` is the time that all of them ran; reasons of single trials are left out.
     """
@@ -134,24 +135,27 @@ def _family(
     }
     means = {name: mean(column) for name, column in columns.items()}
     ended = [one.end_time for one in members if one.end_time is not None]
-    return {
-        **first,
-        "status": _status(db, first["family_end"], members),
-        "values": means,
-        "value": means.get(main_name(db)),
-        "final": None,
-        "end_time": max(ended, default=None),
-        "duration": sum(one.seconds for one in members),
-        "reason": "",
-        "kind": None,
-        "repeats": {
-            "trials": [one.number for one in members],
-            "count": len(succeeded),
-            "of": read_repeats(db),
-            "interval": {name: interval(column) for name, column in columns.items()},
-            "end": first["family_end"],
-        },
-    }
+    like_a_trial = replace(
+        first,
+        status=_status(db, first.family_end, members),
+        values=means,
+        value=means.get(main_name(db)),
+        final=None,
+        end_time=max(ended, default=None),
+        duration=sum(one.seconds for one in members),
+        reason="",
+        kind=None,
+    )
+    return FamilyRow(
+        **{one.name: getattr(like_a_trial, one.name) for one in fields(TrialRow)},
+        repeats=Repeats(
+            trials=[one.number for one in members],
+            count=len(succeeded),
+            of=read_repeats(db),
+            interval={name: interval(column) for name, column in columns.items()},
+            end=first.family_end,
+        ),
+    )
 
 
 def _status(db: Database, end: str | None, members: Iterable[_Repeat]) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from .read_model import TrialRow
 from .trial_query import TrialQuery
 from .view import ExperimentView
 
@@ -65,19 +66,19 @@ def nni_jobs(view: ExperimentView, query: TrialQuery = _ALL) -> list[dict[str, A
     return [nni_job(view, trial) for trial in view.trials(query).trials]
 
 
-def nni_job(view: ExperimentView, trial: dict[str, Any]) -> dict[str, Any]:
+def nni_job(view: ExperimentView, trial: TrialRow) -> dict[str, Any]:
     """Return a row of `view.trials()`, or a `view.trial()`, as NNI's TrialJobInfo."""
-    number = trial["sequence_id"]
+    number = trial.sequence_id
     job = {
-        "trialJobId": trial["trial_id"],
-        "status": trial["status"],
+        "trialJobId": trial.trial_id,
+        "status": trial.status,
         "hyperParameters": [view.record(number)],
         "logPath": str(view.folder.trial(number)),
         "sequenceId": number,
-        "startTime": _ms(trial["start_time"]),
-        "endTime": _ms(trial["end_time"]),
-        "message": trial["reason"] or None,
-        "finalMetricData": _final(trial) if trial["status"] == "SUCCEEDED" else None,
+        "startTime": _ms(trial.start_time),
+        "endTime": _ms(trial.end_time),
+        "message": trial.reason or None,
+        "finalMetricData": _final(trial) if trial.status == "SUCCEEDED" else None,
     }
     return {key: value for key, value in job.items() if value is not None}
 
@@ -87,9 +88,9 @@ def nni_metrics(
 ) -> Iterator[dict[str, Any]]:
     """Yield the results of one trial or of all, the intermediate ones first; with `latest` the newest of those only."""
     for portion in view.portions() if name is None else [[view.trial(name)]]:
-        reports = view.reports_of([trial["sequence_id"] for trial in portion])
+        reports = view.reports_of([trial.sequence_id for trial in portion])
         for trial in portion:
-            reported = reports.get(trial["sequence_id"], [])
+            reported = reports.get(trial.sequence_id, [])
             for row in reported[-1:] if latest else reported:
                 yield _metric(trial, "PERIODICAL", *row)
             yield from _final(trial)
@@ -99,26 +100,24 @@ def nni_export(view: ExperimentView, *, intermediate: bool = False) -> Iterator[
     """Yield `parameter`, `value` and `trialJobId` of the succeeded trials, and perhaps `intermediate`."""
     every = view.with_results() if intermediate else ((one, {}) for some in view.portions() for one in some)
     for trial, results in every:
-        if trial["status"] != "SUCCEEDED":
+        if trial.status != "SUCCEEDED":
             continue
-        final = json.dumps(trial["final"])
-        row = {"parameter": trial["parameters"], "value": final, "trialJobId": trial["trial_id"]}
+        final = json.dumps(trial.final)
+        row = {"parameter": trial.parameters, "value": final, "trialJobId": trial.trial_id}
         if intermediate:
             before = [json.dumps(value) for value in results.values()]
             row["intermediate"] = [*before, final]
         yield row
 
 
-def _final(trial: dict[str, Any]) -> list[dict[str, Any]]:
-    return [] if trial["final"] is None else [_metric(trial, "FINAL", 0, trial["end_time"], trial["final"])]
+def _final(trial: TrialRow) -> list[dict[str, Any]]:
+    return [] if trial.final is None else [_metric(trial, "FINAL", 0, trial.end_time, trial.final)]
 
 
-def _metric(
-    trial: dict[str, Any], kind: str, sequence: int, time: float | None, value: Any
-) -> dict[str, Any]:
+def _metric(trial: TrialRow, kind: str, sequence: int, time: float | None, value: Any) -> dict[str, Any]:
     return {
         "timestamp": _ms(time),
-        "trialJobId": trial["trial_id"],
+        "trialJobId": trial.trial_id,
         "parameterId": None,
         "type": kind,
         "sequence": sequence,

@@ -16,7 +16,7 @@ from .database import Database
 from .defaults import read_defaults
 from .json_values import parsed
 from .read_model import StoredExperiment, Summary
-from .trial_rows import read_portions
+from .trial_rows import read_details
 
 __all__ = ["read_everything", "read_experiment", "read_summary"]
 
@@ -101,7 +101,7 @@ def _has_program(db: Database) -> bool:
 
 def read_everything(db: Database) -> None:
     """Read all trials, in portions, and check all results; raise `StoreError` for what cannot be understood."""
-    for _ in read_portions(db, whole=True):
+    for _ in read_details(db):
         pass
     with understood(db.path, "metrics"):
         doubtful = "typeof(value) <> 'text' OR NOT json_valid(value)"  # SQLite knows no NaN and no infinity

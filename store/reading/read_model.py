@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...runner import ExperimentStatus
@@ -17,6 +17,151 @@ class Goal:
 
     name: str
     direction: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRow:
+    """A trial in a table; times are seconds since the epoch, `duration` seconds."""
+
+    sequence_id: int
+    trial_id: str
+    status: str
+    created: float
+    start_time: float | None
+    end_time: float | None
+    final: Any  # as it was reported
+    reason: str
+    kind: str | None
+    exit_code: int | None
+    attempt: int
+    agent: str | None
+    parameters: Any
+    parameter_source: str | None
+    family: int | None  # the number of the first trial with these parameters, of repeats
+    repeat: int | None
+    seed: int | None
+    family_end: str | None
+    values: dict[str, float]  # by metric
+    value: float | None  # of the main objective
+    intermediate_results: int
+    duration: float | None
+    last: float | None  # the last intermediate result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """An earlier attempt of a trial."""
+
+    attempt: int
+    outcome: str
+    agent: str | None
+    start_time: float | None
+    end_time: float
+    reason: str
+    kind: str | None
+    exit_code: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialDetail(TrialRow):
+    """All about a trial; only one that is read alone has `earlier_attempts`."""
+
+    error: str | None
+    gpus: list[int] | None
+    pid: int | None
+    budget: float | None
+    checkpoint: str | None
+    failed: dict[str, int] | None
+    user_retries: int
+    slot: int | None
+    finals: int
+    earlier_attempts: list[Attempt] = field(default_factory=list[Attempt])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeats:
+    """The trials of a family: their numbers, how many succeeded, how many there may be at most, and how it ended."""
+
+    trials: list[int]
+    count: int
+    of: int
+    interval: dict[
+        str, float | None
+    ]  # half of the 95 % confidence interval of each mean, None if it is unknown
+    end: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyRow(TrialRow):
+    """A configuration that is run several times, like its first trial with the means of its `repeats`."""
+
+    repeats: Repeats
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """A result in the first objective, and the best one until then: None before a trial keeps the limits."""
+
+    sequence_id: int
+    time: float | None
+    value: float
+    best: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeEntry:
+    """The hypervolume of the front after a trial that increased it."""
+
+    sequence_id: int
+    time: float | None
+    hypervolume: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParetoFront:
+    """The front of several objectives, of one objective its best trial; trials are their numbers.
+
+    `infeasible` are those that violate a limit, the closest to the limits first.
+    """
+
+    infeasible: list[int]
+    limits: dict[str, str]
+    trials: list[int]
+    knee: int | None = None
+    hypervolume: float | None = None
+    reference: dict[str, float] = field(default_factory=dict[str, float])
+    history: list[VolumeEntry] = field(default_factory=list[VolumeEntry])
+
+
+ABSENT = object()
+"""In the place of a default that there is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedParameter:
+    """A parameter of a trial that differs from its default, `ABSENT` where the defaults do not have it."""
+
+    parameter: str
+    default: Any
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosestTrial:
+    """Of the trials nearly equal to the `best` the one that changes the defaults least.
+
+    `best_by` says what the best one is best in, of several objectives: `knee`, or a name. `changes` and `best_changes`
+    are those that matter, `unimportant` and `best_unimportant` the number of the others.
+    """
+
+    trial: TrialRow
+    best: TrialRow
+    best_by: str | None
+    changes: list[ChangedParameter]
+    unimportant: int
+    best_changes: list[ChangedParameter]
+    best_unimportant: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +193,8 @@ class Summary(StoredExperiment):
     limits: dict[str, float | None]
     objectives: list[Goal]
     outcome_limits: dict[str, str]
-    defaults: dict[str, Any] | None
-    best: list[dict[str, Any]]
+    defaults: TrialRow | None
+    best: list[TrialRow]
     closest: int | None  # the trial that exceeds the limits of the metrics least, while none keeps them
     remaining: float | None  # estimated seconds
 

@@ -1,20 +1,22 @@
-"""Trials as plain dicts: a page of the table, and all about one of them."""
+"""Trials: a page of the table, and all about one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 from ...runner import TrialStatus
 from ..errors import understood
 from .configuration import main_name, read_objectives
 from .database import Database
 from .json_values import parsed
+from .read_model import Attempt, TrialDetail, TrialRow
 from .trial_query import TrialQuery, last_expression
 
 __all__ = [
     "TrialPage",
+    "read_details",
     "read_exports",
     "read_matching",
     "read_outline",
@@ -26,6 +28,7 @@ __all__ = [
     "sequence_id_of",
 ]
 
+# What is read of the table of trials; the rest of a row follows from it.
 _LIST = (
     "sequence_id",
     "trial_id",
@@ -54,22 +57,21 @@ _DETAIL = (
     "slot",
     "finals",
 )
-_ATTEMPT = ("attempt", "outcome", "agent", "start_time", "end_time", "reason", "kind", "exit_code", "error")
-
-
 _FIRST_WITH_EXPORTS, _FIRST_WITH_USER_RETRIES = 3, 4  # versions of the tables
+
+_Row = TypeVar("_Row", bound=TrialRow)
 
 
 @dataclass(frozen=True, slots=True)
 class TrialPage:
     """A page of trials, and the number of all trials that match."""
 
-    trials: list[dict[str, Any]]
+    trials: list[TrialRow]
     total: int
 
 
-def read_trials(db: Database, query: TrialQuery, *, whole: bool = False) -> TrialPage:
-    """Return the page of trials that a query asks for, each `whole` or without its details; raise `QueryError`."""
+def read_trials(db: Database, query: TrialQuery) -> TrialPage:
+    """Return the page of trials that a query asks for; raise `QueryError`."""
     main = main_name(db)
     where, filtered = query.where(main)
     order, sorted_by = query.order(read_objectives(db))
@@ -80,14 +82,21 @@ def read_trials(db: Database, query: TrialQuery, *, whole: bool = False) -> Tria
             f"SELECT t.sequence_id FROM trials t WHERE {where} ORDER BY {order} {page}",
             [*filtered, *sorted_by, *bounds],
         ).fetchall()
-        found = _rows(db, connection, main, _DETAIL if whole else _LIST, [number for (number,) in numbers])
-    return TrialPage(found, total)
+        return TrialPage(_rows(db, connection, TrialRow, _LIST, [number for (number,) in numbers]), total)
 
 
-def read_portions(db: Database, *, whole: bool = False) -> Iterator[list[dict[str, Any]]]:
+def read_portions(db: Database) -> Iterator[list[TrialRow]]:
     """Yield all trials in order of their numbers, those made meanwhile included, some hundred at a time."""
     for numbers in db.portions("SELECT sequence_id FROM trials"):
-        yield rows_by_number(db, [number for (number,) in numbers], whole=whole)
+        yield rows_by_number(db, [number for (number,) in numbers])
+
+
+def read_details(db: Database) -> Iterator[TrialDetail]:
+    """Yield all about each trial, but for its earlier attempts, as `read_portions` does."""
+    for numbers in db.portions("SELECT sequence_id FROM trials"):
+        with db.connection() as connection:
+            portion = _rows(db, connection, TrialDetail, _DETAIL, [number for (number,) in numbers])
+        yield from portion
 
 
 def read_outline(db: Database, metrics: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
@@ -97,25 +106,24 @@ def read_outline(db: Database, metrics: Sequence[str]) -> Iterator[list[tuple[An
     return db.portions(f"SELECT {columns} FROM trials", metrics)
 
 
-def rows_by_number(db: Database, sequence_ids: Sequence[int], *, whole: bool = False) -> list[dict[str, Any]]:
-    """Return the trials with these numbers, in this order, each `whole` or as in a page of the table."""
-    main = main_name(db)
+def rows_by_number(db: Database, sequence_ids: Sequence[int]) -> list[TrialRow]:
+    """Return the trials with these numbers, in this order."""
     with db.connection() as connection:
-        return _rows(db, connection, main, _DETAIL if whole else _LIST, sequence_ids)
+        return _rows(db, connection, TrialRow, _LIST, sequence_ids)
 
 
-def read_trial(db: Database, sequence_id: int) -> dict[str, Any]:
+def read_trial(db: Database, sequence_id: int) -> TrialDetail:
     """Return all about one trial; raise `LookupError` if there is none."""
-    main = main_name(db)
+    names = [one.name for one in fields(Attempt)]
     with db.connection() as connection:
-        found = _rows(db, connection, main, _DETAIL, [sequence_id])
+        found = _rows(db, connection, TrialDetail, _DETAIL, [sequence_id])
         if not found:
             raise LookupError(f"there is no trial {sequence_id}")
         attempts = connection.execute(
-            f"SELECT {', '.join(_ATTEMPT)} FROM attempts WHERE sequence_id = ? ORDER BY attempt",
-            (sequence_id,),
+            f"SELECT {', '.join(names)} FROM attempts WHERE sequence_id = ? ORDER BY attempt", (sequence_id,)
         ).fetchall()
-    return {**found[0], "earlier_attempts": [dict(zip(_ATTEMPT, row, strict=True)) for row in attempts]}
+    earlier = [Attempt(**dict(zip(names, row, strict=True))) for row in attempts]
+    return replace(found[0], earlier_attempts=earlier)
 
 
 def read_record(db: Database, sequence_id: int) -> str:
@@ -161,10 +169,10 @@ def sequence_id_of(db: Database, name: int | str) -> int:
 
 
 def _rows(
-    db: Database, connection: Any, main: str, columns: Sequence[str], sequence_ids: Sequence[int]
-) -> list[dict[str, Any]]:
+    db: Database, connection: Any, kind: type[_Row], columns: Sequence[str], sequence_ids: Sequence[int]
+) -> list[_Row]:
     """Return trials by their numbers, in that order; a few hundred at a time, so that no statement grows too long."""
-    found: dict[int, dict[str, Any]] = {}
+    found, main = dict[int, _Row](), main_name(db)
     last, bound = last_expression(main)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     earlier = {} if version >= _FIRST_WITH_USER_RETRIES else {"user_retries": "revivals"}
@@ -180,12 +188,13 @@ def _rows(
             f"SELECT {selected}, ({last}) FROM trials t WHERE t.sequence_id IN ({listed})", bound
         ):
             with understood(db.path, f"trial {row[0]}"):
-                trial = _trial(dict(zip(columns, row, strict=False)), values.get(row[0], {}), main)
-            found[row[0]] = {**trial, "last": row[-1]}
+                stored = dict(zip((*columns, "last"), row, strict=True))
+                found[row[0]] = kind(**_fields(stored, values.get(row[0], {}), main))
     return [found[number] for number in sequence_ids if number in found]
 
 
-def _trial(row: dict[str, Any], values: dict[str, float], main: str) -> dict[str, Any]:
+def _fields(row: dict[str, Any], values: dict[str, float], main: str) -> dict[str, Any]:
+    """Return the fields of a trial, by name, of what is stored."""
     record = parsed(row.pop("record"))
     row["status"] = TrialStatus(row["status"]).value
     row["parameters"] = record["parameters"]

@@ -9,7 +9,7 @@ Times are seconds since the epoch. Numbers are as reported, NaN and infinities i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -39,10 +39,21 @@ from .families import read_families, read_family, read_family_outline
 from .feed import EventPage, Feed
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .overview import read_everything, read_experiment, read_summary
-from .read_model import Goal, StoredExperiment, Summary
+from .read_model import (
+    ClosestTrial,
+    FamilyRow,
+    Goal,
+    HistoryEntry,
+    ParetoFront,
+    StoredExperiment,
+    Summary,
+    TrialDetail,
+    TrialRow,
+)
 from .trial_query import Condition, QueryError, TrialQuery
 from .trial_rows import (
     TrialPage,
+    read_details,
     read_exports,
     read_matching,
     read_outline,
@@ -130,7 +141,7 @@ class ExperimentView:
         """Return the name of the objective that single-objective plug-ins optimise."""
         return main_name(self.database)
 
-    def best(self, count: int = 1, by: str | None = None) -> list[dict[str, Any]]:
+    def best(self, count: int = 1, by: str | None = None) -> list[TrialRow]:
         """Return the best trials: the first `count` by one objective, the Pareto front by several, sorted by the first.
 
         With `by`, the first `count` of the front by an objective, or its `knee`; raise `QueryError` for an unknown one.
@@ -146,37 +157,31 @@ class ExperimentView:
             names, front = [one.name for one in self.objectives()], self.best()
             trial = next(iter((self.best(1, "knee") if len(front) > 1 else []) or front), None)
         if trial is None or len(names) == 1:
-            return None if trial is None else trial["values"][names[0]]
-        return {name: trial["values"][name] for name in names}
+            return None if trial is None else trial.values[names[0]]
+        return {name: trial.values[name] for name in names}
 
     def repeats(self) -> int:
         """Return how often each configuration is run."""
         return read_repeats(self.database)
 
-    def families(self, numbers: Sequence[int] | None = None) -> list[dict[str, Any]]:
-        """Return the configurations that are run several times, each like a trial with the means of its repeats.
-
-        With `numbers` only these.
-
-        `repeats` has their `trials` (numbers), the `count` of those that succeeded, `of` how many at most, the
-        `interval` of each mean (half of the 95 % confidence interval, None if unknown) and how the family ended.
-        """
+    def families(self, numbers: Sequence[int] | None = None) -> list[FamilyRow]:
+        """Return the configurations that are run several times; with `numbers` only these."""
         return read_families(self.database, numbers)
 
-    def family(self, trial: Mapping[str, Any]) -> dict[str, Any] | None:
+    def family(self, trial: TrialRow) -> FamilyRow | None:
         """Return the family of a trial, as in `families`; None if its configuration runs once."""
         return read_family(self.database, trial)
 
-    def closest_to_defaults(self) -> dict[str, Any] | None:
+    def closest_to_defaults(self) -> ClosestTrial | None:
         """Return the trial that changes the defaults least of the nearly equal ones, for `keep_close`; else None."""
         return read_closest_to_defaults(self.database)
 
-    def front(self) -> dict[str, Any]:
-        """Return the Pareto front: `trials`, `knee`, `hypervolume` with its `reference` and `history`, `infeasible`."""
+    def front(self) -> ParetoFront:
+        """Return the Pareto front."""
         return read_front(self.database)
 
-    def history(self) -> list[dict[str, Any]]:
-        """Return every result in order of time, with the best so far: `sequence_id`, `time`, `value`, `best`."""
+    def history(self) -> list[HistoryEntry]:
+        """Return every result in order of time, with the best so far."""
         with computed(self.database.path):
             return read_history(self.database)
 
@@ -198,19 +203,19 @@ class ExperimentView:
 
     # ------------------------------------------------------------------ trials
 
-    def trials(self, query: TrialQuery | None = None, *, whole: bool = False) -> TrialPage:
-        """Return a page of the table of trials, each `whole` or without details; raise `QueryError`."""
+    def trials(self, query: TrialQuery | None = None) -> TrialPage:
+        """Return a page of the table of trials; raise `QueryError`."""
         query = query or TrialQuery()
         if query.asks_notes:
             query = replace(query, noted=Annotations(self.folder).all())
         if query.sort == "best":
             query = replace(query, front=read_front_trials(self.database))
-        page = read_trials(self.database, query, whole=whole)
+        page = read_trials(self.database, query)
         if not page.total or query.may_find_all:
             self._check_names(query)
         return page
 
-    def numbered(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+    def numbered(self, numbers: Sequence[int]) -> list[TrialRow]:
         """Return the trials with these numbers, in this order, as in a page of the table."""
         return rows_by_number(self.database, numbers)
 
@@ -220,21 +225,25 @@ class ExperimentView:
         """Yield number, status, end and a value of each metric of all trials, or families, some hundred at a time."""
         return (read_family_outline if of_families else read_outline)(self.database, metrics)
 
-    def portions(self) -> Iterator[list[dict[str, Any]]]:
+    def portions(self) -> Iterator[list[TrialRow]]:
         """Yield all trials in order of their numbers, some hundred at a time: memory does not grow with them."""
         return read_portions(self.database)
 
-    def with_results(self) -> Iterator[tuple[dict[str, Any], dict[int, Any]]]:
+    def details(self) -> Iterator[TrialDetail]:
+        """Yield all about each trial, but for its earlier attempts, as `portions` does."""
+        return read_details(self.database)
+
+    def with_results(self) -> Iterator[tuple[TrialRow, dict[int, Any]]]:
         """Yield each trial, as `portions` does, and its intermediate results by their sequence numbers."""
         for portion in self.portions():
-            numbers = [trial["sequence_id"] for trial in portion]
+            numbers = [trial.sequence_id for trial in portion]
             results = read_results(self.database, numbers)
-            yield from ((trial, results.get(trial["sequence_id"], {})) for trial in portion)
+            yield from ((trial, results.get(trial.sequence_id, {})) for trial in portion)
 
     def _check_names(self, query: TrialQuery) -> None:
         """Raise `QueryError` for a condition on a parameter or a metric that neither the config nor any trial has."""
         shown = read_trials(self.database, TrialQuery()).trials
-        parameters = {name.partition(".")[0] for trial in shown for name in flat(trial["parameters"])}
+        parameters = {name.partition(".")[0] for trial in shown for name in flat(trial.parameters)}
         parameters |= set(self.config().get("searchSpace") or ())
         metrics = set(self.metric_names())
         for head, noun, known in (("parameters", "parameter", parameters), ("value", "metric", metrics)):
@@ -248,7 +257,7 @@ class ExperimentView:
                     hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(sorted(known))}"
                     raise QueryError(f"no trial has a {noun} '{outer}': {hint}")
 
-    def trial(self, name: int | str) -> dict[str, Any]:
+    def trial(self, name: int | str) -> TrialDetail:
         """Return all about one trial, by its number or id; raise `LookupError` if there is none."""
         return read_trial(self.database, self.sequence_id(name))
 

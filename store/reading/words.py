@@ -13,6 +13,7 @@ from typing import Any
 from ...numerics import knee_of
 from ...protocol import constraint_limits
 from ...runner import ExperimentStatus
+from .read_model import FamilyRow, ParetoFront, Repeats, TrialRow
 
 __all__ = [
     "STATUS_WORDS",
@@ -151,22 +152,14 @@ def margin_text(value: object, margin: float | None) -> str:
     return number_text(value) if margin is None else f"{number_text(value)} ± {float(f'{margin:.2g}'):g}"
 
 
-def value_text(trial: Mapping[str, Any], name: str) -> str:
-    """Return one metric of a trial or, with its margin, of a family.
-
-    >>> value_text({"values": {"ms": 2.5}, "repeats": {"interval": {"ms": 0.5}}}, "ms")
-    '2.5 ± 0.5'
-    """
-    interval = (trial.get("repeats") or {}).get("interval", {})
-    return margin_text(trial["values"][name], interval.get(name))
+def value_text(trial: TrialRow, name: str) -> str:
+    """Return one metric of a trial or, with its margin, of a family."""
+    margin = trial.repeats.interval.get(name) if isinstance(trial, FamilyRow) else None
+    return margin_text(trial.values[name], margin)
 
 
-def values_text(trial: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return the metrics of a trial or a family, each with its name if there are several.
-
-    >>> values_text({"values": {"ms": 2.5}}, ["ms"]), values_text({"values": {"ms": 2.5, "mb": 9.0}}, ["ms", "mb"])
-    ('2.5', 'ms 2.5, mb 9')
-    """
+def values_text(trial: TrialRow, names: Sequence[str]) -> str:
+    """Return the metrics of a trial or a family, each with its name if there are several."""
     texts = [value_text(trial, name) for name in names]
     return texts[0] if len(names) == 1 else ", ".join(map(" ".join, zip(names, texts, strict=True)))
 
@@ -183,27 +176,19 @@ def best_result_text(best: float | Mapping[str, float] | None, front: int) -> st
     return "" if best is None else number_text(best)
 
 
-def repeats_text(trial: Mapping[str, Any]) -> str:
-    """Return of how many repeats the result of a family is the mean; empty for a trial.
-
-    >>> repeats_text({"repeats": {"count": 5, "of": 5}}), repeats_text({"repeats": {"count": 1, "of": 5}})
-    ('mean of 5 repeats', '1 of 5 repeats')
-    """
-    if (repeats := trial.get("repeats")) is None:
+def repeats_text(trial: TrialRow) -> str:
+    """Return of how many repeats the result of a family is the mean, such as `1 of 5 repeats`; empty for a trial."""
+    if not isinstance(trial, FamilyRow):
         return ""
-    count, of = repeats["count"], repeats["of"]
+    count, of = trial.repeats.count, trial.repeats.of
     if count < 2:
         return f"{count} of {of} repeats"
     return f"mean of {count} repeats" if count == of else f"mean of {count} of {of} repeats"
 
 
-def repeat_text(trial: Mapping[str, Any]) -> str:
-    """Return which repeat of which family a trial is; empty if its configuration runs once.
-
-    >>> repeat_text({"family": 3, "repeat": 1}), repeat_text({"family": None})
-    ('1 of family 3', '')
-    """
-    return "" if trial["family"] is None else f"{trial['repeat']} of family {trial['family']}"
+def repeat_text(trial: TrialRow) -> str:
+    """Return which repeat a trial is, such as `1 of family 3`; empty if its configuration runs once."""
+    return "" if trial.family is None else f"{trial.repeat} of family {trial.family}"
 
 
 def result_text(value: object) -> str:
@@ -343,23 +328,17 @@ def violation_text(values: Mapping[str, float], limits: Mapping[str, str]) -> st
     return f"violates {' and '.join(f'{name} {limits[name]}' for name in broken)}" if broken else ""
 
 
-def reason_text(trial: Mapping[str, Any], limits: Mapping[str, str]) -> str:
-    """Return which limits the results violate, and why a trial failed or a family got no further repeats.
-
-    >>> repeats = {"trials": [3, 4, 5], "count": 2, "end": "complete"}
-    >>> family = {"status": "SUCCEEDED", "values": {"ms": 25.0}, "family_end": "complete", "repeats": repeats}
-    >>> reason_text(family, {"ms": "<= 20"})
-    'violates ms <= 20; 1 repeat has no result'
-    """
-    violation = violation_text(trial["values"], limits)
-    if "repeats" not in trial:
-        reason = trial["reason"]
-    elif trial["status"] == "SYS_CANCELED":
+def reason_text(trial: TrialRow, limits: Mapping[str, str]) -> str:
+    """Return which limits the results violate, and why a trial failed or a family got no further repeats."""
+    violation = violation_text(trial.values, limits)
+    if not isinstance(trial, FamilyRow):
+        reason = trial.reason
+    elif trial.status == "SYS_CANCELED":
         reason = "the experiment ended before its other repeats"
-    elif violation and trial["family_end"] == "raced":
+    elif violation and trial.family_end == "raced":
         reason = "it got no further repeats"
     else:
-        reason = _FAMILY_ENDS.get(trial["family_end"]) or _without_result(trial["repeats"])
+        reason = _FAMILY_ENDS.get(trial.family_end or "") or _without_result(trial.repeats)
     return "; ".join(filter(None, (violation, reason)))
 
 
@@ -372,39 +351,40 @@ _FAMILY_ENDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _without_result(repeats: Mapping[str, Any]) -> str:
+def _without_result(repeats: Repeats) -> str:
     """Return how many of all repeats of a whole family have no result."""
-    lacking = len(repeats["trials"]) - repeats["count"]
-    if not lacking or repeats["end"] != "complete":
+    lacking = len(repeats.trials) - repeats.count
+    if not lacking or repeats.end != "complete":
         return ""
     return f"{lacking} {'repeat has' if lacking == 1 else 'repeats have'} no result"
 
 
-def front_lines(front: Mapping[str, Any], *, repeats: int = 1) -> Iterator[str]:
+def front_lines(front: ParetoFront, *, repeats: int = 1) -> Iterator[str]:
     """Yield the size of a front, its hypervolume and its knee, and how many trials violate a limit.
 
     With `repeats`, these are families.
 
-    >>> more = {"reference": {}, "limits": {"ms": "<= 20"}, "infeasible": [4]}
-    >>> list(front_lines({"trials": [1], "hypervolume": None, "knee": None, **more}))
+    >>> limits = {"ms": "<= 20"}
+    >>> list(front_lines(ParetoFront(trials=[1], infeasible=[4], limits=limits)))
     ['limits: ms <= 20; 1 trial violates them']
-    >>> list(front_lines({"trials": [], "hypervolume": None, "knee": None, **more, "infeasible": []}))
+    >>> list(front_lines(ParetoFront(trials=[], infeasible=[], limits=limits)))
     ['limits: ms <= 20']
-    >>> list(front_lines({"trials": [1, 3], "hypervolume": 2.5, "knee": 3, **more}, repeats=5))[0]
-    'front: 2 families, hypervolume 2.5 (from the reference point ); the knee is family 3'
+    >>> front = ParetoFront(trials=[1, 3], infeasible=[], limits={}, hypervolume=2.5, knee=3)
+    >>> list(front_lines(front, repeats=5))
+    ['front: 2 families, hypervolume 2.5 (from the reference point ); the knee is family 3']
     """
     one, several = nouns(repeats)
-    if front["hypervolume"] is not None:
-        reference = ", ".join(f"{name} {number_text(value)}" for name, value in front["reference"].items())
-        volume = f"hypervolume {number_text(front['hypervolume'])} (from the reference point {reference})"
-        knee = "" if front["knee"] is None else f"; the knee is {one} {front['knee']}"
-        count = len(front["trials"])
+    if front.hypervolume is not None:
+        reference = ", ".join(f"{name} {number_text(value)}" for name, value in front.reference.items())
+        volume = f"hypervolume {number_text(front.hypervolume)} (from the reference point {reference})"
+        knee = "" if front.knee is None else f"; the knee is {one} {front.knee}"
+        count = len(front.trials)
         yield f"front: {count} {one if count == 1 else several}, {volume}{knee}"
-    if front["limits"]:
-        limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
-        count = len(front["infeasible"])
+    if front.limits:
+        limits = ", ".join(f"{name} {limit}" for name, limit in front.limits.items())
+        count = len(front.infeasible)
         violations = f"; {count or 'no'} {f'{one} violates' if count == 1 else f'{several} violate'} them"
-        yield f"limits: {limits}{violations if count or front['trials'] else ''}"
+        yield f"limits: {limits}{violations if count or front.trials else ''}"
 
 
 def nouns(repeats: int) -> tuple[str, str]:

@@ -140,7 +140,7 @@ def tried(directory: Path, parameter: str = "x", name: str = "exp") -> list[tupl
     """Return a parameter of all trials, and who proposed it."""
     with ExperimentView(directory / name) as view:
         trials = view.trials(TrialQuery(limit=None)).trials
-    return [(trial["parameters"][parameter], trial["parameter_source"]) for trial in trials]
+    return [(trial.parameters[parameter], trial.parameter_source) for trial in trials]
 
 
 # What may differ after a resume: how often something was said to a dispatcher, and when the manager ran.

@@ -93,7 +93,7 @@ def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dic
         summary, stored = view.summary(), view.config()
         trials = view.trials(TrialQuery(limit=None)).trials
         assert view.metrics(0).results[1]["value"] == 0.2
-        assert [one["trial_id"] for one in view.best(5)] == ["AbCdE"]
+        assert [one.trial_id for one in view.best(5)] == ["AbCdE"]
     assert (summary.id, summary.name, summary.status) == ("nUx2cFby", "old one", "VIEWED")
     assert (summary.created, summary.run_time) == (START / 1000, 60.0)
     assert summary.reason == f"an experiment of NNI, in {tmp_path / 'old'}"
@@ -102,10 +102,10 @@ def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dic
     assert stored["trialCodeDirectory"] == "/absent"
     assert stored["objectives"][0]["direction"] == "maximize"
     statuses = ["SUCCEEDED", "FAILED", "SYS_CANCELED", "SUCCEEDED"]
-    assert [one["trial_id"] for one in trials] == [name for name, *_ in TRIALS]
-    assert [one["status"] for one in trials] == statuses
-    assert (trials[0]["final"], trials[3]["final"]) == (0.5, "a text")
-    assert trials[0]["end_time"] - trials[0]["start_time"] == pytest.approx(0.9)
+    assert [one.trial_id for one in trials] == [name for name, *_ in TRIALS]
+    assert [one.status for one in trials] == statuses
+    assert (trials[0].final, trials[3].final) == (0.5, "a text")
+    assert trials[0].end_time - trials[0].start_time == pytest.approx(0.9)
     assert folder.manager() is None
     found, _ = read_earlier(str(folder.path), Objective(), tmp_path)
     assert [(one.parameters, one.loss) for one in found] == [({"lr": 0.0}, -0.5)]
@@ -140,7 +140,7 @@ def test_direction_is_the_default_of_the_algorithm_of_nni(tmp_path: Path) -> Non
         old = nni_folder(tmp_path / name, {**V3, "tuner": None, **given}, trials)
         with ExperimentView(import_nni_experiment(old, tmp_path, f"new_{name}")) as view:
             assert view.objectives()[0].direction == shown, name
-            assert [one["final"] for one in view.best(1)] == [0.7 if shown == "maximize" else 0.5], name
+            assert [one.final for one in view.best(1)] == [0.7 if shown == "maximize" else 0.5], name
         # Where NNI names none, the direction of the new search counts.
         losses = [one.loss for one in read_earlier(str(old), Objective("default", "minimize"), tmp_path)[0]]
         assert losses[0] == (-0.5 if own_direction == "maximize" else 0.5), name
@@ -169,7 +169,7 @@ def test_parameters_are_those_that_the_results_name(
     folder = import_nni_experiment(old, tmp_path)
     with ExperimentView(folder) as view:
         trials = view.trials(TrialQuery(limit=None)).trials
-    assert [trial["parameters"]["lr"] for trial in trials] == lrs
+    assert [trial.parameters["lr"] for trial in trials] == lrs
     found, _ = read_earlier(str(old), Objective(), tmp_path)
     assert [dict(one.parameters) for one in found] == [{"lr": lrs[0]}]
 

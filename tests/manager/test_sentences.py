@@ -106,9 +106,7 @@ def of_nni(line: str) -> list[str]:
     for path in (old, new):
         shutil.rmtree(path)
     said = [] if space == V3["searchSpace"] else [f"space: {json.dumps(space)}"]
-    said += [
-        ", ".join(f"{one['trial_id']} {one['final']}" for one in trials) + f"; earlier results: {earlier}"
-    ]
+    said += [", ".join(f"{one.trial_id} {one.final}" for one in trials) + f"; earlier results: {earlier}"]
     return said + reason.split("; ")[1:]
 
 

@@ -58,7 +58,7 @@ def test_table_of_many_trials_has_the_telling_ones(folders: list[ExperimentFolde
     values = values_of(12_000)
     numbers = {one.number for one in table.trials}
     assert MOST_TRIALS - 10 <= len(numbers) <= MOST_TRIALS
-    assert {row["sequence_id"] for row in best} <= numbers
+    assert {row.sequence_id for row in best} <= numbers
     assert {one.number for one in table.trials if one.status == "FAILED"} == {*range(0, 12_000, 1_000)}
     line = plot_history(table).data[1]
     succeeded = [value for number, value in enumerate(values) if number % 1000]
@@ -86,5 +86,5 @@ def test_table_of_many_families_has_their_means(tmp_path: Path) -> None:
     means = np.reshape(values_of(10_400), (-1, 2)).mean(axis=1)
     assert len(table.configurations) <= MOST_TRIALS < len(table.outcomes) == 5_200
     assert table.outcomes.results("default") == pytest.approx(means)
-    assert best["sequence_id"] == 2 * means.argmin()
-    assert best["sequence_id"] in {one.number for one in table.configurations}
+    assert best.sequence_id == 2 * means.argmin()
+    assert best.sequence_id in {one.number for one in table.configurations}

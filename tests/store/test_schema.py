@@ -63,11 +63,11 @@ def test_words_of_the_third_version_are_read_and_become_those_of_today(tmp_path:
         )
         db.commit()
     with ExperimentView(tmp_path) as view:
-        assert view.trial(0)["user_retries"] == 2
+        assert view.trial(0).user_retries == 2
     store = Store.open(path)
     (trial,) = store.trials()
     store.close()
     assert (trial.next_unsent, trial.user_retries) == (5, 2)
     assert trial.verdict == Verdict(Cause.EARLY_STOP, "bad")
     with ExperimentView(tmp_path) as view:
-        assert view.trial(0)["user_retries"] == 2
+        assert view.trial(0).user_retries == 2

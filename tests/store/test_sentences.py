@@ -20,7 +20,7 @@ from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuer
 from pitchpipe.store.reading.view import ExperimentView
 
 from ..sentences import SentencesFile, answered
-from ..stored import MadeExperiment, a_summary, a_trial
+from ..stored import MadeExperiment, a_row, a_summary, a_trial, some_repeats
 
 
 def of_word(line: str) -> list[str]:
@@ -34,17 +34,21 @@ def of_gain(line: str) -> list[str]:
     defaults, best, *more = yaml.safe_load(line)
     status = defaults if isinstance(defaults, str) else "SUCCEEDED"
     values = [{"default": one} if isinstance(one, float) else one for one in (defaults, *best)]
-    row = {"sequence_id": 0, "status": status, "values": {} if status == defaults else values[0]}
-    trials = [
-        {"sequence_id": n + 4, "status": "SUCCEEDED", "values": one} for n, one in enumerate(values[1:])
-    ]
+    row: dict[str, Any] = {"status": status}
+    trials = [a_row(number, one) for number, one in enumerate(values[1:], start=4)]
     fields: dict[str, Any] = {"objectives": [Goal("default", "maximize")]}
     for changed in more:
         row |= changed.pop("defaults", {})
+        if "repeats" in row:
+            row["repeats"] = some_repeats(**row["repeats"])
         if "objectives" in changed:
             changed["objectives"] = [Goal(**one) for one in changed["objectives"]]
         fields |= changed
-    return [gain_text(a_summary(*trials, defaults=row, **fields))]
+    return [
+        gain_text(
+            a_summary(*trials, defaults=a_row(0, {} if status == defaults else values[0], **row), **fields)
+        )
+    ]
 
 
 def of_sqlite(line: str) -> list[str]:

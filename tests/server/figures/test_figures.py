@@ -23,6 +23,7 @@ from pitchpipe.server.figures import (
     dimensions_of,
     example_table,
 )
+from pitchpipe.store.reading import HistoryEntry, ParetoFront, VolumeEntry
 
 Plot = Callable[..., Any]
 
@@ -190,12 +191,11 @@ def test_front_is_drawn_however_bad_one_objective_of_it_is() -> None:
 def test_overview_draws_the_front_among_many_results() -> None:
     from pitchpipe.server.ui.progress_figure import progress_figure
 
-    history = [
-        {"sequence_id": n, "time": 1e9 + n, "value": float(n % 3) - 1.0, "best": -1.0} for n in range(3000)
-    ]
-    history[1000]["value"], history[1007]["value"] = 700.0, 500.0
-    volumes = [{"sequence_id": n, "time": 1e9 + n, "hypervolume": float(n)} for n in (1003, 1007)]
-    front = {"trials": [1003, 1007], "history": volumes}
+    values = [float(n % 3) - 1.0 for n in range(3000)]
+    values[1000], values[1007] = 700.0, 500.0
+    history = [HistoryEntry(n, 1e9 + n, value, -1.0) for n, value in enumerate(values)]
+    volumes = [VolumeEntry(n, 1e9 + n, float(n)) for n in (1003, 1007)]
+    front = ParetoFront(trials=[1003, 1007], history=volumes, infeasible=[], limits={})
     figure = progress_figure(history, Objective(), front=front)
     assert {1003, 1007} <= set(figure.data[0].customdata)
     assert 500.0 < figure.layout.yaxis.range[1] < 700.0
@@ -207,7 +207,7 @@ def test_overview_has_a_corner_where_the_best_changed() -> None:
     from pitchpipe.server.ui.progress_figure import progress_figure
 
     best = [None, 3.0, 3.0, 1.0, 1.0]
-    history = [{"sequence_id": n, "time": 1e9 + n, "value": 5.0, "best": one} for n, one in enumerate(best)]
+    history = [HistoryEntry(n, 1e9 + n, 5.0, one) for n, one in enumerate(best)]
     line = progress_figure(history, Objective()).data[1]
     assert (list(line.customdata), list(line.y)) == ([1, 3, 4], [3.0, 1.0, 1.0])
 
@@ -225,9 +225,7 @@ def test_trials_that_violate_a_limit_are_neither_best_nor_on_the_front() -> None
 def test_overview_survives_results_at_the_ends_of_floats(values: list[float]) -> None:
     from pitchpipe.server.ui.progress_figure import progress_figure
 
-    history = [
-        {"sequence_id": n, "time": 1e9 + n, "value": values[n % 3], "best": values[0]} for n in range(30)
-    ]
+    history = [HistoryEntry(n, 1e9 + n, values[n % 3], values[0]) for n in range(30)]
     json.loads(progress_figure(history, Objective()).to_json(), parse_constant=pytest.fail)
 
 

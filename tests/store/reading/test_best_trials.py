@@ -26,12 +26,12 @@ def test_best_of_several_objectives_is_the_front(view_of: Viewing) -> None:
     objectives = [{"name": "default", "direction": "minimize"}, {"name": "speed", "direction": "maximize"}]
     trials = with_values((1.0, 1.0), (2.0, 2.0), (2.0, 1.0), (1.0, 1.0), (3.0, 2.0))
     view = view_of(*trials, objectives=objectives)
-    assert [trial["sequence_id"] for trial in view.best()] == [0, 3, 1]
-    assert view.best()[2]["values"] == {"default": 2.0, "speed": 2.0}
+    assert [trial.sequence_id for trial in view.best()] == [0, 3, 1]
+    assert view.best()[2].values == {"default": 2.0, "speed": 2.0}
 
 
 def test_history_has_the_best_so_far(filled: MadeExperiment, view: ExperimentView) -> None:
-    assert [(row["sequence_id"], row["best"]) for row in view.history()] == [(0, 0.5), (1, 0.1), (3, 0.1)]
+    assert [(row.sequence_id, row.best) for row in view.history()] == [(0, 0.5), (1, 0.1), (3, 0.1)]
 
 
 def test_infinite_best_is_the_same_everywhere(view_of: Viewing) -> None:
@@ -39,7 +39,7 @@ def test_infinite_best_is_the_same_everywhere(view_of: Viewing) -> None:
     best = result_of(view.folder.path).best
     assert best is not None
     assert (best.sequence_id, best.value) == (1, -math.inf)  # type: ignore[union-attr]
-    assert view.best()[0]["value"] == -math.inf
+    assert view.best()[0].value == -math.inf
 
 
 OBJECTIVES = [
@@ -53,17 +53,17 @@ def test_front_keeps_the_limits_and_has_a_volume_and_a_knee(view_of: Viewing) ->
     values = [(4.0, 0.9, 5.0), (0.0, 1.0, 21.0), (2.0, 0.8, 20.0), (1.0, 0.1, 1.0), (4.5, 0.2, 1.0)]
     view = view_of(*with_values(*values), objectives=OBJECTIVES)
     found, summary = view.front(), view.summary()
-    assert (found["trials"], [one["sequence_id"] for one in view.best()]) == ([0, 2, 3], [3, 2, 0])
+    assert (found.trials, [one.sequence_id for one in view.best()]) == ([0, 2, 3], [3, 2, 0])
     for number, order, expected in ((5, "f1", [0, 2, 3]), (1, "loss", [3]), (1, "knee", [2])):
-        assert [trial["sequence_id"] for trial in view.best(number, order)] == expected
+        assert [trial.sequence_id for trial in view.best(number, order)] == expected
     with pytest.raises(QueryError, match=r"'ms' is not an objective .*: use loss or f1 or knee"):
         view.best(1, "ms")
-    assert (found["infeasible"], found["knee"], found["limits"]) == ([1], 2, {"ms": "<= 20"})
-    assert found["reference"] == pytest.approx({"loss": 5.0, "f1": 0.02})
+    assert (found.infeasible, found.knee, found.limits) == ([1], 2, {"ms": "<= 20"})
+    assert found.reference == pytest.approx({"loss": 5.0, "f1": 0.02})
     # slices of loss: 5 to 4 by 0.88, 4 to 2 by 0.78, 2 to 1 by 0.08
-    assert found["hypervolume"] == pytest.approx(0.88 + 2 * 0.78 + 0.08)
-    assert [row["sequence_id"] for row in found["history"]] == [0, 2, 3]
-    assert found["history"][0]["hypervolume"] == pytest.approx(0.88)
+    assert found.hypervolume == pytest.approx(0.88 + 2 * 0.78 + 0.08)
+    assert [row.sequence_id for row in found.history] == [0, 2, 3]
+    assert found.history[0].hypervolume == pytest.approx(0.88)
     assert summary.objectives == [Goal("loss", "minimize"), Goal("f1", "maximize")]
     assert (summary.outcome_limits, summary.closest) == ({"ms": "<= 20"}, None)
 
@@ -71,10 +71,10 @@ def test_front_keeps_the_limits_and_has_a_volume_and_a_knee(view_of: Viewing) ->
 def test_best_of_one_objective_keeps_the_limits(view_of: Viewing) -> None:
     trials = with_values((0.1, 30.0), (0.5, 20.0), (0.4, 3.0), (0.2, 20.1))
     view = view_of(*trials, objectives=[OBJECTIVES[0], OBJECTIVES[2]])
-    assert [trial["sequence_id"] for trial in view.best(3)] == [2, 1]
-    assert view.best(1)[0]["value"] == 0.4
-    assert [row["best"] for row in view.history()] == [None, 0.5, 0.4, 0.4]
-    assert view.front()["infeasible"] == [3, 0]
+    assert [trial.sequence_id for trial in view.best(3)] == [2, 1]
+    assert view.best(1)[0].value == 0.4
+    assert [row.best for row in view.history()] == [None, 0.5, 0.4, 0.4]
+    assert view.front().infeasible == [3, 0]
     with pytest.raises(QueryError, match="use loss"):
         view.best(1, "knee")
     result = result_of(view.folder.path)
@@ -91,8 +91,8 @@ def test_closest_trial_is_named_while_none_keeps_the_limits(
     trials = with_values((0.1, 40.0, 1.0), (0.1, 5.0, 0.5), (0.1, 24.0, 0.9), (last, 24.0, 0.9))
     view = view_of(*trials, objectives=objectives)
     summary = view.summary()
-    assert view.front()["infeasible"] == order
-    assert [trial["sequence_id"] for trial in view.trials(TrialQuery(sort="best")).trials] == order
+    assert view.front().infeasible == order
+    assert [trial.sequence_id for trial in view.trials(TrialQuery(sort="best")).trials] == order
     assert (summary.best, summary.closest) == ([], order[0])
 
 
@@ -100,10 +100,7 @@ def test_default_value_and_last_mean_the_main_objective(view_of: Viewing) -> Non
     trials = [a_trial(0, value=3.0), a_trial(1, value=2.0)]
     rows = results(trials[0], [{"loss": 4.0, "default": 9}, 3.5]) + results(trials[1], [{"loss": 1.5}])
     view = view_of(*trials, metrics=rows, objectives=OBJECTIVES[:1])
-    page = [
-        (row["sequence_id"], row["value"], row["last"])
-        for row in view.trials(TrialQuery(sort="value")).trials
-    ]
+    page = [(row.sequence_id, row.value, row.last) for row in view.trials(TrialQuery(sort="value")).trials]
     assert page == [(1, 2.0, 1.5), (0, 3.0, 3.5)]
     assert view.curve(0).values == view.curve(0, "loss").values == [4.0, 3.5]
     assert view.step(0) == {0: 4.0, 1: 1.5}

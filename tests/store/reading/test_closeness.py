@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 
 from pitchpipe.protocol import Objective
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.store.reading import ExperimentView
+from pitchpipe.store.reading import ExperimentView, TrialRow
 from pitchpipe.store.reading.closeness import Closeness, changes_text, closeness_lines
+from pitchpipe.store.reading.read_model import ABSENT, ChangedParameter, ClosestTrial
 
-from ...stored import a_trial
+from ...stored import a_row, a_trial, some_repeats
 
 UNIT = {"_type": "uniform", "_value": [0, 1]}
 SPACE: dict[str, Any] = {"x": UNIT, "y": UNIT, "lr": {"_type": "loguniform", "_value": [1e-4, 1]}}
@@ -26,26 +28,27 @@ def closest(
     trials: Sequence[tuple[Mapping[str, Any], Any]],
     objectives: Sequence[Objective] = LOSS,
     space: Mapping[str, Any] = SPACE,
-) -> dict[str, Any] | None:
+) -> ClosestTrial | None:
     """Return what is found for trials, pairs of parameters and results; the first is that of the defaults."""
     named = [result if isinstance(result, dict) else {"default": result} for _, result in trials]
     values = {number: result for number, result in enumerate(named) if result != {"default": None}}
 
-    def rows(numbers: Iterable[int]) -> list[dict[str, Any]]:
+    def rows(numbers: Iterable[int]) -> list[TrialRow]:
+        sources = {0: "defaults"}
         return [
-            {
-                "sequence_id": number,
-                "parameters": trials[number][0],
-                "parameter_source": "algorithm" if number else "defaults",
-                "values": named[number],
-            }
+            a_row(
+                number,
+                named[number],
+                parameters=trials[number][0],
+                parameter_source=sources.get(number, "algorithm"),
+            )
             for number in numbers
         ]
 
     return Closeness(SearchSpace.parse(space), trials[0][0], objectives, values, rows).found()
 
 
-def found_in(trials: Sequence[tuple[Mapping[str, Any], Any]], *args: Any) -> dict[str, Any]:
+def found_in(trials: Sequence[tuple[Mapping[str, Any], Any]], *args: Any) -> ClosestTrial:
     found = closest(trials, *args)
     assert found is not None
     return found
@@ -54,8 +57,8 @@ def found_in(trials: Sequence[tuple[Mapping[str, Any], Any]], *args: Any) -> dic
 def test_least_changed_of_the_nearly_equal_trials() -> None:
     far, near = {"x": 0.9, "y": 0.1, "lr": 0.01}, {"x": 0.5, "y": 0.6, "lr": 0.01}
     found = found_in([(START, 1.0), (far, 0.0), (near, 0.05), ({**START, "lr": 0.02}, 0.06)])
-    assert (found["trial"]["sequence_id"], found["best"]["sequence_id"]) == (2, 1)
-    assert changes_text(found["changes"]) == "y 0.5 -> 0.6, lr 0.1 -> 0.01"
+    assert (found.trial.sequence_id, found.best.sequence_id) == (2, 1)
+    assert changes_text(found.changes) == "y 0.5 -> 0.6, lr 0.1 -> 0.01"
     assert list(closeness_lines(found)) == [
         "closest to your defaults: trial 2, 0.05 (best: 0, trial 1); changes: y 0.5 -> 0.6, lr 0.1 -> 0.01",
         "the best trial (1): changes: x 0.5 -> 0.9, y 0.5 -> 0.1, lr 0.1 -> 0.01",
@@ -68,7 +71,7 @@ def test_maximized_result_and_defaults_without_a_result() -> None:
     trials += [({**START, "x": 0.7}, 0.98), ({**START, "x": 0.1}, 0.1), ({**START, "x": 0.2}, 0.2)]
     trials += [({**START, "x": 0.3}, 0.5), ({**START, "x": 0.0}, 0.0)]
     found = found_in(trials, [Objective(direction="maximize")])
-    assert (found["trial"]["sequence_id"], found["best"]["sequence_id"]) == (3, 1)
+    assert (found.trial.sequence_id, found.best.sequence_id) == (3, 1)
 
 
 def test_defaults_themselves_may_be_the_best() -> None:
@@ -80,9 +83,8 @@ def test_defaults_themselves_may_be_the_best() -> None:
 
 def test_family_is_named_as_one() -> None:
     found = found_in([(START, 0.1), ({**START, "x": 0.9}, 0.0)])
-    for row in (found["trial"], found["best"]):
-        row["repeats"] = {"count": 3, "of": 5}
-    assert next(closeness_lines(found)).startswith(
+    family = a_row(1, {"default": 0.0}, repeats=some_repeats(3, 5))
+    assert next(closeness_lines(replace(found, trial=family, best=family))).startswith(
         "closest to your defaults: family 1, 0 (the best family); "
     )
 
@@ -101,10 +103,10 @@ def model_trials(count: int, loss: Any, **fixed: Any) -> list[tuple[dict[str, An
 def test_changes_that_do_not_matter_are_only_counted() -> None:
     trials = model_trials(60, lambda point: (np.log10(point["lr"]) + 3) ** 2 + 0.01 * point["x"])
     found = found_in(trials)
-    for name in ("changes", "best_changes"):
-        (change,) = found[name]
-        assert (change["parameter"], change["default"]) == ("lr", 0.1)
-    assert (found["unimportant"], found["best_unimportant"]) == (2, 2)
+    for changes in (found.changes, found.best_changes):
+        (change,) = changes
+        assert (change.parameter, change.default) == ("lr", 0.1)
+    assert (found.unimportant, found.best_unimportant) == (2, 2)
     assert next(closeness_lines(found)).endswith("; 2 others seem not to matter")
 
 
@@ -123,7 +125,7 @@ def test_option_that_costs_a_little_matters(cost: float, expected: set[str], see
     points = [start, *(parsed.sample(rng) for _ in range(30))]
     points.append({"x": 0.5, "y": 0.5, "lr": 10**-2.5, "act": "a"})
     found = found_in([(point, loss(point)) for point in points], LOSS, space)
-    assert {change["parameter"] for change in found["best_changes"]} == expected
+    assert {change.parameter for change in found.best_changes} == expected
 
 
 def test_change_that_a_limit_needs_matters() -> None:
@@ -135,9 +137,9 @@ def test_change_that_a_limit_needs_matters() -> None:
 
     trials = [(START, report(START)), *model_trials(60, report)[1:]]
     found = found_in(trials, [Objective(), limit])
-    assert {change["parameter"] for change in found["best_changes"]} == {"x", "y"}
+    assert {change.parameter for change in found.best_changes} == {"x", "y"}
     without = found_in(trials, [Objective()])
-    assert {change["parameter"] for change in without["best_changes"]} == {"x"}
+    assert {change.parameter for change in without.best_changes} == {"x"}
 
 
 def test_knee_of_several_objectives_takes_the_place_of_the_best() -> None:
@@ -149,7 +151,7 @@ def test_knee_of_several_objectives_takes_the_place_of_the_best() -> None:
         for x, (loss, size) in zip((0.0, 0.9, 0.6, 1.0), reports, strict=True)
     ]
     found = found_in(trials, two)
-    assert (found["trial"]["sequence_id"], found["best"]["sequence_id"]) == (3, 2)
+    assert (found.trial.sequence_id, found.best.sequence_id) == (3, 2)
     first, second = closeness_lines(found)
     assert "trial 3, loss 0.12, size 0.11 (knee: loss 0.1, size 0.1, trial 2); changes: x " in first
     assert second.startswith("the knee (2): changes: x ")
@@ -167,12 +169,12 @@ def test_change_of_a_choice_brings_what_is_below_it() -> None:
     space = {"solver": {"_type": "choice", "_value": [{"_name": "sgd"}, nested]}, "x": UNIT}
     start = {"solver": {"_name": "sgd"}, "x": 0.5}
     found = found_in([(start, 1.0), ({**start, "solver": {"_name": "adam", "beta": 0.9}}, 0.0)], LOSS, space)
-    assert changes_text(found["changes"]) == "solver sgd -> adam, solver.beta 0.9"
+    assert changes_text(found.changes) == "solver sgd -> adam, solver.beta 0.9"
 
 
 def test_trials_of_an_earlier_search_space_are_left_out() -> None:
     found = found_in([(START, 1.0), ({**START, "x": 0.9}, 0.0), ({"x": 0.51}, 0.0)])
-    assert found["trial"]["sequence_id"] == 1
+    assert found.trial.sequence_id == 1
 
 
 @pytest.mark.parametrize("keep_close", [True, False])
@@ -188,8 +190,8 @@ def test_read_from_a_store(view_of: Callable[..., ExperimentView], keep_close: b
         assert found is None
         return
     assert found is not None
-    assert found["trial"]["trial_id"] == "T0001"
-    assert found["changes"] == [{"parameter": "lr", "default": 0.5, "value": 0.6}]
+    assert found.trial.trial_id == "T0001"
+    assert found.changes == [ChangedParameter("lr", 0.5, 0.6)]
 
 
 def test_constants_need_not_be_among_the_defaults(view_of: Callable[..., ExperimentView]) -> None:
@@ -198,7 +200,7 @@ def test_constants_need_not_be_among_the_defaults(view_of: Callable[..., Experim
     config = {"search_space": {"lr": UNIT, "epochs": 5}, "defaults": {"lr": 0.5}, "keep_close": True}
     found = view_of(defaults, better, **config).closest_to_defaults()
     assert found is not None
-    assert changes_text(found["changes"]) == "lr 0.5 -> 0.6"
+    assert changes_text(found.changes) == "lr 0.5 -> 0.6"
 
 
 NESTED = {
@@ -227,8 +229,8 @@ def test_changes_of_a_nested_choice(default: dict[str, Any], seed: int) -> None:
     start = {"model": default, "lr": 0.9}
     points = [start, *(space.sample(rng) for _ in range(59))]
     found = found_in([(point, loss(point)) for point in points], LOSS, NESTED)
-    changes = {one["parameter"]: (one.get("default"), one["value"]) for one in found["best_changes"]}
-    assert found["best"]["parameters"]["model"]["_name"] == "svm"
+    changes = {one.parameter: (one.default, one.value) for one in found.best_changes}
+    assert found.best.parameters["model"]["_name"] == "svm"
     assert changes["lr"][0] == 0.9
     assert changes["lr"][1] < 0.5
     assert ("model" in changes) is (default["_name"] == "knn")
@@ -252,9 +254,9 @@ def test_changes_beside_huge_results(huge: float, side: str, limit: Objective | 
     points = [point for point, _ in model_trials(40, lambda _: 0.0)]
     objectives = [*LOSS, *([limit] if limit else [])]
     found = found_in([(point, result(number, point)) for number, point in enumerate(points)], objectives)
-    values = found["best"]["values"]
+    values = found.best.values
     assert (values["default"] == -huge) is (side != "worse")
-    assert found["trial"]["values"]["default"] <= max(values["default"], 0.5)
+    assert found.trial.values["default"] <= max(values["default"], 0.5)
 
 
 def test_null_is_an_option_and_what_is_absent_is_none() -> None:
@@ -264,7 +266,7 @@ def test_null_is_an_option_and_what_is_absent_is_none() -> None:
     start = {"m": {"_name": "a"}, "features": None, "other": "sqrt"}
     point = {"m": {"_name": "b", "of": None}, "features": {"a": None}, "other": None}
     found = found_in([(start, 1.0), (point, 0.0)], LOSS, space)
-    assert changes_text(found["changes"]) == (
+    assert changes_text(found.changes) == (
         'm a -> b, m.of null, features null -> {"a": null}, other sqrt -> null'
     )
-    assert ["default" in change for change in found["changes"]] == [True, False, True, True]
+    assert [change.default is not ABSENT for change in found.changes] == [True, False, True, True]

@@ -60,6 +60,6 @@ def test_database_that_an_older_pitchpipe_still_writes_is_left_alone(tmp_path: P
 def test_reader_does_not_keep_the_manager_from_writing(filled: MadeExperiment, view: ExperimentView) -> None:
     view.summary()
     filled.commit(a_trial(5, value=0.01))
-    assert view.best()[0]["sequence_id"] == 5
+    assert view.best()[0].sequence_id == 5
     with pytest.raises(StoreError, match="readonly"):
         view.database.rows("DELETE FROM trials")

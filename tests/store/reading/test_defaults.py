@@ -10,7 +10,7 @@ import pytest
 from pitchpipe.store.reading import Goal
 from pitchpipe.store.reading.defaults import gain_text, gains_over_defaults
 
-from ...stored import a_summary
+from ...stored import a_row, a_summary
 
 ONE = [Goal("default", "maximize")]
 TWO = [Goal("loss", "minimize"), Goal("f1", "maximize")]
@@ -18,7 +18,7 @@ LIMITED = {"outcome_limits": {"ms": "<= 20"}}
 
 
 def gains(defaults: Any, *best: Any, objectives: Any = ONE, status: str = "SUCCEEDED", **more: Any) -> Any:
-    rows = [{"sequence_id": n, "status": status, "values": one} for n, one in enumerate((defaults, *best))]
+    rows = [a_row(number, values, status=status) for number, values in enumerate((defaults, *best))]
     return gains_over_defaults(a_summary(*rows[1:], defaults=rows[0], objectives=objectives, **more))
 
 
@@ -38,8 +38,8 @@ def test_gain_is_that_of_the_best_in_every_objective() -> None:
 )
 def test_gain_over_extreme_defaults(base: float, best: float, gain: float) -> None:
     assert gains({"default": base}, {"default": best}) == {"default": gain}
-    row = {"sequence_id": 0, "status": "SUCCEEDED", "values": {"default": base}}
-    said = gain_text(a_summary({**row, "values": {"default": best}}, defaults=row, objectives=ONE))
+    rows = [a_row(number, {"default": value}) for number, value in enumerate((base, best))]
+    said = gain_text(a_summary(*rows[1:], defaults=rows[0], objectives=ONE))
     assert "nan" not in said
     assert said.startswith("no trial is better" if not gain else f"{gain:g}")
 

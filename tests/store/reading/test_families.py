@@ -13,7 +13,8 @@ from pitchpipe.experiment import BestTrial
 from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.results import result_of
 from pitchpipe.runner.trial import Trial
-from pitchpipe.store.reading import gain_text
+from pitchpipe.store.reading import FamilyRow, gain_text
+from pitchpipe.store.reading.read_model import Repeats
 from pitchpipe.store.reading.view import ExperimentView
 
 from ...stored import a_trial
@@ -45,15 +46,15 @@ def test_best_is_the_best_mean_and_not_the_luckiest_run(families: Viewing) -> No
     open_family = [a_repeat(6, 6, 0, 0.01), a_repeat(7, 6, 1, status="RUNNING")]
     view = families(*lucky, *good, *open_family)
     (best,) = view.summary().best
-    assert (best["sequence_id"], best["value"], best["status"]) == (3, pytest.approx(0.3), "SUCCEEDED")
+    assert (best.sequence_id, best.value, best.status) == (3, pytest.approx(0.3), "SUCCEEDED")
     interval = {"default": pytest.approx(12.706 * 0.1, rel=1e-3)}
-    repeats = {"trials": [3, 4, 5], "count": 2, "of": 3, "interval": interval, "end": "complete"}
-    assert (best["repeats"], best["end_time"]) == (repeats, 115.0)
-    history = [(one["sequence_id"], one["value"]) for one in view.history()]
+    repeats = Repeats(trials=[3, 4, 5], count=2, of=3, interval=interval, end="complete")
+    assert (best.repeats, best.end_time) == (repeats, 115.0)
+    history = [(one.sequence_id, one.value) for one in view.history()]
     assert history == [(0, pytest.approx(0.6)), (3, pytest.approx(0.3))]
     shown = view.families()
-    assert [one["sequence_id"] for one in shown] == [0, 3, 6]
-    assert (shown[2]["status"], shown[2]["value"], shown[2]["repeats"]["count"]) == ("RUNNING", 0.01, 1)
+    assert [one.sequence_id for one in shown] == [0, 3, 6]
+    assert (shown[2].status, shown[2].value, shown[2].repeats.count) == ("RUNNING", 0.01, 1)
 
 
 def test_families_that_have_not_ended_count_only_while_no_other_has(families: Viewing) -> None:
@@ -64,16 +65,16 @@ def test_families_that_have_not_ended_count_only_while_no_other_has(families: Vi
         a_repeat(3, 2, 1),
     ]
     (best,) = families(*going).best()
-    assert (best["sequence_id"], best["value"], best["repeats"]["end"]) == (0, pytest.approx(0.4), None)
-    assert best["status"] == "WAITING"
+    assert (best.sequence_id, best.value, best.repeats.end) == (0, pytest.approx(0.4), None)
+    assert best.status == "WAITING"
     view = families(*going, a_repeat(4, 4, 0, 0.9, "raced"), a_repeat(5, 4, 1, 0.9))
-    assert [one["sequence_id"] for one in view.best()] == [4]
+    assert [one.sequence_id for one in view.best()] == [4]
 
 
 def test_cancelled_repeat_that_was_replaced_does_not_count(families: Viewing) -> None:
     cancelled = a_repeat(0, 0, 0, end="complete", status="SYS_CANCELED")
     (best,) = families(cancelled, a_repeat(1, 0, 1, 0.5), a_repeat(2, 0, 0, 0.1)).best()
-    assert (best["sequence_id"], best["value"], best["repeats"]["trials"]) == (0, 0.3, [1, 2])
+    assert (best.sequence_id, best.value, best.repeats.trials) == (0, 0.3, [1, 2])
 
 
 def test_front_and_limits_are_those_of_the_means(families: Viewing) -> None:
@@ -86,17 +87,17 @@ def test_front_and_limits_are_those_of_the_means(families: Viewing) -> None:
     trials = [a_repeat(n, n - n % 2, n % 2, value, ends[n % 2]) for n, value in enumerate(values)]
     view = families(*trials, objectives=objectives)
     front = view.front()
-    assert (front["trials"], front["infeasible"]) == ([0, 2], [4])
-    assert [one["values"]["loss"] for one in view.best()] == [0.2, 0.9]
-    assert [point["time"] for point in front["history"]] == [111.0, 113.0]
+    assert (front.trials, front.infeasible) == ([0, 2], [4])
+    assert [one.values["loss"] for one in view.best()] == [0.2, 0.9]
+    assert [point.time for point in front.history] == [111.0, 113.0]
 
 
 def test_family_without_a_result_has_no_mean(families: Viewing) -> None:
     view = families(a_repeat(0, 0, 0, end="failed"), a_repeat(1, 0, 1))
     assert view.best() == []
     (family,) = view.families()
-    assert (family["status"], family["value"], family["values"]) == ("FAILED", None, {})
-    assert family["repeats"]["interval"] == {}
+    assert (family.status, family.value, family.values) == ("FAILED", None, {})
+    assert family.repeats.interval == {}
 
 
 def test_family_lasts_as_long_as_its_repeats_and_has_no_reason_of_one_of_them(families: Viewing) -> None:
@@ -106,8 +107,8 @@ def test_family_lasts_as_long_as_its_repeats_and_has_no_reason_of_one_of_them(fa
         a_repeat(1, 0, 1, 0.5, start_time=900.0, end_time=905.0),
     ]
     (family,) = families(*repeats).families()
-    assert (family["duration"], family["end_time"]) == (8.0, 905.0)
-    assert [family[key] for key in ("status", "reason", "kind", "final")] == ["SUCCEEDED", "", None, None]
+    assert (family.duration, family.end_time) == (8.0, 905.0)
+    assert (family.status, family.reason, family.kind, family.final) == ("SUCCEEDED", "", None, None)
 
 
 def test_closest_to_the_defaults_has_its_mean_in_python_too(families: Viewing) -> None:
@@ -123,7 +124,7 @@ def test_defaults_are_compared_by_their_mean(families: Viewing) -> None:
     first = a_repeat(0, 0, 0, 0.4, "complete")
     first.record = first.record.replace("algorithm", "defaults")
     summary = families(first, a_repeat(1, 0, 1, 0.6), defaults={"lr": 0.0, "units": 16}).summary()
-    assert (summary.defaults["value"], summary.defaults["status"]) == (0.5, "SUCCEEDED")
+    assert (summary.defaults.value, summary.defaults.status) == (0.5, "SUCCEEDED")
     said = "no family is better than the defaults (0.5, mean of 2 of 3 repeats, family 0)"
     assert gain_text(summary) == said
 
@@ -145,13 +146,13 @@ def test_experiment_without_repeats_has_no_families(view_of: Viewing) -> None:
     view = view_of(a_trial(0, value=0.5))
     assert view.families() == []
     (best,) = view.best()
-    assert (best["family"], best["repeat"]) == (None, None)
-    assert "repeats" not in best
+    assert (best.family, best.repeat) == (None, None)
+    assert not isinstance(best, FamilyRow)
 
 
 def test_infinite_repeats(families: Viewing) -> None:
     (best,) = families(a_repeat(0, 0, 0, math.inf, "complete"), a_repeat(1, 0, 1, 1.0)).best()
-    assert (best["value"], best["repeats"]["interval"]) == (math.inf, {"default": None})
+    assert (best.value, best.repeats.interval) == (math.inf, {"default": None})
 
 
 def test_families_are_compared_for_closeness_by_their_means(families: Viewing) -> None:
@@ -161,5 +162,5 @@ def test_families_are_compared_for_closeness_by_their_means(families: Viewing) -
     view = families(*defaults, *lucky, *good, defaults={"lr": 0.1, "units": 16}, keep_close=True)
     found = view.closest_to_defaults()
     assert found is not None
-    assert (found["best"]["sequence_id"], found["best"]["value"]) == (5, pytest.approx(0.3))
-    assert found["trial"] == found["best"]
+    assert (found.best.sequence_id, found.best.value) == (5, pytest.approx(0.3))
+    assert found.trial == found.best

@@ -26,7 +26,7 @@ def test_trials_have_the_keys_of_nni_and_no_result_before_they_succeed(
 def test_results_come_in_their_order_and_latest_is_one_a_trial(
     filled: MadeExperiment, view: ExperimentView
 ) -> None:
-    fifth = view.trial("4")["trial_id"]
+    fifth = view.trial("4").trial_id
     assert [row["type"] for row in nni_metrics(view, fifth)] == ["PERIODICAL"] * 3
     latest = [row for row in nni_metrics(view, latest=True) if row["trialJobId"] == fifth]
     assert [row["sequence"] for row in latest] == [2]

@@ -19,7 +19,7 @@ def test_summary_counts_and_names_the_best(filled: MadeExperiment, view: Experim
     found = view.summary()
     assert found.counts == {"SUCCEEDED": 3, "FAILED": 1, "RUNNING": 1}
     assert (found.trials, found.intermediate_results, found.is_running) == (5, 4, False)
-    assert found.best[0]["sequence_id"] == 1
+    assert found.best[0].sequence_id == 1
     assert found.limits["trial_concurrency"] == 1
     to_json(found)
 

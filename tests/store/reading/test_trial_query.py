@@ -21,7 +21,7 @@ from ...stored import MadeExperiment, a_trial, results
 
 
 def numbers(view: ExperimentView, **asked: object) -> list[int]:
-    return [trial["sequence_id"] for trial in view.trials(TrialQuery(**asked)).trials]  # type: ignore[arg-type]
+    return [trial.sequence_id for trial in view.trials(TrialQuery(**asked)).trials]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Trials as plain dicts."""
+"""A page of trials, and all about one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ...stored import MadeExperiment, a_trial
 def test_trial_is_returned_whole(filled: MadeExperiment, view: ExperimentView) -> None:
     found = view.trial("T0002")
     assert found == view.trial(2)
-    assert (found["exit_code"], found["kind"]) == (1, "USER_ERROR")
-    assert found["error"] == "Traceback\nKeyError: 'lr'"
-    assert view.trial(4)["last"] is None  # its last result is no number
+    assert (found.exit_code, found.kind) == (1, "USER_ERROR")
+    assert found.error == "Traceback\nKeyError: 'lr'"
+    assert view.trial(4).last is None  # its last result is no number
     for name in ("T9", "T\udcff"):
         with pytest.raises(LookupError, match=f"no trial '{name}'"):
             view.trial(name)
@@ -26,7 +26,7 @@ def test_trial_is_not_shorter_than_nothing_when_the_clock_was_set_back(
     made: MadeExperiment, view: ExperimentView
 ) -> None:
     made.commit(a_trial(0, start_time=100.0, end_time=99.986))
-    assert view.trial(0)["duration"] == 0.0
+    assert view.trial(0).duration == 0.0
     assert result_of(made.folder.path).trials[0]["duration"] == 0.0
 
 

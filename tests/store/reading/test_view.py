@@ -29,6 +29,6 @@ def test_nested_choice_is_asked_for_by_its_name(view_of: Callable[..., Experimen
     view = view_of(*(a_trial(n, value=0.1, parameters={"model": model}) for n, model in enumerate(models)))
     for field in ("parameters.model", "parameters.model._name"):
         found = view.trials(TrialQuery(conditions=[Condition(field, "=", "forest")]))
-        assert [trial["sequence_id"] for trial in found.trials] == [0, 2]
+        assert [trial.sequence_id for trial in found.trials] == [0, 2]
     ordered = view.trials(TrialQuery(sort="parameters.model", descending=True))
-    assert [trial["sequence_id"] for trial in ordered.trials] == [1, 0, 2]
+    assert [trial.sequence_id for trial in ordered.trials] == [1, 0, 2]
