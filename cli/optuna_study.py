@@ -74,7 +74,7 @@ def _frozen_trials(view: ExperimentView, space: SearchSpace, names: list[str]) -
     for trial, results in view.with_results():
         if trial.status not in _STATES:
             continue
-        state = TrialState[_STATES[trial.status]]
+        state = TrialState[_STATES[TrialStatus(trial.status)]]
         record = trial.parameters
         values, distributions = parameters.of(record)
         limited = {one.name: trial.values[one.name] for one in limits if one.name in trial.values}

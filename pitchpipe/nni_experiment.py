@@ -426,7 +426,7 @@ def _final(trial: TrialRow) -> list[TrialMetricData]:
     return [_metric(trial, trial.end_time, "FINAL", 0, trial.final)]
 
 
-def _metric(trial: TrialRow, when: float, kind: str, sequence: int, value: Any) -> TrialMetricData:
+def _metric(trial: TrialRow, when: float | None, kind: str, sequence: int, value: Any) -> TrialMetricData:
     return TrialMetricData(
         timestamp=_ms(when),
         trialJobId=trial.trial_id,
@@ -442,7 +442,7 @@ def _intermediate(view: ExperimentView, trial: TrialRow) -> Iterator[TrialMetric
     while True:
         page = view.metrics(trial.sequence_id, cursor)
         for result in page.results:
-            yield _metric(trial, result["time"], "PERIODICAL", result["sequence"], result["value"])
+            yield _metric(trial, result.time, "PERIODICAL", result.sequence, result.value)
         if not page.has_more:
             return
         cursor = page.cursor

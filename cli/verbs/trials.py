@@ -136,7 +136,7 @@ def trials(
     if as_json:
         listed = [
             family_object(one)
-            if families
+            if isinstance(one, FamilyRow)
             else trial_object(one, [*results.get(one.sequence_id, {}).values()])
             for one in shown
         ]

@@ -90,7 +90,7 @@ async def event_stream(view: ExperimentView, cursor: str | None) -> AsyncIterato
             yield _message("reset" if page.reset else "hello", {"cursor": page.cursor}, page.cursor)
         name = page.cursor.partition(".")[0]
         for event in page.events:
-            yield _message(event["kind"], event, f"{name}.{event['n']}")
+            yield _message(event.kind, event, f"{name}.{event.n}")
         cursor = page.cursor
         if not page.events:
             yield None

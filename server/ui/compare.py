@@ -12,6 +12,7 @@ from nicegui import html, ui
 from ...store.reading import (
     Curve,
     ExperimentView,
+    FeedEvent,
     TrialDetail,
     duration_text,
     escaped,
@@ -23,7 +24,6 @@ from ..experiments import Experiments
 from .curve_figure import curve_figure
 from .elements import attributed, badge, panel, table
 from .frame import Where, experiment_frame
-from .live import Event
 from .plotting import FigureView
 from .wording import TRIAL_TONES, trial_word
 
@@ -84,9 +84,9 @@ async def compare_page(experiments: Experiments, experiment_id: str, trials: str
         box.on_value_change(show_table)
         show(found, curves)
 
-        async def refresh(events: list[Event]) -> None:
+        async def refresh(events: list[FeedEvent]) -> None:
             numbers = {trial.sequence_id for trial in found}
-            if not events or any(event.get("sequence_id") in numbers for event in events):
+            if not events or any(event.sequence_id in numbers for event in events):
                 show(*await asyncio.to_thread(_read, view, names))
             where.show_status(await asyncio.to_thread(view.summary))
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from nicegui import ui
 
 from ...store import StoreError
-from ...store.reading import EventPage, ExperimentView
+from ...store.reading import EventPage, ExperimentView, FeedEvent
 
 __all__ = ["Live"]
 
-Event = dict[str, Any]
-Update = Callable[[list[Event]], Awaitable[None]]
+Update = Callable[[list[FeedEvent]], Awaitable[None]]
 _PERIOD = 1.0
 _MOST = 5000
 

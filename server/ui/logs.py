@@ -7,10 +7,9 @@ from functools import partial
 
 from nicegui import html, ui
 
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, FeedEvent
 from ..experiments import Experiments
 from .frame import experiment_frame
-from .live import Event
 from .log_view import LogView
 
 __all__ = ["logs_page"]
@@ -44,7 +43,7 @@ async def logs_page(experiments: Experiments, experiment_id: str, name: str = ""
             await log.look()
         chosen.on_value_change(lambda event: _change(view, log, event.value))
 
-        async def refresh(_events: list[Event]) -> None:
+        async def refresh(_events: list[FeedEvent]) -> None:
             where.show_status(await asyncio.to_thread(view.summary))
 
         live.on_change(refresh)

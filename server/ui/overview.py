@@ -16,6 +16,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder
 from ...store.reading import (
     FailureGroup,
+    FeedEvent,
     HistoryEntry,
     ParetoFront,
     Summary,
@@ -40,7 +41,6 @@ from .elements import attributed, badge, figures, panel
 from .failures import FailuresPanel
 from .frame import Where, experiment_frame
 from .leaders import MOST, BestPanel, Leaders, LeadersPanel
-from .live import Event
 from .notices import Notice, notices_of
 from .plotting import FigureView
 from .progress_figure import BY, By, progress_figure
@@ -143,7 +143,7 @@ async def overview_page(experiments: Experiments, experiment_id: str) -> None:
         page = _Overview(where, view.folder, first.summary, repeats=view.repeats())
         page.show(first)
 
-        async def refresh(_events: list[Event]) -> None:
+        async def refresh(_events: list[FeedEvent]) -> None:
             page.show(await asyncio.to_thread(_Snapshot.of, shown))
 
         ui.timer(0.01, lambda: refresh([]), once=True)

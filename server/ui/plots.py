@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from nicegui import html, ui
 
 from ...store import StoreError
-from ...store.reading import Condition, ExperimentView, TrialQuery, escaped, visible
+from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery, escaped, visible
 from ..experiment_table import read_table
 from ..experiments import Experiments
 from ..figures import ExperimentTable, existing_together
@@ -22,7 +22,6 @@ from .changes import show_refusal
 from .elements import scripted
 from .figure_choice import FIGURES, MOST_COMPARED, SMOOTHINGS, Choice, draw
 from .frame import Where, experiment_frame
-from .live import Event
 from .plotting import FigureView
 
 __all__ = ["plots_page"]
@@ -47,7 +46,7 @@ async def plots_page(experiments: Experiments, experiment_id: str, choice: Choic
         # The page appears at once; reading and drawing an experiment of many trials takes longer.
         ui.timer(0.01, page.begin, once=True)
 
-        async def refresh(_events: list[Event]) -> None:
+        async def refresh(_events: list[FeedEvent]) -> None:
             where.show_status(await asyncio.to_thread(view.summary))
             page.is_stale = True
 

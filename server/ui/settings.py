@@ -9,7 +9,7 @@ from nicegui import html, ui
 
 from ...manager.control import change_experiment, rename_experiment, stop_experiment
 from ...store import Annotations
-from ...store.reading import ExperimentView, Summary, escaped
+from ...store.reading import ExperimentView, FeedEvent, Summary, escaped
 from ..experiments import Experiments
 from .annotating import notes_panel
 from .changes import confirmed, done, made, show_refusal
@@ -17,7 +17,6 @@ from .commands import delete_experiment, resume_button
 from .elements import action, attributed, panel
 from .frame import Where, experiment_frame
 from .limits import LIMITS, Limit, changes_of
-from .live import Event
 from .space_editor import SpaceEditor
 
 __all__ = ["settings_page"]
@@ -35,13 +34,13 @@ async def settings_page(experiments: Experiments, experiment_id: str) -> None:
         with panel("The original config"):
             html.pre(escaped(given, keep="\n\t"))
 
-        async def refresh(_events: list[Event]) -> None:
+        async def refresh(_events: list[FeedEvent]) -> None:
             page.show(await asyncio.to_thread(view.summary))
 
         live.on_change(refresh)
 
 
-def _read(view: ExperimentView) -> tuple[dict[str, Any], dict[str, Any], str]:
+def _read(view: ExperimentView) -> tuple[Summary, dict[str, Any], str]:
     path = view.folder.path / "experiment.yml"
     given = (
         path.read_text("utf-8", "replace") if path.is_file() else "Made from Python, without a config file."

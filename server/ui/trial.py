@@ -16,6 +16,8 @@ from ...store.reading import (
     Attempt,
     Curve,
     ExperimentView,
+    FeedEvent,
+    ReportedResult,
     Summary,
     TrialDetail,
     escaped,
@@ -30,7 +32,6 @@ from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
 from .files import FilesPanel
 from .frame import Where, experiment_frame
-from .live import Event
 from .plotting import FigureView
 from .trial_actions import TrialActions
 from .trial_log import TrialLog
@@ -81,10 +82,10 @@ async def trial_page(experiments: Experiments, experiment_id: str, name: str) ->
         page.show(found)
         ui.timer(0.01, page.tick, once=True)
 
-        async def refresh(events: list[Event]) -> None:
-            if not events or any(event.get("sequence_id") == number for event in events):
+        async def refresh(events: list[FeedEvent]) -> None:
+            if not events or any(event.sequence_id == number for event in events):
                 page.show(await asyncio.to_thread(_Snapshot.of, view, str(number), page.metric))
-            if not events or any(event["kind"] == "experiment" for event in events):
+            if not events or any(event.kind == "experiment" for event in events):
                 where.show_status(await asyncio.to_thread(view.summary))
 
         live.on_change(refresh)
@@ -174,7 +175,7 @@ class _TrialPage:
     def _metric_field(self, metrics: list[str]) -> None:
         async def choose(event: Any) -> None:
             self.metric = event.value
-            number = self._trial["sequence_id"]
+            number = self._trial.sequence_id
             curve = await asyncio.to_thread(self._view.curve, number, self.metric, _POINTS)
             self._figure.show(curve_figure([curve], {number: f"trial {number}"}, self.metric))
 
@@ -206,9 +207,9 @@ class _TrialPage:
                         html.td("" if value is None else escaped(str(value)))
 
 
-def _metrics(results: list[dict[str, Any]], main: str) -> list[str]:
+def _metrics(results: list[ReportedResult], main: str) -> list[str]:
     """Return the names of the numbers in a result; the `main` objective comes first."""
-    value = results[0]["value"] if results else None
+    value = results[0].value if results else None
     names = (
         [key for key, inner in value.items() if isinstance(inner, int | float)]
         if isinstance(value, dict)

@@ -9,12 +9,11 @@ from urllib.parse import urlencode
 
 from nicegui import html, ui
 
-from ...store.reading import Goal, Summary, visible
+from ...store.reading import FeedEvent, Goal, Summary, visible
 from ..experiments import Experiments
 from .elements import action, scripted
 from .frame import Where, experiment_frame
 from .grid_columns import Column, columns_of
-from .live import Event
 from .table_view import TableView, problem_of
 from .trial_actions import TrialActions
 from .wording import STATUSES, trial_word
@@ -38,11 +37,11 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
         table.build(actions)
         actions.show_state(summary)
 
-        async def refresh(events: list[Event]) -> None:
+        async def refresh(events: list[FeedEvent]) -> None:
             summary = await asyncio.to_thread(view.summary)
             where.show_status(summary)
             actions.show_state(summary)
-            if not events or any(event["kind"] in ("trial", "results") for event in events):
+            if not events or any(event.kind in ("trial", "results") for event in events):
                 table.refresh()
 
         live.on_change(refresh)

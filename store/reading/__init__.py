@@ -9,11 +9,11 @@ from ...protocol import lazy_names
 if TYPE_CHECKING:
     from .closeness import closeness_lines, closest_object
     from .csv_cells import cell_text, cell_value, csv_text
-    from .curves import Curve
+    from .curves import Curve, ReportedResult
     from .defaults import gain_text, gains_over_defaults
     from .exporting import csv_lines, detail_object, family_object, json_lines, trial_object
     from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, excerpt, hint_text
-    from .feed import EventPage
+    from .feed import EventPage, FeedEvent
     from .json_values import plain, to_json
     from .log_files import FilePiece
     from .nni_forms import (
@@ -72,11 +72,11 @@ if TYPE_CHECKING:
 _HOMES = {
     ".closeness": "closeness_lines closest_object",
     ".csv_cells": "cell_text cell_value csv_text",
-    ".curves": "Curve",
+    ".curves": "Curve ReportedResult",
     ".defaults": "gain_text gains_over_defaults",
     ".exporting": "csv_lines detail_object family_object json_lines trial_object",
     ".failures": "FailedTrial FailureGroup ending_beside ending_text excerpt hint_text",
-    ".feed": "EventPage",
+    ".feed": "EventPage FeedEvent",
     ".json_values": "plain to_json",
     ".log_files": "FilePiece",
     ".nni_forms": "nni_export nni_job nni_jobs nni_metadata nni_metrics nni_profile nni_statistics",
@@ -101,12 +101,14 @@ __all__ = [
     "FailedTrial",
     "FailureGroup",
     "FamilyRow",
+    "FeedEvent",
     "FilePiece",
     "Follow",
     "Goal",
     "HistoryEntry",
     "ParetoFront",
     "QueryError",
+    "ReportedResult",
     "Summary",
     "TrialDetail",
     "TrialQuery",

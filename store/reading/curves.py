@@ -18,6 +18,7 @@ from .trial_query import QueryError, number_expression
 __all__ = [
     "Curve",
     "NewResults",
+    "ReportedResult",
     "read_curve",
     "read_curves",
     "read_new_results",
@@ -44,16 +45,26 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedResult:
+    """An intermediate result as it was reported; `sequence` is its number, from 0."""
+
+    sequence: int
+    attempt: int
+    time: float
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class NewResults:
     """What a trial reported since a cursor.
 
     A reader that keeps results drops those numbered `keep_below` or more (a later attempt reports them again), and adds
-    `results`: dicts with `sequence`, `attempt`, `time` and the reported `value`. `has_more`: more follow at `cursor`.
+    `results`. `has_more`: more follow at `cursor`.
     """
 
     cursor: str
     keep_below: int
-    results: list[dict[str, Any]]
+    results: list[ReportedResult]
     has_more: bool = False
 
 
@@ -81,8 +92,8 @@ def read_new_results(
     has_more, rows = len(rows) > limit, rows[:limit]
     with understood(db.path, f"a result of trial {sequence_id}"):
         results = [
-            dict(zip(("sequence", "attempt", "time"), row, strict=False), value=parsed(row[3]))
-            for row in rows
+            ReportedResult(sequence, reported_in, moment, parsed(value))
+            for sequence, reported_in, moment, value in rows
         ]
     end = rows[-1][0] + 1 if rows else keep_below
     return NewResults(f"{now_attempt}.{end}", keep_below, results, has_more)

@@ -12,11 +12,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from .database import Database
 
-__all__ = ["EventPage", "Feed"]
+__all__ = ["EventPage", "ExperimentMoved", "Feed", "FeedEvent", "ResultsArrived", "TrialMoved"]
 
 _PERIOD = 0.2
 # Looking costs at most a tenth of the time, however many trials there are.
@@ -27,21 +27,59 @@ _TRIALS = "SELECT sequence_id, trial_id, status, attempt, next_sequence, finals 
 Facts = tuple[str, str, int, int, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentMoved:
+    """The status of the experiment has changed, or the reason for it."""
+
+    n: int
+    time: float  # when it was seen
+    kind: Literal["experiment"] = "experiment"
+    status: str
+    reason: str
+
+    @property
+    def sequence_id(self) -> None:
+        """The trial that it is about: none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialMoved:
+    """A trial is new, or its status or attempt has changed."""
+
+    n: int
+    time: float
+    kind: Literal["trial"] = "trial"
+    sequence_id: int
+    trial_id: str
+    status: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsArrived:
+    """Intermediate results `begin` to `end - 1` are new; earlier ones with these numbers no longer count."""
+
+    n: int
+    time: float
+    kind: Literal["results"] = "results"
+    sequence_id: int
+    begin: int
+    end: int
+
+
+FeedEvent: TypeAlias = ExperimentMoved | TrialMoved | ResultsArrived
+
+
 @dataclass(frozen=True, slots=True)
 class EventPage:
     """Events since a cursor, and the cursor to ask with next.
 
     `reset` says that the cursor was too old or of another server: the client must read everything again; events follow
-    from here. An event has `n`, `time` (when it was seen), `kind` and the fields of its kind:
-
-    * `experiment`: `status`, `reason`;
-    * `trial`: `sequence_id`, `trial_id`, `status`, `attempt` of a trial that is new or has moved;
-    * `results`: `sequence_id`, `begin`, `end`: intermediate results `begin` to `end - 1` are new (earlier results
-      numbered `begin` or more no longer count).
+    from here.
     """
 
     cursor: str
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[FeedEvent] = field(default_factory=list["FeedEvent"])
     reset: bool = False
 
 
@@ -53,7 +91,7 @@ class Feed:
         self._clock = clock
         self._lock = threading.Lock()
         self._name = secrets.token_hex(4)
-        self._events: deque[dict[str, Any]] = deque(maxlen=_MOST_EVENTS)
+        self._events: deque[FeedEvent] = deque(maxlen=_MOST_EVENTS)
         self._count = 0
         self._known: dict[int, Facts] = {}
         self._status: tuple[str, str] | None = None
@@ -100,7 +138,7 @@ class Feed:
         if status is not None and status != self._status:
             self._status = (status[0], status[1])
             if not is_first:
-                self._add("experiment", status=status[0], reason=status[1])
+                self._add(ExperimentMoved, status=status[0], reason=status[1])
         for sequence_id, *facts in trials:
             self._compare(sequence_id, tuple(facts), quietly=is_first)
         self._period = max(_PERIOD, _COST * (self._clock() - now))
@@ -120,15 +158,15 @@ class Feed:
                 if before is None or attempt == before[2]
                 else self._first_of(sequence_id, begin)
             )
-            self._add("results", sequence_id=sequence_id, begin=begin, end=end)
+            self._add(ResultsArrived, sequence_id=sequence_id, begin=begin, end=end)
         if facts[:3] != known or (before is not None and facts[4] != before[4]):
-            self._add("trial", sequence_id=sequence_id, trial_id=trial_id, status=status, attempt=attempt)
+            self._add(TrialMoved, sequence_id=sequence_id, trial_id=trial_id, status=status, attempt=attempt)
 
     def _first_of(self, sequence_id: int, known: int) -> int:
         """Return the first result of the trial's current attempt, or the one after the last known one."""
         row = self._db.row("SELECT first_sequence FROM trials WHERE sequence_id = ?", (sequence_id,))
         return known if row is None else min(known, row[0])
 
-    def _add(self, kind: str, **details: Any) -> None:
+    def _add(self, kind: Callable[..., FeedEvent], **details: str | int) -> None:
         self._count += 1
-        self._events.append({"n": self._count, "time": time.time(), "kind": kind, **details})
+        self._events.append(kind(n=self._count, time=time.time(), **details))

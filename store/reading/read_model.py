@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...protocol import Direction
 from ...runner import ExperimentStatus
 
 
@@ -16,7 +17,7 @@ class Goal:
     """An objective that is optimised."""
 
     name: str
-    direction: str
+    direction: Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

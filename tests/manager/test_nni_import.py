@@ -92,7 +92,7 @@ def test_experiment_of_nni_is_shown_like_one_of_ours(tmp_path: Path, params: dic
     with ExperimentView(folder) as view:
         summary, stored = view.summary(), view.config()
         trials = view.trials(TrialQuery(limit=None)).trials
-        assert view.metrics(0).results[1]["value"] == 0.2
+        assert view.metrics(0).results[1].value == 0.2
         assert [one.trial_id for one in view.best(5)] == ["AbCdE"]
     assert (summary.id, summary.name, summary.status) == ("nUx2cFby", "old one", "VIEWED")
     assert (summary.created, summary.run_time) == (START / 1000, 60.0)

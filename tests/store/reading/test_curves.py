@@ -17,10 +17,10 @@ def test_results_come_once_with_a_cursor(made: MadeExperiment, view: ExperimentV
     made.commit(trial, metrics=results(trial, [1.0, 2.0, 3.0]))
     first = view.metrics(0, limit=2)
     second = view.metrics(0, first.cursor)
-    assert [row["value"] for row in first.results + second.results] == [1.0, 2.0, 3.0]
+    assert [row.value for row in first.results + second.results] == [1.0, 2.0, 3.0]
     assert (first.has_more, second.has_more) == (True, False)
     made.commit(trial, metrics=results(trial, [4.0], first=3))
-    assert [row["sequence"] for row in view.metrics(0, second.cursor).results] == [3]
+    assert [row.sequence for row in view.metrics(0, second.cursor).results] == [3]
     with pytest.raises(QueryError):
         view.metrics(0, "nonsense")
 
@@ -37,7 +37,7 @@ def test_results_that_a_later_attempt_reports_again_replace_the_earlier(
     assert (rewound.keep_below, rewound.results) == (1, [])
     made.commit(trial, metrics=results(trial, [20.0, 30.0, 40.0], first=1, attempt=2))
     again = view.metrics(0, seen.cursor)
-    assert (again.keep_below, [row["value"] for row in again.results]) == (1, [20.0, 30.0, 40.0])
+    assert (again.keep_below, [row.value for row in again.results]) == (1, [20.0, 30.0, 40.0])
     assert view.metrics(0, again.cursor).results == []
     assert view.curve(0).values == [1.0, 20.0, 30.0, 40.0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import asdict
 
 import pytest
 
@@ -28,9 +29,11 @@ def feed(made: MadeExperiment, now: list[float]) -> Iterator[Feed]:
 def test_events_are_what_has_changed(made: MadeExperiment, feed: Feed, now: list[float]) -> None:
     def events(cursor: str | None = None) -> tuple[str, list[tuple[object, ...]]]:
         now[0] += 1.0
+        passed_over = ("n", "time", "trial_id", "attempt")
         page = feed.since(cursor)
         return page.cursor, [
-            tuple(e[k] for k in e if k not in ("n", "time", "trial_id", "attempt")) for e in page.events
+            tuple(value for name, value in asdict(event).items() if name not in passed_over)
+            for event in page.events
         ]
 
     cursor, found = events()
@@ -53,7 +56,7 @@ def test_database_is_read_again_only_after_a_while(
     made.commit(a_trial(0))
     assert feed.since(cursor).events == []
     now[0] = 1.0
-    assert [event["kind"] for event in feed.since(cursor).events] == ["trial"]
+    assert [event.kind for event in feed.since(cursor).events] == ["trial"]
 
 
 def test_events_come_in_pages(made: MadeExperiment, feed: Feed, now: list[float]) -> None:
@@ -62,4 +65,4 @@ def test_events_come_in_pages(made: MadeExperiment, feed: Feed, now: list[float]
     now[0] = 1.0
     first = feed.since(cursor, limit=2)
     second = feed.since(first.cursor, limit=2)
-    assert [[event["sequence_id"] for event in page.events] for page in (first, second)] == [[0, 1], [2]]
+    assert [[event.sequence_id for event in page.events] for page in (first, second)] == [[0, 1], [2]]
