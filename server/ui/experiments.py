@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from nicegui import html, ui
@@ -48,6 +49,23 @@ async def experiments_page(experiments: Experiments) -> None:
     ui.timer(_PERIOD, refresh, immediate=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """An experiment in the list, as texts; one that cannot be read has the reason in the place of its `trials`."""
+
+    id: str
+    name: str = ""
+    created: float = 0.0
+    status: str
+    has_program: bool | None = None
+    tags: Sequence[str] = ()
+    trials: str
+    best: str = ""
+    sparkline: Mapping[str, str] = field(default_factory=dict[str, str])
+    began: str = ""
+    ran: str = ""
+
+
 class _Listing:
     """The table; it is rebuilt only when something in it has changed."""
 
@@ -55,15 +73,15 @@ class _Listing:
         self._word = ""
         self._chosen: list[str] = []
         with html.div().classes("pp-row pp-tools").style("margin: .5rem 0"):
-            field = ui.input("Search", on_change=lambda event: self._search(event.value))
-            field.props("outlined dense clearable type=search").classes("pp-search")
+            search = ui.input("Search", on_change=lambda event: self._search(event.value))
+            search.props("outlined dense clearable type=search").classes("pp-search")
             self._compare = action("Compare", self._open_comparison, icon="compare_arrows")
             self._compare.disable()
         self._place = html.div().classes("pp-cards")
         self._none = html.p("There are no experiments here yet. To start one: pitchpipe run experiment.yml")
-        self._shown: list[dict[str, Any]] | None = None
+        self._shown: list[_Row] | None = None
 
-    def show(self, rows: list[dict[str, Any]]) -> None:
+    def show(self, rows: list[_Row]) -> None:
         """Show these experiments."""
         if rows == self._shown:
             return
@@ -73,11 +91,11 @@ class _Listing:
 
     def _draw(self) -> None:
         rows = self._shown or ()
-        has_tags = any(row["tags"] for row in rows)
+        has_tags = any(row.tags for row in rows)
         self._place.clear()
         with self._place, table((*_HEADS, *([_TAGS] if has_tags else [])), "Experiments"):
             for row in rows:
-                if self._word in f"{row['name']} {row['id']} {row['shown_status']} {row['tags']}".lower():
+                if self._word in f"{row.name} {row.id} {row.status} {row.tags}".lower():
                     self._add(row, has_tags=has_tags)
 
     def _search(self, text: str | None) -> None:
@@ -94,61 +112,61 @@ class _Listing:
         address = f"{Where(first).path('plots')}?{urlencode({'figure': 'edf', 'others': ','.join(others)})}"
         ui.navigate.to(address.removeprefix(ROOT))  # navigation adds the root itself
 
-    def _add(self, row: dict[str, Any], *, has_tags: bool) -> None:
+    def _add(self, row: _Row, *, has_tags: bool) -> None:
         with html.tr():
             with html.td():
-                box = ui.checkbox(value=row["id"] in self._chosen).props("dense")
-                attributed(box, aria_label=f"Select {visible(row['id'])}")
-                box.on_value_change(lambda event: self._choose(row["id"], bool(event.value)))
+                box = ui.checkbox(value=row.id in self._chosen).props("dense")
+                attributed(box, aria_label=f"Select {visible(row.id)}")
+                box.on_value_change(lambda event: self._choose(row.id, bool(event.value)))
             with html.td():
-                html.a(visible(row["name"] or row["id"]), href=Where(row["id"]).path())
-                if row["name"] and row["name"] != row["id"]:
-                    html.div(visible(row["id"])).classes("pp-dim pp-mono")
+                html.a(visible(row.name or row.id), href=Where(row.id).path())
+                if row.name and row.name != row.id:
+                    html.div(visible(row.id)).classes("pp-dim pp-mono")
             with html.td():
                 badge(
-                    experiment_text(row["shown_status"], row["has_program"]),
-                    EXPERIMENT_TONES.get(row["shown_status"], ""),
+                    experiment_text(row.status, row.has_program),
+                    EXPERIMENT_TONES.get(row.status, ""),
                 )
-            html.td(escaped(row["trials_text"]))
-            html.td(escaped(row["best_text"])).classes("pp-mono pp-best" if row["best_text"] else "")
+            html.td(escaped(row.trials))
+            html.td(escaped(row.best)).classes("pp-mono pp-best" if row.best else "")
             with html.td():
-                draw_sparkline(row["sparkline"])
-            html.td(row["began"])
-            html.td(row["ran"])
+                draw_sparkline(row.sparkline)
+            html.td(row.began)
+            html.td(row.ran)
             if has_tags:
                 with html.td(), html.div().classes("pp-row"):
-                    for tag in row["tags"]:
+                    for tag in row.tags:
                         badge(visible(tag))
 
 
-def _read(experiments: Experiments) -> list[dict[str, Any]]:
+def _read(experiments: Experiments) -> list[_Row]:
     """Read what the list shows of each experiment; an unreadable one has the reason."""
     found = []
     for shown in experiments.all():
         try:
             found.append(_row(shown))
         except StoreError as error:
-            found.append(_unreadable(shown.view.experiment_id, str(error)))
-    return sorted(found, key=lambda row: -row["created"])
+            found.append(_Row(id=shown.view.experiment_id, status="UNREADABLE", trials=str(error)))
+    return sorted(found, key=lambda row: -row.created)
 
 
-def _row(shown: Shown) -> dict[str, Any]:
+def _row(shown: Shown) -> _Row:
     summary, annotations = shown.view.summary(), Annotations(shown.view.folder)
     total = summary.limits.get("max_trial_number")
     of = f" of {total}" if total is not None else ""
-    return {
-        "id": summary.id,
-        "name": summary.name,
-        "created": summary.created,
-        "shown_status": shown_status(summary),
-        "has_program": summary.has_program,
-        "tags": annotations.read(None).tags,
-        "trials_text": ": ".join(filter(None, (f"{summary.trials}{of}", counts_text(summary.counts)))),
-        "best_text": best_result_text(shown.view.best_result(), len(summary.best)),
-        "sparkline": _sparkline(shown),
-        "began": moment_text(summary.created),
-        "ran": duration_text(summary.run_time),
-    }
+    return _Row(
+        id=summary.id,
+        name=summary.name or "",
+        created=summary.created,
+        status=shown_status(summary),
+        has_program=summary.has_program,
+        tags=annotations.read(None).tags,
+        trials=": ".join(filter(None, (f"{summary.trials}{of}", counts_text(summary.counts)))),
+        best=best_result_text(shown.view.best_result(), len(summary.best)),
+        sparkline=_sparkline(shown),
+        began=moment_text(summary.created),
+        ran=duration_text(summary.run_time),
+    )
 
 
 def _sparkline(shown: Shown) -> dict[str, str]:
@@ -158,16 +176,3 @@ def _sparkline(shown: Shown) -> dict[str, str]:
             "sparkline", lambda: sparkline([entry.best for entry in shown.view.history()])
         ).body
     )
-
-
-def _unreadable(experiment_id: str, why: str) -> dict[str, Any]:
-    blank = dict.fromkeys(("best_text", "began", "ran"), "")
-    found = {
-        "id": experiment_id,
-        "name": None,
-        "tags": (),
-        "created": 0.0,
-        "shown_status": "UNREADABLE",
-        "has_program": None,
-    }
-    return {**found, **blank, "sparkline": {}, "trials_text": why}
