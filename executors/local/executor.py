@@ -25,9 +25,9 @@ from ..base import Deliver, RunSetup
 from ..daemon_thread import in_thread_or_here
 from ..socket_link import agent_sockets
 from ..tasks import Tasks
-from .agent import LocalAgentLink
 from .gpu_claims import GpuClaims, is_listened_to
 from .gpus import Gpu, visible_gpus
+from .local_agent import LocalAgentLink
 from .resources import sufficient_totals
 
 _log = logging.getLogger(__name__)
