@@ -40,7 +40,7 @@ def test_import_and_reports_load_nothing_heavy() -> None:
     ("module", "heavy"),
     [
         ("trial_agent.__main__", ["numpy", "yaml", "pydantic", "pitchpipe.store.store"]),
-        ("executors.ray.agent", ["asyncio", "sqlite3", "pitchpipe.store.store"]),
+        ("executors.ray.ray_agent", ["asyncio", "sqlite3", "pitchpipe.store.store"]),
         ("executors.private_ray.supervisor", ["sqlite3", "pydantic"]),
         ("dispatcher", ["sqlite3", "pitchpipe.store.store"]),
     ],

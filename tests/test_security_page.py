@@ -25,7 +25,7 @@ HELD = {
         "trial_agent/test_unix_server.py::test_other_users_are_not_accepted"
         " trial_agent/test_unix_server.py::test_wrong_token_closes_the_connection"
     ),
-    "An agent on Ray takes": "executors/ray/test_agent.py::test_wrong_token_is_refused",
+    "An agent on Ray takes": "executors/ray/test_ray_agent.py::test_wrong_token_is_refused",
     "A private Ray has a token": (
         "executors/private_ray/test_head.py::test_ray_starts_apart_from_the_users_cluster_with_a_private_token"
     ),

@@ -22,7 +22,6 @@ from ..daemon_thread import in_daemon_thread, in_thread_or_here
 from ..errors import ExecutorError
 from ..private_ray import named_actors
 from ..socket_link import agent_sockets
-from .agent import AgentSetup, RayAgent
 from .agent_files import AgentFiles
 from .connection import ConnectionListener, RayConnection
 from .files import SharedMark
@@ -30,6 +29,7 @@ from .gang import GangLink, member_name
 from .link import RayLink
 from .nodes import Node, totals_of
 from .placement import actor_options, make_group, remove_group, too_few_nodes
+from .ray_agent import AgentSetup, RayAgent
 from .reasons import ray_error
 
 _log = logging.getLogger(__name__)

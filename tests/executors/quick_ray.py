@@ -42,7 +42,7 @@ _PRELOADED = (
     "tqdm.auto",
     "uvloop",
     "yaml",
-    "pitchpipe.executors.ray.agent",
+    "pitchpipe.executors.ray.ray_agent",
 )
 _REPLACED = "_private/workers/setup_worker.py", "dashboard/agent.py", "_private/runtime_env/agent/main.py"
 

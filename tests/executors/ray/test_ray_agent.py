@@ -9,7 +9,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from pitchpipe.executors.ray.agent import POLL_SECONDS, AgentSetup, RayAgent, trial_environment
+from pitchpipe.executors.ray.ray_agent import POLL_SECONDS, AgentSetup, RayAgent, trial_environment
 from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.trial_agent import Outbox, encode_message
 
@@ -81,7 +81,7 @@ def bare(agent, monkeypatch, tmp_path):
     """Replace what an actor changes and starts."""
     monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setattr(RayAgent, "_run", lambda self: None)
-    monkeypatch.setattr("pitchpipe.executors.ray.agent.Agent", lambda *arguments, **options: agent)
+    monkeypatch.setattr("pitchpipe.executors.ray.ray_agent.Agent", lambda *arguments, **options: agent)
     return AgentSetup(agent_id="a", token="secret", folder=str(tmp_path))
 
 
@@ -186,8 +186,8 @@ def test_wrong_token_is_refused(actor):
 
 def test_agent_without_a_manager_leaves(bare, agent, monkeypatch):
     ended = threading.Event()
-    monkeypatch.setattr("pitchpipe.executors.ray.agent.POLL_SECONDS", 0.05)
-    monkeypatch.setattr("pitchpipe.executors.ray.agent.os._exit", lambda code: ended.set())
+    monkeypatch.setattr("pitchpipe.executors.ray.ray_agent.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("pitchpipe.executors.ray.ray_agent.os._exit", lambda code: ended.set())
     RayAgent(bare)
     assert agent.has_left.wait(10.0)
     assert ended.wait(10.0)  # although no trial has ended
