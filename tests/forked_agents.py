@@ -196,4 +196,4 @@ def forked_agents(nursery: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fork_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     names = SimpleNamespace(Popen=Popen, DEVNULL=subprocess.DEVNULL, TimeoutExpired=subprocess.TimeoutExpired)
-    monkeypatch.setattr("pitchpipe.executors.local.executor.subprocess", names)
+    monkeypatch.setattr("pitchpipe.executors.local.local_executor.subprocess", names)

@@ -36,7 +36,7 @@ from pitchpipe import (
 )
 from pitchpipe.config import ConfigError
 from pitchpipe.config.root_fields import ConfigFields
-from pitchpipe.executors.local.executor import LocalTrialExecutor
+from pitchpipe.executors.local.local_executor import LocalTrialExecutor
 from pitchpipe.keywords import ExperimentOptions, SearchOptions
 from pitchpipe.manager.control import ask_manager, read_running, stop_experiment
 from pitchpipe.manager.experiments import resume_experiment

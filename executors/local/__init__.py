@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from ...protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .executor import LocalTrialExecutor
     from .gpus import hidden_by, names_of_gpus
+    from .local_executor import LocalTrialExecutor
     from .resources import local_totals
 
 _HOMES = {
-    ".executor": "LocalTrialExecutor",
+    ".local_executor": "LocalTrialExecutor",
     ".gpus": "hidden_by names_of_gpus",
     ".resources": "local_totals",
 }

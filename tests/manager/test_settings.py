@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.executors.local.executor import LocalTrialExecutor
+from pitchpipe.executors.local.local_executor import LocalTrialExecutor
 from pitchpipe.executors.ray import RayTrialExecutor
 from pitchpipe.manager.experiments import executor_for
 from pitchpipe.manager.settings import repeats_of, run_of

@@ -73,7 +73,7 @@ POINTS: dict[str, Point] = {
     "manager:before-start": Point(_P + "executors.agents", "AgentTrialExecutor.start_trial", False, 4),
     "manager:after-start": Point(_P + "executors.agents", "AgentTrialExecutor.start_trial", True, 4),
     "manager:agent-spawned": Point(
-        _P + "executors.local.executor", "LocalTrialExecutor._spawn", True, 2, places=("local",)
+        _P + "executors.local.local_executor", "LocalTrialExecutor._spawn", True, 2, places=("local",)
     ),
     "manager:reports-taken": Point(_P + "executors.agents", "AgentTrialExecutor.on_batch", True, 30),
     "manager:replies-taken": Point(

@@ -27,7 +27,7 @@ from ..bench import Bench, Session
 from ..ray_support import lives
 
 pytestmark = pytest.mark.usefixtures("forked_agents")
-POPEN = "pitchpipe.executors.local.executor.subprocess.Popen"
+POPEN = "pitchpipe.executors.local.local_executor.subprocess.Popen"
 
 
 def visible_devices(parameters: dict[str, Any]) -> dict[str, Any]:
