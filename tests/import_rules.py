@@ -158,7 +158,7 @@ OWNED: Mapping[tuple[str, str], str] = {
     ("executors/private_ray/serving.py", "_watch_ray"): "sets an event",
     ("executors/private_ray/serving.py", "unless_it_leaves"): "awaits it",
     ("executors/ray/calls.py", "result_of"): "sets a future, which a caller awaits",
-    ("executors/ray/executor.py", "_spawn_all"): "each member that waits for its group awaits it",
+    ("executors/ray/ray_executor.py", "_spawn_all"): "each member that waits for its group awaits it",
     ("manager/dispatcher_link/dispatcher_process.py", "_reap"): "sets a future, which a caller awaits",
     ("manager/dispatcher_link/dispatcher_process.py", "_process_ended"): "posts an event",
     ("manager/dispatcher_link/numbered_commands.py", "write"): "writes to a transport",

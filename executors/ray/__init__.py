@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from ...protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .executor import RayTrialExecutor
+    from .ray_executor import RayTrialExecutor
 
 _HOMES = {
-    ".executor": "RayTrialExecutor",
+    ".ray_executor": "RayTrialExecutor",
 }
 
 __all__ = [

@@ -229,7 +229,7 @@ class Bench:
             assert isinstance(self.clock, VirtualClock)
             return SimulatedTrialExecutor(imagine, self.clock)
         if self.kind == "ray":
-            from pitchpipe.executors.ray.executor import RayTrialExecutor
+            from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
 
             return RayTrialExecutor(idle_timeout=0.0)
         if self.kind == "local":

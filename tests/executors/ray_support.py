@@ -87,7 +87,7 @@ def shared_ray(ray_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def forbid_sockets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let agents make no socket: the paths in the directory for them are too long."""
     monkeypatch.setattr(
-        "pitchpipe.executors.ray.executor.agent_sockets", lambda folder: tmp_path / ("long" * 30)
+        "pitchpipe.executors.ray.ray_executor.agent_sockets", lambda folder: tmp_path / ("long" * 30)
     )
 
 

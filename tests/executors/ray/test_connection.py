@@ -13,7 +13,7 @@ import pytest
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.errors import ExecutorError
-from pitchpipe.executors.ray.executor import RayTrialExecutor
+from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus

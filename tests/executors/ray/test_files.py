@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.ray.files import (
     NODE_FOLDER,
     SharedMark,
@@ -25,6 +24,7 @@ from pitchpipe.executors.ray.files import (
     unpack,
     working_folder,
 )
+from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
 from pitchpipe.runner.events import AttemptEnded, CheckpointSaved, Reported
 from pitchpipe.runner.ledger import Request
 from pitchpipe.sdk import remove

@@ -13,10 +13,10 @@ import pytest
 import ray
 
 from pitchpipe.executors.agent_link import Listener
-from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.ray.files import NODE_FOLDER
 from pitchpipe.executors.ray.gang import GangLink, port_of
 from pitchpipe.executors.ray.leftovers import AgentLocation
+from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
 from pitchpipe.runner.events import Reported
 from pitchpipe.runner.ledger import Request
 from pitchpipe.trial_agent import Ended, Event, Kill, Report, Start, Started

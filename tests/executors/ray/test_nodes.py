@@ -14,7 +14,7 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.executors.ray.executor import RayTrialExecutor
+from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
 from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import Reported, TotalsChanged

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from pitchpipe.executors.agent_link import AgentLink
-from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.executors.ray.nodes import ClusterAway, Node
+from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
 from pitchpipe.runner.events import AgentLost, AgentSilent, Event
 
 from ..bench import PATIENCE, Bench
