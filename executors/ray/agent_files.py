@@ -21,7 +21,7 @@ from ...trial_agent import Ended, Event, Request, RunSpec, Saved, Start
 from ..agent_events import spool_path
 from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread, in_thread_or_here
-from .files import forget_checkpoints, pack, trial_files, unpack
+from .file_transfer import forget_checkpoints, pack, trial_files, unpack
 from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
 from .nodes import Node
 from .reasons import actor_error, ray_error, reason_of, task_error

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from ...trial_agent import ProcessTree, mark
-from .files import pack, working_folder
+from .file_transfer import pack, working_folder
 
 _log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ...trial_agent import LAST_RESORT, Agent, UnixServer, base_environment, from_bytes, to_bytes
-from .files import make_working_folder, pack, unpack, working_folder
+from .file_transfer import make_working_folder, pack, unpack, working_folder
 from .leftovers import AgentLocation
 
 Message = dict[str, Any]

@@ -24,7 +24,7 @@ from ..private_ray import named_actors
 from ..socket_link import agent_sockets
 from .agent_files import AgentFiles
 from .connection import ConnectionListener, RayConnection
-from .files import SharedMark
+from .file_transfer import SharedMark
 from .gang import GangLink, member_name
 from .link import RayLink
 from .nodes import Node, totals_of

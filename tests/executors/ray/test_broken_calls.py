@@ -17,7 +17,7 @@ import pytest
 from ray.exceptions import ActorDiedError, ActorUnavailableError
 
 from pitchpipe.executors.ray.agent_files import AgentFiles
-from pitchpipe.executors.ray.files import pack, unpack
+from pitchpipe.executors.ray.file_transfer import pack, unpack
 from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.runner.effects import AttemptOrder

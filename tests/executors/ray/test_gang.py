@@ -13,7 +13,7 @@ import pytest
 import ray
 
 from pitchpipe.executors.agent_link import Listener
-from pitchpipe.executors.ray.files import NODE_FOLDER
+from pitchpipe.executors.ray.file_transfer import NODE_FOLDER
 from pitchpipe.executors.ray.gang import GangLink, port_of
 from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.executors.ray.ray_executor import RayTrialExecutor

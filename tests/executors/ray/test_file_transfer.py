@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.ray.files import (
+from pitchpipe.executors.ray.file_transfer import (
     NODE_FOLDER,
     SharedMark,
     forget_checkpoints,
