@@ -23,13 +23,13 @@ from ..errors import ExecutorError
 from ..private_ray import named_actors
 from ..socket_link import agent_sockets
 from .agent_files import AgentFiles
-from .connection import ConnectionListener, RayConnection
 from .file_transfer import SharedMark
 from .gang import GangLink, member_name
 from .link import RayLink
 from .nodes import Node, totals_of
 from .placement import actor_options, make_group, remove_group, too_few_nodes
 from .ray_agent import AgentSetup, RayAgent
+from .ray_connection import ConnectionListener, RayConnection
 from .reasons import ray_error
 
 _log = logging.getLogger(__name__)

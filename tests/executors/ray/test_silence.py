@@ -69,8 +69,8 @@ class Lab:
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     lab = Lab(tmp_path / "exp")
-    monkeypatch.setattr("pitchpipe.executors.ray.connection._QUERY_EVERY", 0.001)
-    monkeypatch.setattr("pitchpipe.executors.ray.connection.live_nodes", lab.live_nodes)
+    monkeypatch.setattr("pitchpipe.executors.ray.ray_connection._QUERY_EVERY", 0.001)
+    monkeypatch.setattr("pitchpipe.executors.ray.ray_connection.live_nodes", lab.live_nodes)
     return lab
 
 
