@@ -26,7 +26,7 @@ import psutil
 
 from ...trial_agent import WatchdogClient
 from .head import RayHead
-from .serving import Supervisor
+from .lease_server import Supervisor
 from .supervisor_files import (
     StartLock,
     SupervisorFiles,
