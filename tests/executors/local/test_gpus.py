@@ -14,8 +14,8 @@ from pitchpipe.manager.dispatcher_link.dispatcher import _gpus_of_tuner
 from pitchpipe.manager.dispatcher_link.dispatcher_process import dispatcher_environment
 from pitchpipe.runner.ledger import Request
 
-from .test_local_executor import experiment, start
 from .test_gpu_claims import claims
+from .test_local_executor import experiment, start
 
 pytestmark = pytest.mark.usefixtures("forked_agents")
 
