@@ -197,7 +197,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of the CSV: the parameters, the reward or the metrics, the id, the intermediate results."""
     value = json.loads(row["value"])
     metrics = value if isinstance(value, dict) else {"reward": value}
-    more = {"intermediate": f"[{','.join(row['intermediate'])}]"} if "intermediate" in row else {}
+    more = {"intermediate": [*map(json.loads, row["intermediate"])]} if "intermediate" in row else {}
     return {**row["parameter"], **metrics, "trialJobId": row["trialJobId"], **more}
 
 

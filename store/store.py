@@ -25,6 +25,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from ..protocol import repeat_of
 from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
 from .dispatcher_record import DispatcherRecord, SavedState
 from .errors import (
@@ -296,6 +297,14 @@ class Store:
         """Return the number of trials by status."""
         with _explained(self.path):
             return dict(self._db.execute("SELECT status, count(*) FROM trials GROUP BY status"))
+
+    def has_trials_to_run_again(self) -> bool:
+        """Return whether the end of the experiment cancelled trials that a resume runs again."""
+        with _explained(self.path):
+            cancelled = self._db.execute(
+                "SELECT record FROM trials WHERE status = 'SYS_CANCELED' AND budget IS NULL"
+            )
+            return any(repeat_of(record) is None for (record,) in cancelled)
 
     def dispatcher_checkpoint(self) -> SavedState | None:
         """Return the last valid checkpoint of the dispatcher."""

@@ -13,7 +13,7 @@ import site
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, ClassVar
 
 import cloudpickle
@@ -109,7 +109,26 @@ def _of_file(name: str, make: Callable[..., CodeType], arguments: tuple[Any, ...
 
 
 class _Pickler(cloudpickle.Pickler):
+    """Also takes along the modules that no other process finds, as cloudpickle takes the main one."""
+
     dispatch_table: ClassVar[Any] = ChainMap({CodeType: _reduced}, _reducers)
+
+    def reducer_override(self, obj: Any) -> Any:
+        if issubclass(type(obj), FunctionType | ModuleType | type):
+            name = obj.__name__ if isinstance(obj, ModuleType) else obj.__module__
+            module = sys.modules.get(str(name))
+            if module is not None and module.__name__ == name and not _is_found(name.partition(".")[0]):
+                cloudpickle.register_pickle_by_value(module)
+        return super().reducer_override(obj)
+
+
+def _is_found(name: str) -> bool:
+    """Return whether another process, which searches the same folders, can import a module.
+
+    It finds neither `__mp_main__`, as the main module is called in a process that multiprocessing has spawned, nor what
+    the program has loaded from a file under a name of its own.
+    """
+    return name == "__main__" or any(finder.find_spec(name, None) for finder in sys.meta_path)
 
 
 _DEEPEST = 8

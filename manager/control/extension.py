@@ -97,12 +97,14 @@ def options_to_extend(folder: ExperimentFolder) -> str:
     store = Store.view(folder.database)
     try:
         row, made = store.experiment(), sum(store.counts().values())
+        has_all = not store.has_trials_to_run_again()
     finally:
         store.close()
     config = ExperimentConfig.from_canonical(row.config)
     number, duration = config.max_trial_number, config.max_experiment_duration
     is_over = duration is not None and row.run_time >= duration
-    by_number = ["--max-trial-number N"] if not is_over or (number is not None and made >= number) else []
+    has_all = has_all and number is not None and made >= number
+    by_number = ["--max-trial-number N"] if has_all or not is_over else []
     return " ".join([*by_number, *(["--max-experiment-duration TIME"] if is_over else [])])
 
 
@@ -110,8 +112,9 @@ def _extend(store: Store, extension: Extension, *, to_continue: bool) -> None:
     row = store.experiment()
     config = ExperimentConfig.from_canonical(row.config).model_copy(update=extension.changes())
     made, is_done = sum(store.counts().values()), row.status == ExperimentStatus.DONE
-    least = f"more than {made}" if is_done else f"at least {made}"
-    if extension.max_trial_number is not None and extension.max_trial_number < made + is_done:
+    needs_more = is_done and not store.has_trials_to_run_again()
+    least = f"more than {made}" if needs_more else f"at least {made}"
+    if extension.max_trial_number is not None and extension.max_trial_number < made + needs_more:
         trials = "1 trial is" if made == 1 else f"{made} trials are"
         raise ExtensionError(f"{trials} made already: max_trial_number must be {least}")
     too_short = f"it has run for {row.run_time:.0f} s already: max_experiment_duration must be more"
@@ -119,7 +122,7 @@ def _extend(store: Store, extension: Extension, *, to_continue: bool) -> None:
         raise ExtensionError(too_short)
     number, duration = config.max_trial_number, config.max_experiment_duration
     # The limits of one that is not done may be reached already: its trials still continue.
-    has_all = is_done and number is not None and number <= made
+    has_all = needs_more and number is not None and number <= made
     is_over = is_done and duration is not None and row.run_time >= duration
     if to_continue and has_all:
         raise ExtensionError(f"the experiment is done: to extend it, set max_trial_number to {least}, too")

@@ -1,5 +1,6 @@
 """nnictl's command lines: those with an equivalent mean it, others are left alone or refused by name."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -112,6 +113,9 @@ def test_export_under_nnis_name_is_nnis(two: Any, tmp_path: Path, nnictl: Callab
     assert nnictl("experiment", "export", "--type", "csv", "-f", file)[0] == 0
     head, line = file.read_text().splitlines()
     assert (head, line.rpartition(",")[0]) == ("lr,default,loss,trialJobId", "0.1,0.5,2.0")
+    assert nnictl("experiment", "export", "--type", "csv", "-f", file, "-i")[0] == 0
+    (cells,) = csv.DictReader(file.read_text().splitlines())
+    assert json.loads(cells["intermediate"]) == [0.25, {"default": 0.5, "loss": 2.0}]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import psutil
 from pitchpipe.trial_agent import Agent, Event, MessageDecoder, encode_message
 from pitchpipe.trial_agent import read_spool as read_events
 from pitchpipe.trial_agent.events import encode_event
+from pitchpipe.trial_agent.pickling import pickled
 from pitchpipe.trial_agent.watchdog import each_process, environment_of
 
 from ..forked_agents import Popen
@@ -131,7 +132,7 @@ class LocalAgent:
 
     def function(self, function: Callable[[dict[str, Any]], Any], **run: Any) -> Client:
         """Connect and configure the agent for trials of a pickled function."""
-        (self.folder / "trial.pkl").write_bytes(cloudpickle.dumps(function))
+        (self.folder / "trial.pkl").write_bytes(pickled(function))
         return self.configured({"kind": "function", "path": "trial.pkl", **run})
 
     def configured(self, run: dict[str, Any]) -> Client:

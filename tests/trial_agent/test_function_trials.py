@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -309,6 +310,19 @@ def test_function_imports_what_its_program_imports(
     hides_library = place in ("before the library", "relative")
     library = str(mine) if hides_library else os.path.dirname(os.__file__)
     assert reports(client.run()) == [("final", 0, json.dumps([str(mine), library]))]
+
+
+@pytest.mark.parametrize("name", ["__mp_main__", "by_hand", "by_hand.inner"])
+@pytest.mark.parametrize("is_called_by_another", [False, True])
+def test_function_takes_along_its_module_that_no_other_process_finds(
+    agent: LocalAgent, monkeypatch: pytest.MonkeyPatch, name: str, is_called_by_another: bool
+) -> None:
+    module = ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, module)
+    text = "class Twice:\n  of = 2\ndef double(parameters): return Twice.of * parameters['x']"
+    exec(text, vars(module))
+    double = (lambda parameters: module.double(parameters)) if is_called_by_another else module.double
+    assert reports(run(agent, double, x=2)) == [("final", 0, "4")]
 
 
 def test_signal_that_comes_just_before_the_function_blocks_is_not_lost(agent: LocalAgent) -> None:

@@ -63,7 +63,7 @@ def test_a_point_in_the_place_of_a_repeated_one_runs_in_the_study() -> None:
 
 
 def test_unknown_sampler_shows_those_that_are_known() -> None:
-    with pytest.raises(ValueError, match=r"sampler must be .*'TPESampler'"):
+    with pytest.raises(ValueError, match=r'sampler must be .*"TPESampler"'):
         OptunaTuner("TPE")
 
 

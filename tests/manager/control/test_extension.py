@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.manager.control import ControlError, change_experiment
+from pitchpipe.manager.control import ControlError, change_experiment, options_to_extend
 from pitchpipe.manager.control.extension import with_code_in
+from pitchpipe.runner import TrialStatus
 from pitchpipe.store.reading import ExperimentView
 
 from ...stored import MadeExperiment, a_config, a_trial
@@ -58,6 +59,27 @@ def test_experiment_that_is_done_is_extended_once_no_limit_is_reached(
         change_experiment(made.folder, each)
     with ExperimentView(made.folder) as view:
         assert view.experiment().status == status
+
+
+@pytest.mark.parametrize(
+    ("cancelled", "changes", "status"),
+    [
+        ({}, {"max_experiment_duration": "1h"}, "STOPPED"),
+        ({}, {"max_experiment_duration": "1h", "max_trial_number": 2}, "STOPPED"),
+        ({"budget": 3.0}, {"max_experiment_duration": "1h"}, "DONE"),  # its tuner has planned without it
+    ],
+)
+def test_more_time_continues_trials_that_its_end_cancelled(
+    tmp_path: Path, cancelled: dict[str, Any], changes: dict[str, Any], status: str
+) -> None:
+    made = MadeExperiment(tmp_path / "e", a_config(**BOTH), "DONE")
+    made.commit(a_trial(0), a_trial(1, status=TrialStatus.SYS_CANCELED, **cancelled), run_time=20.0)
+    made.store.close()
+    needs_trials = "--max-trial-number N " if cancelled else ""
+    assert options_to_extend(made.folder) == f"{needs_trials}--max-experiment-duration TIME"
+    change_experiment(made.folder, changes)
+    with ExperimentView(made.folder) as view:
+        assert view.experiment()["status"] == status
 
 
 @pytest.mark.parametrize("low", [{"max_trial_number": 2}, {"max_experiment_duration": 20}])
