@@ -114,6 +114,11 @@ def test_every_page_is_in_the_index() -> None:
     assert [page for page in pages if (ROOT / page) not in linked and page != "docs/README.md"] == []
 
 
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    pages = [page for page in PAGES if page.startswith(("docs/", "examples/"))]
+    assert [page for page in pages if f"- {page}\n" not in text("mkdocs.yml")] == []
+
+
 def test_every_image_is_on_a_page() -> None:
     shown = {(ROOT / page).parent / image for page in PAGES for image in IMAGE.findall(text(page))}
     assert set((ROOT / "docs" / "images").rglob("*.*")) == {path.resolve() for path in shown}
