@@ -1,12 +1,10 @@
-"""The assessors by name: `create`, `find`, `names`, and `check` for their arguments.
+"""The assessors by name: `create`, `find`, `names`.
 
 >>> "Medianstop" in names()
 True
 >>> create("Medianstop", start_stop=1)
 Traceback (most recent call last):
 TypeError: MedianstopAssessor: unknown argument 'start_stop'; did you mean 'start_step'?
->>> [problem.path for problem in check(find("Medianstop"), {"optimize_mode": "best"})]
-[('optimize_mode',)]
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tuners by name: `create`, `find`, `names`, and `check` for their arguments.
+"""The tuners by name: `create`, `find`, `names`.
 
 >>> "Random" in names()
 True
@@ -7,8 +7,6 @@ True
 >>> create("Random", sead=1)
 Traceback (most recent call last):
 TypeError: RandomTuner: unknown argument 'sead'; did you mean 'seed'?
->>> [problem.path for problem in check(find("Random"), {"seed": "x"})]
-[('seed',)]
 """
 
 from __future__ import annotations
