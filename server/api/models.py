@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ...store.reading import Attempt
+
 __all__ = [
     "Added",
     "Best",
@@ -182,7 +184,7 @@ class TrialDetail(Trial):
     user_retries: int
     slot: int | None
     finals: int
-    earlier_attempts: list[dict[str, Any]]
+    earlier_attempts: list[Attempt]
 
 
 class TrialPage(BaseModel):

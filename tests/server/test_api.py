@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from pitchpipe.cli.app import run
 from pitchpipe.manager.control.connection import ControlError
+from pitchpipe.server.api import models
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.response_cache import ResponseCache
+from pitchpipe.store.reading import curves, feed, read_model
 
 from ..stored import MadeExperiment, a_config, a_trial, results
 from .asking import Asking
@@ -34,6 +38,33 @@ def asking(made: MadeExperiment) -> Iterator[Asking]:
     experiments = Experiments(made.folder.path.parent)
     yield Asking(experiments)
     experiments.close()
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        (models.Trial, read_model.FamilyRow),
+        (models.Repeats, read_model.Repeats),
+        (models.ExperimentSummary, read_model.Summary),
+        (models.Objective, read_model.Goal),
+        (models.Front, read_model.ParetoFront),
+        (models.FrontPoint, read_model.VolumeEntry),
+        (models.HistoryPoint, read_model.HistoryEntry),
+        (models.Closest, read_model.ClosestTrial),
+        (models.ParameterChange, read_model.ChangedParameter),
+        (models.Results, curves.NewResults),
+        (models.Result, curves.ReportedResult),
+        (models.Curve, curves.Curve),
+        (models.EventPage, feed.EventPage),
+    ],
+)
+def test_document_has_the_fields_of_what_is_written(model: type[BaseModel], kind: Any) -> None:
+    assert set(model.model_fields) == {one.name for one in fields(kind)}
+
+
+def test_document_has_the_fields_of_a_single_trial() -> None:
+    written = {one.name for one in fields(read_model.TrialDetail)}
+    assert set(models.TrialDetail.model_fields) - {"repeats"} == written
 
 
 def test_experiment_and_what_belongs_to_it(asking: Asking) -> None:
