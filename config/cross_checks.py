@@ -186,7 +186,7 @@ def _check_nodes(config: ConfigFields, nodes: int) -> list[Finding]:
 
 
 def check_stop(config: ConfigFields) -> list[Finding]:
-    """Return the problems of the stop rule in a new config; users may change the limits of a stored objective."""
+    """Return the problems of the stop rule in a new config; users may change the limits of a stored one."""
     rule, most = config.stop_when, config.max_trial_number
     if rule is None:
         return []
@@ -260,9 +260,9 @@ def warnings_about_repeats(repeats: RepeatsConfig | None, most: int | None) -> l
 
 
 def warnings_about_command(config: ConfigFields) -> Iterator[str]:
-    """Yield a warning for each `{NAME}` in the command that is no parameter.
+    """Yield a warning for each `{NAME}` in the command that is not a parameter.
 
-    In single quotes, and for a tuner of the user's, which may add parameters, it must be written like objective.
+    Inside single quotes, or with a custom tuner (it may add parameters), only for a name that resembles a parameter.
     """
     command = config.trial_command or ""
     names = ["args", *dict.fromkeys(_names(config.search_space))]

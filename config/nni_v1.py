@@ -186,7 +186,7 @@ def _algorithm(today: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
 
 
 def _is_strange(today: Rewritten, path: Path, known: Iterable[str]) -> bool:
-    """Return whether a key is no field and resembles none; it is noted, and dropped as NNI 3 does."""
+    """Return whether a key neither is a field nor resembles one; note that it is dropped, as NNI 3 drops it."""
     key = path[-1]
     if not isinstance(key, str) or fold(key) in map(fold, known) or nearest(key, known) is not None:
         return False

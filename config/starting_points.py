@@ -28,7 +28,7 @@ class StartingPoint:
 def check_starting_points(config: ConfigFields, priors: Any) -> list[Finding]:
     """Return the problems of defaults, initial points and priors in a valid search space.
 
-    The `priors` are as given: one that is malformed hides no other.
+    The `priors` are those that the user wrote, so that a malformed one does not hide the problems of another.
     """
     points, centres = dict(_points(config)), _centres(priors)
     findings = []

@@ -208,7 +208,7 @@ def warnings_about_ignored(config: ConfigFields, written: Mapping[Path, str]) ->
 
 
 def local_index(services: Sequence[Any]) -> int | None:
-    """Return which of several training services is this machine; None unless one is, and all others are NNI's.
+    """Return the index of the only local one among several training services; None if others are not known to NNI.
 
     >>> local_index([{"platform": "remote"}, {"platform": "local"}])
     1
@@ -220,7 +220,7 @@ def local_index(services: Sequence[Any]) -> int | None:
 
 
 def note_on_others(services: Sequence[Any]) -> str:
-    """Return a warning that only the local one of several training services is used; empty if there is no other."""
+    """Return a warning that only the local training service is used; empty if there is no other."""
     names = [str(_field(service, "platform")).lower() for service in services]
     others = ", ".join(name for name in names if name != "local")
     return (
@@ -231,7 +231,7 @@ def note_on_others(services: Sequence[Any]) -> str:
 
 
 def instead_of(services: Sequence[Any]) -> str:
-    """Return what takes the place of training services, with their machines as far as they are known.
+    """Return what to do instead of using these training services, with the names of their machines.
 
     >>> instead_of([{"platform": "remote", "machine_list": [{"host": "node1", "user": "ada"}, {"host": "node2"}]}])
     'start Ray there, `pitchpipe cluster up --hosts ada@node1,node2`, and write training_service: {platform: ray, ...
