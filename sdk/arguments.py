@@ -39,7 +39,7 @@ def parsed_with(
     """Return the parsed `arguments`, with the parameters in place of those that they name.
 
     Values go through the parser's types and choices, except null, which no word can express. Raises ValueError for a
-    parameter that the parser lacks.
+    parameter that the parser does not have.
     """
     import sys
 
@@ -63,18 +63,18 @@ def _action(parser: ArgumentParser, name: str) -> Action:
     for action in parser._actions:
         if name == action.dest or {f"--{name}", f"-{name}", name} & set(action.option_strings):
             return action
-    known = ", ".join(action.dest for action in parser._actions if action.dest != "help")
-    raise ValueError(f"the parser has no argument for the parameter {name!r}; it has {known}")
+    names = ", ".join(action.dest for action in parser._actions if action.dest != "help")
+    raise ValueError(f"the parser has no argument for the parameter {name!r}; it has {names}")
 
 
 def _flag(action: Action, name: str, value: Any) -> list[str]:
-    """Return the option of a flag, if there is one for a value: of what it is called, or of what it stores."""
-    positive = [one for one in action.option_strings if not one.startswith("--no-")]
-    negative = [one for one in action.option_strings if one.startswith("--no-")]
+    """Return the option that gives a flag this value, if there is one: by its name, or else by what it stores."""
+    positive = [spelling for spelling in action.option_strings if not spelling.startswith("--no-")]
+    negative = [spelling for spelling in action.option_strings if spelling.startswith("--no-")]
     if positive and negative:  # argparse.BooleanOptionalAction
         return positive[:1] if value else negative[:1]
     is_called = f"--{name.lstrip('-').replace('_', '-')}" in [
-        one.replace("_", "-") for one in action.option_strings
+        spelling.replace("_", "-") for spelling in action.option_strings
     ]
     is_given = bool(value) if is_called or not isinstance(action.const, bool) else value is action.const
     return list(action.option_strings[:1]) if is_given else []
@@ -82,7 +82,7 @@ def _flag(action: Action, name: str, value: Any) -> list[str]:
 
 def _words(action: Action, value: Any) -> list[str]:
     """Return a parameter as words of the command line."""
-    option = next((one for one in action.option_strings if one.startswith("--")), action.option_strings[0])
+    option = next((name for name in action.option_strings if name.startswith("--")), action.option_strings[0])
     if action.type is bool and value is False:
         value = ""  # the only text that `bool` takes as false
     if isinstance(value, list) and action.nargs is not None:
@@ -91,7 +91,7 @@ def _words(action: Action, value: Any) -> list[str]:
 
 
 def _positional(value: Any) -> str:
-    """Return a value as one word that argparse takes for no option: it reads -0.00001 as a number, but not -1e-05."""
+    """Return a value as a word that argparse does not take for an option: to it, -1e-05 is one and -0.00001 is not."""
     text = as_word(value)
     if isinstance(value, str) or not text.startswith("-") or "e" not in text:
         return text

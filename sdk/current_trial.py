@@ -243,7 +243,7 @@ def parse_args(parser: ArgumentParser, arguments: Sequence[str] | None = None) -
 
     `arguments` are those of the command line if not given. Of a nested choice, its own argument is the option, and the
     option's parameters are arguments, too. Values go through the parser's types. Raises ValueError for a parameter
-    that the parser lacks.
+    that the parser does not have.
 
     >>> import argparse
     >>> parser = argparse.ArgumentParser()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .checkpoint import write_data
 from .current_trial import TrialStopped, metric_text
-from .trial_threads import taken_over
+from .trial_threads import using_channel
 
 if TYPE_CHECKING:
     from .checkpoint import Fill
@@ -202,7 +202,7 @@ class _StepwiseRun:
 
     def _main(self) -> None:
         try:
-            with taken_over(self):
+            with using_channel(self):
                 returned = self._function(self.parameters())
             if returned is not None:
                 self.report("final", metric_text(returned))

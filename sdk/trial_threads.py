@@ -27,7 +27,7 @@ _ATTRIBUTE = "_pitchpipe_trial"  # of a thread: the trial that started it
 _TRIAL: ContextVar[CurrentTrial | None] = ContextVar(_ATTRIBUTE, default=None)
 
 
-class taken_over:  # a class costs each function trial less than a generator
+class using_channel:  # a class costs each function trial less than a generator
     """A block that uses `channel` in this thread and in what it starts."""
 
     def __init__(self, channel: Channel) -> None:
@@ -43,7 +43,7 @@ class taken_over:  # a class costs each function trial less than a generator
         _TRIAL.reset(self._token)
 
 
-class hosted(taken_over):
+class hosted(using_channel):
     """A block inside the trial of `channel`: this thread, and what it starts; no stray thread may report meanwhile."""
 
     def __enter__(self) -> None:

@@ -40,7 +40,7 @@ class Keeping:
 
     @classmethod
     def of(cls, message: Mapping[str, Any] | None) -> Keeping:
-        """Read this part of a `start` message; what it lacks has the defaults above."""
+        """Read this part of a `start` message; missing fields have the defaults above."""
         return cls(**{name: message[name] for name in cls.__slots__ if name in message}) if message else cls()
 
 

@@ -112,7 +112,7 @@ class CommandTrial:
         self._tools.outbox.put(Started(**self.job.who, pid=process.pid, time=self._tools.clock(), note=note))
         try:
             return self._record(self._attend(process))
-        except Exception:  # noqa: BLE001 - a fault of ours: without its end, the trial would hang
+        except Exception:  # noqa: BLE001 - a fault of the agent: without its end, the trial would hang
             error = f"the agent failed: {traceback.format_exc()}"
             kill_all(process.pid, self._mark)
             process.wait()

@@ -74,8 +74,8 @@ def base_environment(environment: Mapping[str, str], python: str = sys.executabl
 def visible_devices(gpus: Sequence[int | str] | None) -> dict[str, str]:
     """Return the variables that show a trial only these GPUs: None changes nothing, an empty list hides all.
 
-    Numbers are those of nvidia-smi, which CUDA has in another order unless it is set. Texts are words of the user's
-    own list, in the order that the user has set.
+    Numbers are those of nvidia-smi; CUDA orders devices differently unless CUDA_DEVICE_ORDER is set. Texts come from
+    the user's own list, and the user has set their order.
 
     >>> visible_devices([0, 2])
     {'CUDA_VISIBLE_DEVICES': '0,2', 'CUDA_DEVICE_ORDER': 'PCI_BUS_ID'}

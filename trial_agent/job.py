@@ -95,10 +95,10 @@ class Job(Start):
         if not self.run.is_function:
             return os.path.exists(self.spool)
         try:
-            found = read_spool(agents_spool, *self.key, mark=self.mark)
+            events = read_spool(agents_spool, *self.key, mark=self.mark)
         except FileNotFoundError:
             return False
-        return any(event.e != "problem" for event in found)  # a damaged line names no attempt
+        return any(event.e != "problem" for event in events)  # a damaged line names no attempt
 
     @property
     def parameters_file(self) -> str:

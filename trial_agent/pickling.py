@@ -90,9 +90,9 @@ def _own_folders(path: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _search(before: Sequence[str], after: Sequence[str]) -> None:
     """Search these folders before and after the standard library; what was sent to this node takes precedence."""
-    found = [entry for entry in sys.path if entry not in before]
-    at = found.index(_LIBRARY) if _LIBRARY in found else 0
-    sys.path[:] = [*found[:at], *before, *found[at:], *(entry for entry in after if entry not in found)]
+    others = [entry for entry in sys.path if entry not in before]
+    at = others.index(_LIBRARY) if _LIBRARY in others else 0
+    sys.path[:] = [*others[:at], *before, *others[at:], *(entry for entry in after if entry not in others)]
 
 
 _LIBRARY = os.path.dirname(os.__file__)
@@ -148,16 +148,16 @@ def _named_culprit(value: object, why_not: Callable[[object], Exception | None])
     path, seen = "", {id(value)}
     for _ in range(_DEEPEST):
         fresh = ((name, part) for name, part in _parts(value) if id(part) not in seen)
-        found = next(((name, part) for name, part in fresh if why_not(part) is not None), None)
-        if found is None:
+        inner = next(((name, part) for name, part in fresh if why_not(part) is not None), None)
+        if inner is None:
             break
-        path, value = path + found[0], found[1]
+        path, value = path + inner[0], inner[1]
         seen.add(id(value))
     return path.removeprefix(".")
 
 
 def _parts(value: Any) -> Iterator[tuple[str, object]]:
-    """Yield what is pickled with a value, as one would write it behind the value's name."""
+    """Yield what is pickled with a value, as one would write it after the value's name."""
     match value:
         case FunctionType():
             yield from _variables(value)

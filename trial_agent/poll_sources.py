@@ -31,8 +31,8 @@ class Follower:
         """Send what is new, up to a bound, so that a flood of reports cannot delay a kill."""
         for _ in range(_CHUNKS):
             data = os.read(self._descriptor, _CHUNK)
-            if data and (found := self._reader.feed(data)):
-                self._send(found)
+            if data and (events := self._reader.feed(data)):
+                self._send(events)
             self._position += len(data)
             if len(data) < _CHUNK:
                 self.behind = self._was_truncated()
@@ -45,8 +45,8 @@ class Follower:
         while self.behind:
             wait_for_room()
             self.read()
-        if found := self._reader.finish():
-            self._send(found)
+        if events := self._reader.finish():
+            self._send(events)
 
     def _was_truncated(self) -> bool:
         """Start again with a file that became shorter because a script wrote with `>` instead of `>>`.

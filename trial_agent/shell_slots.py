@@ -123,9 +123,9 @@ class _Scan:
 
     def _step(self, at: int) -> int:
         kind = self.stack[-1].kind
-        found = self._expansion(at)
-        if found is not None:
-            return found
+        end = self._expansion(at)
+        if end is not None:
+            return end
         if kind == "command":
             return self._in_command(at)
         return self._inside(at)
@@ -285,11 +285,11 @@ class _Scan:
         if text.startswith("<<<", at):
             frame.words.append("<<<")
             return at + 3
-        if found := _HERE_DOCUMENT.match(text, at):
-            delimiter = re.sub(r"['\"\\]", "", found[2])
-            self.pending.append((delimiter, delimiter != found[2], bool(found[1]), at))
-            self._refuse_in_delimiter(found.start(2), found.end())
-            return found.end()
+        if opening := _HERE_DOCUMENT.match(text, at):
+            delimiter = re.sub(r"['\"\\]", "", opening[2])
+            self.pending.append((delimiter, delimiter != opening[2], bool(opening[1]), at))
+            self._refuse_in_delimiter(opening.start(2), opening.end())
+            return opening.end()
         return at + 1
 
     def _refuse_in_delimiter(self, start: int, end: int) -> None:
@@ -342,22 +342,22 @@ class _Scan:
         return any(_READS_CODE.search(" ".join(part.split())) for part in re.split(r"[|;&()]+", line))
 
     def _match(self, at: int) -> re.Match[str] | None:
-        found = _PLACEHOLDER.match(self.command, at, self.limit)
-        return found if found is not None and (found[1] in self.names or found[1] == ALL) else None
+        braces = _PLACEHOLDER.match(self.command, at, self.limit)
+        return braces if braces is not None and (braces[1] in self.names or braces[1] == ALL) else None
 
     def _slot(self, at: int, place: str) -> Slot | None:
         """Return the placeholder that begins here, noted with its place, if there is one."""
-        found = self._match(at)
-        if found is None:
+        braces = self._match(at)
+        if braces is None:
             return None
-        slot = Slot(found[1], at, found.end(), place)
-        slot.is_all = found[1] not in self.names
-        slot.before, slot.after = self.command[:at], self.command[found.end() :]
+        slot = Slot(braces[1], at, braces.end(), place)
+        slot.is_all = braces[1] not in self.names
+        slot.before, slot.after = self.command[:at], self.command[braces.end() :]
         self._restrict_by_frames(slot)
         self.slots.append(slot)
         if place != "raw":
-            self._say(found[0])
-            for frame in takewhile(lambda one: one.kind != "here", reversed(self.stack)):
+            self._say(braces[0])
+            for frame in takewhile(lambda inner: inner.kind != "here", reversed(self.stack)):
                 frame.slots.append(slot)
         return slot
 

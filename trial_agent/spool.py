@@ -293,19 +293,19 @@ def read_spool(
     if parse(splitter.rest) is not None:
         lines.append(splitter.rest)
     interpreter = Interpreter(trial, attempt, first_sequence, mark, metric=metric)
-    found: list[Event] = []
+    events: list[Event] = []
     for line in lines:
         record = None if line is None else parse(line)
         if record is not None and "began_again" in record and _is_of(record, trial, attempt, mark):
-            interpreter, found = Interpreter(trial, attempt, first_sequence, mark, metric=metric), []
+            interpreter, events = Interpreter(trial, attempt, first_sequence, mark, metric=metric), []
         elif record is None or _is_of(record, trial, attempt, mark):
-            found += interpreter.read_again(line, record, modified)
+            events += interpreter.read_again(line, record, modified)
     if checkpoints is None:
-        return found
+        return events
     return [
-        each
-        for each in found
-        if not isinstance(each, Saved) or is_whole(os.path.join(checkpoints, each.name))
+        event
+        for event in events
+        if not isinstance(event, Saved) or is_whole(os.path.join(checkpoints, event.name))
     ]
 
 
@@ -373,8 +373,8 @@ def _number(value: str, metric: str) -> float | None:
     >>> _number("0.5", "f1"), _number('{"f1": 2}', "f1"), _number("NaN", "f1"), _number('"best"', "f1")
     (0.5, 2.0, None, None)
     """
-    found = json.loads(value)
-    number = found.get(metric) if isinstance(found, dict) else found
+    result = json.loads(value)
+    number = result.get(metric) if isinstance(result, dict) else result
     return _finite(number, None)
 
 

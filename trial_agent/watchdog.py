@@ -32,10 +32,10 @@ def kill_all(group: int | None, mark: bytes | None) -> None:
     for _ in range(ROUNDS):
         if group is not None:
             _kill(os.killpg, group)
-        found = [] if mark is None else marked(mark)
-        for pid in found:
+        pids = [] if mark is None else marked(mark)
+        for pid in pids:
             _kill(os.kill, pid)
-        if not found:
+        if not pids:
             return
 
 

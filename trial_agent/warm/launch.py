@@ -20,7 +20,7 @@ _WITH_VALUE = ("-W", "-X")
 
 
 class Kind(NamedTuple):
-    """What a zygote is made for: trials that differ in nothing but their arguments and their own variables."""
+    """The key of a zygote: trials of an equal kind differ only in their arguments and their own variables."""
 
     command: tuple[str, ...]  # up to the script, or `-m` and the module
     directory: str

@@ -111,15 +111,15 @@ class SideEffects:
 
 
 def _open_files() -> list[str]:
-    found = []
+    paths = []
     for name in os.listdir("/proc/self/fd"):
         try:
             path = os.readlink(f"/proc/self/fd/{name}")
         except OSError:  # the list of them itself
             continue
         if path not in _USUAL_FILES:
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def _own_module() -> str | None:
@@ -161,10 +161,12 @@ def _has_own_generator() -> bool:
         return False
     objects = gc.get_objects()
     sequences = getattr(sys.modules.get("tempfile"), "_RandomNameSequence", ())  # these look for forks
-    known = [random._inst, *(getattr(each, "_rng", None) for each in objects if isinstance(each, sequences))]
-    found = [each for each in objects if isinstance(each, random.Random)]
+    usual = [random._inst, *(getattr(each, "_rng", None) for each in objects if isinstance(each, sequences))]
     return any(
-        not isinstance(each, random.SystemRandom) and not any(each is one for one in known) for each in found
+        isinstance(each, random.Random)
+        and not isinstance(each, random.SystemRandom)
+        and not any(each is generator for generator in usual)
+        for each in objects
     )
 
 
@@ -187,8 +189,8 @@ class Changes:
 
     def __init__(self, files: list[str], own: list[str]) -> None:
         stdlib = os.path.dirname(os.__file__) + os.sep
-        found = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-        paths = {path for path in found if path and ("site-packages" in path or not path.startswith(stdlib))}
+        loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+        paths = {path for path in loaded if path and ("site-packages" in path or not path.startswith(stdlib))}
         self._stamps = {path: _stamp(path) for path in (*files, *paths, os.__file__)}
         self._own = dict.fromkeys(own, 0)
         self._names = {name.partition(".")[0] for name in sys.modules if name not in _BASELINE} - {"__main__"}
@@ -210,10 +212,10 @@ class Changes:
 
 def _stamp(path: str) -> tuple[int, int]:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _hidden_in(folder: str, names: set[str]) -> str | None:
