@@ -79,7 +79,7 @@ def test_more_time_continues_trials_that_its_end_cancelled(
     assert options_to_extend(made.folder) == f"{needs_trials}--max-experiment-duration TIME"
     change_experiment(made.folder, changes)
     with ExperimentView(made.folder) as view:
-        assert view.experiment()["status"] == status
+        assert view.experiment().status == status
 
 
 @pytest.mark.parametrize("low", [{"max_trial_number": 2}, {"max_experiment_duration": 20}])
