@@ -286,13 +286,21 @@ def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
     return None
 
 
-def _not_json(value: Any, path: Path) -> Finding:
-    if (
-        path[:1] == ("search_space",)
-        and not isinstance(value, type)
-        and (name := getattr(value, "__name__", ""))
-    ):
+def _function_in_space(value: Any, path: Path) -> Finding:
+    """Say what to write in place of a function or a class: one that makes parameters was not called."""
+    from ..search_space import uniform
+
+    name = value.__name__
+    if value.__module__ == uniform.__module__:
         return Finding(path=path, message=f"the function {name} is not a value", hint=f"call it: {name}(...)")
+    what = "the class" if isinstance(value, type) else "the function"
+    hint = "values are stored as JSON: write a text, and look it up in the trial"
+    return Finding(path=path, message=f"{what} {name} is not a value", hint=hint)
+
+
+def _not_json(value: Any, path: Path) -> Finding:
+    if path[:1] == ("search_space",) and hasattr(value, "__name__"):
+        return _function_in_space(value, path)
     if path in (("tuner",), ("assessor",)):
         name = (value if isinstance(value, type) else type(value)).__name__
         example = f'{{"class_name": "FILE.{name}", "code_directory": "FOLDER", "class_args": {{...}}}}'

@@ -63,7 +63,12 @@ class ExperimentConfig(ConfigFields):
         """
         copied, findings = plain(data)
         check = ConfigCheck(cls, copied, base_directory, needs_command=needs_command)
-        check.draft.findings += findings
+        # A copy has null where there was no JSON: what is wrong with that, nobody wrote.
+        unknown = [one.path for one in findings]
+        of_copy = [
+            one for one in check.draft.findings if not any(one.path[: len(path)] == path for path in unknown)
+        ]
+        check.draft.findings = [*of_copy, *findings]
         return check.result()
 
     @classmethod

@@ -104,7 +104,7 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = csv.reader(file)
-            rows = csv.DictReader(file, [*map(cell_text, next(lines, ()))])
+            rows = csv.DictReader(file, _head([*map(cell_text, next(lines, ()))]))
             column = next((name for name in names if name in (rows.fieldnames or ())), None)
             if column is None:
                 head = rows.fieldnames or ()
@@ -138,6 +138,15 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
         raise UnreadableSource("its text is not UTF-8: save it as CSV in UTF-8") from error
     except csv.Error as error:
         raise UnreadableSource(f"it cannot be read: {error}") from error
+
+
+def _head(names: Sequence[str]) -> list[str]:
+    """Return the names of columns without the spaces that people write around commas.
+
+    Pitchpipe's own exports have none there, so a space at the end of a name in them belongs to a parameter.
+    """
+    is_own = {"sequence_id", "id"} <= {*names}
+    return [*names] if is_own else [name.strip() for name in names]
 
 
 def _mean(repeats: Sequence[EarlierResult]) -> EarlierResult:

@@ -159,8 +159,11 @@ class _Slot:
         An option is equal to it, or the only one that a table has alike, such as `"0.1"` for 0.1.
         """
         if self.parameter.categorical:
-            forms = identity(_parts(found)), identity(_said(_parts(found)))
-            return [self._options[key] for key in forms if key in self._options][:1]
+            forms = [_parts(found), _said(_parts(found))]
+            if isinstance(found, str):  # people write spaces around the commas of a table
+                forms += [found.strip(), _said(found.strip())]
+            keys = map(identity, forms)
+            return [self._options[key] for key in keys if key in self._options][:1]
         found = _said(found)
         if self.parameter.integer and isinstance(found, float) and found.is_integer():
             found = int(found)

@@ -83,6 +83,7 @@ def _record(row: TrialRow) -> TrialRecord:
         last=plain(row.last),
         start_time=plain(row.start_time),
         end_time=plain(row.end_time),
+        seconds=plain(row.duration),
         worker=row.agent or "",
         reason=row.reason,
         trial_id=row.trial_id,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -198,8 +197,7 @@ def facts_of(trial: TrialDetail, folder: ExperimentFolder) -> Iterator[tuple[str
     yield "Created", moment_text(trial.created)
     yield "Began", None if began is None else moment_text(began)
     yield "Ended", None if ended is None else moment_text(ended)
-    if began is not None:
-        yield "Took", duration_text((ended or time.time()) - began)
+    yield "Took", None if trial.seconds is None else duration_text(trial.seconds)
     yield "Attempt", trial.attempt if trial.attempt > 1 else None
     yield "Agent", trial.agent
     yield "GPUs", ", ".join(map(str, trial.gpus or ()))

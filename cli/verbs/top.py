@@ -191,12 +191,11 @@ def _table(title: str, trials: list[TrialRow], value: str) -> RenderableType:
         table.add_column(name, width=width, no_wrap=True)
     table.add_column("parameters", ratio=1, no_wrap=True, overflow="ellipsis")
     for trial in trials:
-        began, end = trial.start_time, trial.end_time or time.time()
         cells = (
             str(trial.sequence_id),
             repeats_text(trial) or trial.status,
             _result(trial, value),
-            "" if began is None else duration_text(max(0.0, end - began)),
+            "" if trial.seconds is None else duration_text(trial.seconds),
             parameters_text(trial.parameters),
         )
         table.add_row(*map(Text, cells))  # rich reads markup in a string

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -153,8 +152,7 @@ def _facts(
     yield "intermediate", _intermediate(intermediate)
     yield "started", _moment(begin)
     yield "ended", _moment(found.end_time)
-    if begin is not None:
-        yield "took", duration_text(max(0.0, (found.end_time or time.time()) - begin))
+    yield "took", "" if found.seconds is None else duration_text(found.seconds)
     yield "attempt", found.attempt if found.attempt > 1 else ""
     yield "checkpoint", found.checkpoint
     yield "budget", "" if found.budget is None else number_text(found.budget)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -235,14 +234,6 @@ def _order(sort: str, objective: Goal) -> tuple[str, bool]:
     }[sort]
 
 
-def _seconds(trial: TrialRow) -> float | None:
-    """Return for how long a trial, or all repeats of a family, have run; None before it begins."""
-    begin, end = trial.start_time, trial.end_time or time.time()
-    if isinstance(trial, FamilyRow) or begin is None:
-        return trial.duration
-    return max(0.0, end - begin)
-
-
 def _row(
     trial: TrialRow,
     names: list[str],
@@ -250,7 +241,7 @@ def _row(
     marks: dict[int, str],
     limits: Mapping[str, str],
 ) -> tuple[str, ...]:
-    took = _seconds(trial)
+    took = trial.seconds
     family = repeats_text(trial) or f"{trial.family}, repeat {trial.repeat}"
     return (
         str(trial.sequence_id),

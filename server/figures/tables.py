@@ -35,6 +35,7 @@ class TrialRecord:
     last: float | None = None
     start_time: float | None = None
     end_time: float | None = None
+    seconds: float | None = None  # that it ran, over all attempts, without pauses
     worker: str = ""
     reason: str = ""
     trial_id: str = ""

@@ -299,8 +299,7 @@ def _as_table(head: list[str], rows: list[list[tuple[str, float | str]]], total:
 
 
 def _seconds(trial: TrialRecord) -> float | None:
-    both = (trial.start_time, trial.end_time)
-    return None if None in both else round(float(both[1] or 0) - float(both[0] or 0), 3)
+    return None if trial.seconds is None else round(trial.seconds, 3)
 
 
 def _cell(value: float | str | None) -> tuple[str, float | str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from ...runner import ExperimentStatus, TrialStatus
 from .configuration import main_name, read_repeats
 from .database import Database
 from .read_model import FamilyRow, Repeats, TrialRow
+from .trial_query import RAN
 from .trial_rows import rows_by_number
 
 __all__ = ["outcomes_of", "read_families", "read_family", "read_family_outline", "read_outcomes"]
@@ -94,20 +94,14 @@ class _Repeat(NamedTuple):
 
     number: int
     status: str
-    start_time: float | None
     end_time: float | None
-
-    @property
-    def seconds(self) -> float:
-        """For how long it has run."""
-        end = time.time() if self.end_time is None else self.end_time
-        return 0.0 if self.start_time is None else max(0.0, end - self.start_time)
+    seconds: float  # for which it has run
 
 
 # Those that the end of an experiment cancelled are replaced.
 _MEMBERS = (
-    "SELECT family_of(record), sequence_id, status, start_time, end_time FROM trials"
-    " WHERE family_of(record) IS NOT NULL AND status <> 'SYS_CANCELED' ORDER BY sequence_id"
+    f"SELECT family_of(t.record), t.sequence_id, t.status, t.end_time, coalesce({RAN}, 0.0) FROM trials t"
+    " WHERE family_of(t.record) IS NOT NULL AND t.status <> 'SYS_CANCELED' ORDER BY t.sequence_id"
 )
 
 

@@ -28,7 +28,7 @@ def nni_profile(view: ExperimentView) -> dict[str, Any]:
     summary = view.summary()
     profile = {
         "id": summary.id,
-        "params": view.config(),
+        "params": {**view.config(), "experimentWorkingDirectory": str(view.folder.path.parent)},
         "execDuration": int(summary.run_time),
         "logDir": str(view.folder.path),
         "startTime": _ms(summary.created),

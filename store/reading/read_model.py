@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,8 +46,15 @@ class TrialRow:
     values: dict[str, float]  # by metric
     value: float | None  # of the main objective
     intermediate_results: int
-    duration: float | None
+    duration: float | None  # that it ran, over all attempts, without pauses; None while it runs
     last: float | None  # the last intermediate result
+
+    @property
+    def seconds(self) -> float | None:
+        """For how long it has run; of a trial that runs, in this attempt; None before it begins."""
+        if self.duration is not None or self.start_time is None:
+            return self.duration
+        return max(0.0, time.time() - self.start_time)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

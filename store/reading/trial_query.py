@@ -39,6 +39,16 @@ _OPPOSITE: Mapping[str, str] = MappingProxyType(
 _TURNED: Mapping[str, str] = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<="})
 # What SQLite's JSON paths find in every spelling of JSON: it compares them with names as they are escaped.
 _PLAIN_NAME = re.compile(r"[ !#-.0-\[\]-~]*")
+_NOW = "(julianday('now') - 2440587.5) * 86400.0"
+# A pause, or the wait for another attempt, is no part of it; a clock that was set back does not make it less than 0.
+RAN = f"""(
+    SELECT total(max(0.0, end_time - start_time)) FROM attempts WHERE sequence_id = t.sequence_id
+) + CASE
+    WHEN EXISTS (SELECT 1 FROM attempts WHERE sequence_id = t.sequence_id AND attempt = t.attempt) THEN 0.0
+    ELSE max(0.0, coalesce(t.end_time, {_NOW}) - t.start_time)
+END"""
+"""The seconds that a trial `t` ran, in all its attempts; null before it has begun."""
+
 _COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "sequence_id": "t.sequence_id",
@@ -47,7 +57,7 @@ _COLUMNS: Mapping[str, str] = MappingProxyType(
         "created": "t.created",
         "start_time": "t.start_time",
         "end_time": "t.end_time",
-        "duration": "coalesce(t.end_time, (julianday('now') - 2440587.5) * 86400.0) - t.start_time",
+        "duration": RAN,
         "reason": "t.reason",
         "kind": "t.kind",
         "attempt": "t.attempt",

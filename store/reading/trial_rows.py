@@ -12,7 +12,7 @@ from .configuration import main_name, read_objectives
 from .database import Database
 from .json_values import parsed
 from .read_model import Attempt, TrialDetail, TrialRow
-from .trial_query import TrialQuery, last_expression
+from .trial_query import RAN, TrialQuery, last_expression
 
 __all__ = [
     "TrialPage",
@@ -185,10 +185,10 @@ def _rows(
         ):
             values.setdefault(sequence_id, {})[name] = value
         for row in connection.execute(
-            f"SELECT {selected}, ({last}) FROM trials t WHERE t.sequence_id IN ({listed})", bound
+            f"SELECT {selected}, ({last}), {RAN} FROM trials t WHERE t.sequence_id IN ({listed})", bound
         ):
             with understood(db.path, f"trial {row[0]}"):
-                stored = dict(zip((*columns, "last"), row, strict=True))
+                stored = dict(zip((*columns, "last", "duration"), row, strict=True))
                 found[row[0]] = kind(**_fields(stored, values.get(row[0], {}), main))
     return [found[number] for number in sequence_ids if number in found]
 
@@ -205,9 +205,10 @@ def _fields(row: dict[str, Any], values: dict[str, float], main: str) -> dict[st
     row["values"] = {name: _number(value) for name, value in values.items()}
     row["value"] = values.get(main)
     row["intermediate_results"] = row.pop("next_sequence")
-    begin, end = row["start_time"], row["end_time"]
-    # A clock that was set back while the trial ran must not make it shorter than nothing.
-    row["duration"] = max(0.0, end - begin) if begin is not None and end is not None else None
+    for name in ("start_time", "end_time"):
+        row[name] = None if row[name] is None else _number(row[name])  # SQLite takes any text for a number
+    if row["end_time"] is None and row["status"] != TrialStatus.PAUSED:
+        row["duration"] = None
     for name in ("gpus", "failed"):
         if name in row:
             row[name] = parsed(row[name])
@@ -216,5 +217,5 @@ def _fields(row: dict[str, Any], values: dict[str, float], main: str) -> dict[st
 
 def _number(value: object) -> float:
     if not isinstance(value, int | float):
-        raise TypeError(f"{type(value).__name__} instead of a result")
+        raise TypeError(f"{type(value).__name__} instead of a number")
     return value

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe import uniform
-from pitchpipe.config import LocalConfig
+from pitchpipe import choice, uniform
+from pitchpipe.config import ConfigError, ExperimentConfig, LocalConfig
 from pitchpipe.config.draft import make_draft, plain
 from pitchpipe.config.problems import fold
 from pitchpipe.config.sections import AlgorithmConfig
@@ -125,6 +125,16 @@ def test_a_function_that_was_not_called_is_named() -> None:
     _, (finding,) = plain({"search_space": {"x": uniform}})
     assert finding.message == "the function uniform is not a value"
     assert finding.hint == "call it: uniform(...)"
+
+
+@pytest.mark.parametrize("option", [len, lambda x: x, dict])
+def test_function_or_class_as_an_option_is_to_be_written_as_text(option: Any) -> None:
+    _, (finding,) = plain({"search_space": {"act": choice([option, "relu"])}})
+    assert finding.path == ("search_space", "act", "_value", 0)
+    assert "write a text" in finding.hint
+    with pytest.raises(ConfigError) as raised:
+        ExperimentConfig.from_dict({"search_space": {"act": option}, "trial_command": "true"})
+    assert [problem.path for problem in raised.value.problems] == [("search_space", "act")]
 
 
 @pytest.mark.parametrize("mine", [object, object()])

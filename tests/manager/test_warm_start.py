@@ -122,6 +122,25 @@ def test_file_that_a_spreadsheet_saved_in_another_form_says_which(
         read_earlier(str(path), Objective("default", "minimize"), tmp_path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x, kind, value\n0.25, tanh, 0.5\n",
+        "x ,kind ,value \n0.25 ,tanh ,0.5 \n",
+        'x,kind,value\n0.25," tanh",0.5\n',
+    ],
+)
+def test_spaces_around_the_commas_of_a_file_do_not_count(text: str, tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text(text)
+    space = {
+        "x": {"_type": "uniform", "_value": [0, 1]},
+        "kind": {"_type": "choice", "_value": ["relu", "tanh"]},
+    }
+    found = read(tmp_path, str(tmp_path / "old.csv"), search_space=space)
+    assert list(found.points) == [{"x": 0.25, "kind": "tanh"}]
+    assert "ignored" not in found.notes[0]
+
+
 def test_export_as_csv_is_read_again(tmp_path: Path) -> None:
     run(made(tmp_path, "old", max_trial_number=12))
     with ExperimentView(tmp_path / "old") as view:

@@ -19,6 +19,7 @@ def test_trials_have_the_keys_of_nni_and_no_result_before_they_succeed(
     assert jobs[2]["message"] == "KeyError: 'lr'"
     assert json.loads(jobs[4]["hyperParameters"][0])["parameters"] == {"lr": 0.4, "units": 16}
     assert nni_profile(view)["nextSequenceId"] == 5
+    assert nni_profile(view)["params"]["experimentWorkingDirectory"] == str(view.folder.path.parent)
     counts = {row["trialJobStatus"]: row["trialJobNumber"] for row in nni_statistics(view)}
     assert counts == {"SUCCEEDED": 3, "FAILED": 1, "RUNNING": 1}
 
