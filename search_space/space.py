@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .constraints import Constraint, evaluation_error, read_constraints
@@ -14,7 +13,6 @@ from .parameter import Parameter
 from .problems import Problem, SearchSpaceError
 from .reading import read
 from .tree import Node, build, count, faults, fill, grow, mark_active
-from .units import widest_sigma
 
 if TYPE_CHECKING:
     # The manager checks spaces and draws no points: it does not pay for numpy.
@@ -30,28 +28,15 @@ _PROBES = 16
 def check(space: Any, constraints: Any = (), *, stored: bool = False) -> list[Problem]:
     """Return all problems of a search space and its constraints; never raise.
 
-    A `stored` one may have options that are NaN or infinite, and any sigma: earlier versions took them.
+    A `stored` one may have options that are NaN or infinite: earlier versions took them.
 
     >>> for problem in check({"lr": {"_type": "uniform", "_value": [1, "1e-5"]}}): print(problem)
     lr._value[1]: '1e-5' is a string, not a number (YAML reads it as text: write 1.0e-5)
     """
-    parameters, _, _, found = _examine(space, constraints)
+    found = _examine(space, constraints)[3]
     known = [problem.path for problem in found]
-    more = [] if stored else [*non_finite(space), *_too_wide(parameters)]
+    more = [] if stored else non_finite(space)
     return found + [one for one in more if not any(one.path[: len(path)] == path for path in known)]
-
-
-def _too_wide(parameters: tuple[Parameter, ...]) -> list[Problem]:
-    """Return which lognormal types have values that are cut."""
-    found = []
-    for one in parameters:
-        if (most := widest_sigma(one)) is not None:
-            keys = [("_value", part) if isinstance(part, int) else (part,) for part in one.key]
-            message = f"sigma {one.sigma:g} leads to values outside 1e-304 to 1e304"
-            hint = f"with mu {one.mu:g}, at most {most:g}" if most else "choose another mu"
-            place = (*chain.from_iterable(keys), "_value", 1)
-            found.append(Problem(place, message, hint))
-    return found
 
 
 def impossible(space: Any, constraints: Any) -> list[Problem]:

@@ -17,7 +17,7 @@ from .numeric import MAX_LOG, grid_range
 from .parameter import Parameter
 from .problems import nearest, show
 
-__all__ = ["Curve", "UnitMap", "ends_of", "finite_exp", "unit_map", "widest_sigma"]
+__all__ = ["Curve", "UnitMap", "ends_of", "finite_exp", "unit_map"]
 
 Curve = Callable[[float], float]
 
@@ -161,21 +161,8 @@ def ends_of(parameter: Parameter, deviations: float) -> tuple[float, float]:
     return (finite_exp(low), finite_exp(high)) if parameter.log else (low, high)
 
 
-def widest_sigma(parameter: Parameter) -> float | None:
-    """Return the largest sigma with which no value of a lognormal type is cut, if its own is larger; else None.
-
-    >>> widest_sigma(Parameter(("x",), "x", "lognormal", mu=0.0, sigma=100.0))
-    85.2
-    """
-    if not (parameter.normal and parameter.log):
-        return None
-    mu, sigmas = float(parameter.mu or 0), -_inverse_bell(_EDGE)
-    room = (MAX_LOG - abs(mu)) / sigmas
-    return None if float(parameter.sigma or 1) <= room else math.floor(room * 10) / 10
-
-
 def finite_exp(value: float) -> float:
-    """Return a power of e, from 1e-304 to 1e304; what is beyond is cut."""
+    """Return a power of e, or the last one in the range of floats."""
     return math.exp(min(max(value, -MAX_LOG), MAX_LOG))
 
 

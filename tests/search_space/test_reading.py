@@ -207,20 +207,3 @@ def test_stored_space_may_have_options_that_json_cannot_hold() -> None:
     space = {"x": spec("choice", math.nan, 1), "y": math.inf}
     assert check(space, stored=True) == []
     assert SearchSpace.parse(space).validate({"x": math.nan, "y": math.inf}) == []
-
-
-@pytest.mark.parametrize(("mu", "widest"), [(0.0, 85.2), (500.0, 24.3), (-690.0, 1.2)])
-@pytest.mark.parametrize("type_name", ["lognormal", "qlognormal"])
-def test_lognormal_is_refused_at_sigma_where_its_values_would_be_cut(
-    type_name: str, mu: float, widest: float
-) -> None:
-    q = [1e-3] * (type_name == "qlognormal") if mu <= 0 else [1e300] * (type_name == "qlognormal")
-    space = {"m": spec("choice", {"_name": "a", "x": spec(type_name, mu, widest, *q)})}
-    assert check(space) == []
-    ends = [SearchSpace.parse(space).decode([0.0, u])["m"]["x"] for u in (0.0, 1.0)]
-    assert type_name == "qlognormal" or (math.exp(-700) < ends[0], ends[1] < math.exp(700)) == (True, True)
-    space["m"]["_value"][0]["x"]["_value"][1] = widest + 0.2
-    (problem,) = check(space)
-    assert problem.path == ("m", "_value", 0, "x", "_value", 1)
-    assert f"at most {widest}" in problem.hint
-    assert check(space, stored=True) == []
