@@ -14,7 +14,7 @@ from .cross_checks import warnings_about_command, warnings_about_objectives, war
 from .draft import plain
 from .overrides import read_overridden
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
-from .problems import ConfigError, ConfigProblem, Finding, fold
+from .problems import ConfigError, ConfigProblem, Finding, Path, fold
 from .root_fields import ConfigFields, Form
 from .sections import AlgorithmConfig, ObjectiveConfig, RepeatsConfig
 from .source import ConfigFiles
@@ -63,12 +63,12 @@ class ExperimentConfig(ConfigFields):
         """
         copied, findings = plain(data)
         check = ConfigCheck(cls, copied, base_directory, needs_command=needs_command)
-        # A copy has null where there was no JSON: what is wrong with that, nobody wrote.
-        unknown = [one.path for one in findings]
-        of_copy = [
-            one for one in check.draft.findings if not any(one.path[: len(path)] == path for path in unknown)
+        # The copy has null in place of what is not JSON. Whatever is wrong with such a null, nobody wrote it.
+        nulls = [one.path for one in findings if _at(copied, one.path) is None]
+        others = [
+            one for one in check.draft.findings if not any(one.path[: len(null)] == null for null in nulls)
         ]
-        check.draft.findings = [*of_copy, *findings]
+        check.draft.findings = [*others, *findings]
         return check.result()
 
     @classmethod
@@ -283,3 +283,10 @@ def repeats_note(repeats: RepeatsConfig | None, most: int | None) -> str:
     least, at_best = most // repeats.count, -(-most // repeats.fewest)
     number = str(least) if least == at_best else f"{least} to {at_best}"
     return f"{note}; max_trial_number counts trials: {most} are {number} configurations"
+
+
+def _at(data: Any, path: Path) -> Any:
+    """Return the value at a path of keys and indices."""
+    for step in path:
+        data = data[step]
+    return data

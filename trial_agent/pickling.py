@@ -128,7 +128,10 @@ def _is_found(name: str) -> bool:
     It finds neither `__mp_main__`, as the main module is called in a process that multiprocessing has spawned, nor what
     the program has loaded from a file under a name of its own.
     """
-    return name == "__main__" or any(finder.find_spec(name, None) for finder in sys.meta_path)
+    searches = [
+        finder.find_spec for finder in sys.meta_path if hasattr(finder, "find_spec")
+    ]  # old ones have none
+    return name == "__main__" or any(find(name, None) for find in searches)
 
 
 _DEEPEST = 8

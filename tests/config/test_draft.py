@@ -137,6 +137,19 @@ def test_function_or_class_as_an_option_is_to_be_written_as_text(option: Any) ->
     assert [problem.path for problem in raised.value.problems] == [("search_space", "act")]
 
 
+def test_key_that_is_not_text_hides_no_other_problem() -> None:
+    data = {
+        3: "x",
+        "search_space": {4: "y", "lr": {"_type": "unifrom"}},
+        "trial_command": "true",
+        "seed": "a",
+    }
+    with pytest.raises(ConfigError) as raised:
+        ExperimentConfig.from_dict(data)  # type: ignore[arg-type]  # people write such keys
+    paths = {problem.path for problem in raised.value.problems}
+    assert {(), ("search_space",), ("search_space", "lr", "_type"), ("seed",)} <= paths
+
+
 @pytest.mark.parametrize("mine", [object, object()])
 def test_own_class_as_a_tuner_is_told_how_it_is_named(mine: Any) -> None:
     _, (finding,) = plain({"tuner": mine})

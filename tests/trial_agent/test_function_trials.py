@@ -325,6 +325,16 @@ def test_function_takes_along_its_module_that_no_other_process_finds(
     assert reports(run(agent, double, x=2)) == [("final", 0, "4")]
 
 
+def test_function_is_sent_beside_an_old_finder_of_modules(
+    agent: LocalAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, object()])  # without `find_spec`
+    module = ModuleType("by_hand")
+    monkeypatch.setitem(sys.modules, "by_hand", module)
+    exec("def double(parameters): return 2 * parameters['x']", vars(module))
+    assert reports(run(agent, module.double, x=2)) == [("final", 0, "4")]
+
+
 def test_signal_that_comes_just_before_the_function_blocks_is_not_lost(agent: LocalAgent) -> None:
     def train(parameters: Parameters) -> None:
         import functools
