@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from ..protocol import lazy_names
 
+# Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
 if TYPE_CHECKING:
     from .experiment_config import (
         ExperimentConfig,
@@ -39,46 +40,5 @@ if TYPE_CHECKING:
     from .source import parse_source, read_source
     from .values import UnitError, parse_duration
     from .written_for_nni import todays_space
-
-# Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
-_HOMES = {
-    ".experiment_config": "ExperimentConfig check_plugins check_samples load_config located with_plugins_checked",
-    ".written_for_nni": "todays_space",
-    ".overrides": "read_overridden",
-    ".sections": "PLATFORMS LocalConfig RayConfig",
-    ".plugins": "Checker check_parameters tracker_classes",
-    ".problems": "OTHER_NAMES ConfigError ConfigProblem Finding did_you_mean nearest shown",
-    ".source": "parse_source read_source",
-    ".values": "UnitError parse_duration",
-}
-
-__all__ = [
-    "OTHER_NAMES",
-    "PLATFORMS",
-    "Checker",
-    "ConfigError",
-    "ConfigProblem",
-    "ExperimentConfig",
-    "Finding",
-    "LocalConfig",
-    "RayConfig",
-    "UnitError",
-    "check_parameters",
-    "check_plugins",
-    "check_samples",
-    "did_you_mean",
-    "load_config",
-    "located",
-    "nearest",
-    "parse_duration",
-    "parse_source",
-    "read_overridden",
-    "read_source",
-    "shown",
-    "todays_space",
-    "tracker_classes",
-    "with_plugins_checked",
-]
-
-if not TYPE_CHECKING:  # a type checker must see which names there are
-    __getattr__ = lazy_names(__name__, _HOMES)
+else:
+    __getattr__ = lazy_names(__name__, __file__)

@@ -11,22 +11,5 @@ if TYPE_CHECKING:
     from .errors import ExecutorError
     from .heartbeat import Heartbeat
     from .tasks import Tasks
-
-_HOMES = {
-    ".base": "Cursors RunSetup TrialExecutor",
-    ".errors": "ExecutorError",
-    ".heartbeat": "Heartbeat",
-    ".tasks": "Tasks",
-}
-
-__all__ = [
-    "Cursors",
-    "ExecutorError",
-    "Heartbeat",
-    "RunSetup",
-    "Tasks",
-    "TrialExecutor",
-]
-
-if not TYPE_CHECKING:  # a type checker must see which names there are
-    __getattr__ = lazy_names(__name__, _HOMES)
+else:
+    __getattr__ = lazy_names(__name__, __file__)

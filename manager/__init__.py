@@ -29,40 +29,5 @@ if TYPE_CHECKING:
     from .standby import StandbyDispatcher
     from .startable import faults_at_start
     from .trace import Trace
-
-_HOMES = {
-    ".experiments": "create_experiment directory_of experiment_config resume_experiment"
-    " warm_start_faults warm_start_notes why_outside",
-    ".manager": "Manager",
-    ".nni_import": "import_nni_experiment",
-    ".search_session": "OtherSearchError PausesError SearchSession TrialOverError UnknownTrialError",
-    ".settings": "most_at_once run_of",
-    ".standby": "StandbyDispatcher",
-    ".startable": "faults_at_start",
-    ".trace": "Trace",
-}
-
-__all__ = [
-    "Manager",
-    "OtherSearchError",
-    "PausesError",
-    "SearchSession",
-    "StandbyDispatcher",
-    "Trace",
-    "TrialOverError",
-    "UnknownTrialError",
-    "create_experiment",
-    "directory_of",
-    "experiment_config",
-    "faults_at_start",
-    "import_nni_experiment",
-    "most_at_once",
-    "resume_experiment",
-    "run_of",
-    "warm_start_faults",
-    "warm_start_notes",
-    "why_outside",
-]
-
-if not TYPE_CHECKING:  # a type checker must see which names there are
-    __getattr__ = lazy_names(__name__, _HOMES)
+else:
+    __getattr__ = lazy_names(__name__, __file__)

@@ -18,5 +18,3 @@ Other rooms only call `activate`, or put `PATH` on PYTHONPATH. What a name stand
 from __future__ import annotations
 
 from .alias import PATH, activate
-
-__all__ = ["PATH", "activate"]

@@ -42,52 +42,5 @@ if TYPE_CHECKING:
     from .random_forest import Forest, grow_forest
     from .sparse_process import Effects, differences
     from .student_t import interval, is_clearly_worse, mean
-
-_HOMES = {
-    ".arrays": "Bools Floats Ints",
-    ".fronts": "Fronts Point added crowding_distances front_of is_nondominated knee_of nondominated_ranks",
-    ".functional_anova": "Tree grow_tree main_effects predicted",
-    ".gaussian_process": "Posterior Prior condition fit squared_distances",
-    ".dominated_volume": "hypervolume reference_of",
-    ".matern_kernel": "SMOOTHNESSES matern",
-    ".random_forest": "Forest grow_forest",
-    ".sparse_process": "Effects differences",
-    ".student_t": "interval is_clearly_worse mean",
-}
-
-__all__ = [
-    "SMOOTHNESSES",
-    "Bools",
-    "Effects",
-    "Floats",
-    "Forest",
-    "Fronts",
-    "Ints",
-    "Point",
-    "Posterior",
-    "Prior",
-    "Tree",
-    "added",
-    "condition",
-    "crowding_distances",
-    "differences",
-    "fit",
-    "front_of",
-    "grow_forest",
-    "grow_tree",
-    "hypervolume",
-    "interval",
-    "is_clearly_worse",
-    "is_nondominated",
-    "knee_of",
-    "main_effects",
-    "matern",
-    "mean",
-    "nondominated_ranks",
-    "predicted",
-    "reference_of",
-    "squared_distances",
-]
-
-if not TYPE_CHECKING:  # a type checker must see which names there are
-    __getattr__ = lazy_names(__name__, _HOMES)
+else:
+    __getattr__ = lazy_names(__name__, __file__)

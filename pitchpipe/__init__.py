@@ -32,6 +32,8 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import, and every script imports
 if TYPE_CHECKING:
     from typing import Any
 
+    __version__: str
+
     from .assessors import Assessor, AssessResult
     from .experiment import Experiment
     from .manager import OtherSearchError, PausesError, TrialOverError, UnknownTrialError
@@ -66,27 +68,16 @@ if TYPE_CHECKING:
     from .server import TuneClient, TuneServer
     from .tuners import NoMoreTrialError, Tuner
 
-    __version__: str
+else:
+    _find = _lazy_names(__name__, __file__)
 
-_HOMES = {
-    ".assessors.base": "AssessResult Assessor",
-    ".experiment": "Experiment",
-    ".manager.hooks.callbacks": "Callback",
-    ".manager.hooks.stoppers": (
-        "CombinedStopper CriteriaStopper ExperimentPlateauStopper FunctionStopper "
-        "MaximumIterationStopper Stopper TimeoutStopper TrialPlateauStopper"
-    ),
-    ".manager.search_session": "OtherSearchError PausesError TrialOverError UnknownTrialError",
-    ".registry": "make_env register_env register_trainable",
-    ".results": "ExperimentResult Interrupted",
-    ".search": "Search maximize minimize",
-    ".search_space.sampling": (
-        "choice lognormal lograndint loguniform normal qlognormal qloguniform qnormal quniform randint uniform"
-    ),
-    ".sdk": "FunctionTrainable NoRunningTrial Trainable TrialStopped wrap_function",
-    ".server.tune": "TuneClient TuneServer",
-    ".tuners.tuner": "NoMoreTrialError Tuner",
-}
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("pitchpipe")
+        return _find(name)
+
 
 __all__ = [
     "AssessResult",
@@ -149,17 +140,6 @@ __all__ = [
     "uniform",
     "wrap_function",
 ]
-
-
-if not TYPE_CHECKING:  # a type checker must see which names there are
-    _find = _lazy_names(__name__, _HOMES)
-
-    def __getattr__(name: str) -> Any:
-        if name == "__version__":
-            from importlib.metadata import version
-
-            return version("pitchpipe")
-        return _find(name)
 
 
 def __dir__() -> list[str]:

@@ -18,27 +18,3 @@ from .arguments import (
 )
 from .checkpoint_folder import CheckpointFolder
 from .user_registry import Registered, register, registered, registry_file, unregister
-
-__all__ = [
-    "CheckpointFolder",
-    "Registered",
-    "Registry",
-    "UnknownAlgorithm",
-    "check",
-    "integer",
-    "loss_sign",
-    "merged",
-    "number",
-    "one_of",
-    "optional_mapping",
-    "positive",
-    "register",
-    "registered",
-    "registry_file",
-    "seed_of",
-    "shown",
-    "signature_problems",
-    "synonym",
-    "taken",
-    "unregister",
-]

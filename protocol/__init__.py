@@ -46,26 +46,8 @@ if TYPE_CHECKING:
         with_parameters,
         with_pause_at_budget,
     )
-
-_HOMES = {
-    ".codec": "dumps loads",
-    ".commands": (
-        "OWN_COMMANDS PARAMETERS_ENVIRONMENT PROTOCOL_ENVIRONMENT PROTOCOL_VERSION CommandType Frame"
-    ),
-    ".errors": (
-        "BadHeader BadPayload FrameError FrameTooLong JsonError MetricError ProtocolError "
-        "TruncatedFrame UnknownCommand"
-    ),
-    ".failures": "CHECKPOINT_GONE LED_TO",
-    ".frames": "MAX_LENGTH FrameDecoder encode_frame",
-    ".metrics": "metric_value names_of number_in with_default",
-    ".objectives": "Direction Objective constraint_limits main_objective objectives_of",
-    ".record": (
-        "STARTING_POINTS AddedSource added_record budget_and_donor family_end_of is_starting_point "
-        "parameters_of pauses_at_budget repeat_of repeated seed_of_repeat with_family_end "
-        "with_parameters with_pause_at_budget"
-    ),
-}
+else:
+    __getattr__ = lazy_names(__name__, __file__)
 
 __all__ = [
     "CHECKPOINT_GONE",
@@ -115,6 +97,3 @@ __all__ = [
     "with_parameters",
     "with_pause_at_budget",
 ]
-
-if not TYPE_CHECKING:  # a type checker must see which names there are
-    __getattr__ = lazy_names(__name__, _HOMES)

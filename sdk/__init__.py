@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .arguments import as_word, flat_arguments
     from .trainable import FunctionTrainable, Trainable, TrialFunction, clean_up, wrap_function
     from .trial_threads import hosted
+else:
+    __getattr__ = lazy_names(__name__, __file__)
 
 __all__ = [
     "ABOUT",
@@ -85,13 +87,3 @@ __all__ = [
     "wrap_function",
     "write_data",
 ]
-
-if not TYPE_CHECKING:  # a type checker must see which names there are
-    __getattr__ = lazy_names(
-        __name__,
-        {
-            ".arguments": "as_word flat_arguments",
-            ".trainable": "FunctionTrainable Trainable TrialFunction clean_up wrap_function",
-            ".trial_threads": "hosted",
-        },
-    )

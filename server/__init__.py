@@ -20,18 +20,8 @@ if TYPE_CHECKING:
     from .serving import Serving, ServingError
     from .trial_story import ending_of
     from .tune import TuneClient, TuneServer
-
-_HOMES = {
-    "..store.reading": "Condition ExperimentView QueryError TrialQuery",
-    ".experiment_table": "read_table",
-    ".experiments": "Experiments",
-    ".health": "early_stopping_note read_health",
-    ".process": "TOKEN_VARIABLE ServerError ServerProcess",
-    ".security": "SecurityError ServerSettings is_loopback",
-    ".serving": "Serving ServingError",
-    ".trial_story": "ending_of",
-    ".tune": "TuneClient TuneServer",
-}
+else:
+    __getattr__ = lazy_names(__name__, __file__)
 
 __all__ = [
     "TOKEN_VARIABLE",
@@ -54,6 +44,3 @@ __all__ = [
     "read_health",
     "read_table",
 ]
-
-if not TYPE_CHECKING:  # a type checker must see which names there are
-    __getattr__ = lazy_names(__name__, _HOMES)

@@ -6,11 +6,10 @@ prints one line `file:line: message` for each violation and ends with 1 when the
 
 - A room imports only the rooms below it (`MAY_IMPORT`), and libraries only from its list (`LIBRARIES`).
 - A folder is entered through its `__init__`, and from outside: `from ..store import Store`, never `from ..store.store`.
-- The `__all__` of an inner room is what other folders import; a room in `PUBLIC` may offer more to users.
+- What a room offers, by its `__all__` or its imports, other folders import; one in `PUBLIC` may offer users more.
 - `runner/` is pure: it imports none of `IMPURE`.
 - Inside the project imports are relative, so that checkers resolve them from the tree.
 - Only `executors/ray/` and `executors/private_ray/` import ray.
-- An `__init__` with names has an `__all__`.
 - A dataclass with more than four fields takes them by keyword (`POSITIONAL` lists the others).
 - What a page parses (`PARSED`: attributes, styles, HTML, JavaScript) is a constant, or `scripted` from one: a user's
   text never goes there.
@@ -58,8 +57,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 # Rooms whose `__init__` is a public interface; what it offers beyond the needs of other rooms is documented.
 PUBLIC = frozenset(
-    {"pitchpipe", "protocol", "search_space", "tuners", "assessors", "trial_agent", "dispatcher", "server"}
-    | {"sdk", "testing"}
+    {"pitchpipe", "protocol", "search_space", "tuners", "assessors", "dispatcher", "server", "sdk", "testing"}
+    | {"server/figures"}
 )
 IMPURE = frozenset({"asyncio", "os", "time", "sqlite3", "threading", "pathlib", "logging"})
 # Not of the package: a script, its interpreter or Hydra finds these modules by folders of its search path.
@@ -220,7 +219,6 @@ def check_tree(root: Path) -> list[Violation]:
         imports = list(imports_of(tree, module_name(file), is_face(file), modules))
         found += check_imports(file, imports)
         found += check_entries(file, imports, modules)
-        found += check_names(file, tree)
         found += check_dataclasses(file, tree)
         found += check_state(file, tree)
         found += check_pages(file, tree)
@@ -354,7 +352,7 @@ def check_faces(sources: Mapping[str, ast.Module], edges: Mapping[str, list[Impo
     found: list[Violation] = []
     for file in filter(is_face, sources):
         offered, taken = exported(sources[file]), used.get(module_name(file), set())
-        if file.split("/")[0] not in PUBLIC:
+        if file.removesuffix("/__init__.py") not in PUBLIC:
             found += [
                 Violation(file, 1, f"offers `{name}`, which no other folder imports")
                 for name in sorted(offered - taken)
@@ -367,19 +365,25 @@ def check_faces(sources: Mapping[str, ast.Module], edges: Mapping[str, list[Impo
 
 
 def exported(tree: ast.Module) -> set[str]:
-    """Return the names in the `__all__` of a module."""
+    """Return the names that a package offers: its `__all__`, or else what it takes from its modules."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return set(ast.literal_eval(node.value))
-    return set()
+    eager = (item for node in tree.body for item in imported_names(node))
+    return {*eager, *lazy_imports(tree)}
 
 
-def check_names(file: str, tree: ast.Module) -> list[Violation]:
-    """Return a violation when the `__init__` of a folder has no `__all__`, unless it has nothing to list."""
-    if "__all__" in module_variables(tree) or not is_face(file):
-        return []
-    empty = all(isinstance(node, ast.Expr) or "__future__" in ast.unparse(node) for node in tree.body)
-    return [] if empty else [Violation(file, 1, "has no __all__")]
+def lazy_imports(tree: ast.Module) -> list[str]:
+    """Return the names that a package loads on first use: they are imported where only type checkers look."""
+    lazy = (node for node in tree.body if isinstance(node, ast.If) and "lazy_names(" in ast.unparse(node))
+    return [name for node in lazy for item in node.body for name in imported_names(item)]
+
+
+def imported_names(node: ast.stmt) -> list[str]:
+    """Return the names that a statement of a package takes from one of its modules."""
+    return (
+        [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) and node.level == 1 else []
+    )
 
 
 def check_dataclasses(file: str, tree: ast.Module) -> list[Violation]:

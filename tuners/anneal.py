@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..numerics import Floats, Ints
 from ..plugins import one_of
-from .base import Floats, Ints, LearningTuner
+from .base import LearningTuner
 
 _MEAN_RANK = 2.0  # of the trial to start from; 1 is the best
 _COOLING = 0.1  # after n results the neighbourhood has 1 / (1 + 0.1 n) of its first width

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics import Floats
 from ..plugins import integer, number, positive
 from ..search_space import SearchSpace
-from .base import Floats, Layout, Member, measurements, ready
+from .base import Layout, Member, measurements, ready
 from .hyperband import HyperbandTuner, halvings
 from .models import Mixture, features_of
 

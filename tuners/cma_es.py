@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics import Floats
 from ..plugins import integer, one_of, positive
 from ..search_space import SearchSpace
-from .base import Embedding, Floats, Layout, LearningTuner, ready
+from .base import Embedding, Layout, LearningTuner, ready
 
 _PROPOSALS = 50
 _MOST_VALUES = 500  # of a parameter with a step; with more, it is as good as continuous

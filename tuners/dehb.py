@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics import Floats
 from ..plugins import integer, number
-from .base import Floats, Member, ScheduledTuner, ready
+from .base import Member, ScheduledTuner, ready
 from .hyperband import bracket_plan, halvings
 
 _TRIES = 50  # offspring looked at for one that is new and meets the constraints

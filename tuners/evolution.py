@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..numerics import Floats
 from ..plugins import integer
-from .base import Floats, LearningTuner
+from .base import LearningTuner
 
 _PROPOSALS = 50
 _LOG_STEP = (-2.0, 0.0)  # powers of ten: of the unit interval

@@ -11,9 +11,9 @@ import math
 import sys
 from typing import Any
 
-from ..numerics import SMOOTHNESSES, Posterior, Prior, condition, fit
+from ..numerics import SMOOTHNESSES, Floats, Posterior, Prior, condition, fit
 from ..plugins import integer, number, one_of, positive
-from .base import Floats, active_dimension
+from .base import active_dimension
 from .candidates import Everywhere, log_expected_improvement
 from .models import Model, Score, SurrogateTuner, Training
 

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from ..numerics import Posterior
+from ..numerics import Floats, Posterior
 from ..plugins import integer, number, one_of
-from .base import Floats, ready
+from .base import ready
 from .candidates import Everywhere
 from .gp import GaussianProcessTuner
 from .models import Mixture, Model, Score, Training, features_of

@@ -15,9 +15,9 @@ from itertools import islice
 
 import numpy as np
 
-from ..numerics import nondominated_ranks
+from ..numerics import Floats, Ints, nondominated_ranks
 from ..plugins import integer, one_of
-from .base import Embedding, Floats, Ints, LearningTuner, ready
+from .base import Embedding, LearningTuner, ready
 from .candidates import mutants, niched, reference_points
 
 _PROPOSALS = 50

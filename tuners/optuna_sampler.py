@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..numerics import Floats
 from ..plugins import one_of, optional_mapping
 from ..search_space import Parameter
-from .base import Floats, LearningTuner, ready
+from .base import LearningTuner, ready
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

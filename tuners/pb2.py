@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics import matern, squared_distances
+from ..numerics import Floats, matern, squared_distances
 from ..search_space import SearchSpace
-from .base import Embedding, Floats, Member, ready
+from .base import Embedding, Member, ready
 from .pbt import Legacy, PBTTuner
 
 _LARGEST_SET = 100  # latest measurements that the model is fitted to

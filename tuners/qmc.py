@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics import Floats
 from ..plugins import integer, one_of, seed_of
-from .base import Explored, Floats, latin_hypercube, ready
+from .base import Explored, latin_hypercube, ready
 from .random import RandomTuner
 
 _BLOCK = 64  # points drawn from a sequence at a time; a power of two keeps Sobol's points balanced

@@ -6,9 +6,8 @@ Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package, JMLR 23, 2022
 
 from __future__ import annotations
 
-from ..numerics import Forest, grow_forest
+from ..numerics import Floats, Forest, grow_forest
 from ..plugins import integer, one_of
-from .base import Floats
 from .models import SurrogateTuner, Training
 
 _RANDOM_SHARE = 0.1  # of the suggestions: every region is visited some day

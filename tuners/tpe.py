@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics import Floats, Ints
 from ..plugins import integer, merged, one_of, positive
-from .base import Floats, Ints, Layout, LearningTuner, latin_hypercube
+from .base import Layout, LearningTuner, latin_hypercube
 from .models import Mixture, ParzenHistory, features_of
 
 DEFAULTS = {

@@ -5,16 +5,3 @@ from __future__ import annotations
 from .cluster import Cluster, cluster_down, cluster_status, cluster_up, token_path_of
 from .hosts import ClusterError
 from .slurm import SlurmError, SlurmJob, batch_script, submit
-
-__all__ = [
-    "Cluster",
-    "ClusterError",
-    "SlurmError",
-    "SlurmJob",
-    "batch_script",
-    "cluster_down",
-    "cluster_status",
-    "cluster_up",
-    "submit",
-    "token_path_of",
-]

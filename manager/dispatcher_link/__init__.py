@@ -6,14 +6,3 @@ from .dispatcher import Dispatcher, DispatcherSetup
 from .numbered_commands import Command
 from .replies import REPLIES, is_reply, meaning_of
 from .results_so_far import history_of, user_imports
-
-__all__ = [
-    "REPLIES",
-    "Command",
-    "Dispatcher",
-    "DispatcherSetup",
-    "history_of",
-    "is_reply",
-    "meaning_of",
-    "user_imports",
-]

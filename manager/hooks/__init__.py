@@ -16,18 +16,3 @@ from .stoppers import (
     TrialPlateauStopper,
     as_stopper,
 )
-
-__all__ = [
-    "Callback",
-    "CombinedStopper",
-    "CriteriaStopper",
-    "ExperimentPlateauStopper",
-    "FunctionStopper",
-    "Hooks",
-    "MaximumIterationStopper",
-    "Stopper",
-    "TimeoutStopper",
-    "TrialPlateauStopper",
-    "as_stopper",
-    "experiment_row",
-]

@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from .pages import render_report, write_report
-
-__all__ = ["render_report", "write_report"]
+from .pages import write_report

@@ -8,5 +8,3 @@ from __future__ import annotations
 
 from .frame import ROOT
 from .pages import add_pages
-
-__all__ = ["ROOT", "add_pages"]

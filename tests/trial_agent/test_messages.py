@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe import protocol
-from pitchpipe.trial_agent import MessageDecoder, MessageError, encode_message, messages
+from pitchpipe.trial_agent import MessageDecoder, encode_message, messages
+from pitchpipe.trial_agent.messages import MessageError
 
 # Paths have what Python makes of bytes that are not UTF-8.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.integers(0xDC80, 0xDCFF).map(chr))

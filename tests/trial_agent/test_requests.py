@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import MessageDecoder, MessageError, RunSpec, encode_message
+from pitchpipe.trial_agent import MessageDecoder, RunSpec, encode_message
 from pitchpipe.trial_agent.checkpoint_store import Keeping
+from pitchpipe.trial_agent.messages import MessageError
 from pitchpipe.trial_agent.requests import (
     Hello,
     Kill,

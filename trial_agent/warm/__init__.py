@@ -14,5 +14,3 @@ from __future__ import annotations
 from .launch import Launch
 from .starts import WarmStarts
 from .zygotes import Adopted
-
-__all__ = ["Adopted", "Launch", "WarmStarts"]

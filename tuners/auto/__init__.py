@@ -15,5 +15,3 @@ The Gaussian process is in `models/`, the search for candidates in `candidates/`
 from __future__ import annotations
 
 from .tuner import AutoTuner
-
-__all__ = ["AutoTuner"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...numerics import Posterior, Prior, condition
+from ...numerics import Floats, Posterior, Prior, condition
 from ...search_space import SearchSpace
-from ..base import Embedding, Floats, active_dimension, rank_agreement
+from ..base import Embedding, active_dimension, rank_agreement
 from ..models import HyperParameters, warped
 
 _FEWEST = 5  # results of a source that a model needs

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...numerics import Posterior, Prior, condition
-from ..base import Bools, Embedding, Floats, active_dimension
+from ...numerics import Bools, Floats, Posterior, Prior, condition
+from ..base import Embedding, active_dimension
 from ..models import HyperParameters
 from .settings import Settings
 

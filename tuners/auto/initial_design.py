@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import Embedding, Floats, SearchPrior, latin_hypercube
+from ...numerics import Floats
+from ..base import Embedding, SearchPrior, latin_hypercube
 
 _DESIGNS = 40  # drawn; the one whose closest points are furthest apart is kept
 

@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from ..base import Floats, Ints
+from ...numerics import Floats, Ints
 
 _ALL_UP_TO = 32  # results of later stages are kept at this number times powers of 2^(1/4)
 _MEMORY = 200  # latest changes into a stage that the median is taken of

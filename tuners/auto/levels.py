@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import Floats
+from ...numerics import Floats
 
 _BEST = 6  # distinct losses that show how far levels are apart
 _APART = 0.25  # of the largest gap between them: less is a difference within a level

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Floats, Ints, Layout
+from ...numerics import Floats, Ints
+from ..base import Layout
 from .trust_region import DescentRegion, TrustRegion
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...numerics import Posterior, Prior, condition
-from ..base import Embedding, Floats, Ints, active_dimension
+from ...numerics import Floats, Ints, Posterior, Prior, condition
+from ..base import Embedding, active_dimension
 from ..candidates import Branch, log_expected_improvement
 from ..models import HyperParameters, interval_after, warped
 from .settings import Settings, Warping

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...numerics import Posterior, Prior, is_nondominated
-from ..base import Bools, Embedding, Floats, Ints, Outcomes, active_dimension
+from ...numerics import Bools, Floats, Ints, Posterior, Prior, is_nondominated
+from ..base import Embedding, Outcomes, active_dimension
 from ..candidates import (
     Boxes,
     Branch,

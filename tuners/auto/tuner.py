@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base import Embedding, Floats, Ints, LearningTuner, Outcomes, ready
+from ...numerics import Floats, Ints
+from ..base import Embedding, LearningTuner, Outcomes, ready
 from ..candidates import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .earlier import EarlierSearches
 from .failure_model import FailureModel

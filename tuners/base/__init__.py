@@ -13,7 +13,6 @@ embedding            the unit cube as features for distance-based models
 
 from __future__ import annotations
 
-from ...numerics import Bools, Floats, Ints
 from .embedding import Embedding, active_dimension
 from .explored import Explored, measurements, ready
 from .history import History
@@ -23,24 +22,3 @@ from .non_repeating_tuner import NonRepeatingTuner
 from .outcomes import Outcomes
 from .scheduled_tuner import Member, ScheduledTuner
 from .search_prior import SearchPrior, rank_agreement
-
-__all__ = [
-    "Bools",
-    "Embedding",
-    "Explored",
-    "Floats",
-    "History",
-    "Ints",
-    "Layout",
-    "LearningTuner",
-    "Member",
-    "NonRepeatingTuner",
-    "Outcomes",
-    "ScheduledTuner",
-    "SearchPrior",
-    "active_dimension",
-    "latin_hypercube",
-    "measurements",
-    "rank_agreement",
-    "ready",
-]

@@ -14,20 +14,3 @@ from .climbing import climb
 from .mutation import mutants
 from .niches import niched, reference_points
 from .regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes
-
-__all__ = [
-    "Box",
-    "Boxes",
-    "Branch",
-    "Everywhere",
-    "Region",
-    "climb",
-    "log_expected_hypervolume_improvement",
-    "log_expected_improvement",
-    "mutants",
-    "neglected_branch",
-    "niched",
-    "principal_axes",
-    "reference_points",
-    "thinned_front",
-]

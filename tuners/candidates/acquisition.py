@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Floats
+from ...numerics import Floats
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _MOST_OF_FRONT = {1: 1, 2: 200, 3: 32}  # points by objectives: the boxes grow with their power

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..base import Embedding, Floats
+from ...numerics import Floats
+from ..base import Embedding
 from .regions import Region
 
 _KEPT, _CLIMBERS, _CHANGES = 40, 8, 20

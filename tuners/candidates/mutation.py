@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..base import Bools, Embedding, Floats
+from ...numerics import Bools, Floats
+from ..base import Embedding
 
 _EXPECTED_CHANGES = (1.0, 2.0, 4.0, 100.0)
 LOG_STEPS = (-2.3, -0.3)  # powers of ten, of the unit interval

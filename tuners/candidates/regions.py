@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..base import Bools, Embedding, Floats, Layout
+from ...numerics import Bools, Floats
+from ..base import Embedding, Layout
 from .mutation import mutants
 
 

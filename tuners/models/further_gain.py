@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...numerics import Posterior, Prior, condition, fit
-from ..base import Bools, Embedding, Floats, Ints, active_dimension
+from ...numerics import Bools, Floats, Ints, Posterior, Prior, condition, fit
+from ..base import Embedding, active_dimension
 from ..candidates import Everywhere, climb, log_expected_improvement
 from .output_warping import warped
 

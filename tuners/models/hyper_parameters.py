@@ -6,8 +6,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from ...numerics import Posterior, Prior, condition, fit
-from ..base import Floats, Ints
+from ...numerics import Floats, Ints, Posterior, Prior, condition, fit
 
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..base import Floats
+from ...numerics import Floats
 
 _RATE, _MEMORY, _MEMORY_OF_SQUARES, _SMALL = 0.01, 0.9, 0.999, 1e-8  # Kingma and Ba 2015, algorithm 1
 _DECAY = 1e-4

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import Floats
+from ...numerics import Floats
 
 _HUGE = 1e300
 

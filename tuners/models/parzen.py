@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Bools, Floats, History, Ints, Layout
+from ...numerics import Bools, Floats, Ints
+from ..base import History, Layout
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..base import Embedding, Floats, Ints, LearningTuner, latin_hypercube, ready
+from ...numerics import Floats, Ints
+from ..base import Embedding, LearningTuner, latin_hypercube, ready
 from ..candidates import Everywhere, Region, climb, log_expected_improvement, neglected_branch
 from .output_warping import warped
 

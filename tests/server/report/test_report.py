@@ -12,7 +12,8 @@ import pytest
 from pitchpipe.cli.app import run
 from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.runner.trial import Trial
-from pitchpipe.server.report import render_report, write_report
+from pitchpipe.server.report import write_report
+from pitchpipe.server.report.pages import render_report
 from pitchpipe.server.report.reproducing import steps_of
 from pitchpipe.server.report.secrecy import hidden
 from pitchpipe.store.folder import ExperimentFolder

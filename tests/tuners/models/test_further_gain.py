@@ -9,7 +9,8 @@ import pytest
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners.base import Embedding
-from pitchpipe.tuners.models import Outlook, expected_gain
+from pitchpipe.tuners.models import expected_gain
+from pitchpipe.tuners.models.further_gain import Outlook
 
 CENTRE = np.array([0.3, 0.7])
 EMBEDDING = Embedding.of(SearchSpace.parse({name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"}))
