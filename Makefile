@@ -39,7 +39,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --compile
 
-PACKAGES := pitchpipe protocol search_space numerics plugins sdk nni_compat config tuners assessors testing trial_agent runner dispatcher store executors manager server integrations cli
+PACKAGES := pitchpipe protocol search_space numerics plugins sdk config tuners assessors testing trial_agent runner dispatcher store executors manager server integrations cli compat
 # The folders are listed as well, so that a file that was deleted is noticed.
 SOURCES := setup.cfg pyproject.toml README.md $(shell find $(PACKAGES) -not -path '*/__pycache__*' -not -path '*/.*')
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from ..protocol import lazy_names
 from .imports import ended_by_interrupts
 
-__all__ = ["main"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .app import pitchpipe, run
+    from .failures import FAILED, USAGE, Failure
+    from .finding import chosen_experiment
+    from .table import print_table
+    from .verb import FILE, WholeNumber
+else:
+    __getattr__ = lazy_names(__name__, __file__)
 
 
-def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 bad config or usage, 130 interrupted."""
+def main(execute: Callable[[list[str]], int] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 bad config or usage, 130 interrupted.
+
+    `execute` returns the exit code of another command's arguments.
+    """
     with ended_by_interrupts():
-        from .app import main as run
-    run()
-
-
-def nnictl() -> None:
-    """Run a command line of NNI's `nnictl`, and exit as `main` does."""
-    with ended_by_interrupts():
-        from .nnictl_script import main as run
-    run()
+        from .app import main as run_and_exit
+    run_and_exit(execute)

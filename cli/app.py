@@ -12,9 +12,9 @@ from importlib import import_module
 
 import click
 
+from ..protocol import foreign
 from .failures import FAILED, INTERRUPTED, Failure, explained
 from .imports import ended_by_interrupts
-from .nnictl import in_words_of_nnictl, translated
 from .printing import escape_output
 from .streams import finish_output, open_streams
 
@@ -156,7 +156,10 @@ def run(arguments: list[str], command: click.Command | None = None, program: str
     try:
         with explained():
             if command is None:
-                code = pitchpipe.main(translated(arguments), prog_name=program, standalone_mode=False)
+                own = arguments
+                for other in foreign("command line"):
+                    own = other.translated(own)
+                code = pitchpipe.main(own, prog_name=program, standalone_mode=False)
             else:
                 code = command.main(arguments, prog_name=command.name, standalone_mode=False, **_SETTINGS)
     except click.exceptions.Abort:
@@ -169,8 +172,9 @@ def run(arguments: list[str], command: click.Command | None = None, program: str
 
 def _in_words_of(arguments: list[str], error: click.ClickException) -> click.ClickException:
     """Return an error that names the options which the user wrote."""
-    text = error.format_message()
-    said = in_words_of_nnictl(arguments, text)
+    text = said = error.format_message()
+    for other in foreign("command line"):
+        said = other.in_the_users_words(arguments, said)
     if said == text:
         return error
     if isinstance(error, click.UsageError):

@@ -7,7 +7,6 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     source       text to plain data, paths to file:line:column
     overrides    values in place of those in the file
     draft        Python data as JSON, spelling of keys, aliases
-    written_for_nni, nni_v1   what configs for NNI say in other words
     values       what the values of fields may be, and what they become
     sections, root_fields   fields: type, range, default, meaning
     checking     all checks in turn, and the sentences of the models' refusals
@@ -25,6 +24,7 @@ from ..protocol import lazy_names
 
 # Loaded on first use: a `Checker` starts before pydantic, which takes as long as the check, is imported.
 if TYPE_CHECKING:
+    from .draft import Draft, make_draft
     from .experiment_config import (
         ExperimentConfig,
         check_plugins,
@@ -35,10 +35,22 @@ if TYPE_CHECKING:
     )
     from .overrides import read_overridden
     from .plugins import Checker, check_parameters, tracker_classes
-    from .problems import OTHER_NAMES, ConfigError, ConfigProblem, Finding, did_you_mean, nearest, shown
-    from .sections import PLATFORMS, LocalConfig, RayConfig
-    from .source import parse_source, read_source
+    from .problems import (
+        OTHER_NAMES,
+        ConfigError,
+        ConfigProblem,
+        Finding,
+        Path,
+        did_you_mean,
+        dotted,
+        fold,
+        nearest,
+        origin_of,
+        shown,
+    )
+    from .root_fields import ConfigFields, Form
+    from .sections import PLATFORMS, AlgorithmConfig, LocalConfig, RayConfig, camel_case
+    from .source import Source, parse_source, read_source
     from .values import UnitError, parse_duration
-    from .written_for_nni import todays_space
 else:
     __getattr__ = lazy_names(__name__, __file__)

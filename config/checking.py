@@ -9,14 +9,14 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from .cross_checks import check_fields, check_space, check_stop, fill_defaults, free_form_note
+from .cross_checks import IGNORED, check_fields, check_space, check_stop, fill_defaults, free_form_note
+from .draft import draft_of
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
 from .problems import MISSING, ConfigError, ConfigProblem, Finding, did_you_mean, shown
 from .root_fields import ConfigFields
 from .source import ConfigFiles, Source, read_source
 from .starting_points import check_starting_points
 from .values import UnitError
-from .written_for_nni import IGNORED, draft_of
 
 Fields = TypeVar("Fields", bound=ConfigFields)
 

@@ -18,6 +18,13 @@ _EXCLUDED = {"trial_cpu_number": "cpus_per_process", "trial_gpu_number": "gpus_p
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([\w-]+)\}")
 _SINGLE_QUOTED = re.compile("'[^']*'")  # often a program with braces of its own: awk '{print}'
 _LISTED = 10
+IGNORED: tuple[Path, ...] = (
+    ("nni_manager_ip",),
+    ("shared_storage",),
+    ("training_service", "reuse_mode"),
+    ("training_service", "max_trial_number_per_gpu"),
+)
+"""The fields that are accepted and have no effect; the last one has one if trials take GPUs."""
 
 
 def fill_defaults(values: dict[str, Any]) -> None:
@@ -288,3 +295,20 @@ def _names(space: Any) -> Iterator[str]:
     elif isinstance(space, list | tuple):
         for item in space:
             yield from _names(item)
+
+
+def warnings_about_ignored(config: ConfigFields, written: Mapping[Path, str]) -> Iterator[str]:
+    """Yield a warning for each field that has no effect, as the file has it `written`."""
+    local = config.training_service if isinstance(config.training_service, LocalConfig) else None
+    gpus_per_process = None if config.resources is None else config.resources.gpus_per_process
+    takes_gpus = bool(config.trial_gpu_number or gpus_per_process)
+    is_given = (
+        config.nni_manager_ip is not None,
+        config.shared_storage is not None,
+        local is not None and local.reuse_mode,
+        local is not None and local.max_trial_number_per_gpu > 1 and not takes_gpus,
+    )
+    for path, given in zip(IGNORED, is_given, strict=True):
+        if given:
+            why = " without trial_gpu_number" if path == IGNORED[-1] else ""
+            yield f"{written.get(path, dotted(path))} has no effect{why}"

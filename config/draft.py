@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..protocol import foreign
 from .problems import MISSING, OTHER_NAMES, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
 from .root_fields import ConfigFields, Form
 from .sections import (
@@ -26,6 +27,7 @@ from .sections import (
     StopConfig,
     camel_case,
 )
+from .source import Source
 
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 # These are also accepted in the training service, where they win over the root.
@@ -67,6 +69,15 @@ class Draft:
         # A value inside class_args may be wrong in a section that is well-formed.
         if finding.path[1:2] != ("class_args",) or len(finding.path) == 2:
             self.wrong.add(finding.path[0] if finding.path else None)
+
+
+def draft_of(data: Any, source: Source | None = None, *, stored: bool = False) -> Draft:
+    """Return the draft of a config in Pitchpipe's form or in that of another tuner; never raises.
+
+    `source` is the file that `data` came from. A `stored` config is Pitchpipe's, whatever its keys look like.
+    """
+    (forms,) = foreign("config")
+    return forms.draft_of(data, source, stored=stored)
 
 
 def make_draft(data: Any, *, stored: bool = False) -> Draft:

@@ -10,8 +10,13 @@ from typing import Any
 from pydantic import PrivateAttr
 
 from .checking import ConfigCheck
-from .cross_checks import warnings_about_command, warnings_about_objectives, warnings_about_repeats
-from .draft import plain
+from .cross_checks import (
+    warnings_about_command,
+    warnings_about_ignored,
+    warnings_about_objectives,
+    warnings_about_repeats,
+)
+from .draft import draft_of, plain
 from .overrides import read_overridden
 from .plugins import Checker, PluginCheck, ask_dispatcher, check_trackers
 from .problems import ConfigError, ConfigProblem, Finding, Path, fold
@@ -19,7 +24,6 @@ from .root_fields import ConfigFields, Form
 from .sections import AlgorithmConfig, ObjectiveConfig, RepeatsConfig
 from .source import ConfigFiles
 from .starting_points import StartingPoint, starting_points, warnings_about_start
-from .written_for_nni import draft_of, warnings_about_ignored
 
 _FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself
 _ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"

@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import Any
 
 from ..assessors import REGISTRY as ASSESSORS
-from ..nni_compat import activate
 from ..plugins import Registered, UnknownAlgorithm, check, registered, signature_problems
+from ..protocol import foreign
 from ..search_space import Problem
 from ..tuners import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
@@ -184,7 +184,8 @@ def _module(role: str, name: str, code_directory: Any) -> ModuleType:
     if code_directory and not folder.is_dir():
         raise _problem((role, "codeDirectory"), f"there is no folder {folder}")
     _make_importable(folder)
-    activate()
+    for alias in foreign("import alias"):
+        alias.activate()
     try:
         return _from_folder(role, name, folder) or importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         why_outside,
     )
     from .manager import Manager
-    from .nni_import import import_nni_experiment
     from .search_session import (
         OtherSearchError,
         PausesError,

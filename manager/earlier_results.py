@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..numerics import mean
-from ..protocol import MetricError, Objective, metric_value, number_in, with_default
+from ..protocol import MetricError, Objective, foreign, metric_value, number_in, with_default
 from ..runner import TrialStatus
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from ..store.reading import ExperimentView, cell_text, cell_value, flat
-from .nni_results import nni_database, read_nni
 
 # Of `pitchpipe export`; a parameter of such a name has the prefix `parameters.` there.
 _OTHER_COLUMNS = frozenset(("sequence_id", "id", "status", "start_time", "end_time", "reason"))
@@ -65,8 +64,9 @@ def _results(source: str, objective: Objective, directory: Path) -> Iterator[Ear
         return _of_study(source)
     if source.endswith(".csv"):
         return _of_csv(Path(source), objective)
-    if (database := nni_database(Path(source))) is not None:
-        return _of_nni(database, objective)
+    for other in foreign("earlier results"):
+        if (file := other.find_results(Path(source))) is not None:
+            return _of_other_tuner(other.read_results(file), other.TUNER, objective)
     return _of_experiment(source, objective, directory)
 
 
@@ -194,17 +194,19 @@ def _refuse_other_file(storage: str) -> None:
         raise UnreadableSource(f"{file} is not a file of Optuna: {error}") from error
 
 
-def _of_nni(database: Path, objective: Objective) -> Iterator[EarlierResult]:
-    """Yield the trials of an NNI experiment that succeeded with a number, in its own direction if it names one."""
+def _of_other_tuner(
+    results: Iterator[tuple[dict[str, Any], Any, str | None]], tuner: str, objective: Objective
+) -> Iterator[EarlierResult]:
+    """Yield the trials of another tuner that succeeded with a number, in its own direction if it names one."""
     try:
-        for parameters, value, direction in read_nni(database):
+        for parameters, value, direction in results:
             try:
                 number = metric_value(with_default(value, objective.name))
             except MetricError:
                 continue
             yield EarlierResult(flat(parameters), _loss(number, direction or objective.direction))
     except (sqlite3.Error, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise UnreadableSource(f"it cannot be read as an experiment of NNI: {error}") from error
+        raise UnreadableSource(f"it cannot be read as an experiment of {tuner}: {error}") from error
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from .assessors import Assessor, AssessResult
+    from .compat.tune import TuneClient, TuneServer
     from .experiment import Experiment
     from .manager import OtherSearchError, PausesError, TrialOverError, UnknownTrialError
     from .manager.hooks import (
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
         randint,
         uniform,
     )
-    from .server import TuneClient, TuneServer
     from .tuners import NoMoreTrialError, Tuner
 
 else:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         with_parameters,
         with_pause_at_budget,
     )
+    from .seams import foreign
 else:
     __getattr__ = lazy_names(__name__, __file__)
 
@@ -79,6 +80,7 @@ __all__ = [
     "dumps",
     "encode_frame",
     "family_end_of",
+    "foreign",
     "is_starting_point",
     "lazy_names",
     "loads",

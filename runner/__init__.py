@@ -73,6 +73,5 @@ if TYPE_CHECKING:
         last_line,
         signal_name,
     )
-    from .vocabulary import TUNE_STATUS
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .security import SecurityError, ServerSettings, is_loopback
     from .serving import Serving, ServingError
     from .trial_story import ending_of
-    from .tune import TuneClient, TuneServer
 else:
     __getattr__ = lazy_names(__name__, __file__)
 
@@ -36,8 +35,6 @@ __all__ = [
     "Serving",
     "ServingError",
     "TrialQuery",
-    "TuneClient",
-    "TuneServer",
     "early_stopping_note",
     "ending_of",
     "is_loopback",

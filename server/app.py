@@ -1,4 +1,4 @@
-"""The web application: API, TuneServer's routes and pages."""
+"""The web application: API, the routes of other tuners, and pages."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.responses import RedirectResponse
 
-from .api import Streams, add_problem_handlers, api_router, nni_router
+from ..protocol import foreign
+from .api import Streams, add_problem_handlers, api_router
 from .experiments import Experiments
 from .security import ServerSettings
-from .tune_routes import router as tune_router
 
 __all__ = ["create_app"]
 
@@ -45,8 +45,8 @@ def create_app(
     app.state.streams = Streams(settings.limits.streams)
     add_problem_handlers(app)
     app.include_router(api_router())
-    app.include_router(nni_router())
-    app.include_router(tune_router)
+    for other in foreign("routes"):
+        app.include_router(other.router)
     if pages:
         _add_pages(app, experiments)
     return app

@@ -56,8 +56,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # What a wheel is built from.
 SOURCES = ["README.md", "pyproject.toml", "setup.cfg"]
 FOLDERS = ["pitchpipe", "protocol", "search_space", "numerics", "plugins", "config", "tuners", "assessors"]
-FOLDERS += ["trial_agent", "nni_compat", "runner", "dispatcher", "store", "executors", "manager", "server"]
-FOLDERS += ["integrations", "cli", "sdk", "testing"]
+FOLDERS += ["trial_agent", "runner", "dispatcher", "store", "executors", "manager", "server"]
+FOLDERS += ["integrations", "cli", "compat", "sdk", "testing"]
 
 LEFT_OVER = pytest.StashKey[list[str]]()
 NUMBERS = itertools.count()

@@ -38,48 +38,48 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "numerics": frozenset({"protocol"}),  # for `lazy_names`
     "plugins": frozenset({"search_space"}),
     "sdk": frozenset({"protocol"}),
-    "nni_compat": BASE | {"sdk"},  # what the names stand for is found on first use
     "tuners": BASE | {"numerics", "plugins"},
     "assessors": BASE | {"numerics", "plugins"},
-    "trial_agent": BASE | {"sdk", "nni_compat"},
+    "trial_agent": BASE | {"sdk"},
     "testing": BASE | {"numerics", "tuners", "assessors"},
     "runner": BASE | {"numerics"},
-    "dispatcher": BASE | {"plugins", "nni_compat", "tuners", "assessors"},
+    "dispatcher": BASE | {"plugins", "tuners", "assessors"},
     "store": BASE | {"numerics", "trial_agent", "runner"},
     "config": BASE | {"runner"},
     "executors": CORE,
     "manager": CORE | {"numerics", "config", "executors", "dispatcher"},
     "server": PROCESS | {"numerics"},
     # The face gives the names of all of them; that the heavy ones load lazily is measured by another test.
-    "pitchpipe": PROCESS | {"nni_compat", "tuners", "assessors", "server"},
+    "pitchpipe": PROCESS | {"tuners", "assessors", "server"},
     "integrations": PROCESS | {"tuners", "assessors", "server", "pitchpipe"},
     "cli": PROCESS | {"numerics", "dispatcher", "server", "pitchpipe"},
+    # Above all others, which reach it by `protocol.foreign` only.
+    "compat": PROCESS | {"plugins", "tuners", "assessors", "dispatcher", "server", "cli"},
 }
 # Rooms whose `__init__` is a public interface; what it offers beyond the needs of other rooms is documented.
 PUBLIC = frozenset(
     {"pitchpipe", "protocol", "search_space", "tuners", "assessors", "dispatcher", "server", "sdk", "testing"}
-    | {"server/figures"}
+    | {"server/figures", "compat/nni", "compat/nni/alias", "compat/tune"}
 )
 IMPURE = frozenset({"asyncio", "os", "time", "sqlite3", "threading", "pathlib", "logging"})
 # Not of the package: a script, its interpreter or Hydra finds these modules by folders of its search path.
-OUTSIDE = ("nni_compat/path", "trial_agent/warm/hook", "integrations/hydra_plugins")
+OUTSIDE = ("compat/nni/alias/path", "trial_agent/warm/hook", "integrations/hydra_plugins")
 RAY_FOLDERS = ("executors/ray/", "executors/private_ray/")
 # Single files that may import more than their package.
 FILE_MAY_IMPORT: dict[str, frozenset[str]] = {
     "tuners/conformance.py": frozenset({"testing"}),  # its former name
     "assessors/conformance.py": frozenset({"testing"}),
+    "pitchpipe/__init__.py": frozenset({"compat"}),  # TuneServer
     "pitchpipe/__main__.py": frozenset({"cli"}),  # python -m pitchpipe
-    "nni_compat/drawing.py": frozenset({"tuners"}),  # for the error, once there is nothing left
-    "nni_compat/dispatching.py": frozenset({"dispatcher", "tuners"}),  # the dispatcher, called as NNI's
-    "nni_compat/algorithms.py": frozenset({"tuners"}),
-    "cli/nnictl_algo.py": frozenset({"plugins", "tuners", "assessors"}),  # it lists their names
+    "pitchpipe/nni.py": frozenset({"compat"}),  # python -m pitchpipe.nni
 }
 LIBRARIES: dict[str, frozenset[str]] = {
     "protocol": frozenset({"orjson", "json_tricks", "numpy"}),
     "search_space": frozenset({"numpy", "scipy"}),
     "numerics": frozenset({"numpy", "scipy"}),
     "plugins": frozenset(),
-    "nni_compat": frozenset({"schema"}),  # where it is installed, for the checks of a plug-in's arguments
+    # schema: where it is installed, for the checks of a plug-in's arguments
+    "compat": frozenset({"schema", "click", "fastapi", "pydantic", "numpy"}),
     "tuners": frozenset({"numpy", "scipy", "cmaes", "optuna"}),
     "assessors": frozenset({"numpy", "scipy"}),
     "testing": frozenset({"numpy", "pytest", "cloudpickle"}),
@@ -107,7 +107,7 @@ HOLDERS = frozenset(
     {
         ("sdk/current_trial.py", "current"),
         ("pitchpipe/registry.py", "registered"),
-        ("nni_compat/dispatching.py", "_files"),
+        ("compat/nni/alias/dispatching.py", "_files"),
     }
 )
 # Methods of NiceGUI that parse their arguments, as does the keyword `js_handler`.
@@ -365,12 +365,13 @@ def check_faces(sources: Mapping[str, ast.Module], edges: Mapping[str, list[Impo
 
 
 def exported(tree: ast.Module) -> set[str]:
-    """Return the names that a package offers: its `__all__`, or else what it takes from its modules."""
+    """Return the names that a package offers: its `__all__`, or else what it defines or takes from its modules."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return set(ast.literal_eval(node.value))
-    eager = (item for node in tree.body for item in imported_names(node))
-    return {*eager, *lazy_imports(tree)}
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    eager = {name for node in tree.body for name in imported_names(node)}
+    return {name for name in own if not name.startswith("_")} | eager | {*lazy_imports(tree)}
 
 
 def lazy_imports(tree: ast.Module) -> list[str]:
@@ -381,9 +382,8 @@ def lazy_imports(tree: ast.Module) -> list[str]:
 
 def imported_names(node: ast.stmt) -> list[str]:
     """Return the names that a statement of a package takes from one of its modules."""
-    return (
-        [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) and node.level == 1 else []
-    )
+    is_own = isinstance(node, ast.ImportFrom) and node.level == 1 and node.module is not None
+    return [alias.name for alias in node.names] if is_own else []
 
 
 def check_dataclasses(file: str, tree: ast.Module) -> list[Violation]:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from pitchpipe.compat.tune.statuses import TUNE_STATUS
 from pitchpipe.dispatcher.base import MsgDispatcherBase
-from pitchpipe.runner.vocabulary import TUNE_STATUS
 
 # Every name that must have a row, by section.
 NAMES = {

@@ -9,6 +9,28 @@ from ..protocol import lazy_names
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
+    # Former names, which scripts may import from here.
+    from ..sdk import (
+        Checkpoint,
+        FunctionTrainable,
+        NoRunningTrial,
+        Trainable,
+        TrialStopped,
+        get_budget,
+        get_checkpoint,
+        get_current_parameter,
+        get_experiment_id,
+        get_next_parameter,
+        get_next_parameters,
+        get_seed,
+        get_sequence_id,
+        get_trial_id,
+        parse_args,
+        report_final_result,
+        report_intermediate_result,
+        save_checkpoint,
+        wrap_function,
+    )
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from ..nni_compat import activate
+from ..protocol import foreign
 from ..sdk import (
     FunctionTrainable,
     LineFile,
@@ -190,7 +190,8 @@ def _unpickle(path: str, job: Job) -> TrialFunction:
     directory = job.run.code_directory
     if directory is not None and directory not in sys.path:
         sys.path.append(directory)  # must not hide what the program itself does not find there
-    activate()
+    for alias in foreign("import alias"):
+        alias.activate()
     with own_calls(), open(path, "rb") as file:
         data = file.read()
     return cloudpickle.loads(data)

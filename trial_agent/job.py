@@ -7,11 +7,10 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
+from itertools import chain
 from typing import Any
 
-from ..nni_compat import PATH
-from ..protocol import CHECKPOINT_GONE, loads, seed_of_repeat
+from ..protocol import CHECKPOINT_GONE, foreign, loads, seed_of_repeat
 from ..sdk import Variables, is_there
 from . import environ
 from .checkpoint_store import CheckpointStore
@@ -144,13 +143,14 @@ class Job(Start):
         ('fast', '2', '/exp/trials/0/reports-1.jsonl')
         """
         python_path = {**base, **self.run.environment}.get("PYTHONPATH")
+        aliases = foreign("import alias")
         return {
             **base,
             **environ.limited_threads(self.run.threads, base, self.run.environment),
             "PYTHONUNBUFFERED": "1",  # so that the last output of a killed script is not lost
-            **self._of_nni(),
+            **dict(chain.from_iterable(alias.variables(self).items() for alias in aliases)),
             **self.run.environment,
-            "PYTHONPATH": os.pathsep.join(filter(None, [python_path, PATH])),  # for `import nni`
+            "PYTHONPATH": os.pathsep.join(filter(None, [python_path, *(alias.PATH for alias in aliases)])),
             **environ.visible_devices(self.gpus),
             Variables.REPORTS: self.spool,
             Variables.PARAMETERS: self.parameters_file,
@@ -163,19 +163,6 @@ class Job(Start):
             Variables.TRIAL_ID: self.trial,
             Variables.ATTEMPT: str(self.attempt),
             Variables.SEQUENCE_ID: str(self.sequence_id),
-        }
-
-    def _of_nni(self) -> dict[str, str]:
-        """Return the variables that scripts written for NNI read."""
-        return {
-            "NNI_EXP_ID": self.run.experiment,
-            "NNI_TRIAL_JOB_ID": self.trial,
-            "NNI_TRIAL_SEQ_ID": str(self.sequence_id),
-            "NNI_OUTPUT_DIR": self.folder,
-            "NNI_SYS_DIR": self.folder,
-            "NNI_CODE_DIR": self.run.code_directory or os.getcwd(),
-            # Scripts take it for the sign of an experiment. A real nni would wait for a manager of its own.
-            **({} if PathFinder.find_spec("nni") else {"NNI_PLATFORM": "local"}),
         }
 
     def check(self) -> None:

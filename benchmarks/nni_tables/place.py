@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from pitchpipe.nni_compat import PATH
+from pitchpipe.compat.nni.alias import PATH
 
 __all__ = ["Place", "Ran", "outcome"]
 

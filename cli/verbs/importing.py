@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ...protocol import foreign
 from ...store import absolute
 from ...store.reading import ExperimentView
 from ..failures import Failure
@@ -78,8 +79,7 @@ def _import_experiment(
     path: str | None, experiment_id: str | None, directory: Path | None, as_json: bool
 ) -> None:
     """Import an experiment of NNI."""
-    from ...manager import import_nni_experiment
-
+    (importing,) = foreign("import")
     if path is None:
         raise Failure("what should be imported? --file FILE, or the folder of an experiment of NNI")
     source = absolute(path)
@@ -87,7 +87,7 @@ def _import_experiment(
         raise Failure(
             f"{path} is a file: results are imported with --file, experiments of NNI by their folder"
         )
-    folder = import_nni_experiment(source, experiments_directory(directory), experiment_id)
+    folder = importing.import_experiment(source, experiments_directory(directory), experiment_id)
     with ExperimentView(folder) as view:
         summary = view.summary()
     trials, (source_text, *left_out) = summary.trials, summary.reason.split("; left out: ")

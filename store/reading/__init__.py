@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from .feed import EventPage, FeedEvent
     from .json_values import plain, to_json
     from .log_files import FilePiece
-    from .nni_forms import (
-        nni_export,
-        nni_job,
-        nni_jobs,
-        nni_metadata,
-        nni_metrics,
-        nni_profile,
-        nni_statistics,
-    )
     from .read_model import (
         Attempt,
         FamilyRow,

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from pitchpipe.cli.app import pitchpipe
-from pitchpipe.cli.nnictl import translated
+from pitchpipe.compat.nni.nnictl_words import translated
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -61,7 +61,7 @@ def test_an_interrupt_during_an_import_ends_the_process(module: str, config: Pat
     ("module", "words", "script"),
     [
         ("pitchpipe.cli.background", ["resume", "--dir", "nowhere"], "main"),
-        ("pitchpipe.cli.nnictl_script", ["--version"], "nnictl"),
+        ("pitchpipe.compat.nni.nnictl_script", ["--version"], "nnictl"),
     ],
 )
 def test_an_interrupt_ends_resume_and_nnictl(module: str, words: list[str], script: str) -> None:

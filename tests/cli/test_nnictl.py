@@ -14,8 +14,8 @@ import click
 import pytest
 
 from pitchpipe.cli.app import LazyGroup, pitchpipe
-from pitchpipe.cli.nnictl import REPLACED, WITHOUT_EQUIVALENT
-from pitchpipe.cli.nnictl_script import help_lines, of_nnictl
+from pitchpipe.compat.nni.nnictl_script import help_lines, of_nnictl
+from pitchpipe.compat.nni.nnictl_words import REPLACED, WITHOUT_EQUIVALENT
 from pitchpipe.runner.changes import MetricRow
 from pitchpipe.store import ExperimentFolder
 

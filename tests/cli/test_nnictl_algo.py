@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.cli.app import run
-from pitchpipe.cli.nnictl_algo import ALGO
+from pitchpipe.compat.nni.nnictl_algo import ALGO
 from pitchpipe.config import check_parameters
 from pitchpipe.dispatcher.check import directions
 from pitchpipe.dispatcher.plugins import load_plugin

@@ -25,11 +25,11 @@ from pitchpipe.cli.app import LazyGroup, pitchpipe
 from pitchpipe.cli.display import plain_line
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.making import check_startable
-from pitchpipe.cli.nnictl import translated
 from pitchpipe.cli.progress import Best
 from pitchpipe.cli.rerunning import changed_parameters
 from pitchpipe.cli.script_facts import guessed_spec, read_script
 from pitchpipe.cli.verbs.ray import staying_line
+from pitchpipe.compat.nni.nnictl_words import translated
 from pitchpipe.config import ExperimentConfig, load_config
 from pitchpipe.protocol import added_record, repeated, with_family_end
 from pitchpipe.runner.changes import AttemptRow

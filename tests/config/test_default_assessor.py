@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.compat.nni.config import ExperimentConfig as NniConfig
 from pitchpipe.config import ExperimentConfig, load_config
 from pitchpipe.config.plugins import PluginCheck
-from pitchpipe.nni_config import ExperimentConfig as NniConfig
 
 from .refusals import V1
 

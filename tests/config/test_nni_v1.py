@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitchpipe.compat.nni.config_forms import draft_of
 from pitchpipe.config import ConfigError, ExperimentConfig, LocalConfig, load_config
-from pitchpipe.config.written_for_nni import draft_of
 
 from .refusals import V1
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.compat.nni.config_forms import OTHER_PLATFORMS, with_todays_arguments
 from pitchpipe.config import ExperimentConfig, load_config, with_plugins_checked
-from pitchpipe.config.written_for_nni import OTHER_PLATFORMS, with_todays_arguments
 
 from .refusals import SMALLEST, V1, made, problems_of
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.compat.nni.importing import import_experiment as import_nni_experiment
 from pitchpipe.config import ConfigError
 from pitchpipe.experiment import Experiment
-from pitchpipe.manager import control, import_nni_experiment
+from pitchpipe.manager import control
 from pitchpipe.manager.control import ControlError
 from pitchpipe.manager.earlier_results import read_earlier
 from pitchpipe.manager.warm_start import warm_start_of

@@ -15,8 +15,9 @@ import pytest
 import yaml
 from syrupy.assertion import SnapshotAssertion
 
+from pitchpipe.compat.nni.importing import import_experiment as import_nni_experiment
 from pitchpipe.config import ConfigError, ExperimentConfig
-from pitchpipe.manager import faults_at_start, import_nni_experiment
+from pitchpipe.manager import faults_at_start
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.manager.control.extension import LIMITS, Extension, ExtensionError, extend_experiment
 from pitchpipe.manager.control.operations import changed_config, checked_import

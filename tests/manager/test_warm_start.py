@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pitchpipe.compat.nni.importing import import_experiment as import_nni_experiment
 from pitchpipe.config import ConfigError, ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.earlier_results import UnreadableSource, read_earlier
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.nni_import import import_nni_experiment
 from pitchpipe.manager.warm_start import WarmStart, warm_start_of
 from pitchpipe.protocol import Objective, repeated, with_family_end
 from pitchpipe.search_space import SearchSpace

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import pitchpipe
+from pitchpipe.compat.tune.server import TuneServerError
+from pitchpipe.compat.tune.variants import variants
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.experiments import Experiments
-from pitchpipe.server.tune import TuneServerError
-from pitchpipe.server.variants import variants
 
 from ..dispatcher_threads import dispatchers_on_threads
 from ..stored import MadeExperiment, a_trial, results

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.nni_compat import PATH
+from pitchpipe.compat.nni.alias import PATH
 
 from .client import PATIENCE, LocalAgent, is_gone, read_spool, start, wait_until
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pitchpipe.store.reading.nni_forms import nni_export, nni_jobs, nni_metrics, nni_profile, nni_statistics
+from pitchpipe.compat.nni.rest_forms import nni_export, nni_jobs, nni_metrics, nni_profile, nni_statistics
 from pitchpipe.store.reading.view import ExperimentView
 
 from ...stored import MadeExperiment, a_trial, counted_steps, results

@@ -1,0 +1,21 @@
+"""NNI's import names in the processes of an experiment, unless a real nni is installed.
+
+Other rooms call `activate`, put `PATH` on PYTHONPATH and `variables` into the environment. What a name stands for is
+imported on first use.
+
+    finder        `import nni` and its modules
+    names         which name of NNI is which of Pitchpipe
+    utils         helpers that only NNI has
+    tracing       `nni.trace`
+    hpo_utils     search spaces as NNI's tuners see them
+    drawing       random parameters as its helpers make them
+    expressions   NNI's `parameter_expressions`
+    trial         functions for trial scripts, and their channel
+    dispatching   the dispatcher and its channel of files
+    algorithms    tuners by other names
+    path          what trial scripts have on PYTHONPATH
+"""
+
+from __future__ import annotations
+
+from .finder import PATH, activate, variables

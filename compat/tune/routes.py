@@ -1,0 +1,140 @@
+"""The routes of Ray Tune's old TuneServer as a thin view of the current experiment, with plain JSON both ways.
+
+    GET /trials                    {"trials": [...]}
+    GET /trials/ID                 {"trial": {...}}; 404 with the message when there is none
+    PUT /trials/ID                 kills it: {"trials": [{...}]}
+    PUT /stop_experiment           stops the experiment: {"trials": [...]}
+    POST /trials {"name", "spec"}  201: adds the trials of the spec, {"trials": [...]}
+    HEAD                           200
+
+A trial is {"id", "trainable_name", "config", "status", "result"}; the statuses are Tune's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...manager.control import add_trials, kill_trial, stop_experiment
+from ...runner import TrialStatus
+from ...server.api import PROBLEMS, TrialName, cached_response, json_response, shown
+from ...store.reading import ExperimentView, TrialQuery, TrialRow
+from .statuses import TUNE_STATUS
+from .variants import variants
+
+_CURRENT = "current"
+router = APIRouter(tags=["TuneServer"], responses=PROBLEMS)
+
+
+class TuneTrial(BaseModel):
+    """A trial in Tune's terms."""
+
+    id: str
+    trainable_name: str
+    config: Any
+    status: str
+    result: dict[str, Any] | None
+
+
+class TuneTrials(BaseModel):
+    """Trials in Tune's terms."""
+
+    trials: list[TuneTrial]
+
+
+class OneTuneTrial(BaseModel):
+    """A trial in Tune's terms."""
+
+    trial: TuneTrial
+
+
+class NewTrials(BaseModel):
+    """Trials to be added: a name for people, and a spec with `config` and `num_samples`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(max_length=200)]
+    spec: Annotated[dict[str, Any], Field(examples=[{"config": {"lr": {"grid_search": [0.1, 0.01]}}}])]
+
+
+@router.api_route("/trials", methods=["GET"], response_model=TuneTrials)
+def get_trials(request: Request) -> Response:
+    """Return all trials."""
+    meant = shown(request, _CURRENT)
+    return cached_response(request, meant, "tune trials", lambda: _trials(meant.view))
+
+
+@router.get("/trials/{trial}", response_model=OneTuneTrial)
+def get_trial(request: Request, trial: TrialName) -> Response:
+    """Return one trial."""
+    view = shown(request, _CURRENT).view
+    return json_response({"trial": _info(view.trial(trial), _trainable(view))})
+
+
+@router.head("/trials", include_in_schema=False)
+@router.head("/trials/{trial}", include_in_schema=False)
+def head_trials() -> Response:
+    """Return nothing, successfully."""
+    return Response(media_type="application/json")
+
+
+@router.put("/trials/{trial}", response_model=TuneTrials)
+def put_trial(request: Request, trial: TrialName) -> Response:
+    """Kill a trial; one that has ended stays as it is."""
+    view = shown(request, _CURRENT).view
+    number = view.sequence_id(trial)
+    if not TrialStatus(view.trial(number).status).is_final:
+        kill_trial(view.folder, number)
+    return json_response({"trials": [_info(view.trial(number), _trainable(view))]})
+
+
+@router.put("/stop_experiment", response_model=TuneTrials)
+def put_stop(request: Request) -> Response:
+    """Stop the experiment."""
+    view = shown(request, _CURRENT).view
+    stop_experiment(view.folder)
+    return json_response(_trials(view))
+
+
+@router.post("/trials", status_code=201, response_model=TuneTrials)
+def post_trials(request: Request, new: NewTrials) -> Response:
+    """Add the trials of a spec: one for each combination of its grids, `num_samples` times."""
+    view = shown(request, _CURRENT).view
+    added = add_trials(view.folder, variants(new.spec))
+    found = [_info(view.trial(trial["sequence_id"]), _trainable(view)) for trial in added]
+    return json_response({"trials": found}, 201, {"location": "/trials/"})
+
+
+def _trials(view: ExperimentView) -> dict[str, Any]:
+    name = _trainable(view)
+    return {"trials": [_info(trial, name) for trial in view.trials(TrialQuery(limit=None)).trials]}
+
+
+def _info(trial: TrialRow, trainable: str) -> dict[str, Any]:
+    return {
+        "id": trial.trial_id,
+        "trainable_name": trainable,
+        "config": trial.parameters,
+        "status": TUNE_STATUS[TrialStatus(trial.status)],
+        "result": _result(trial),
+    }
+
+
+def _result(trial: TrialRow) -> dict[str, Any] | None:
+    """Return the last result in the form of Tune's; None before the first."""
+    last = trial.final if trial.final is not None else trial.last
+    if last is None:
+        return None
+    reported = last if isinstance(last, dict) else {"default": last}
+    return {
+        **reported,
+        "trial_id": trial.trial_id,
+        "training_iteration": max(1, trial.intermediate_results),
+        "done": trial.final is not None,
+    }
+
+
+def _trainable(view: ExperimentView) -> str:
+    return str(view.config().get("trialCommand") or "function")
