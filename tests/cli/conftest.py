@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from pitchpipe.cli.app import run
-from pitchpipe.compat.nni.nnictl_script import main as nnictl
+from pitchpipe.compat.nni import nnictl
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.store.folder import ExperimentFolder

@@ -35,12 +35,13 @@ sys.meta_path.insert(0, Finder())
 sys.argv = ["pitchpipe", *words]
 
 from pitchpipe import cli
+from pitchpipe.compat import nni
 
-cli.{script}()
+{script}()
 """
 
 
-def interrupted_at(module: str, *words: str, script: str = "main") -> subprocess.CompletedProcess[str]:
+def interrupted_at(module: str, *words: str, script: str = "cli.main") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-P", "-c", INTERRUPTED_AT.replace("{script}", script), module, *words],
         capture_output=True,
@@ -60,8 +61,8 @@ def test_an_interrupt_during_an_import_ends_the_process(module: str, config: Pat
 @pytest.mark.parametrize(
     ("module", "words", "script"),
     [
-        ("pitchpipe.cli.background", ["resume", "--dir", "nowhere"], "main"),
-        ("pitchpipe.compat.nni.nnictl_script", ["--version"], "nnictl"),
+        ("pitchpipe.cli.background", ["resume", "--dir", "nowhere"], "cli.main"),
+        ("pitchpipe.compat.nni.nnictl_script", ["--version"], "nni.nnictl"),
     ],
 )
 def test_an_interrupt_ends_resume_and_nnictl(module: str, words: list[str], script: str) -> None:
