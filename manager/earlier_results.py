@@ -22,6 +22,9 @@ from ..store.reading import ExperimentView, cell_text, cell_value, flat
 # Of `pitchpipe export`; a parameter of such a name has the prefix `parameters.` there.
 _OTHER_COLUMNS = frozenset(("sequence_id", "id", "status", "start_time", "end_time", "reason"))
 _OF_REPEATS = frozenset(("family", "repeat", "seed"))
+# Before the names of parameters in the tables of Optuna and of Ray Tune, whose other columns are no parameters.
+_PREFIXES = ("params_", "config/")
+_SUCCEEDED = (None, TrialStatus.SUCCEEDED.value, "COMPLETE")
 
 
 class UnreadableSource(Exception):
@@ -115,16 +118,18 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                 raise UnreadableSource(f"no column has the result: name it {', '.join(names[:-1])} or value")
             has_repeats = {"sequence_id", *_OF_REPEATS} <= set(rows.fieldnames or ())
             others = _OTHER_COLUMNS | _OF_REPEATS if has_repeats else _OTHER_COLUMNS
+            prefix = _prefix(rows.fieldnames or ())
             families = dict[Any, list[EarlierResult]]()
             for number, row in enumerate(rows):
                 row.pop(None, None)  # type: ignore[call-overload]  # of a row with more cells than the head
                 value = cell_value(row.pop(column) or "")
-                if row.get("status") in (None, "SUCCEEDED"):
+                if row.get("state" if prefix else "status") in _SUCCEEDED:
                     loss = _loss(number_in(value), objective.direction)
                     parameters = {
-                        name.removeprefix("parameters."): cell_value(text)
+                        name.removeprefix(prefix or "parameters."): cell_value(text)
                         for name, text in row.items()
                         if name and text and name not in others and not name.startswith("final.")
+                        if name.startswith(prefix)
                     }
                     finals = {name[6:]: text for name, text in row.items() if name[:6] == "final."}
                     metrics = _numbers({name: cell_value(text or "") for name, text in finals.items()})
@@ -138,6 +143,12 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
         raise UnreadableSource("its text is not UTF-8: save it as CSV in UTF-8") from error
     except csv.Error as error:
         raise UnreadableSource(f"it cannot be read: {error}") from error
+
+
+def _prefix(names: Sequence[str]) -> str:
+    """Return what another tuner writes before the names of parameters; empty if the file is not its own."""
+    is_own = {"sequence_id", "id"} <= {*names}
+    return "" if is_own else next((each for each in _PREFIXES for name in names if name.startswith(each)), "")
 
 
 def _head(names: Sequence[str]) -> list[str]:

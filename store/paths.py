@@ -69,8 +69,9 @@ def shell_word(path: str | os.PathLike[str]) -> str:
 
 
 def is_default(directory: Path) -> bool:
-    """Return whether verbs look into a directory when none is named."""
+    """Return whether verbs look into a directory when none is named, wherever they are called."""
     try:
-        return directory == default_directory()
+        is_fixed = os.path.isabs(with_home(os.environ.get(_ENVIRONMENT) or "~"))
+        return is_fixed and directory == default_directory()
     except FolderError:
         return False

@@ -141,6 +141,25 @@ def test_spaces_around_the_commas_of_a_file_do_not_count(text: str, tmp_path: Pa
     assert "ignored" not in found.notes[0]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "number,value,datetime_start,params_x,params_state,state\n0,0.5,2026-01-01,0.25,on,COMPLETE\n1,,,0.5,on,FAIL\n",
+        "value,timestamp,trial_id,config/x,config/state\n0.5,1700000000,ab_0,0.25,on\n",
+    ],
+    ids=["optuna", "ray"],
+)
+def test_tables_of_optuna_and_ray_name_their_parameters(text: str, tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text(text)
+    space = {
+        "x": {"_type": "uniform", "_value": [0, 1]},
+        "state": {"_type": "choice", "_value": ["off", "on"]},
+    }
+    found = read(tmp_path, str(tmp_path / "old.csv"), search_space=space)
+    assert list(found.points) == [{"x": 0.25, "state": "on"}]
+    assert "ignored" not in found.notes[0]
+
+
 def test_export_as_csv_is_read_again(tmp_path: Path) -> None:
     run(made(tmp_path, "old", max_trial_number=12))
     with ExperimentView(tmp_path / "old") as view:

@@ -49,6 +49,9 @@ def test_default_may_be_below_the_home_directory(monkeypatch, home, chosen):
     assert default_directory() == Path(chosen.replace("~", str(home)))
     assert is_default(default_directory())
     assert not is_default(home / "other")
+    monkeypatch.setenv("PITCHPIPE_DIR", "runs")
+    assert default_directory() == Path.cwd() / "runs"
+    assert not is_default(default_directory())  # only here
 
 
 def test_without_a_home_only_what_needs_one_is_refused(monkeypatch, tmp_path):
