@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from .app import pitchpipe, run
     from .failures import FAILED, USAGE, Failure
-    from .finding import chosen_experiment
+    from .lookup import chosen_experiment
     from .table import print_table
     from .verb import FILE, WholeNumber
 else:

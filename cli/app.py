@@ -35,7 +35,7 @@ VERBS = {
     "trials": ("trials:trials", "List the trials of an experiment."),
     "trial": ("trial:trial", "Show, add, rerun or kill a trial; print its log."),
     "update": ("update:update", "Change limits or the search space of an experiment."),
-    "import": ("importing:import_verb", "Import results measured elsewhere."),
+    "import": ("import_verb:import_verb", "Import results measured elsewhere."),
     "stop": ("stop:stop", "Stop a running experiment."),
     "validate": ("validate:validate", "Check a config; with --try, run its first trials."),
     "doctor": ("doctor:doctor", "Check this machine and this installation."),

@@ -21,8 +21,8 @@ from ..store.reading import (
     result_text,
 )
 from .display import SilentDisplay
+from .foreground import RunningExperiment
 from .interrupts import Interrupts
-from .running import RunningExperiment
 
 __all__ = ["Tried", "forecast_lines", "size_text", "tried_lines", "try_config"]
 

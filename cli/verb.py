@@ -242,7 +242,7 @@ class _Duration(click.ParamType):
 def complete_experiment(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Return the ids in the directory that begin with the given text, for shell completion."""
     from ..store import ExperimentFolder, FolderError
-    from .finding import experiments_directory
+    from .lookup import experiments_directory
 
     try:
         directory = experiments_directory(context.params.get("directory"))

@@ -25,8 +25,8 @@ class ForkedVerb(Popen):
 
     modules = (
         "pitchpipe.cli.background",
-        "pitchpipe.cli.making",
-        "pitchpipe.cli.running",
+        "pitchpipe.cli.new_experiment",
+        "pitchpipe.cli.foreground",
         "pitchpipe.cli.verbs.resume",
         "pitchpipe.cli.verbs.run",
         "pitchpipe.config.checking",

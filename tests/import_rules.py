@@ -169,9 +169,9 @@ OWNED: Mapping[tuple[str, str], str] = {
     ("manager/disk_space.py", "attempt"): "its failure ends the experiment",
     ("server/arrival.py", "pause_writing"): "closes a connection",
     ("server/arrival.py", "_set_deadline"): "closes a connection",
-    ("cli/running.py", "_main"): "the display only",
-    ("cli/running.py", "_limit_patience"): "its timer kills this process, whatever else fails",
-    ("cli/running.py", "_kill_processes"): "a timer kills this process, whatever else fails",
+    ("cli/foreground.py", "_main"): "the display only",
+    ("cli/foreground.py", "_limit_patience"): "its timer kills this process, whatever else fails",
+    ("cli/foreground.py", "_kill_processes"): "a timer kills this process, whatever else fails",
     ("pitchpipe/experiment.py", "stop"): "posts an event",
     ("pitchpipe/experiment.py", "add_trial"): "sets a future, for which it waits",
 }

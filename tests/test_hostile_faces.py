@@ -17,7 +17,7 @@ from .hostile_texts import TEXTS, hostile_experiment, stored_text
 from .html_page import Page
 from .lazy import Lazy
 
-mcp_client, mcp_tools = Lazy("mcp.client.client"), Lazy("pitchpipe.cli.mcp_tools")
+mcp_client, mcp_tools = Lazy("mcp.client.client"), Lazy("pitchpipe.cli.verbs.mcp_tools")
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from ...store.reading import (
     to_json,
 )
 from ..failures import Failure
-from ..finding import chosen_experiment
+from ..lookup import chosen_experiment
 from ..table import print_table
 from ..verb import complete_experiment, directory_option, verb
 

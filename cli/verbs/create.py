@@ -35,7 +35,7 @@ def create(
     """
     with Interrupts() as interrupts:
         from ..background import run_in_background
-        from ..making import make_experiment
+        from ..new_experiment import make_experiment
 
         manager = make_experiment(config, experiment_id, directory, interrupts, overrides)
         for note in () if quiet else manager.notes:

@@ -13,7 +13,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, Store, StoreError
 from ...store.reading import ExperimentView, TrialQuery
 from ..failures import FAILED, Failure
-from ..finding import chosen_experiment
+from ..lookup import chosen_experiment
 from ..outcome import command_for
 from ..verb import complete_experiment, directory_option, json_option, say, verb
 

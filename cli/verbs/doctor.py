@@ -35,7 +35,7 @@ def doctor(directory: Path | None, with_ray: bool, as_json: bool) -> int:
 
     Prints one line per check: ok, warn or FAIL, and what to do about it. Exit code: 0, or 1 if a check fails.
     """
-    from ..finding import experiments_directory
+    from ..lookup import experiments_directory
 
     directory = experiments_directory(directory)
     found = []

@@ -13,7 +13,7 @@ import click
 from ...store import ExperimentFolder, whole_file
 from ...store.reading import ExperimentView, csv_lines, json_lines
 from ..failures import FAILED, Failure
-from ..finding import chosen_experiment
+from ..lookup import chosen_experiment
 from ..printing import TerminalBytes
 from ..verb import FILE, experiment_options, verb
 
@@ -69,7 +69,7 @@ def _form_of(output: Path | None) -> str:
 
 
 def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
-    from ..optuna_study import write_study
+    from .optuna_study import write_study
 
     if output is None:
         raise Failure("--format optuna needs an output file: add -o study.db")

@@ -18,9 +18,9 @@ from ..failures import Failure
 from ..verb import FILE, json_option, say, verb
 
 if TYPE_CHECKING:
-    from ..drafting import Draft
     from ..proposing import Proposal
     from ..script_facts import ScriptFacts
+    from .config_draft import Draft
 
 __all__ = ["init"]
 
@@ -84,9 +84,9 @@ def init(
     run as trial 0. Budgets, such as epochs, are not tuned. On a terminal, you are asked for whatever the options
     leave out. The file is checked before it is written.
     """
-    from ..drafting import asked
     from ..proposing import EXAMPLE, proposed
     from ..script_facts import read_script
+    from .config_draft import asked
 
     if script is None and fields["command"] is None:
         raise Failure("give a SCRIPT, or a --command")
@@ -124,7 +124,7 @@ def _draft(
     fields: Mapping[str, Any],
 ) -> Draft:
     """Return the draft that options and script give; `fields` are those that options name."""
-    from ..drafting import Draft
+    from .config_draft import Draft
 
     return Draft(
         name=_name(script, output),

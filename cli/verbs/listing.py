@@ -26,7 +26,7 @@ from ...store.reading import (
     visible,
 )
 from ..failures import Failure
-from ..finding import chosen_experiment, experiments_directory
+from ..lookup import chosen_experiment, experiments_directory
 from ..outcome import (
     best_lines,
     can_resume,

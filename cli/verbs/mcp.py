@@ -19,7 +19,7 @@ def mcp(directory: Path | None) -> None:
     experiment. It may run any command that a config names. Needs `pip install 'pitchpipe[mcp]'`.
     """
     try:
-        from ..mcp_tools import mcp_server
+        from .mcp_tools import mcp_server
     except ImportError as error:
         if not (error.name or "").startswith("mcp"):
             raise

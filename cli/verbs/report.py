@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..failures import FAILED, Failure
-from ..finding import chosen_experiment
+from ..lookup import chosen_experiment
 from ..verb import FILE, experiment_options, json_option, say, verb
 
 __all__ = ["report"]

@@ -70,7 +70,7 @@ def resume(
         from ...manager import resume_experiment
         from ...manager.control import Extension
         from ..background import run_in_background
-        from ..finding import chosen_experiment, chosen_name
+        from ..lookup import chosen_experiment, chosen_name
         from .run import watched
 
         if storage is not None:
@@ -95,7 +95,7 @@ def resume(
 
 def _fetch(storage: str, name: str | None, directory: Path | None) -> ExperimentFolder:
     from ...store import fetch_experiment
-    from ..finding import experiments_directory
+    from ..lookup import experiments_directory
 
     if name is None:
         raise Failure("--from needs the ID of the experiment")

@@ -60,7 +60,7 @@ def run(
     if trace is not None and not os.access(trace if trace.exists() else trace.parent, os.W_OK):
         raise Failure(f"--trace: {trace} cannot be written")
     with Interrupts() as interrupts:
-        from ..making import make_experiment
+        from ..new_experiment import make_experiment
 
         manager = make_experiment(config, experiment_id, directory, interrupts, overrides, runs_here=True)
         if trace is not None:
@@ -91,7 +91,7 @@ def watched(
     Writes to `announce_fd` when trials can run: another process waits for it.
     """
     from ..background import announce
-    from ..running import RunningExperiment
+    from ..foreground import RunningExperiment
 
     folder = manager.folder
     display = display or _display(as_json=as_json, quiet=quiet)
@@ -120,7 +120,7 @@ def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool =
     from ..display import PlainDisplay, SilentDisplay
 
     if output.isatty() and os.environ.get("TERM") != "dumb" and not quiet:
-        from ..live import LiveDisplay  # imports rich, which takes 50 ms
+        from ..live_table import LiveDisplay  # imports rich, which takes 50 ms
 
         return LiveDisplay(drawing_stream(output))
     return PlainDisplay(output, errors) if lines and not quiet else SilentDisplay(errors)

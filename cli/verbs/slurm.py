@@ -78,7 +78,7 @@ def submit(
     from ...executors.clusters import submit as submitted
     from ...manager import directory_of
     from ...store import new_experiment_id
-    from ..making import checked_config
+    from ..new_experiment import checked_config
 
     checked = checked_config(config, overrides)
     _require_auto(checked)

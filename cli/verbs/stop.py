@@ -14,8 +14,8 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, ManagerInfo, Store, StoreError
 from ...store.reading import ExperimentView, experiment_text
 from ..failures import FAILED, Failure
-from ..finding import chosen_experiment, chosen_name, experiments_directory
 from ..interrupts import Interrupts
+from ..lookup import chosen_experiment, chosen_name, experiments_directory
 from ..verb import experiment_options, json_option, say, verb
 
 __all__ = ["stop"]
@@ -126,7 +126,7 @@ def _end_abandoned(folder: ExperimentFolder) -> None:
     """Own the experiment until the reports of its trials are collected and the trials are stopped."""
     from ...manager import resume_experiment
     from ..display import SilentDisplay
-    from ..running import RunningExperiment
+    from ..foreground import RunningExperiment
 
     with Interrupts() as interrupts:
         interrupts.hold()

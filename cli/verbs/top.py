@@ -40,7 +40,7 @@ from ...store.reading import (
     visible,
 )
 from ..failures import Failure
-from ..finding import chosen_experiment
+from ..lookup import chosen_experiment
 from ..printing import drawing_stream
 from ..verb import best_by_option, experiment_options, verb
 

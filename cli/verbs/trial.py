@@ -31,7 +31,7 @@ from ...store.reading import (
 )
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
-from ..finding import chosen_trial, split_names
+from ..lookup import chosen_trial, split_names
 from ..printing import print_line
 from ..verb import json_option, say, trial_options, verb
 

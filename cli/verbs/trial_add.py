@@ -10,7 +10,7 @@ import click
 
 from ...store import ExperimentFolder
 from ..failures import Failure
-from ..finding import chosen_experiment
+from ..lookup import chosen_experiment
 from ..verb import experiment_options, json_option, say, verb
 
 __all__ = ["add"]

@@ -16,7 +16,7 @@ from ...runner import TrialStatus
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView
 from ..failures import FAILED, Failure
-from ..finding import chosen_trial, split_names
+from ..lookup import chosen_trial, split_names
 from ..printing import TerminalBytes
 from ..verb import WholeNumber, trial_options, verb
 

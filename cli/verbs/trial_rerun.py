@@ -17,7 +17,7 @@ import click
 from ...runner import Verdict, check_final
 from ...store.reading import ExperimentView, ending_text, result_text
 from ..failures import FAILED, Failure
-from ..finding import chosen_trial, split_names
+from ..lookup import chosen_trial, split_names
 from ..outcome import command_for
 from ..verb import json_option, say, trial_options, verb
 

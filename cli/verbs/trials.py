@@ -29,7 +29,7 @@ from ...store.reading import (
     violation_text,
 )
 from ..failures import Failure
-from ..finding import chosen_experiment
+from ..lookup import chosen_experiment
 from ..table import print_table
 from ..verb import WholeNumber, experiment_options, verb
 

@@ -15,7 +15,7 @@ import click
 
 from ...store import runtime_directory
 from ..failures import Failure
-from ..finding import chosen_experiment, chosen_name, experiments_directory
+from ..lookup import chosen_experiment, chosen_name, experiments_directory
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, length_text
 from ..failures import Failure
-from ..finding import chosen_experiment
+from ..lookup import chosen_experiment
 from ..outcome import can_resume, command_for, continue_line
 from ..verb import FILE, experiment_options, json_option, limit_options, say, verb
 

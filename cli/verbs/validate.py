@@ -45,7 +45,7 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
     kept. Exit code 1 if one fails.
     """
     with Interrupts() as interrupts:
-        from ..making import check_startable, checked_config, placed
+        from ..new_experiment import check_startable, checked_config, placed
 
         checked = checked_config(config, overrides)
         check_startable(checked, config, overrides)

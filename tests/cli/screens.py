@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from pitchpipe.cli.live import render
+from pitchpipe.cli.live_table import render
 from pitchpipe.cli.progress import Best, Progress
 from pitchpipe.store.reading.failures import FailedTrial
 

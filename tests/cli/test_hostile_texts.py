@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from pitchpipe.cli.app import run
-from pitchpipe.cli.live import render
+from pitchpipe.cli.live_table import render
 from pitchpipe.cli.printing import TerminalBytes, escape_output
 from pitchpipe.cli.progress import Best, Progress
 from pitchpipe.cli.verbs.top import screen

@@ -20,7 +20,7 @@ from pitchpipe.cli.app import run
 from ..lazy import Lazy
 from .conftest import Call
 
-mcp_client, mcp_tools = Lazy("mcp.client.client"), Lazy("pitchpipe.cli.mcp_tools")
+mcp_client, mcp_tools = Lazy("mcp.client.client"), Lazy("pitchpipe.cli.verbs.mcp_tools")
 
 SCRIPT = """\
 import pitchpipe
@@ -47,7 +47,7 @@ def verbs_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         return subprocess.CompletedProcess(command, code, *(_text_of(stream) for stream in (out, err)))
 
     here = SimpleNamespace(run=run_here, DEVNULL=subprocess.DEVNULL)
-    monkeypatch.setattr("pitchpipe.cli.mcp_tools.subprocess", here)
+    monkeypatch.setattr("pitchpipe.cli.verbs.mcp_tools.subprocess", here)
 
 
 def _text_of(stream: io.TextIOWrapper) -> str:
@@ -193,7 +193,9 @@ def test_command_serves_its_tools_on_stdio(directory: Path) -> None:
 
 def test_missing_package_is_one_sentence(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [
-        name for name in sys.modules if name == "mcp" or name.startswith(("mcp.", "pitchpipe.cli.mcp_tools"))
+        name
+        for name in sys.modules
+        if name == "mcp" or name.startswith(("mcp.", "pitchpipe.cli.verbs.mcp_tools"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     load = builtins.__import__

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from pitchpipe.cli.display import PlainDisplay, SilentDisplay, plain_line
-from pitchpipe.cli.live import LiveDisplay, render
+from pitchpipe.cli.live_table import LiveDisplay, render
 from pitchpipe.cli.progress import Best, Progress, ProgressMeter
 from pitchpipe.cli.verbs.run import make_display
 from pitchpipe.protocol import Objective

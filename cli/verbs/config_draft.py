@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from ..config import PLATFORMS, ExperimentConfig, with_plugins_checked
-from ..search_space import SearchSpace
-from .failures import Failure
-from .proposing import is_budget, parameter_of
+from ...config import PLATFORMS, ExperimentConfig, with_plugins_checked
+from ...search_space import SearchSpace
+from ..failures import Failure
+from ..proposing import is_budget, parameter_of
 
 __all__ = ["Draft", "asked"]
 

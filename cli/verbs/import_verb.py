@@ -13,7 +13,7 @@ from ...protocol import foreign
 from ...store import absolute
 from ...store.reading import ExperimentView
 from ..failures import Failure
-from ..finding import chosen_experiment, experiments_directory
+from ..lookup import chosen_experiment, experiments_directory
 from ..outcome import command_for
 from ..verb import FILE, experiment_options, json_option, say, verb
 

@@ -157,5 +157,5 @@ def make_experiment(
 
 def _import_ahead() -> None:
     """Import what running an experiment needs while the plug-ins are checked."""
-    for name in ("..manager.experiments", "..executors.local", ".running"):
+    for name in ("..manager.experiments", "..executors.local", ".foreground"):
         import_module(name, __package__)

@@ -8,12 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..protocol import MetricError, Objective, metric_value, objectives_of
-from ..runner import TrialStatus
-from ..search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, identity
-from ..store import ExperimentFolder
-from ..store.reading import ExperimentView, TrialRow, to_json
-from .failures import FAILED, Failure
+from ...protocol import MetricError, Objective, metric_value, objectives_of
+from ...runner import TrialStatus
+from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, identity
+from ...store import ExperimentFolder
+from ...store.reading import ExperimentView, TrialRow, to_json
+from ..failures import FAILED, Failure
 
 __all__ = ["write_study"]
 

@@ -15,9 +15,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import TextContent
 
-from ..store import ExperimentFolder
-from ..store.reading import ExperimentView, to_json
-from .mcp_words import in_words_of_tools
+from ...store import ExperimentFolder
+from ...store.reading import ExperimentView, to_json
+from ..mcp_words import in_words_of_tools
 
 __all__ = ["mcp_server"]
 
@@ -109,8 +109,8 @@ class Tools:
 
         `importance` says how much each parameter matters, `why_not` in it why this is unknown.
         """
-        from ..server import read_table
-        from ..server.figures import importance
+        from ...server import read_table
+        from ...server.figures import importance
 
         found = self._verb("status", experiment)
         with ExperimentView(ExperimentFolder(Path(found["folder"]))) as view:
