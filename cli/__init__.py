@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .app import pitchpipe, run
     from .failures import FAILED, USAGE, Failure
     from .lookup import chosen_experiment
-    from .table import print_table
+    from .printing import print_table
     from .verb import FILE, WholeNumber
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -15,8 +15,7 @@ import click
 from ..protocol import foreign
 from .failures import FAILED, INTERRUPTED, Failure, explained
 from .imports import ended_by_interrupts
-from .printing import escape_output
-from .streams import finish_output, open_streams
+from .printing import escape_output, finish_output, open_streams
 
 __all__ = ["VERBS", "main", "pitchpipe", "run"]
 

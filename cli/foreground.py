@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -12,12 +13,9 @@ from ..manager import Manager
 from ..manager.control import RunningManager, why_failed
 from ..runner import ExperimentStatus
 from ..store import Store
-from .display import Display
-from .interrupts import Interrupts
-from .last_resort import Deadline, kill_descendants
-from .progress import ProgressMeter
-
-__all__ = ["RunningExperiment"]
+from .display import Display, ProgressMeter
+from .failures import INTERRUPTED
+from .interrupts import Interrupts, kill_descendants
 
 _SAMPLE = 0.25
 # A stopped experiment gets this long after the grace of its trials; then its processes are killed.
@@ -26,9 +24,10 @@ _KILL_PATIENCE = 3.0
 
 
 class RunningExperiment:
-    """One run of one manager; `run` returns whether a signal ended it.
+    """One run of one manager; signals must be held already.
 
-    `on_running` is called once, when trials can run. Signals must be held already.
+    `on_running` is called once, when trials can run. `error` is why the experiment could not run at all (empty if it
+    could), and `has_executor` is whether the executor could be reached.
     """
 
     def __init__(
@@ -45,9 +44,9 @@ class RunningExperiment:
         self._interrupts = interrupts
         self._meter = ProgressMeter(manager)
         self._signals = 0
-        self._error = ""
-        self._has_executor = True
-        self._deadline = Deadline(130, self._write_last_words)
+        self._deadline: threading.Timer | None = None
+        self.error = ""
+        self.has_executor = True
 
     def run(self) -> bool:
         """Run the experiment to its end; return True if a signal stopped it."""
@@ -55,20 +54,11 @@ class RunningExperiment:
             with self._display:
                 self._run_loop()
         finally:
-            self._deadline.cancel()
+            if self._deadline is not None:
+                self._deadline.cancel()
             self._manager.store.close()
             self._manager.folder.disown()
         return self._signals > 0
-
-    @property
-    def error(self) -> str:
-        """Why the experiment could not run at all; empty if it could."""
-        return self._error
-
-    @property
-    def has_executor(self) -> bool:
-        """Whether the executor could be reached."""
-        return self._has_executor
 
     def _run_loop(self) -> None:
         loop = asyncio.new_event_loop()
@@ -94,8 +84,8 @@ class RunningExperiment:
         try:
             await host.wait()
         except Exception as error:  # noqa: BLE001  (every error is shown)
-            self._has_executor = not isinstance(error, ExecutorError)
-            self._error = why_failed(error)
+            self.has_executor = not isinstance(error, ExecutorError)
+            self.error = why_failed(error)
 
     def _after_turn(self) -> None:
         runner = self._manager.runner
@@ -131,8 +121,11 @@ class RunningExperiment:
         asyncio.get_running_loop().call_later(patience, self._kill)
 
     def _kill(self) -> None:
-        """End everything without grace; if the manager still does not end, the process kills itself."""
-        self._deadline.start(_KILL_PATIENCE)
+        """End everything without grace; if the manager still does not end, this process ends itself."""
+        if self._deadline is None:
+            self._deadline = threading.Timer(_KILL_PATIENCE, self._end_process)
+            self._deadline.daemon = True
+            self._deadline.start()
         self._manager.executor.expect_losses()
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._kill_processes, args=(loop,), daemon=True).start()
@@ -144,8 +137,12 @@ class RunningExperiment:
         except RuntimeError:
             return  # the loop is closed: the manager has ended
 
-    def _write_last_words(self) -> None:
-        # The manager's connection belongs to its thread.
-        store = Store.open(self._manager.folder.database)
-        if not ExperimentStatus(store.experiment().status).is_final:
-            store.set_status(ExperimentStatus.STOPPED.value, "interrupted and killed")
+    def _end_process(self) -> None:
+        kill_descendants()
+        try:
+            # The manager's connection to the store belongs to the thread of its loop, which hangs.
+            store = Store.open(self._manager.folder.database)
+            if not ExperimentStatus(store.experiment().status).is_final:
+                store.set_status(ExperimentStatus.STOPPED.value, "interrupted and killed")
+        finally:
+            os._exit(INTERRUPTED)

@@ -1,27 +1,29 @@
-"""The effect of SIGINT, SIGTERM and SIGHUP in each phase of a run, once its verb has been imported (`imports.py`).
+"""The effect of SIGINT, SIGTERM and SIGHUP in each phase of a run.
 
-At first they end the process and its children at once: there is no experiment yet, so nothing needs to be saved.
-Shortly before the folder of an experiment is made they are only counted, and while its manager runs they are passed
-to a listener, which stops it.
+While a verb is imported, `imports.py` handles SIGINT. Then a signal ends the process and its descendants at once: there
+is no experiment yet, so nothing needs to be saved. Shortly before the folder of an experiment is made, signals are only
+counted, and while its manager runs they are passed to a listener, which stops it.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+import psutil
+
 from ..trial_agent import shield_forks
 from .failures import INTERRUPTED
-from .last_resort import kill_descendants
-from .streams import let_output_fail
-
-__all__ = ["Interrupts"]
+from .printing import let_output_fail
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LOOKS = 20
+_BETWEEN_LOOKS = 0.05
 
 
 class Interrupts:
@@ -74,3 +76,25 @@ class Interrupts:
         while self._listener is not None and self._notified < self.count:
             self._notified += 1
             self._listener()
+
+
+def kill_descendants() -> None:
+    """Kill all descendants of this process, also those with sessions of their own: dispatcher, agents and trials.
+
+    Does not wait: the parent of each process collects its exit code.
+    """
+    # The next pass finds processes forked during this one.
+    for _ in range(_LOOKS):
+        if not [process for process in psutil.Process().children(recursive=True) if _kill(process)]:
+            return
+        time.sleep(_BETWEEN_LOOKS)
+
+
+def _kill(process: psutil.Process) -> bool:
+    try:
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        process.kill()
+    except psutil.NoSuchProcess:
+        return False
+    return True

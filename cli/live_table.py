@@ -14,10 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..store.reading import escaped, experiment_text, flat, left_text, number_text, rate_text, visible
-from .display import ENDED, Display
-from .progress import Best, Progress
-
-__all__ = ["LiveDisplay", "render"]
+from .display import ENDED, Best, Display, Progress
 
 _SHOWN = (
     ("RUNNING", "running", "cyan"),
@@ -171,12 +168,12 @@ class _Counts:
 
 
 def _best(best: tuple[Best, ...]) -> Iterable[Text]:
-    values = [escaped(one.text) for one in best]
+    values = [escaped(trial.text) for trial in best]
     width = max(map(len, values), default=0)
-    for number, (one, value) in enumerate(zip(best, values, strict=True)):
+    for number, (trial, value) in enumerate(zip(best, values, strict=True)):
         text = Text("  best  " if number == 0 else "        ", style="bold")
         text.append(f"{value:{width}}  ", style="bold green")
-        yield _cut(text.append_text(_parameters(one)))
+        yield _cut(text.append_text(_parameters(trial)))
 
 
 def _parameters(best: Best) -> Text:

@@ -35,7 +35,7 @@ from ..store.reading import (
     values_text,
     visible,
 )
-from .table import aligned
+from .printing import aligned
 
 __all__ = [
     "best_lines",

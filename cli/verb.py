@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from .streams import let_output_fail
+from .printing import let_output_fail, print_line
 
 __all__ = [
     "FILE",
@@ -188,8 +188,6 @@ def say(as_json: bool, found: Mapping[str, Any], *lines: str) -> None:
 
         click.echo(to_json(found).decode())
         return
-    from .printing import print_line
-
     for line in lines:
         print_line(line)
 

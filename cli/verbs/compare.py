@@ -22,7 +22,7 @@ from ...store.reading import (
 )
 from ..failures import Failure
 from ..lookup import chosen_experiment
-from ..table import print_table
+from ..printing import print_table
 from ..verb import complete_experiment, directory_option, verb
 
 __all__ = ["compare"]

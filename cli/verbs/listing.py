@@ -36,8 +36,7 @@ from ..outcome import (
     failure_lines,
     summary_object,
 )
-from ..printing import print_line
-from ..table import print_table
+from ..printing import print_line, print_table
 from ..verb import best_by_option, directory_option, experiment_options, verb
 
 __all__ = ["list_experiments", "status"]

@@ -30,7 +30,7 @@ from ...store.reading import (
 )
 from ..failures import Failure
 from ..lookup import chosen_experiment
-from ..table import print_table
+from ..printing import print_table
 from ..verb import WholeNumber, experiment_options, verb
 
 __all__ = ["trials"]

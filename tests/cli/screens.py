@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
+from pitchpipe.cli.display import Best, Progress
 from pitchpipe.cli.live_table import render
-from pitchpipe.cli.progress import Best, Progress
 from pitchpipe.store.reading.failures import FailedTrial
 
 HALF = Progress(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from pitchpipe.cli.app import run
+from pitchpipe.cli.display import Best, Progress
 from pitchpipe.cli.live_table import render
 from pitchpipe.cli.printing import TerminalBytes, escape_output
-from pitchpipe.cli.progress import Best, Progress
 from pitchpipe.cli.verbs.top import screen
 from pitchpipe.store import ExperimentFolder
 from pitchpipe.store.reading import ExperimentView, escaped, option_text, parameters_text, visible

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pitchpipe.cli.display import PlainDisplay, SilentDisplay, plain_line
+from pitchpipe.cli.display import Best, PlainDisplay, Progress, ProgressMeter, SilentDisplay, plain_line
 from pitchpipe.cli.live_table import LiveDisplay, render
-from pitchpipe.cli.progress import Best, Progress, ProgressMeter
 from pitchpipe.cli.verbs.run import make_display
 from pitchpipe.protocol import Objective
 from pitchpipe.runner.effects import AttemptOrder

@@ -22,10 +22,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.cli.app import LazyGroup, pitchpipe
-from pitchpipe.cli.display import plain_line
+from pitchpipe.cli.display import Best, plain_line
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.new_experiment import check_startable
-from pitchpipe.cli.progress import Best
 from pitchpipe.cli.rerunning import changed_parameters
 from pitchpipe.cli.script_facts import guessed_spec, read_script
 from pitchpipe.cli.verbs.ray import staying_line

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pitchpipe.cli.table import aligned
+from pitchpipe.cli.printing import aligned
 
 from .conftest import Call, Storing, make_trial
 
@@ -18,9 +18,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Return a function that pretends to have a terminal of a width."""
 
     def terminal(width: int) -> None:
-        monkeypatch.setattr("pitchpipe.cli.table.sys", SimpleNamespace(stdout=_Terminal()))
+        monkeypatch.setattr("pitchpipe.cli.printing.sys", SimpleNamespace(stdout=_Terminal()))
         size = os.terminal_size((width, 24))
-        monkeypatch.setattr("pitchpipe.cli.table.shutil", SimpleNamespace(get_terminal_size=lambda: size))
+        monkeypatch.setattr("pitchpipe.cli.printing.shutil", SimpleNamespace(get_terminal_size=lambda: size))
 
     return terminal
 
