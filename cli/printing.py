@@ -141,7 +141,7 @@ def drawing_stream(stream: IO[str]) -> IO[str]:
 
 
 class TerminalBytes:
-    """A stream of bytes that shows the output of a trial on a terminal: colours stay, other control characters do not."""
+    """A stream of bytes for a trial's output on a terminal: colours stay, and other control characters are escaped."""
 
     def __init__(self, output: IO[str]) -> None:
         self._output = drawing_stream(output)

@@ -24,7 +24,7 @@ class ForkedVerb(Popen):
     """A verb in a process of its own, as `subprocess.Popen` returns it."""
 
     modules = (
-        "pitchpipe.cli.background",
+        "pitchpipe.cli.verbs.create",
         "pitchpipe.cli.new_experiment",
         "pitchpipe.cli.foreground",
         "pitchpipe.cli.verbs.resume",

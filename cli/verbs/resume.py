@@ -69,8 +69,8 @@ def resume(
     with Interrupts() as interrupts:
         from ...manager import resume_experiment
         from ...manager.control import Extension
-        from ..background import run_in_background
         from ..lookup import chosen_experiment, chosen_name
+        from .create import run_in_background
         from .run import watched
 
         if storage is not None:

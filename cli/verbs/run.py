@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -12,16 +16,14 @@ import click
 
 from ..failures import FAILED, INTERRUPTED, Failure
 from ..interrupts import Interrupts
-from ..pages import RunPages, pages_options
 from ..printing import drawing_stream, print_line
 from ..verb import FILE, new_experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
     from ...manager import Manager
+    from ...server import ServerProcess
     from ...store import ExperimentFolder
     from ..display import Display
-
-__all__ = ["make_display", "run", "watched"]
 
 _COLOURS = {"DONE": "green", "ERROR": "red"}
 
@@ -35,7 +37,14 @@ _COLOURS = {"DONE": "green", "ERROR": "red"}
 )
 @new_experiment_options
 @watch_options
-@pages_options
+@click.option("--ui", "with_pages", is_flag=True, help="Serve web pages, and print their address.")
+@click.option(
+    "--ui-port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="Like --ui, on this port.  [default: any]",
+)
+@click.option("--keep-ui", is_flag=True, help="Like --ui; the pages stay after the end, until Ctrl-C.")
 @click.option(
     "--trace", type=FILE, metavar="FILE", help="Write where the time goes, for chrome://tracing or Perfetto."
 )
@@ -90,7 +99,6 @@ def watched(
 
     Writes to `announce_fd` when trials can run: another process waits for it.
     """
-    from ..background import announce
     from ..foreground import RunningExperiment
 
     folder = manager.folder
@@ -100,11 +108,13 @@ def watched(
         for note in manager.notes:
             click.echo(note)
 
-    def announce_start() -> None:
+    def announce() -> None:
         if announce_fd is not None:
-            announce(announce_fd, {"pid": os.getpid()})
+            # The waiting process may be gone.
+            with suppress(BrokenPipeError), os.fdopen(announce_fd, "wb") as announcement:
+                announcement.write(json.dumps({"pid": os.getpid()}).encode() + b"\n")
 
-    running = RunningExperiment(manager, display, interrupts, announce_start)
+    running = RunningExperiment(manager, display, interrupts, announce)
     interrupted = running.run()
     if running.error and not folder.database.exists():  # it was deleted while the experiment ran
         raise Failure(running.error, FAILED)
@@ -149,3 +159,60 @@ def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: 
     if summary.status == "DONE":
         return FAILED if none_succeeded(summary) else 0
     return INTERRUPTED if interrupted or summary.status == "STOPPED" else FAILED
+
+
+class RunPages:
+    """The pages of one experiment while its `with` block runs; `say` receives the address once they respond.
+
+    If the server cannot start, `say` receives the reason, and the run continues without pages.
+    """
+
+    def __init__(self, folder: ExperimentFolder, port: int | None, say: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._port = port or 0
+        self._say = say
+        self._server: ServerProcess | None = None
+        self._address = ""
+        self._problem = ""
+        self._speaker = threading.Thread(target=self._say_address, name="pages", daemon=True)
+
+    def __enter__(self) -> RunPages:
+        from ...server import ServerProcess, ServerSettings
+
+        settings = ServerSettings(port=self._port)
+        self._server = ServerProcess(self._folder.path.parent, self._folder.experiment_id, settings)
+        self._server.start()
+        self._speaker.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not (self._address or self._problem or any(error)):
+            then = f"`pitchpipe ui {self._folder.experiment_id}` shows them"
+            click.echo(f"the experiment ended before its web pages were ready: {then}", err=True)
+        if self._server is not None:
+            self._server.stop()
+
+    def stay(self, interrupts: Interrupts) -> None:
+        """Wait until there are pages, and keep them until Ctrl-C; return without pages, or after an earlier Ctrl-C."""
+        if interrupts.count:
+            return
+        self._speaker.join()
+        if not self._address:
+            click.echo(self._problem, err=True)
+        if self._server is None or not self._server.is_running or interrupts.count:
+            return
+        interrupted = threading.Event()
+        click.echo(f"the pages stay until Ctrl-C: {self._address}", err=True)
+        with interrupts.notifying(interrupted.set):
+            interrupted.wait()
+
+    def _say_address(self) -> None:
+        from ...server import ServerError
+
+        server = self._server
+        try:
+            self._address = f"{server.url()}/ui/{self._folder.experiment_id}" if server is not None else ""
+            self._say(f"web pages: {self._address}")
+        except (ServerError, OSError, ValueError) as error:
+            self._problem = f"there are no web pages: {error}"
+            self._say(self._problem)

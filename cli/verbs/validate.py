@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...store.reading import duration_text, number_text, parameters_text, result_text
 from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
@@ -17,9 +20,12 @@ from ..verb import config_options, json_option, say, verb
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
-    from ..trying import Tried
+    from ...store.reading import ExperimentView
 
-__all__ = ["validate"]
+# The size in the store of a trial and of each of its results, in bytes.
+_ROW, _RESULT = 600, 60
+# The trial whose outcome is shown has the first of these statuses, if any has.
+_TELLING = {"FAILED": 0, "SYS_CANCELED": 1}
 
 
 @verb("validate", "pitchpipe validate experiment.yml", "pitchpipe validate experiment.yml --try --seconds 30")
@@ -58,14 +64,12 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
         checked = checked.model_copy(update={"trial_concurrency": found["at_a_time"]})
         if not as_json:
             say(as_json, found, *lines)
-        tried = _tried(checked, seconds, interrupts) if is_tried else None
+        tried = try_config(checked, seconds, interrupts) if is_tried else None
         if interrupts.count:
             return INTERRUPTED
         if as_json:
             say(as_json, found if tried is None else {**found, "tried": asdict(tried)})
         elif tried is not None:
-            from ..trying import forecast_lines, tried_lines
-
             say(as_json, found, *tried_lines(tried, checked), *forecast_lines(tried, checked))
         return FAILED if tried is not None and tried.has_failed else 0
 
@@ -117,8 +121,135 @@ def _machine(checked: ExperimentConfig) -> str:
     return f" ({count} CPU{'s' * (count > 1)}, which the trials share)"
 
 
-def _tried(checked: ExperimentConfig, seconds: float, interrupts: Interrupts) -> Tried:
-    from ..trying import try_config
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """The outcome of one of the trials that were tried: one that failed, else one that was stopped, else any.
+
+    `seconds` is the mean run time of all of them, `bytes` the size of this trial's files.
+    """
+
+    status: str
+    seconds: float = 0.0
+    bytes: int = 0
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    intermediate: list[Any] = field(default_factory=list[Any])
+    final: Any = None
+    failure: str
+    last_lines: str
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the trial ran to its own end."""
+        return self.status == "SUCCEEDED"
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the trial failed, or could not start."""
+        return self.status not in ("SUCCEEDED", "SYS_CANCELED", "EARLY_STOPPED")
+
+
+def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts) -> Tried:
+    """Run as many trials as `config` runs at a time, for at most `seconds`, in a temporary folder.
+
+    A single trial would be faster than trials are beside each other.
+    """
+    from ...manager import create_experiment
+    from ...store.reading import ExperimentView
+    from ..display import SilentDisplay
+    from ..foreground import RunningExperiment
 
     interrupts.hold()
-    return try_config(checked, seconds, interrupts)
+    count = min(config.trial_concurrency, config.max_trial_number or config.trial_concurrency)
+    limits = {"max_trial_number": count, "trial_concurrency": count, "max_experiment_duration": seconds}
+    # A warm start names experiments of another folder than the temporary one; the check has read them.
+    without = {"storage_path": None, "trackers": {}, "warm_start": ()}
+    short = config.model_copy(update={**limits, "max_failures": 0, **without})
+    with tempfile.TemporaryDirectory(prefix="pitchpipe-try-") as directory:
+        manager = create_experiment(short, directory=Path(directory), experiment_id="tried", is_kept=False)
+        running = RunningExperiment(manager, SilentDisplay(sys.stderr), interrupts)
+        running.run()
+        with ExperimentView(manager.folder) as view:
+            return _tried(view, running.error)
+
+
+def _tried(view: ExperimentView, error: str) -> Tried:
+    from ...store.reading import FailedTrial
+
+    ran = [trial for trial in view.details() if trial.start_time is not None]
+    if not ran:
+        row = view.experiment()
+        why = error or row.reason or "no trial could start"
+        return Tried(status="NONE", failure=why, last_lines=row.error)
+    shown = min(ran, key=lambda trial: _TELLING.get(trial.status, len(_TELLING)))
+    number = shown.sequence_id
+    failures = view.failures()
+    return Tried(
+        status=shown.status,
+        seconds=sum(trial.duration or 0.0 for trial in ran) / len(ran),
+        bytes=sum(path.stat().st_size for path in view.folder.trial(number).rglob("*") if path.is_file()),
+        parameters=shown.parameters,
+        intermediate=[*view.results(number).get(number, {}).values()],
+        final=shown.final,
+        failure=str(FailedTrial.of(failures[0])) if failures else shown.reason,
+        last_lines=shown.error or "",
+    )
+
+
+def tried_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
+    """Yield what the trial did, as lines."""
+    from ...server import early_stopping_note
+
+    ran, trial = duration_text(tried.seconds), f"a trial with {parameters_text(tried.parameters)}"
+    if tried.has_failed:
+        who = "no trial ran" if tried.status == "NONE" else f"{trial} failed"
+        yield f"{who}: {tried.failure}"
+        yield from (f"  {line}" for line in tried.last_lines.rstrip().splitlines())
+        return
+    ended = f"succeeded in {ran}" if tried.is_whole else f"still ran after {ran}, and was stopped"
+    yield f"{trial} {ended}"
+    reports = tried.intermediate
+    if reports:
+        yield f"  intermediate  {len(reports)}, the last {result_text(reports[-1])}"
+    else:
+        yield "  intermediate  none reported, so early stopping cannot work"
+    yield f"  final         {'none yet' if tried.final is None else result_text(tried.final)}"
+    if len(reports) > 1 and (note := early_stopping_note(config.canonical(), reports)):
+        yield f"  note          {note}"
+
+
+def forecast_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
+    """Yield a forecast of the experiment's run time and disk usage, as lines."""
+    if tried.has_failed:
+        return
+    count, limit = config.max_trial_number, config.max_experiment_duration
+    several = f"{config.trial_concurrency} at a time"
+    more = "" if tried.is_whole else "more than "
+    if count is not None:
+        seconds = tried.seconds * -(-count // config.trial_concurrency)
+        end = ""
+        if limit is not None and limit < seconds:
+            seconds, end = limit, f" (max_experiment_duration ends it after {duration_text(limit)})"
+        yield f"  time          {more}{duration_text(seconds)} for {_trials(count)}, {several}{end}"
+    elif limit is not None and tried.seconds > 0:
+        fit = int(limit / tried.seconds * config.trial_concurrency)
+        yield f"  time          {duration_text(limit)}: about {_trials(fit)}, {several}"
+    each = tried.bytes + _ROW + _RESULT * len(tried.intermediate)
+    whole = f", {more}{size_text(each * count)} in all" if count is not None else ""
+    yield f"  disk          {more}{size_text(each)} per trial{whole}"
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"
+
+
+def size_text(count: float) -> str:
+    """Return a size in bytes for people.
+
+    >>> size_text(512), size_text(2_500_000)
+    ('512 B', '2.5 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{number_text(float(f'{count:.3g}'))} {unit}"
+        count /= 1000
+    return f"{number_text(float(f'{count:.3g}'))} TB"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.cli.diagnosis import findings
+from pitchpipe.cli.verbs.doctor import checks
 from pitchpipe.runner.changes import Changes
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.store.errors import StoreError
@@ -98,7 +98,7 @@ def test_doctor_names_what_is_damaged_and_verbs_do_or_are_not_concerned(
     statement: str, reason: str, damage: Damage, directory: Path, call: Call
 ) -> None:
     damage(statement)
-    (finding,) = (found for found in findings(directory) if found.subject == "experiments")
+    (finding,) = (found for found in checks(directory) if found.subject == "experiments")
     assert finding.level == "warn"
     assert finding.text.startswith(f"unreadable: bad ({directory}/bad/experiment.db is damaged (")
     assert reason in finding.text
@@ -123,7 +123,7 @@ def test_fault_of_computing_is_neither_damage_nor_hides_the_others(
     monkeypatch.setattr("pitchpipe.store.reading.view.read_summary", faulty)
     bad, good = sorted(json.loads(call("list", "--json").out), key=lambda one: one["id"])
     assert (bad["status"], good["status"]) == ("UNREADABLE", "DONE")
-    (finding,) = (found for found in findings(directory) if found.subject == "experiments")
+    (finding,) = (found for found in checks(directory) if found.subject == "experiments")
     for said in (bad["reason"], finding.text, call("status", "bad").err):
         assert "is whole" in said
         assert "KeyError: 'bad', test_damaged.py:" in said
@@ -163,7 +163,7 @@ def test_verbs_read_what_a_killed_process_left_half_written(
 
 def test_doctor_reads_what_a_killed_process_left_half_written(damage: Damage, directory: Path) -> None:
     leave_journal(directory / "bad" / "experiment.db")
-    (finding,) = (found for found in findings(directory) if found.subject == "experiments")
+    (finding,) = (found for found in checks(directory) if found.subject == "experiments")
     assert (finding.level, finding.text) == ("ok", "0 running, none left without a manager")
 
 
@@ -221,7 +221,7 @@ def test_changed_bytes_are_a_typed_error_at_most_and_do_not_hide_the_others(
             ["good", "DONE"]
         ]
         unreadable += "UNREADABLE" in listed.out
-        (finding,) = (found for found in findings(directory) if found.subject == "experiments")
+        (finding,) = (found for found in checks(directory) if found.subject == "experiments")
         assert "good" not in finding.text
         for words in (("stop", "--all"), ("status", "bad"), ("delete", "bad")):
             called = call(*words)

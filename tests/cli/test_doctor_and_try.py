@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.cli.diagnosis import Finding, findings
-from pitchpipe.cli.trying import Tried, forecast_lines, tried_lines
+from pitchpipe.cli.verbs.doctor import Diagnosis, checks
+from pitchpipe.cli.verbs.validate import Tried, forecast_lines, tried_lines
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.private_ray import totals
 
@@ -39,8 +39,8 @@ def tried(status: str = "SUCCEEDED", seconds: float = 6.0, size: int = 2400) -> 
     )
 
 
-def found(directory: Path) -> dict[str, Finding]:
-    return {finding.subject: finding for finding in findings(directory)}
+def found(directory: Path) -> dict[str, Diagnosis]:
+    return {finding.subject: finding for finding in checks(directory)}
 
 
 def test_doctor_finds_nothing_wrong_and_runs_a_trial(call: Call, directory: Path) -> None:
@@ -87,7 +87,7 @@ def test_doctor_fails_where_nothing_can_be_written(tmp_path: Path) -> None:
 
 
 def test_doctor_fails_where_sqlite_cannot_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pitchpipe.cli.diagnosis._try_database", lambda path: "delete")
+    monkeypatch.setattr("pitchpipe.cli.verbs.doctor._try_database", lambda path: "delete")
     finding = found(tmp_path)["database"]
     assert (finding.level, finding.hint) == ("fail", "choose a local disk")
 

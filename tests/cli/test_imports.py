@@ -61,7 +61,7 @@ def test_an_interrupt_during_an_import_ends_the_process(module: str, config: Pat
 @pytest.mark.parametrize(
     ("module", "words", "script"),
     [
-        ("pitchpipe.cli.background", ["resume", "--dir", "nowhere"], "cli.main"),
+        ("pitchpipe.cli.verbs.create", ["resume", "--dir", "nowhere"], "cli.main"),
         ("pitchpipe.compat.nni.nnictl_script", ["--version"], "nni.nnictl"),
     ],
 )

@@ -170,7 +170,7 @@ def test_higher_limit_under_nnis_name_continues_what_is_done(
         continued.append(folder.experiment_id)
         return 0
 
-    monkeypatch.setattr("pitchpipe.cli.background.run_in_background", run_in_background)
+    monkeypatch.setattr("pitchpipe.cli.verbs.create.run_in_background", run_in_background)
     more = {"trialCommand": "true", "trialCodeDirectory": "/"}
     for status in ("DONE", "STOPPED"):
         stored(status=status, more=more).write(status.lower(), [make_trial(0, "SUCCEEDED", final=0.5)])

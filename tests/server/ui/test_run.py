@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.cli.pages import RunPages
+from pitchpipe.cli.verbs.run import RunPages
 from pitchpipe.store import ExperimentFolder
 
 TRIAL = """
