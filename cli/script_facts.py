@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ScriptFacts", "guessed_spec", "higher_is_better", "read_script"]
-
 _ASKS = frozenset({"get_next_parameter", "get_next_parameters"})
 _FINAL = "report_final_result"
 _INTERMEDIATE = "report_intermediate_result"
@@ -17,35 +15,13 @@ _CALLBACK = "PitchpipeCallback"
 _WITHOUT_FINAL = ("lightgbm", "catboost")  # with their callbacks the script reports the final result
 _FLAG = "--"
 _SWITCHES = ("store_true", "store_false")
-_HIGHER = {
-    "acc",
-    "accuracy",
-    "auc",
-    "f1",
-    "precision",
-    "recall",
-    "r2",
-    "score",
-    "map",
-    "bleu",
-    "iou",
-    "dice",
-    "ndcg",
-}
-_LOWER = {
-    "loss",
-    "error",
-    "err",
-    "logloss",
-    "mse",
-    "rmse",
-    "mae",
-    "mape",
-    "perplexity",
-    "brier",
-    "wer",
-    "cer",
-}
+_HIGHER = frozenset(
+    {"acc", "accuracy", "auc", "f1", "precision", "recall", "r2", "score"}
+    | {"map", "bleu", "iou", "dice", "ndcg"}
+)
+_LOWER = frozenset(
+    {"loss", "error", "err", "logloss", "mse", "rmse", "mae", "mape"} | {"perplexity", "brier", "wer", "cer"}
+)
 _SHARE = re.compile("momentum|dropout|beta")
 _FRACTION = re.compile(
     "subsample|colsample|max_(samples|features)|validation_split|(^|_)(frac|fraction|ratio)(_|$)"

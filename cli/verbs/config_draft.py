@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,28 +12,36 @@ from typing import Any
 import click
 
 from ...config import PLATFORMS, ExperimentConfig, with_plugins_checked
-from ...search_space import SearchSpace
+from ...search_space import SearchSpace, check
 from ..failures import Failure
-from ..proposing import is_budget, parameter_of
+from ..script_facts import ScriptFacts, guessed_spec
 
-__all__ = ["Draft", "asked"]
-
+EXAMPLE = "lr=loguniform:1e-5:1e-1"
+# Of two values of these, the larger always wins: they say how long to train.
+_BUDGETS = frozenset(
+    {"epochs", "epoch", "num_epochs", "n_epochs", "max_epochs", "num_train_epochs"}
+    | {"n_estimators", "num_boost_round", "num_rounds", "rounds"}
+    | {"max_iter", "max_iterations", "n_iter", "num_iterations", "iterations"}
+    | {"steps", "num_steps", "max_steps", "train_steps"}
+)
+_NEVER = frozenset(
+    {"seed", "random_seed", "random_state", "verbose", "verbosity"}
+    | {"num_workers", "workers", "n_jobs", "num_threads", "threads", "nthread", "nthreads", "n_threads"}
+    | {"num_classes", "num_class", "n_classes", "objective", "eval_metric", "metric"}
+    | {"device", "port", "rank", "local_rank", "world_size", "gpu", "gpu_id", "device_id"}
+    | {"log_interval", "log_every", "print_every", "save_every"}
+)
 _CONSTANTS = ("true", "false", "null")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """The content of an experiment.yml; `parameters` maps names to specs such as `uniform:0:1`, empty if unknown.
-
-    `kept` are the values of what is not tuned, `known` the defaults of the script.
-    """
+class ConfigDraft:
+    """The content of an experiment.yml; what is None was not decided yet."""
 
     name: str
     command: str
-    parameters: Mapping[str, str]
-    kept: Mapping[str, Any] = field(default_factory=dict)
-    known: Mapping[str, Any] = field(default_factory=dict)
+    proposal: Proposal
     metric: str = "default"
     maximize: bool | None = None
     trials: int | None = None
@@ -44,7 +52,7 @@ class Draft:
 
     def checked_text(self, base: Path) -> str:
         """Return the text of the file if the config is valid; raise `Failure` or `ConfigError` with all problems."""
-        unknown = [name for name, spec in self.parameters.items() if not spec]
+        unknown = [name for name, spec in self.proposal.parameters.items() if not spec]
         if unknown:
             raise Failure(
                 f"unknown ranges: {', '.join(unknown)}; add {' '.join(f'--param {n}=...' for n in unknown)}"
@@ -56,27 +64,27 @@ class Draft:
         return self._text(space)
 
     def why_no_defaults(self) -> str:
-        """Say why the defaults of the script are no trial of their own; return an empty text if they are one."""
-        if not self.known:
+        """Return why the script's defaults cannot be trial 0; empty if they can, or if there are none."""
+        if not self.proposal.known:
             return ""
-        missing = [name for name in self.parameters if name not in self._defaults()]
+        missing = [name for name in self.proposal.parameters if name not in self._defaults()]
         if missing:
             return f"the script has no default for {', '.join(missing)}"
         problems = SearchSpace.parse(self._space()).validate(self._defaults())
         return "; ".join(f"{problem.path[0]}: {problem.message}" for problem in problems)
 
     def _defaults(self) -> dict[str, Any]:
-        """Return the script's defaults of what is tuned; a parameter with a single option has no other."""
+        """Return the script's default of each tuned parameter; of a parameter with a single option, that option."""
         single = {
-            name: one["_value"][0]
-            for name, one in self._space().items()
-            if one["_type"] == "choice" and len(one["_value"]) == 1
+            name: parameter["_value"][0]
+            for name, parameter in self._space().items()
+            if parameter["_type"] == "choice" and len(parameter["_value"]) == 1
         }
-        known = {**self.known, **single}
-        return {name: known[name] for name in self.parameters if name in known}
+        known = {**self.proposal.known, **single}
+        return {name: known[name] for name in self.proposal.parameters if name in known}
 
     def _space(self) -> dict[str, Any]:
-        return {name: parameter_of(name, spec) for name, spec in self.parameters.items()}
+        return {name: parameter_of(name, spec) for name, spec in self.proposal.parameters.items()}
 
     def _config(self, space: dict[str, Any]) -> dict[str, Any]:
         config: dict[str, Any] = {
@@ -97,8 +105,8 @@ class Draft:
         config = self._config(space)
         lines = [f"experiment_name: {_text(self.name)}", "search_space:"]
         lines += [f"  {_key(name)}: {_flow(parameter)}" for name, parameter in space.items()]
-        lines += [f"  # {_comment(name, value)}" for name, value in self.kept.items()]
-        if self.known and not self.why_no_defaults():
+        lines += [f"  # {_comment(name, value)}" for name, value in self.proposal.kept.items()]
+        if self.proposal.known and not self.why_no_defaults():
             lines += [f"defaults: {_flow(self._defaults())}   # trial 0"]
         lines += [
             f"trial_command: {json.dumps(self.command)}",
@@ -116,32 +124,176 @@ class Draft:
         return "\n".join(lines) + "\n"
 
 
-def asked(draft: Draft) -> Draft:
+@dataclass(slots=True, kw_only=True)
+class Proposal:
+    """What to tune: `parameters` maps names to specs such as `uniform:0:1`, empty if the range is unknown.
+
+    `kept` has the values of what could be tuned and is not, `known` all defaults of the script.
+    """
+
+    parameters: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
+    known: dict[str, Any] = field(default_factory=dict)
+
+    def spelled(self, name: str) -> str:
+        """Return a name as the script spells it: `batch_size` may mean `batch-size`."""
+        own_names = (*self.parameters, *self.kept, *self.known)
+        return next((own_name for own_name in own_names if _folded(own_name) == _folded(name)), name)
+
+
+def proposed(
+    facts: ScriptFacts | None,
+    specs: Sequence[str],
+    fixed: Sequence[str] = (),
+    without: Sequence[str] = (),
+    command: str | None = None,
+) -> Proposal:
+    """Return the parameters of a script, changed by `--param`, `--fix` and `--without`; raise `Failure` if invalid.
+
+    With a `command`, parameters may go to a program other than the script, so its parser is not consulted.
+    """
+    proposal = Proposal() if facts is None else _of_script(facts)
+    _refuse_twice(proposal, {"--without": without, "--fix": fixed, "--param": specs})
+    for name in without:
+        _take_out(proposal, "--without", name)
+    for text in fixed:
+        _fix(proposal, text)
+    for spec in specs:
+        name, equals, rest = spec.partition("=")
+        if not equals or not name or not rest:
+            raise Failure(f"--param {spec}: write it as {EXAMPLE}")
+        parameter_of(name, rest)
+        name = proposal.spelled(name)
+        proposal.kept.pop(name, None)
+        proposal.parameters[name] = rest
+    if facts is not None and not command and (unknown := [n for n in proposal.parameters if facts.lacks(n)]):
+        names = ", ".join(facts.flags) or "none"
+        raise Failure(f"the script has no option for {', '.join(unknown)}; it has: {names}")
+    return proposal
+
+
+def _is_budget(name: str) -> bool:
+    return _folded(name) in _BUDGETS
+
+
+def parameter_of(name: str, spec: str) -> dict[str, Any]:
+    """Return the parameter that a spec means; raise `Failure` with what is wrong with it.
+
+    >>> parameter_of("lr", "loguniform:1e-5:1e-1"), parameter_of("act", "choice:relu,tanh,2")
+    ({'_type': 'loguniform', '_value': [1e-05, 0.1]}, {'_type': 'choice', '_value': ['relu', 'tanh', 2]})
+    """
+    kind, _, rest = spec.partition(":")
+    words = rest.split("," if kind == "choice" else ":") if rest else []
+    parameter = {"_type": kind, "_value": [_value(word.strip()) for word in words]}
+    problems = check({name: parameter})
+    if problems:
+        first = problems[0]
+        hint = f" ({first.hint})" if first.hint else ""
+        raise Failure(f"--param {name}={spec}: {first.message}{hint}")
+    return parameter
+
+
+def _of_script(facts: ScriptFacts) -> Proposal:
+    """Return the parameters that a script looks up; without any, the options of its command line."""
+    proposal = Proposal()
+    looked_up = {
+        name: facts.flags.get(name) if default is None else default
+        for name, default in facts.parameters.items()
+        if not isinstance(default, dict | list | tuple)  # a spec cannot express it
+    }
+    for name, default in (looked_up or facts.flags).items():
+        choices = facts.choices.get(name, ())
+        if default is not None:
+            proposal.known[name] = default
+        # `{args}` cannot tell the script that a value is false.
+        is_mute = facts.takes_options and isinstance(default, bool) and name not in facts.switches
+        if default is not None and (_is_budget(name) or _folded(name) in _NEVER or is_mute):
+            proposal.kept[name] = default
+        elif looked_up or (name not in facts.switches and _is_tunable(default, choices)):
+            proposal.parameters[name] = guessed_spec(default, choices, name)
+    return proposal
+
+
+def _is_tunable(default: Any, choices: Iterable[Any]) -> bool:
+    """Return whether an option of a command line has a range; most texts without choices are paths."""
+    return bool(choices or (not isinstance(default, str) and guessed_spec(default)))
+
+
+def _refuse_twice(proposal: Proposal, options: Mapping[str, Sequence[str]]) -> None:
+    """Raise `Failure` for a parameter that two options name."""
+    named = dict[str, str]()
+    for option, texts in options.items():
+        for name in {proposal.spelled(text.partition("=")[0]) for text in texts}:
+            if name in named:
+                raise Failure(f"{option} {name}: {named[name]} names it, too: give one of them")
+            named[name] = option
+
+
+def _fix(proposal: Proposal, text: str) -> None:
+    name, equals, value = text.partition("=")
+    if equals:
+        if not value or "," in value:
+            raise Failure(f"--fix {text}: write it as NAME=VALUE, with a single value")
+        default = proposal.known.get(proposal.spelled(name))
+        if type(default) in (int, float) and type(_value(value)) not in (int, float):
+            raise Failure(f"--fix {text}: the script's default is a number, {default}")
+        proposal.parameters[proposal.spelled(name)] = f"choice:{value}"
+        return
+    name = _take_out(proposal, "--fix", name)
+    if name not in proposal.known:
+        raise Failure(f"--fix {name}: the script has no default for it: add a value, --fix {name}=...")
+    proposal.kept[name] = proposal.known[name]
+
+
+def _take_out(proposal: Proposal, option: str, name: str) -> str:
+    name = proposal.spelled(name)
+    if name not in proposal.parameters and name not in proposal.kept:
+        names = ", ".join((*proposal.parameters, *proposal.kept)) or "none"
+        raise Failure(f"{option} {name}: no such parameter was found; there are: {names}")
+    proposal.parameters.pop(name, None)
+    proposal.kept.pop(name, None)
+    return name
+
+
+def _folded(name: str) -> str:
+    return name.replace("-", "_").lower()
+
+
+def _value(word: str) -> Any:
+    try:
+        return json.loads(word)
+    except ValueError:
+        try:
+            return float(word)  # 1e-5 and .5, which are not JSON
+        except ValueError:
+            return word
+
+
+def asked(draft: ConfigDraft) -> ConfigDraft:
     """Return the draft, completed by the user's input; the Return key accepts a proposal."""
     click.echo("types: uniform:LOW:HIGH  loguniform:LOW:HIGH  randint:LOW:HIGH  choice:A,B,C")
     click.echo("Return accepts a proposal, - leaves a parameter out")
     parameters: dict[str, str] = {}
-    for name, spec in draft.parameters.items():
+    for name, spec in draft.proposal.parameters.items():
         typed = _ask_spec(name, spec)
         if typed != "-":
             parameters[name] = typed
     while not parameters or click.confirm("another parameter?", default=False):
         name = click.prompt("name")
         parameters[name] = _ask_spec(name, "")
-    draft = replace(draft, parameters=parameters)
+    draft = replace(draft, proposal=replace(draft.proposal, parameters=parameters))
     if draft.maximize is None:
         better = click.prompt("is a higher or a lower result better?", type=click.Choice(["higher", "lower"]))
         draft = replace(draft, maximize=better == "higher")
     if draft.trials is None:
-        draft = replace(
-            draft, trials=click.prompt("how many trials", default=100, type=click.IntRange(min=1))
-        )
+        trials = click.prompt("how many trials", default=100, type=click.IntRange(min=1))
+        draft = replace(draft, trials=trials)
     if draft.concurrency is None:
-        many = click.prompt("how many at a time", default=2, type=click.IntRange(min=1))
-        draft = replace(draft, concurrency=many)
+        concurrency = click.prompt("how many at a time", default=2, type=click.IntRange(min=1))
+        draft = replace(draft, concurrency=concurrency)
     if draft.platform is None:
-        where = click.prompt("where", default="local", type=click.Choice(list(PLATFORMS)))
-        draft = replace(draft, platform=where)
+        platform = click.prompt("where", default="local", type=click.Choice(list(PLATFORMS)))
+        draft = replace(draft, platform=platform)
     return draft
 
 
@@ -168,7 +320,6 @@ def _flow(value: dict[str, Any]) -> str:
     >>> _flow({"_type": "choice", "_value": ["relu", 2]})
     '{_type: choice, _value: ["relu", 2]}'
     """
-
     return "{" + ", ".join(f"{_key(key)}: {_text(item)}" for key, item in value.items()) + "}"
 
 
@@ -178,5 +329,5 @@ def _text(item: Any) -> str:
 
 
 def _comment(name: str, value: Any) -> str:
-    why = " (a larger budget always wins)" if is_budget(name) else ""
+    why = " (a larger budget always wins)" if _is_budget(name) else ""
     return f"{name} is not tuned{why}: it stays {json.dumps(value)}"

@@ -1,4 +1,4 @@
-"""`pitchpipe export`: all trials, for other programs."""
+"""`pitchpipe export` and `report`: an experiment as a file, for other programs and for people."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from ...store.reading import ExperimentView, csv_lines, json_lines
 from ..failures import FAILED, Failure
 from ..lookup import chosen_experiment
 from ..printing import TerminalBytes
-from ..verb import FILE, experiment_options, verb
-
-__all__ = ["export"]
+from ..verb import FILE, experiment_options, json_option, say, verb
 
 
 @verb(
@@ -88,3 +86,38 @@ def _opened(path: Path | None) -> Iterator[IO[bytes] | TerminalBytes]:
             yield file
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror or error}", FAILED) from error
+
+
+@verb("report", "pitchpipe report", "pitchpipe report k3x9a2bq -o report.html")
+@experiment_options
+@click.option(
+    "--output",
+    "-o",
+    type=FILE,
+    metavar="FILE",
+    help="The output file.  [default: report-ID.html in the current folder]",
+)
+@json_option
+def report(
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Write an experiment as one HTML file that opens in any browser, offline.
+
+    It contains the summary, the best parameters, the figures, the failures, the trials, the settings and how to
+    reproduce the experiment: about 2 MB, most of it the library that draws the figures. The experiment may still be
+    running. Values whose names look like a password or a key are hidden.
+    """
+    from ...server.report import write_report
+
+    folder = chosen_experiment(experiment, experiment_id, directory)
+    path = output or Path(f"report-{folder.experiment_id}.html")
+    try:
+        size = write_report(folder.path, path)
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}", FAILED) from error
+    found = {"id": folder.experiment_id, "file": str(path.absolute()), "bytes": size}
+    say(as_json, found, f"{path} ({size / 1e6:.1f} MB)")

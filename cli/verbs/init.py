@@ -8,21 +8,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ...config import PLATFORMS
 from ...store import absolute, shell_word
 from ..failures import Failure
+from ..script_facts import ScriptFacts, higher_is_better, read_script
 from ..verb import FILE, json_option, say, verb
-
-if TYPE_CHECKING:
-    from ..proposing import Proposal
-    from ..script_facts import ScriptFacts
-    from .config_draft import Draft
-
-__all__ = ["init"]
+from .config_draft import EXAMPLE, ConfigDraft, Proposal, asked, proposed
 
 
 @verb(
@@ -84,10 +79,6 @@ def init(
     run as trial 0. Budgets, such as epochs, are not tuned. On a terminal, you are asked for whatever the options
     leave out. The file is checked before it is written.
     """
-    from ..proposing import EXAMPLE, proposed
-    from ..script_facts import read_script
-    from .config_draft import asked
-
     if script is None and fields["command"] is None:
         raise Failure("give a SCRIPT, or a --command")
     text = _text_of(script)
@@ -102,7 +93,7 @@ def init(
         draft = asked(draft)
     draft, assumption = _with_direction(draft, facts)
     missing = _missing_calls(facts, draft.command)
-    if not draft.parameters:
+    if not draft.proposal.parameters:
         what = f"no parameters were found: add some, such as --param {EXAMPLE}"
         raise Failure("\n".join([what, *_calls_to_add(script, facts, missing)]))
     output.write_text(draft.checked_text(output.parent), encoding="utf-8")
@@ -110,7 +101,7 @@ def init(
         *_choices_made(draft),
         *assumption,
         *_left_alone(draft, facts, without),
-        *_remarks(draft.parameters, facts, fixed),
+        *_remarks(draft.proposal.parameters, facts, fixed),
         *([] if fields["command"] else _required(draft, facts)),
     ]
     _say_written(as_json, draft, notes, missing, output, _calls_to_add(script, facts, missing))
@@ -122,24 +113,18 @@ def _draft(
     facts: ScriptFacts | None,
     proposal: Proposal,
     fields: Mapping[str, Any],
-) -> Draft:
-    """Return the draft that options and script give; `fields` are those that options name."""
-    from .config_draft import Draft
-
-    return Draft(
+) -> ConfigDraft:
+    """Return the draft that follows from script and options; `fields` are the fields that have options."""
+    return ConfigDraft(
         name=_name(script, output),
-        parameters=proposal.parameters,
-        kept=proposal.kept,
-        known=proposal.known,
+        proposal=proposal,
         metric=(facts and facts.key) or "default",
         **{**fields, "command": fields["command"] or _command(script, output, facts)},
     )
 
 
-def _with_direction(draft: Draft, facts: ScriptFacts | None) -> tuple[Draft, list[str]]:
-    """Return the draft with a direction, and what is assumed if none was given."""
-    from ..script_facts import higher_is_better
-
+def _with_direction(draft: ConfigDraft, facts: ScriptFacts | None) -> tuple[ConfigDraft, list[str]]:
+    """Return the draft with a direction, and a note on it if it was assumed."""
     if draft.maximize is not None:
         return draft, []
     metric = "" if facts is None else facts.metric
@@ -151,37 +136,42 @@ def _with_direction(draft: Draft, facts: ScriptFacts | None) -> tuple[Draft, lis
 
 
 def _say_written(
-    as_json: bool, draft: Draft, notes: list[str], missing: list[str], output: Path, calls: Sequence[str]
+    as_json: bool,
+    draft: ConfigDraft,
+    notes: list[str],
+    missing: list[str],
+    output: Path,
+    calls: Sequence[str],
 ) -> None:
     found = {
         "file": str(output),
-        "parameters": list(draft.parameters),
-        "not_tuned": draft.kept,
+        "parameters": list(draft.proposal.parameters),
+        "not_tuned": draft.proposal.kept,
         "notes": notes,
         "missing_calls": missing,
     }
     say(
         as_json,
         found,
-        f"{output} written, with the parameters {', '.join(draft.parameters)}",
+        f"{output} written, with the parameters {', '.join(draft.proposal.parameters)}",
         *notes,
         *calls,
         f"next: pitchpipe validate {shell_word(output)} --try",
     )
 
 
-def _choices_made(draft: Draft) -> Iterator[str]:
-    if draft.kept:
-        yield f"not tuned: {', '.join(draft.kept)}; to tune one: --param NAME=..."
+def _choices_made(draft: ConfigDraft) -> Iterator[str]:
+    if draft.proposal.kept:
+        yield f"not tuned: {', '.join(draft.proposal.kept)}; to tune one: --param NAME=..."
     if why := draft.why_no_defaults():
         yield f"the script's defaults are not trial 0: {why}"
 
 
-def _left_alone(draft: Draft, facts: ScriptFacts | None, without: Sequence[str]) -> Iterator[str]:
-    """Name the options of the script from whose defaults no range follows."""
+def _left_alone(draft: ConfigDraft, facts: ScriptFacts | None, without: Sequence[str]) -> Iterator[str]:
+    """Yield notes on the options of the script whose defaults suggest no range."""
     if facts is None or facts.parameters:
         return
-    known = {*draft.parameters, *draft.kept, *without}
+    known = {*draft.proposal.parameters, *draft.proposal.kept, *without}
     rest = [name for name in facts.flags if name not in known]
     if alone := [name for name in rest if name not in facts.switches]:
         yield f"left alone, since their defaults suggest no range: {', '.join(alone)}"
@@ -189,20 +179,20 @@ def _left_alone(draft: Draft, facts: ScriptFacts | None, without: Sequence[str])
         yield f"left alone: {', '.join(switches)}; to tune one: --param NAME=choice:true,false"
 
 
-def _required(draft: Draft, facts: ScriptFacts | None) -> Iterator[str]:
-    """Name what the script's command line must have and the command lacks."""
-    if facts and (needed := [name for name in facts.required if name not in draft.parameters]):
+def _required(draft: ConfigDraft, facts: ScriptFacts | None) -> Iterator[str]:
+    """Yield a note on options that the script requires and the command does not contain."""
+    if facts and (needed := [name for name in facts.required if name not in draft.proposal.parameters]):
         yield f"the script requires {', '.join(needed)}: add to trial_command in the file"
 
 
 def _name(script: Path | None, output: Path) -> str:
-    """Return the name of the script, or of the folder if most scripts are called so."""
+    """Return the name of the script, or of the folder if the script has a common name."""
     stem = script.stem if script is not None else ""
     return stem if stem not in ("", "train", "main", "run", "trial") else absolute(output).parent.name
 
 
 def _command(script: Path | None, output: Path, facts: ScriptFacts | None) -> str:
-    """Return the command for a script; one that parses options itself gets the parameters as options."""
+    """Return the command for a script; a script that parses options gets the parameters as options."""
     words = f"python {shlex.quote(os.path.relpath(script or '', output.parent))}"
     return f"{words} {{args}}" if facts is not None and facts.takes_options else words
 
@@ -235,13 +225,13 @@ def _remarks(parameters: Mapping[str, str], facts: ScriptFacts | None, fixed: Se
 
 
 def _calls_to_add(script: Path | None, facts: ScriptFacts | None, missing: Sequence[str]) -> list[str]:
-    """Return the lines that name the calls that a script lacks."""
+    """Return the lines about the calls that are missing in a script."""
     first = "" if facts is not None and facts.imports_us else " (import pitchpipe)"
     return [f"add to {script}{first}:", *(f"    {line}" for line in missing)] if missing else []
 
 
 def _missing_calls(facts: ScriptFacts | None, command: str) -> list[str]:
-    """Return the calls that the script still lacks, as lines to add."""
+    """Return the calls that are missing in the script, as lines to add."""
     if facts is None:
         return []
     missing = []

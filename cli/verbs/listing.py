@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, StoreError
 from ...store.reading import (
     ExperimentView,
@@ -39,9 +39,6 @@ from ..outcome import (
 from ..printing import print_line, print_table
 from ..verb import best_by_option, directory_option, experiment_options, verb
 
-__all__ = ["list_experiments", "status"]
-
-_NONE_KEEPS = "none keeps the limits"
 _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 
 
@@ -54,15 +51,78 @@ def list_experiments(directory: Path | None, running: bool, as_json: bool) -> No
     named, directory = directory, experiments_directory(directory)
     if named is not None and not directory.is_dir():
         click.echo(f"there is no folder {named}", err=True)
-    folders = ExperimentFolder.all(directory)
-    found = [facts for facts in map(_facts, folders) if not running or facts["running"]]
-    found.sort(key=lambda facts: facts.get("created") or 0.0, reverse=True)
+    read = map(_read, ExperimentFolder.all(directory))
+    listed = [experiment for experiment in read if experiment.is_running or not running]
+    listed.sort(key=lambda experiment: experiment.created, reverse=True)
     if as_json:
-        click.echo(to_json(found).decode())
-    elif found:
-        print_table(_HEAD, map(_row, found))
+        click.echo(to_json([_object(experiment) for experiment in listed]).decode())
+    elif listed:
+        print_table(_HEAD, map(_row, listed))
     else:
-        click.echo(f"there are no {'running ' * running}experiments in {directory}")
+        click.echo(f"there are no {'running experiments' if running else 'experiments'} in {directory}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    """An experiment in the list; without a `summary` it cannot be read, and `reason` says why."""
+
+    folder: ExperimentFolder
+    is_running: bool
+    summary: Summary | None = None
+    best: float | dict[str, float] | None = None
+    reason: str = ""
+
+    @property
+    def created(self) -> float:
+        return 0.0 if self.summary is None else self.summary.created
+
+
+def _read(folder: ExperimentFolder) -> _Listed:
+    is_running = folder.manager() is not None
+    try:
+        with ExperimentView(folder) as view:
+            summary, best = view.summary(), view.best_result()
+    except StoreError as error:
+        return _Listed(folder=folder, is_running=is_running, reason=str(error))
+    is_running = is_running or bool(summary.has_program)
+    return _Listed(folder=folder, is_running=is_running, summary=summary, best=best)
+
+
+def _object(experiment: _Listed) -> dict[str, Any]:
+    """Return the object that scripts get."""
+    folder, summary = experiment.folder, experiment.summary
+    place = {"id": folder.experiment_id, "folder": str(folder.path), "running": experiment.is_running}
+    if summary is None:
+        return {**place, "status": "UNREADABLE", "reason": experiment.reason}
+    return {
+        **place,
+        "name": summary.name,
+        "status": summary.status,
+        "counts": summary.counts,
+        "created": summary.created,
+        "run_time": summary.run_time,
+        "search": summary.is_search,
+        "best": experiment.best,
+        **({"front": len(summary.best)} if len(summary.objectives) > 1 else {}),
+        **({"closest": summary.closest} if summary.outcome_limits else {}),
+    }
+
+
+def _row(experiment: _Listed) -> tuple[str, ...]:
+    summary = experiment.summary
+    if summary is None:
+        return (experiment.folder.experiment_id, "UNREADABLE", "", "", "", "", experiment.reason)
+    front = len(summary.best) if len(summary.objectives) > 1 else 1
+    return (
+        summary.id,
+        experiment_text(summary.status, summary.has_program)
+        + (" (manager gone)" if summary.is_abandoned else ""),
+        str(summary.trials),
+        best_result_text(experiment.best, front) if summary.closest is None else "none keeps the limits",
+        duration_text(summary.run_time),
+        time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.created)),
+        visible(summary.name or ""),
+    )
 
 
 @verb("status", "pitchpipe status", "pitchpipe status k3x9a2bq --json", "pitchpipe status --best-by knee")
@@ -117,7 +177,7 @@ def _status_lines(view: ExperimentView, summary: Summary, gain: str) -> Iterator
 
 
 def _status_text(folder: ExperimentFolder, summary: Summary) -> str:
-    """Return the status, with a hint if the experiment should run and does not."""
+    """Return the status, with a hint if the experiment has lost its manager."""
     status = experiment_text(summary.status, summary.has_program)
     if summary.is_abandoned:
         return f"{status}, but its manager is gone: {command_for(folder, 'resume')}"
@@ -125,7 +185,7 @@ def _status_text(folder: ExperimentFolder, summary: Summary) -> str:
 
 
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
-    """Yield what only the manager knows; nothing without one."""
+    """Yield what only the manager knows; nothing if there is none."""
     from ...manager.control import ControlError, ask_manager
 
     if folder.manager() is None:
@@ -143,45 +203,3 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     for trial, why in list(state.get("waiting", {}).items())[:1]:
         yield f"trial {trial} is waiting: {why}"
     yield from state.get("warnings", ())
-
-
-def _facts(folder: ExperimentFolder) -> dict[str, Any]:
-    """Return the facts for the list; an unreadable experiment has the reason."""
-    place = {"id": folder.experiment_id, "folder": str(folder.path), "running": folder.manager() is not None}
-    try:
-        with ExperimentView(folder) as view:
-            summary = view.summary()
-            best = view.best_result()
-    except StoreError as error:
-        return {**place, "status": "UNREADABLE", "reason": str(error)}
-    return {
-        **place,
-        "name": summary.name,
-        "status": summary.status,
-        "counts": summary.counts,
-        "created": summary.created,
-        "run_time": summary.run_time,
-        "running": place["running"] or bool(summary.has_program),
-        "search": summary.is_search,
-        "best": best,
-        **({"front": len(summary.best)} if len(summary.objectives) > 1 else {}),
-        **({"closest": summary.closest} if summary.outcome_limits else {}),
-    }
-
-
-def _row(facts: dict[str, Any]) -> tuple[str, ...]:
-    if "counts" not in facts:
-        return (facts["id"], facts["status"], "", "", "", "", facts["reason"])
-    is_lost = not (facts["running"] or facts["search"] or ExperimentStatus(facts["status"]).is_final)
-    status = experiment_text(facts["status"], facts["running"] if facts["search"] else None)
-    return (
-        facts["id"],
-        status + " (manager gone)" * is_lost,
-        str(sum(facts["counts"].values())),
-        best_result_text(facts["best"], facts.get("front", 1))
-        if facts.get("closest") is None
-        else _NONE_KEEPS,
-        duration_text(facts["run_time"]),
-        time.strftime("%Y-%m-%d %H:%M", time.localtime(facts["created"])),
-        visible(facts["name"] or ""),
-    )

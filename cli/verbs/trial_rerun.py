@@ -1,30 +1,53 @@
-"""`pitchpipe trial rerun`: one trial again, in this terminal."""
+"""`pitchpipe trial rerun`: one trial again, in this terminal.
+
+It gets its parameters, environment and code directory, but runs without a manager, and nothing of its experiment is
+changed.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import pdb
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...runner import Verdict, check_final
-from ...store.reading import ExperimentView, ending_text, result_text
+from ...store.reading import ExperimentView, ending_text, flat, result_text
+from ...trial_agent import (
+    Event,
+    FunctionLoader,
+    FunctionTrial,
+    Job,
+    Outbox,
+    Report,
+    StartError,
+    arguments_of,
+    base_environment,
+    read_spool,
+    with_interpreter,
+)
 from ..failures import FAILED, Failure
 from ..lookup import chosen_trial, split_names
 from ..outcome import command_for
 from ..verb import json_option, say, trial_options, verb
 
 if TYPE_CHECKING:
-    from ..rerunning import Rerun
-
-__all__ = ["rerun"]
+    from ...config import ExperimentConfig
+    from ...sdk import TrialFunction
+    from ...store import ExperimentFolder
+    from ...store.reading import TrialDetail
 
 _SHOWN = 10
 
@@ -52,13 +75,11 @@ def rerun(
     """Run a trial again in this terminal, to see why it failed or to reproduce its result.
 
     It gets the same parameters, environment, code directory and GPUs, and starts from the beginning, not from a
-    checkpoint. --set changes a parameter; a nested one is named with dots. The
-    experiment need not be running and is not changed: the trial's own folder is a temporary one.
+    checkpoint. --set changes a parameter; a nested one is named with dots. The experiment need not be running and
+    is not changed: the trial's own folder is a temporary one.
     Exit code: 0, or 1 if the trial fails.
     """
     from ...manager import experiment_config
-    from ..rerunning import changed_parameters, job_of
-    from ..rerunning import rerun as run_again
 
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
@@ -67,33 +88,33 @@ def rerun(
                 f"the trials of {folder.path} are run by a program that asks and tells: only that program can run"
                 f" one again, with the parameters that {command_for(folder, 'trial show', word)} prints"
             )
-        found = chosen_trial(view, word)
-        record = view.record(found.sequence_id)
+        chosen = chosen_trial(view, word)
+        record = view.record(chosen.sequence_id)
         metrics = view.metric_names()
     config = experiment_config(folder, to_change=False)
     if changes:
-        found = replace(found, parameters=changed_parameters(found.parameters, changes))
-        record = json.dumps({**json.loads(record), "parameters": found.parameters})
-    which = f"trial {found.sequence_id} ({found.trial_id})"
+        chosen = replace(chosen, parameters=changed_parameters(chosen.parameters, changes))
+        record = json.dumps({**json.loads(record), "parameters": chosen.parameters})
+    which = f"trial {chosen.sequence_id} ({chosen.trial_id})"
     click.echo(f"{which} of experiment {folder.experiment_id}", err=True)
-    click.echo(f"parameters {json.dumps(found.parameters)}", err=True)
+    click.echo(f"parameters {json.dumps(chosen.parameters)}", err=True)
     with (
         tempfile.TemporaryDirectory(prefix="pitchpipe-rerun-") as scratch,
         _printing_to_stderr() if as_json else nullcontext(),
     ):
-        again = run_again(job_of(folder, config, found, record, Path(scratch)), debug=debug)
+        again = _run_again(_job_of(folder, config, chosen, record, Path(scratch)), debug=debug)
     problem = _problem(again, metrics)
-    for line in _outcome(found.final, again, problem):
+    for line in _outcome(chosen.final, again, problem):
         click.echo(line, err=True)
     if as_json:
         reported = _reported(again, problem)
-        say(as_json, {"id": folder.experiment_id, "sequence_id": found.sequence_id, **reported})
+        say(as_json, {"id": folder.experiment_id, "sequence_id": chosen.sequence_id, **reported})
     return FAILED if again.exit_code or problem else 0
 
 
 @contextmanager
 def _printing_to_stderr() -> Iterator[None]:
-    """Lead what this process and the trial write to stdout to stderr: stdout is for the JSON object."""
+    """Redirect stdout of this process and of the trial to stderr: stdout is for the JSON object."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
@@ -106,7 +127,7 @@ def _printing_to_stderr() -> Iterator[None]:
 
 
 def _problem(again: Rerun, metrics: Sequence[str]) -> str:
-    """Return why an experiment would not accept the results; empty if it would."""
+    """Return why an experiment would refuse the results; empty if it would accept them."""
     if again.final is None:
         return "reported no final result"
     verdict = check_final(again.final, metrics)
@@ -136,3 +157,170 @@ def _outcome(final: Any, again: Rerun, problem: str) -> Iterator[str]:
         yield f"final result: {result_text(json.loads(again.final))} (in the experiment: {before})"
     if problem:
         yield f"it {problem}" if again.exit_code else f"it failed: it {problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """The outcome of a rerun; each result is JSON text."""
+
+    exit_code: int
+    intermediate: list[str]
+    final: str | None
+    error: str | None = None
+
+
+def changed_parameters(parameters: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters with `changes`, each NAME=VALUE; raise `Failure` if one cannot be changed.
+
+    >>> changed_parameters({"lr": 0.5, "solver": {"_name": "sgd", "momentum": 0.9}}, ["lr=1e-2", "solver.momentum=0"])
+    {'lr': 0.01, 'solver': {'_name': 'sgd', 'momentum': 0}}
+    """
+    changed = deepcopy(dict(parameters))
+    for text in changes:
+        name, _, written = text.partition("=")
+        value = _value(text, written)
+        holder, key = _holder(changed, name)
+        holder[key] = value
+    return changed
+
+
+def _value(text: str, written: str) -> Any:
+    from ...config import ConfigError, parse_source
+
+    try:
+        source = parse_source(written, text)
+    except ConfigError:
+        source = None
+    if source is None or source.problems or source.data is None:
+        raise Failure(f"--set {text} is not NAME=VALUE, such as --set lr=0.1")
+    return source.data
+
+
+def _holder(parameters: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
+    """Return the dict that has a parameter, and its key there."""
+    for steps in ([name], name.split("."), name.split("/")):
+        holder: Any = parameters
+        for step in steps[:-1]:
+            holder = holder.get(step) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and steps[-1] in holder:
+            break
+    else:
+        known = ", ".join(key for key in flat(parameters) if not key.endswith("._name"))
+        raise Failure(f"--set {name}: the trial has no such parameter; it has {known}")
+    if steps[-1] == "_name" or isinstance(holder[steps[-1]], dict):
+        raise Failure(
+            f"--set {name}: a choice with parameters of its own keeps its option; change these parameters"
+        )
+    return holder, steps[-1]
+
+
+def _job_of(
+    folder: ExperimentFolder, config: ExperimentConfig, trial: TrialDetail, record: str, scratch: Path
+) -> Job:
+    """Return the trial as one attempt whose files lie in `scratch`."""
+    from ...executors.local import names_of_gpus
+    from ...manager import run_of
+
+    spec = replace(run_of(config, folder), folder=os.path.abspath(scratch))
+    assigned = trial.gpus
+    gpus = None if assigned is None else names_of_gpus(assigned)
+    if assigned is not None and gpus is not None and len(gpus) < len(assigned):
+        gpus = None  # hidden in this terminal: the trial gets what is visible here
+    return Job(
+        trial=trial.trial_id,
+        attempt=1,
+        sequence_id=trial.sequence_id,
+        parameters=record,
+        run=spec,
+        gpus=gpus,
+        budget=trial.budget,
+    )
+
+
+def _run_again(job: Job, *, debug: bool = False) -> Rerun:
+    """Run the attempt in this terminal; with `debug`, enter pdb where it raises. Raise `Failure` if it cannot start."""
+    os.makedirs(job.checkpoint_folder)
+    Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
+    Path(job.spool).touch()
+    if job.run.kind == "command":
+        code, error = _run_command(job, debug), None
+    else:
+        code, error = _call_function(job, debug)
+    reported = read_spool(Path(job.spool), job.trial, job.attempt, 0)
+    return Rerun(code, _values(reported, "intermediate"), next(iter(_values(reported, "final")), None), error)
+
+
+def _values(reported: list[Event], kind: str) -> list[str]:
+    return [event.value for event in reported if isinstance(event, Report) and event.kind == kind]
+
+
+def _run_command(job: Job, debug: bool) -> int:
+    environment = job.environment(base_environment(os.environ))
+    directory = job.run.code_directory or os.getcwd()
+    try:
+        arguments = arguments_of(job.command, directory, environment, shell=job.run.shell)
+    except StartError as error:
+        raise Failure(str(error), FAILED) from error
+    if debug:
+        arguments = _under_pdb(arguments, job.command)
+    try:
+        process = subprocess.Popen(arguments, cwd=directory, env=environment)
+    except OSError as error:
+        by_shell = with_interpreter(arguments, error)
+        if by_shell is None:
+            raise Failure(f"cannot run {arguments[0]}: {error.strerror}", FAILED) from error
+        process = subprocess.Popen(by_shell, cwd=directory, env=environment)
+    return _wait(process)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Return the exit code; Ctrl-C also reaches the trial, which may need a moment to finish."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def _under_pdb(arguments: list[str], command: str) -> list[str]:
+    """Return a Python command that enters pdb at the first uncaught exception.
+
+    >>> _under_pdb(["/usr/bin/python3", "train.py", "--fast"], "python3 train.py --fast")
+    ['/usr/bin/python3', '-m', 'pdb', '-c', 'continue', 'train.py', '--fast']
+    """
+    program, *words = arguments
+    if not os.path.basename(program).startswith("python") or not words or words[0] in ("-c", "-"):
+        raise Failure(f"--pdb needs a command of the form `python SCRIPT ...`, not: {command}")
+    return [program, "-m", "pdb", "-c", "continue", *words]
+
+
+def _call_function(job: Job, debug: bool) -> tuple[int, str | None]:
+    from ...sdk import LineFile
+
+    spool = LineFile(job.spool)
+    loader = _DebuggedLoader() if debug else FunctionLoader()
+    try:
+        ended = FunctionTrial(job, loader, spool, Outbox(), time.time).run()
+    finally:
+        spool.close()
+    return ended.exit_code or 0, ended.error
+
+
+class _DebuggedLoader(FunctionLoader):
+    """Loads the pickled function, wrapped so that it enters pdb where it raises."""
+
+    def load(self, job: Job) -> TrialFunction:
+        """Return the function that the attempt calls."""
+        return _debugged(super().load(job))
+
+
+def _debugged(function: TrialFunction) -> TrialFunction:
+    def call(parameters: dict[str, Any]) -> Any:
+        try:
+            return function(parameters)
+        except Exception as error:
+            traceback.print_exc(file=sys.stderr)
+            pdb.post_mortem(error.__traceback__)
+            raise
+
+    return call

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ...runner import TrialStatus
 from ...store.reading import (
     Condition,
     ExperimentView,
@@ -33,24 +34,13 @@ from ..lookup import chosen_experiment
 from ..printing import print_table
 from ..verb import WholeNumber, experiment_options, verb
 
-__all__ = ["trials"]
-
-_STATUSES = (
-    "WAITING",
-    "RUNNING",
-    "PAUSED",
-    "SUCCEEDED",
-    "FAILED",
-    "EARLY_STOPPED",
-    "USER_CANCELED",
-    "SYS_CANCELED",
-)
+_STATUSES = [status.value for status in TrialStatus]
 _ORDERS = ("number", "best", "highest", "lowest", "longest", "latest")
 _OBJECTIVE = re.compile(r"-?value\.(.+)")
 
 
 class _Order(click.Choice[str]):
-    """An order, or an objective as in conditions: `value.ms` has the lowest first, `-value.ms` the highest."""
+    """The name of an order, or an objective: `value.ms` for the lowest first, `-value.ms` for the highest first."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the order."""
@@ -117,94 +107,106 @@ def trials(
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
         names, objective = view.metric_names(), view.objectives()[0]
         _check_order(sort, names)
-        if families:
-            found = _families(view, sort, statuses, objective)
-            shown, total, everything = _portion(found, sort, limit), len(found), len(view.families())
-        else:
-            try:
-                conditions = [] if where is None else Condition.parse_all(where)
-                page = view.trials(replace(_query(sort, limit, statuses, objective), conditions=conditions))
-            except QueryError as error:
-                raise Failure(f"--where: {error}") from error
-            # By number, the newest are the ones to see; in every other order, the first.
-            shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
-            everything = total or view.trials(TrialQuery(limit=0)).total
+        query = _query(sort, limit, statuses, objective)
+        portion = _families(view, query, objective) if families else _trials(view, query, where)
+        # By number, the newest are shown, as the last lines; in every other order, the first.
+        shown = portion.rows[::-1] if sort == "number" else portion.rows
         marks, limits = ({}, {}) if as_json else (_marks(view), view.summary().outcome_limits)
         numbers = [] if families or not as_json else [trial.sequence_id for trial in shown]
         results = view.results_of(numbers)
     if as_json:
         listed = [
-            family_object(one)
-            if isinstance(one, FamilyRow)
-            else trial_object(one, [*results.get(one.sequence_id, {}).values()])
-            for one in shown
+            family_object(row)
+            if isinstance(row, FamilyRow)
+            else trial_object(row, [*results.get(row.sequence_id, {}).values()])
+            for row in shown
         ]
         click.echo(to_json(listed).decode())
         return
-    if not shown and everything:
-        click.echo(f"none of {everything} {'families' if families else 'trials'} matches")
+    noun = "families" if families else "trials"
+    if not shown and portion.total:
+        click.echo(f"none of {portion.total} {noun} matches")
         return
     is_repeated = any(trial.family is not None for trial in shown)
-    columns = names if len(names) > 1 else ("result",)
-    fronts = ["front"] * bool(marks)
-    head = ("#", "id", *["family"] * is_repeated, "status", *columns, *fronts, "took", "parameters", "reason")
+    head = [
+        *("#", "id"),
+        *(["family"] if is_repeated else []),
+        "status",
+        *(names if len(names) > 1 else ["result"]),
+        *(["front"] if marks else []),
+        *("took", "parameters", "reason"),
+    ]
     print_table(head, [_row(trial, names, is_repeated, marks, limits) for trial in shown], len(head) - 2)
-    if len(shown) < total:
-        click.echo(
-            f"{len(shown)} of {total} {'families' if families else 'trials'}; --limit 0 shows all", err=True
-        )
+    if len(shown) < portion.matching:
+        click.echo(f"{len(shown)} of {portion.matching} {noun}; --limit 0 shows all", err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Portion:
+    """The rows of a query, the number of rows without its limit, and the number of rows without its conditions."""
+
+    rows: Sequence[TrialRow]
+    matching: int
+    total: int
+
+
+def _trials(view: ExperimentView, query: TrialQuery, where: str | None) -> _Portion:
+    try:
+        conditions = [] if where is None else Condition.parse_all(where)
+        page = view.trials(replace(query, conditions=conditions))
+    except QueryError as error:
+        raise Failure(f"--where: {error}") from error
+    return _Portion(page.trials, page.total, page.total or view.trials(TrialQuery(limit=0)).total)
+
+
+def _families(view: ExperimentView, query: TrialQuery, objective: Goal) -> _Portion:
+    """Return the families; those without a value come last in every order."""
+    families = view.families()
+    if not families:
+        raise Failure("the configurations of this experiment run once: it has no repeats")
+    matching = [family for family in families if not query.statuses or family.status in query.statuses]
+    if query.sort == "best":
+        ordered = sorted(matching, key=_rank_in(view, objective))
+    else:
+        head, _, name = query.sort.partition(".")
+        values = [
+            family.values.get(name) if head == "value" else getattr(family, head) for family in matching
+        ]
+        pairs = [*zip(values, matching, strict=True)]
+        known = [(value, family) for value, family in pairs if value is not None]
+        known.sort(key=lambda pair: pair[0], reverse=query.descending)
+        ordered = [*(family for _, family in known), *(family for value, family in pairs if value is None)]
+    return _Portion(ordered[: query.limit], len(ordered), len(families))
+
+
+def _rank_in(
+    view: ExperimentView, objective: Goal
+) -> Callable[[FamilyRow], tuple[bool, int, bool, bool, float]]:
+    """Return the key of the order `best`, which SQL has for trials: the means of families are no rows of the database.
+
+    Families that keep the limits come first: the front, then those with all their repeats, since other means are less
+    certain, each by the first objective. Those that violate the limits follow, the closest to the limits first.
+    """
+    front, sign = view.front(), -1.0 if objective.direction == "maximize" else 1.0
+    places = {number: place for place, number in enumerate(front.infeasible, start=1)}
+
+    def rank(family: FamilyRow) -> tuple[bool, int, bool, bool, float]:
+        number, value = family.sequence_id, family.values.get(objective.name)
+        # A family that the end of the experiment cut off has no place among those that violate the limits.
+        is_beyond = violation_text(family.values, front.limits)
+        excess = places.get(number, len(places) + 1) if is_beyond else 0
+        is_behind, is_cut = number not in front.trials, family.family_end != "complete"
+        return value is None, excess, is_behind, is_cut, 0.0 if value is None else sign * value
+
+    return rank
 
 
 def _marks(view: ExperimentView) -> dict[int, str]:
-    """Return for several objectives what to write beside the trials of the front, or its families; else nothing."""
+    """Return the mark for each trial (or family) on the Pareto front; empty for a single objective."""
     if len(view.objectives()) < 2:
         return {}
     front = view.front()
     return {number: "knee" if number == front.knee else "yes" for number in front.trials}
-
-
-def _families(view: ExperimentView, sort: str, statuses: tuple[str, ...], objective: Goal) -> list[FamilyRow]:
-    """Return the families in order; those without a value come last."""
-    found = view.families()
-    if not found:
-        raise Failure("the configurations of this experiment run once: it has no repeats")
-    field, descending = _order(sort, objective)
-    if field == "best":
-        return _best_first(view, found, objective, statuses)
-    head, _, name = field.partition(".")
-    chosen = [one for one in found if not statuses or one.status in statuses]
-    values = [one.values.get(name) if head == "value" else getattr(one, field) for one in chosen]
-    known = [(value, one) for value, one in zip(values, chosen, strict=True) if value is not None]
-    ordered = sorted(known, key=lambda pair: pair[0], reverse=descending and sort != "number")
-    return [one for _, one in ordered] + [
-        one for value, one in zip(values, chosen, strict=True) if value is None
-    ]
-
-
-def _best_first(
-    view: ExperimentView, found: list[FamilyRow], objective: Goal, statuses: tuple[str, ...]
-) -> list[FamilyRow]:
-    """Return the families that keep the limits first: the front, then whole ones, each by the first objective.
-
-    Those that violate them follow, the closest to the limits first. The mean of a family that got fewer
-    repeats is less certain.
-    """
-    front, sign = view.front(), -1.0 if objective.direction == "maximize" else 1.0
-    broken = {number: rank for rank, number in enumerate(front.infeasible, start=1)}
-
-    def place(family: FamilyRow) -> tuple[bool, int, bool, bool, float]:
-        number, value = family.sequence_id, family.values.get(objective.name)
-        is_behind, is_cut = number not in front.trials, family.family_end != "complete"
-        # One that the end of the experiment cut off has no rank among those that violate the limits.
-        is_beyond = violation_text(family.values, front.limits)
-        excess = broken.get(number, len(broken) + 1) if is_beyond else 0
-        return value is None, excess, is_behind, is_cut, 0.0 if value is None else sign * value
-
-    return sorted((one for one in found if not statuses or one.status in statuses), key=place)
-
-
-def _portion(found: list[FamilyRow], sort: str, limit: int) -> list[FamilyRow]:
-    return found if not limit else found[-limit:] if sort == "number" else found[:limit]
 
 
 def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: Goal) -> TrialQuery:
@@ -214,9 +216,9 @@ def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: Goal) ->
 
 def _check_order(sort: str, names: list[str]) -> None:
     """Raise `Failure` for an order by an objective that the experiment does not have."""
-    if (found := _OBJECTIVE.fullmatch(sort)) and found[1] not in names:
-        known = " or ".join(f"value.{name}" for name in names)
-        raise Failure(f"--sort: there is no objective '{found[1]}': write {known}")
+    if (objective := _OBJECTIVE.fullmatch(sort)) and objective[1] not in names:
+        possible = " or ".join(f"value.{name}" for name in names)
+        raise Failure(f"--sort: there is no objective '{objective[1]}': write {possible}")
 
 
 def _order(sort: str, objective: Goal) -> tuple[str, bool]:
@@ -236,21 +238,20 @@ def _order(sort: str, objective: Goal) -> tuple[str, bool]:
 
 def _row(
     trial: TrialRow,
-    names: list[str],
+    names: Sequence[str],
     is_repeated: bool,
-    marks: dict[int, str],
+    marks: Mapping[int, str],
     limits: Mapping[str, str],
 ) -> tuple[str, ...]:
-    took = trial.seconds
     family = repeats_text(trial) or f"{trial.family}, repeat {trial.repeat}"
     return (
         str(trial.sequence_id),
         trial.trial_id,
-        *[family] * is_repeated,
+        *([family] if is_repeated else []),
         trial.status,
         *(value_text(trial, name) if name in trial.values else "" for name in names),
-        *[marks.get(trial.sequence_id if trial.family is None else trial.family, "")] * bool(marks),
-        "" if took is None else duration_text(took),
+        *([marks.get(trial.sequence_id if trial.family is None else trial.family, "")] if marks else []),
+        "" if trial.seconds is None else duration_text(trial.seconds),
         parameters_text(trial.parameters),
         reason_text(trial, limits),
     )

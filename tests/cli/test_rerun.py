@@ -13,7 +13,7 @@ import pytest
 
 from pitchpipe import Search, uniform
 from pitchpipe.cli.app import run
-from pitchpipe.cli.rerunning import changed_parameters
+from pitchpipe.cli.verbs.trial_rerun import changed_parameters
 from pitchpipe.config import ExperimentConfig
 
 from .conftest import Call, Storing, make_trial

@@ -25,9 +25,9 @@ from pitchpipe.cli.app import LazyGroup, pitchpipe
 from pitchpipe.cli.display import Best, plain_line
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.new_experiment import check_startable
-from pitchpipe.cli.rerunning import changed_parameters
 from pitchpipe.cli.script_facts import guessed_spec, read_script
 from pitchpipe.cli.verbs.ray import staying_line
+from pitchpipe.cli.verbs.trial_rerun import changed_parameters
 from pitchpipe.compat.nni.nnictl_words import translated
 from pitchpipe.config import ExperimentConfig, load_config
 from pitchpipe.protocol import added_record, repeated, with_family_end

@@ -7,8 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from pitchpipe.cli.verbs.resume import resume
-from pitchpipe.cli.verbs.update import update
+from pitchpipe.cli.verbs.resume import resume, update
 from pitchpipe.manager.control import extension
 from pitchpipe.manager.control.change_checks import problems_of
 from pitchpipe.manager.control.connection import ControlError
