@@ -17,8 +17,6 @@ from .failures import FAILED, INTERRUPTED, Failure, explained
 from .imports import ended_by_interrupts
 from .printing import escape_output, finish_output, open_streams
 
-__all__ = ["VERBS", "main", "pitchpipe", "run"]
-
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 # verb: (module and attribute, what it does)

@@ -1,7 +1,7 @@
 """Imports that Ctrl-C cannot disturb.
 
-While Python imports, it also calls functions of its own, and prints and drops their exceptions. A KeyboardInterrupt
-can be lost there, or leave the import lock locked.
+During an import Python also calls functions whose exceptions it prints and drops. A KeyboardInterrupt can be lost
+there, or leave the import lock held.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-
-__all__ = ["ended_by_interrupts"]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The experiment a verb means (the one named, else the only running one, else the newest) and its trial."""
+"""Which experiment a verb means (the named one, else the only running one, else the newest), and which trial."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from ..store import ExperimentFolder, FolderError, StoreError, absolute, default
 from ..store.reading import ExperimentView, TrialDetail, TrialQuery
 from .failures import Failure
 
-__all__ = ["chosen_experiment", "chosen_name", "chosen_trial", "experiments_directory", "split_names"]
-
 
 def chosen_experiment(name: str | None, option: str | None, directory: Path | None) -> ExperimentFolder:
     """Return the folder of the experiment that ID or `--experiment-id` names: an id, its beginning, or a path.
 
-    Without a name, print on stderr which one is used. Raise `FolderError`, or `Failure` if there is none.
+    Without a name, print on stderr which experiment is used. Raise `FolderError`, or `Failure` if there is none.
     """
     chosen = chosen_name(name, option)
     if chosen is not None and "/" in chosen:
@@ -34,14 +32,14 @@ def chosen_experiment(name: str | None, option: str | None, directory: Path | No
 
 
 def chosen_name(name: str | None, option: str | None) -> str | None:
-    """Return the one of the two that is given; both may be equal."""
+    """Return the name given as ID or as `--experiment-id`; raise `Failure` if they differ."""
     if name is not None and option is not None and name != option:
         raise Failure(f"ID says '{name}' and --experiment-id says '{option}': give one of them")
     return name if name is not None else option
 
 
 def experiments_directory(directory: Path | None) -> Path:
-    """Return the absolute path of the directory of experiments: that of `--dir`, or else the default."""
+    """Return the absolute path of the directory that `--dir` names, or of the default one."""
     return absolute(directory) if directory else default_directory()
 
 
@@ -62,16 +60,16 @@ def split_names(
 
 
 def chosen_trial(view: ExperimentView, word: str) -> TrialDetail:
-    """Return the trial that a word means: a sequence number, else an id or the beginning of just one."""
-    found = view.matching(word)
-    if len(found) == 1:
-        return view.trial(found[0][0])
-    if found:
-        ids = ", ".join(trial_id for _, trial_id in found[:10])
+    """Return the trial that a word names: a sequence number, an id, or the beginning of a single id."""
+    matching = view.matching(word)
+    if len(matching) == 1:
+        return view.trial(matching[0][0])
+    if matching:
+        ids = ", ".join(trial_id for _, trial_id in matching[:10])
         raise Failure(f"'{word}' may be any of {ids} in experiment {view.experiment_id}")
     total = view.trials(TrialQuery(limit=0)).total
-    known = f"it has trials 0 to {total - 1}" if total else "it has no trials yet"
-    raise Failure(f"there is no trial '{word}' in experiment {view.experiment_id}: {known}")
+    others = f"it has trials 0 to {total - 1}" if total else "it has no trials yet"
+    raise Failure(f"there is no trial '{word}' in experiment {view.experiment_id}: {others}")
 
 
 def _at(path: Path) -> ExperimentFolder:
@@ -83,14 +81,14 @@ def _at(path: Path) -> ExperimentFolder:
 
 
 def _obvious(directory: Path) -> ExperimentFolder:
-    known = list(ExperimentFolder.all(directory))
-    running = [folder for folder in known if folder.manager() is not None]
+    folders = list(ExperimentFolder.all(directory))
+    running = [folder for folder in folders if folder.manager() is not None]
     if len(running) > 1:
         ids = ", ".join(folder.experiment_id for folder in running)
         raise Failure(f"{len(running)} experiments are running; give the ID of one: {ids}")
-    if not known:
+    if not folders:
         raise Failure(f"there are no experiments in {directory}: pitchpipe run CONFIG, or --dir DIR")
-    folder = running[0] if running else max(known, key=_created)
+    folder = running[0] if running else max(folders, key=_created)
     why = "which is running" if running else "the newest"
     click.echo(f"experiment {folder.experiment_id} ({why} in {folder.path.parent})", err=True)
     return folder

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..config import ExperimentConfig, Finding
     from ..manager import Manager
 
-__all__ = ["check_startable", "checked_config", "make_experiment", "placed"]
-
 
 def checked_config(
     path: Path,
@@ -30,9 +28,9 @@ def checked_config(
     *,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> ExperimentConfig:
-    """Return the checked config with `--set` and its plug-ins; print settings without effect on stderr.
+    """Return the config with `--set`, after checking it and its plug-ins; print warnings about it on stderr.
 
-    `directory` has the earlier experiments of a warm start; `meanwhile` is called in a thread of its own.
+    A warm start looks for earlier experiments in `directory`; `meanwhile` is called on a thread of its own.
     """
     from ..config import Checker
 
@@ -56,7 +54,7 @@ def checked_config(
 
 
 def _unpassed(config: ExperimentConfig) -> Iterator[str]:
-    """Yield the values for which `{args}` passes nothing, where the script's own default is another."""
+    """Yield warnings about values for which `{args}` passes no option, although the script's default differs."""
     command = config.trial_command or ""
     script = next((word for word in command.split() if word.endswith(".py")), "")
     if "{args}" not in command or not script:
@@ -68,7 +66,7 @@ def _unpassed(config: ExperimentConfig) -> Iterator[str]:
         facts = read_script((config.trial_code_directory / script).read_text(encoding="utf-8-sig"))
         parameters = SearchSpace.parse(config.search_space).parameters
     except (OSError, ValueError, SyntaxError):
-        return  # no script that Python can read, or a space that only the user's own tuner can
+        return  # only Python scripts can be read, and only a custom tuner can read another search space
     if not facts.takes_options:
         return
     for parameter in parameters:
@@ -104,15 +102,18 @@ def check_startable(
 
 @contextmanager
 def placed(path: Path, overrides: Sequence[str] = ()) -> Iterator[None]:
-    """Give the problems of a `ConfigError` that name no file their places in the file of the config."""
+    """Add places in the config's file to the problems of a `ConfigError` that name no file."""
     from ..config import ConfigError, Finding, located
 
     try:
         yield
     except ConfigError as error:
-        here = [one for one in error.problems if one.file is None]
-        findings = [Finding(path=one.path, message=one.message, hint=one.hint) for one in here]
-        others = [one for one in error.problems if one.file is not None]
+        findings = [
+            Finding(path=problem.path, message=problem.message, hint=problem.hint)
+            for problem in error.problems
+            if problem.file is None
+        ]
+        others = [problem for problem in error.problems if problem.file is not None]
         raise ConfigError([*others, *located(findings, path, overrides)]) from error
 
 
@@ -125,9 +126,9 @@ def make_experiment(
     *,
     runs_here: bool = False,
 ) -> Manager:
-    """Check a config and this machine, and make the experiment's folder and store; if that fails, nothing remains.
+    """Check a config and this machine; make the experiment's folder and store, of which nothing remains on a failure.
 
-    With `runs_here` the dispatcher of a local experiment starts to import libraries meanwhile.
+    With `runs_here`, the dispatcher of a local experiment starts meanwhile, and imports its libraries.
     """
     config = checked_config(path, overrides, directory, meanwhile=_import_ahead)
     from ..manager import StandbyDispatcher
@@ -147,7 +148,7 @@ def make_experiment(
             standby.close()
         raise
     manager.standby = standby
-    if overrides:  # the copy of the file in the folder gets them, too; JSON is YAML
+    if overrides:  # the copy of the file in the folder gets them, too, as JSON, which is YAML
         from ..config import read_overridden
 
         text = json.dumps(read_overridden(path, overrides).data, indent=2, ensure_ascii=False)

@@ -167,9 +167,9 @@ class TerminalBytes:
 
     def _show(self, text: str) -> None:
         shown, end = "", 0
-        for found in _HARMLESS.finditer(text):
-            shown += escaped(text[end : found.start()], keep=_KEPT) + found[0]
-            end = found.end()
+        for harmless in _HARMLESS.finditer(text):
+            shown += escaped(text[end : harmless.start()], keep=_KEPT) + harmless[0]
+            end = harmless.end()
         self._output.write(shown + escaped(text[end:], keep=_KEPT))
 
 

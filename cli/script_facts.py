@@ -31,10 +31,10 @@ _RATE = re.compile("learning_?rate|(^|_)(lr|eta)(_|$)")
 
 @dataclass(slots=True, kw_only=True)
 class ScriptFacts:
-    """What a script uses: `parameters` maps the names it looks up to their defaults (None: no default).
+    """What a script uses: `parameters` maps the names that it looks up to their defaults (None: no default).
 
-    `choices` contains the values that argparse allows; `flags` are its command-line options with their defaults,
-    `switches` those without a value, and `required` what the command line must have. `metric` is the name of the
+    `flags` are its command-line options with their defaults, `choices` the values that argparse allows for them,
+    `switches` the options without a value, and `required` what the command line must have. `metric` is the name of the
     result, if it has one, and `key` the first name in a reported dict.
     """
 
@@ -54,16 +54,16 @@ class ScriptFacts:
 
     @property
     def takes_options(self) -> bool:
-        """Whether it gets its parameters from its command line, and by no call of ours."""
+        """Whether the script gets its parameters from its command line, and not by a call of Pitchpipe."""
         return bool(self.flags) and not self.parameters and not self.asks
 
-    def lacks(self, name: str) -> bool:
-        """Return whether the script's parser would refuse a parameter; only if all of its options are known."""
+    def refuses(self, name: str) -> bool:
+        """Return whether the script's parser would refuse a parameter; False unless all its options are known."""
         is_known = self.makes_parser and not self.takes_unknown_options and not self.parameters
         return is_known and name.replace("_", "-") not in {flag.replace("_", "-") for flag in self.flags}
 
     def default_of(self, name: str) -> Any:
-        """Return the default of an option; None if it has none or it is not known."""
+        """Return the default of an option; None if the option has none or is unknown."""
         same = (flag for flag in self.flags if flag.replace("_", "-") == name.replace("_", "-"))
         return self.flags.get(next(same, ""))
 
@@ -88,7 +88,7 @@ def read_script(text: str) -> ScriptFacts:
             )
         elif isinstance(node, ast.Import):
             facts.imports_us |= any(
-                (one.asname or one.name.partition(".")[0]) == "pitchpipe" for one in node.names
+                (alias.asname or alias.name.partition(".")[0]) == "pitchpipe" for alias in node.names
             )
         elif isinstance(node, ast.Call):
             _note_call(facts, node, holders)
@@ -113,10 +113,10 @@ def _literals(tree: ast.AST) -> Iterator[tuple[str, ast.Dict]]:
 
 def _holders(tree: ast.AST) -> frozenset[str]:
     """Return the names of variables that hold the parameters: assigned from the call, or updated with it."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(_asks(inner) for inner in ast.walk(node.value)):
-            found |= _held(node)
+            names |= _held(node)
         elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -124,8 +124,8 @@ def _holders(tree: ast.AST) -> frozenset[str]:
             and node.func.attr == "update"
             and any(_asks(argument) for argument in node.args)
         ):
-            found.add(node.func.value.id)
-    return frozenset(found)
+            names.add(node.func.value.id)
+    return frozenset(names)
 
 
 def _held(node: ast.Assign) -> set[str]:
@@ -164,13 +164,13 @@ def _is_final_left(tree: ast.AST) -> bool:
 
 def _note_variables(facts: ScriptFacts, tree: ast.Module) -> None:
     """Note the numbers among the module's variables before `globals().update(get_next_parameter())`."""
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for node in tree.body:
         value = node.value if isinstance(node, ast.Assign | ast.Expr) else None
         if isinstance(node, ast.Assign) and isinstance(_literal(node.value), int | float):
-            found.update(dict.fromkeys(_held(node), _literal(node.value)))
+            numbers.update(dict.fromkeys(_held(node), _literal(node.value)))
         elif isinstance(value, ast.Call) and ast.unparse(value.func) == "globals().update":
-            facts.parameters.update(found if any(map(_asks, value.args)) else {})
+            facts.parameters.update(numbers if any(map(_asks, value.args)) else {})
 
 
 def _note_call(facts: ScriptFacts, node: ast.Call, holders: frozenset[str]) -> None:
@@ -199,17 +199,17 @@ def _note_parameter(facts: ScriptFacts, key: ast.AST | None, default: Any = None
         facts.parameters[key.value] = default if known is None else known
 
 
-def _note_defaults(facts: ScriptFacts, found: ast.Dict, literals: Mapping[str, ast.Dict]) -> None:
+def _note_defaults(facts: ScriptFacts, literal: ast.Dict, literals: Mapping[str, ast.Dict]) -> None:
     """Note the defaults in `{"lr": 0.1, **DEFAULTS, **get_next_parameter()}` or a dictionary that is updated later."""
-    for key, default in zip(found.keys, found.values, strict=True):
+    for key, default in zip(literal.keys, literal.values, strict=True):
         if key is not None:
             _note_parameter(facts, key, _literal(default))
-        elif isinstance(default, ast.Name) and default.id in literals and literals[default.id] is not found:
+        elif isinstance(default, ast.Name) and default.id in literals and literals[default.id] is not literal:
             _note_defaults(facts, literals[default.id], {})
 
 
 def _metric(node: ast.Call) -> str:
-    """Return the name of what a callback monitors or a report passes, empty if it has none."""
+    """Return the name of the result that a callback monitors or a report passes; empty if it has none."""
     named = [keyword.value for keyword in node.keywords if keyword.arg in ("monitor", "metric")]
     for value in (*named, *node.args[:1]):
         if isinstance(value, ast.Name):
@@ -224,12 +224,12 @@ def _key(node: ast.Call) -> str:
     given = node.args[0] if node.args else None
     if _called(node) != _FINAL or not isinstance(given, ast.Dict):
         return ""
-    names = [one.value for one in given.keys if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    names = [key.value for key in given.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
     return names[0] if names and "default" not in names else ""
 
 
 def higher_is_better(metric: str) -> bool | None:
-    """Return whether a metric is to be maximized, by its name; None if that does not say it.
+    """Return whether a metric is to be maximized, judged by its name; None if the name does not tell.
 
     >>> higher_is_better("val_accuracy"), higher_is_better("validation-logloss"), higher_is_better("result")
     (True, False, None)

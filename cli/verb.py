@@ -10,27 +10,9 @@ import click
 
 from .printing import let_output_fail, print_line
 
-__all__ = [
-    "FILE",
-    "Verb",
-    "WholeNumber",
-    "best_by_option",
-    "complete_experiment",
-    "config_options",
-    "directory_option",
-    "experiment_options",
-    "json_option",
-    "limit_options",
-    "new_experiment_options",
-    "say",
-    "trial_options",
-    "verb",
-    "watch_options",
-]
-
 
 class _Path(click.Path):
-    """A path; `~` at its beginning is the home directory also where the shell has left it (`--dir=~/runs`)."""
+    """A path; a leading `~` is the home directory, even where the shell does not expand it (`--dir=~/runs`)."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(path_type=Path, **more)
@@ -47,7 +29,7 @@ _DIRECTORY = _Path(file_okay=False)
 
 
 class WholeNumber(click.IntRange):
-    """A whole number within bounds; a wrong one is said in a sentence."""
+    """An integer within bounds, whose error message is a full sentence."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number."""
@@ -69,7 +51,7 @@ class Verb(click.Command):
         self.examples = tuple(examples)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line; for an option that is a field of CONFIG, suggest `--set`."""
+        """Parse the command line; suggest `--set` for an unknown option that is a field of CONFIG."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -80,7 +62,7 @@ class Verb(click.Command):
             ctx.fail(f"No such option '{name}'. Did you mean '--set {field}=VALUE'?")
 
     def _field_meant(self, option: str) -> str | None:
-        """Return the field of CONFIG that an unknown option means, if the verb takes `--set`."""
+        """Return the field of CONFIG that an unknown option resembles, if the verb has `--set`."""
         from ..config import ExperimentConfig, nearest
 
         takes_fields = any(parameter.name == "overrides" for parameter in self.params)
@@ -120,7 +102,7 @@ def directory_option(function: F) -> F:
 
 
 def experiment_options(function: F) -> F:
-    """Add the optional ID and its other form, `--experiment-id`, and `--dir`."""
+    """Add the optional ID, `--experiment-id`, which is another way to give it, and `--dir`."""
     function = click.argument(
         "experiment", required=False, metavar="[ID]", shell_complete=complete_experiment
     )(function)
@@ -180,13 +162,13 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help=help_text)(function)
 
 
-def say(as_json: bool, found: Mapping[str, Any], *lines: str) -> None:
-    """Print what a verb has done: as a JSON object, or as lines; it is done even if they cannot be printed."""
+def say(as_json: bool, result: Mapping[str, Any], *lines: str) -> None:
+    """Print what a verb has done, as a JSON object or as lines; the verb succeeds even if they cannot be printed."""
     let_output_fail()
     if as_json:
         from ..store.reading import to_json
 
-        click.echo(to_json(found).decode())
+        click.echo(to_json(result).decode())
         return
     for line in lines:
         print_line(line)
@@ -245,6 +227,6 @@ def complete_experiment(context: click.Context, _parameter: click.Parameter, beg
     try:
         directory = experiments_directory(context.params.get("directory"))
     except FolderError:
-        return []  # nothing can be said while the user types
-    known = [folder.experiment_id for folder in ExperimentFolder.all(directory)]
-    return [name for name in known if name.startswith(begun)]
+        return []  # no message can be shown while the user types
+    ids = (folder.experiment_id for folder in ExperimentFolder.all(directory))
+    return [experiment_id for experiment_id in ids if experiment_id.startswith(begun)]

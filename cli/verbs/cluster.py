@@ -71,17 +71,17 @@ def up(hosts: str, port: int, python: str | None, ssh: str, as_json: bool) -> No
     if not names or len(set(names)) < len(names) or any(name.startswith("-") for name in names):
         raise Failure(f"--hosts: name each machine once, separated by commas, not {hosts!r}")
     try:
-        made = cluster_up(names, port=port, python=python or sys.executable, ssh=shlex.split(ssh))
+        started = cluster_up(names, port=port, python=python or sys.executable, ssh=shlex.split(ssh))
     except ClusterError as error:
         raise Failure(str(error), FAILED) from error
     lines = (
-        f"Ray runs on {', '.join(made.hosts)}. Write into experiment.yml:",
+        f"Ray runs on {', '.join(started.hosts)}. Write into experiment.yml:",
         "",
         "training_service:",
         "  platform: ray",
-        f"  address: {made.address}",
+        f"  address: {started.address}",
     )
-    say(as_json, {"address": made.address, "hosts": made.hosts}, *lines)
+    say(as_json, {"address": started.address, "hosts": started.hosts}, *lines)
 
 
 @verb("status", "pitchpipe cluster status", "pitchpipe cluster status --json")
@@ -90,14 +90,14 @@ def status(as_json: bool) -> None:
     """Show on which machines the cluster runs that `cluster up` started."""
     from ...executors.clusters import Cluster, cluster_status
 
-    found = Cluster.current()
-    if found is None:
+    current = Cluster.current()
+    if current is None:
         say(as_json, {"address": None, "hosts": [], "states": {}}, _NONE)
         return
-    states = cluster_status(found)
+    states = cluster_status(current)
     lines = (f"  {host}  {state}" for host, state in states.items())
-    shown = {"address": found.address, "hosts": list(states), "states": states}
-    say(as_json, shown, f"a Ray cluster at {found.address}", *lines)
+    shown = {"address": current.address, "hosts": list(states), "states": states}
+    say(as_json, shown, f"a Ray cluster at {current.address}", *lines)
 
 
 @verb("down", "pitchpipe cluster down")
@@ -106,15 +106,15 @@ def down(as_json: bool) -> None:
     """End the cluster that `cluster up` started, and everything that runs in it."""
     from ...executors.clusters import Cluster, cluster_down
 
-    found = Cluster.current()
-    if found is None:
+    current = Cluster.current()
+    if current is None:
         say(as_json, {"address": None, "hosts": []}, _NONE)
         return
-    if failed := cluster_down(found):
+    if failed := cluster_down(current):
         what = "\n".join(f"{host}: {why}" for host, why in failed.items())
         raise Failure(f"{what}\nit may still run there: repeat `pitchpipe cluster down`", FAILED)
-    line = f"the cluster at {found.address} has ended on {', '.join(found.hosts)}"
-    say(as_json, {"address": found.address, "hosts": found.hosts}, line)
+    line = f"the cluster at {current.address} has ended on {', '.join(current.hosts)}"
+    say(as_json, {"address": current.address, "hosts": current.hosts}, line)
 
 
 class _SlurmGroup(LazyGroup):
@@ -215,7 +215,7 @@ def _require_auto(config: ExperimentConfig) -> None:
 
 
 def _note(config: ExperimentConfig) -> str:
-    """Return what a job that is requeued often should know."""
+    """Return advice for jobs that are requeued often; empty if none is needed."""
     limit = config.max_failures
     allowed = limit if isinstance(limit, int) else limit.get("INFRA", 3)
     if allowed < 0:

@@ -25,8 +25,6 @@ from ..lookup import chosen_experiment
 from ..printing import print_table
 from ..verb import complete_experiment, directory_option, verb
 
-__all__ = ["compare"]
-
 _STEPS = (1, 2, 5)
 _ABSENT = object()  # in place of a setting that an experiment does not have
 # These differ between any two experiments.
@@ -35,7 +33,7 @@ _PASSED_OVER = ("experimentId", "experimentName", "seed")
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One of the compared experiments; `curve` is the best value after each finished trial, or family of repeats."""
+    """One of the compared experiments; `curve` has the best value after each finished trial, or family of repeats."""
 
     summary: Summary
     config: dict[str, Any]
@@ -110,12 +108,9 @@ def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
         ("status", *(experiment_text(side.summary.status, side.summary.has_program) for side in sides)),
         ("trials", *(str(side.summary.trials) for side in sides)),
         ("succeeded", *(str(side.succeeded) for side in sides)),
-        *[("families", *(_families(side) for side in sides))] * any(side.has_families for side in sides),
+        *([("families", *map(_families, sides))] if any(side.has_families for side in sides) else []),
         ("ran for", *(duration_text(side.summary.run_time) for side in sides)),
-        (
-            f"{best} ({objective.direction})",
-            *(_shown(side.best) for side in sides),
-        ),
+        (f"{best} ({objective.direction})", *(_shown(side.best) for side in sides)),
     ]
 
 
@@ -124,7 +119,7 @@ def _curve_rows(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
 
 
 def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
-    """Return the best value of each at 1, 2, 5, 10 ... successful trials; None where it has fewer."""
+    """Return the best values after 1, 2, 5, 10 ... successful trials; None for an experiment that has fewer."""
     longest = max(len(side.curve) for side in sides)
     counts = [step * 10**power for power in range(len(str(longest))) for step in _STEPS]
     return {
@@ -135,15 +130,16 @@ def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
 
 
 def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    kept = [{_snake(k): v for k, v in config.items() if k not in _PASSED_OVER} for config in configs]
-    flattened = [flat(config) for config in kept]
-    names = dict.fromkeys(name for one in flattened for name in one)
-    by_field = {name: [one.get(name, _ABSENT) for one in flattened] for name in names}
+    settings = [
+        flat({_snake(k): v for k, v in config.items() if k not in _PASSED_OVER}) for config in configs
+    ]
+    names = dict.fromkeys(name for fields in settings for name in fields)
+    by_field = {name: [fields.get(name, _ABSENT) for fields in settings] for name in names}
     return {name: values for name, values in by_field.items() if any(value != values[0] for value in values)}
 
 
 def _snake(name: str) -> str:
-    """Return a field as it is written in the config: `max_trial_number`."""
+    """Return the name of a field as users write it: `max_trial_number`."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
@@ -179,7 +175,7 @@ def _shown(value: float | None) -> str:
 
 
 def _setting(value: Any) -> str:
-    """Return a setting as the config has it; one objective after the other.
+    """Return a setting as the config has it; of a list, one item after the other.
 
     >>> _setting([{"name": "ms", "direction": "minimize"}, {"name": "mb", "constraint": "<= 9"}]), _setting([1, 2])
     ('ms minimize, mb <= 9', '1, 2')
@@ -187,8 +183,8 @@ def _setting(value: Any) -> str:
     if not isinstance(value, list):
         return "-" if value is _ABSENT else number_text(value)
     return ", ".join(
-        " ".join(number_text(inner) for inner in one.values() if inner is not None)
-        if isinstance(one, dict)
-        else number_text(one)
-        for one in value
+        " ".join(number_text(inner) for inner in item.values() if inner is not None)
+        if isinstance(item, dict)
+        else number_text(item)
+        for item in value
     )

@@ -7,8 +7,6 @@ from click.shell_completion import get_completion_class
 
 from ..verb import verb
 
-__all__ = ["completion"]
-
 
 @verb(
     "completion",

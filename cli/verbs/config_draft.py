@@ -166,7 +166,11 @@ def proposed(
         name = proposal.spelled(name)
         proposal.kept.pop(name, None)
         proposal.parameters[name] = rest
-    if facts is not None and not command and (unknown := [n for n in proposal.parameters if facts.lacks(n)]):
+    if (
+        facts is not None
+        and not command
+        and (unknown := [n for n in proposal.parameters if facts.refuses(n)])
+    ):
         names = ", ".join(facts.flags) or "none"
         raise Failure(f"the script has no option for {', '.join(unknown)}; it has: {names}")
     return proposal

@@ -109,15 +109,15 @@ def _python() -> Diagnosis:
 
 
 def _packages() -> Diagnosis:
-    found, missing = [], []
+    installed, missing = [], []
     for name in _PACKAGES:
         try:
-            found.append(f"{name} {version(name)}")
+            installed.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
     if missing:
         return Diagnosis("fail", "packages", f"missing: {', '.join(missing)}", "pip install pitchpipe")
-    return Diagnosis("ok", "packages", f"pitchpipe {version('pitchpipe')}, {', '.join(found)}")
+    return Diagnosis("ok", "packages", f"pitchpipe {version('pitchpipe')}, {', '.join(installed)}")
 
 
 def _machine() -> Diagnosis:
@@ -232,15 +232,15 @@ def _private_ray() -> Diagnosis:
     from ...executors.private_ray import ray_status
 
     try:
-        found = ray_status()
+        state = ray_status()
     except RuntimeDirectoryError:
         return Diagnosis("warn", "Ray", "without a place for sockets no private Ray can be found")
     except OSError as error:
         return Diagnosis("warn", "Ray", f"the private Ray does not respond: {error}", "pitchpipe ray stop")
-    if found is None:
+    if state is None:
         return Diagnosis("ok", "Ray", "no private Ray is running; one is started when needed")
     return Diagnosis(
-        "ok", "Ray", f"a private Ray is running (process {found['pid']}): see pitchpipe ray status"
+        "ok", "Ray", f"a private Ray is running (process {state['pid']}): see pitchpipe ray status"
     )
 
 

@@ -119,5 +119,5 @@ def report(
         size = write_report(folder.path, path)
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror or error}", FAILED) from error
-    found = {"id": folder.experiment_id, "file": str(path.absolute()), "bytes": size}
-    say(as_json, found, f"{path} ({size / 1e6:.1f} MB)")
+    written = {"id": folder.experiment_id, "file": str(path.absolute()), "bytes": size}
+    say(as_json, written, f"{path} ({size / 1e6:.1f} MB)")

@@ -17,8 +17,6 @@ from ..lookup import chosen_experiment, experiments_directory
 from ..outcome import command_for
 from ..verb import FILE, experiment_options, json_option, say, verb
 
-__all__ = ["import_verb"]
-
 _MOST_LINES = 5
 _FORM = '[{"parameter": {"lr": 0.1}, "value": 0.9}, ...]'
 
@@ -107,13 +105,13 @@ def _import_experiment(
 
 def _results(path: Path) -> Iterator[Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise Failure(f"there is no file {path}") from None
     except (ValueError, RecursionError) as error:
         raise Failure(f"{path} is not JSON ({error}): it must contain {_FORM}") from error
-    if isinstance(found, dict) and isinstance(found.get("trials"), list):
-        for number, trial in enumerate(found["trials"]):
+    if isinstance(content, dict) and isinstance(content.get("trials"), list):
+        for number, trial in enumerate(content["trials"]):
             if not isinstance(trial, dict):
                 raise Failure(
                     f"trials[{number}] in {path} is not an object, as in the JSON of pitchpipe export"
@@ -123,13 +121,13 @@ def _results(path: Path) -> Iterator[Any]:
                     raise Failure(f"trials[{number}] in {path} has no object of parameters")
                 yield {"parameter": trial["parameters"], "value": trial["final"]}
         return
-    if not isinstance(found, list):
+    if not isinstance(content, list):
         raise Failure(f"{path} must contain {_FORM}, or the JSON of pitchpipe export")
-    yield from map(_plain, found)
+    yield from map(_plain, content)
 
 
 def _plain(row: Any) -> Any:
-    """Return a result without what else NNI's export has; there, values are JSON texts."""
+    """Return a result of NNI's export without its other fields, and with its value parsed; others as they are."""
     if not isinstance(row, dict) or not isinstance(row.get("value"), str) or "trialJobId" not in row:
         return row
     try:

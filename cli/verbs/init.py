@@ -143,7 +143,7 @@ def _say_written(
     output: Path,
     calls: Sequence[str],
 ) -> None:
-    found = {
+    written = {
         "file": str(output),
         "parameters": list(draft.proposal.parameters),
         "not_tuned": draft.proposal.kept,
@@ -152,7 +152,7 @@ def _say_written(
     }
     say(
         as_json,
-        found,
+        written,
         f"{output} written, with the parameters {', '.join(draft.proposal.parameters)}",
         *notes,
         *calls,

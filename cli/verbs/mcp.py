@@ -7,8 +7,6 @@ from pathlib import Path
 from ..failures import FAILED, Failure
 from ..verb import directory_option, verb
 
-__all__ = ["mcp"]
-
 
 @verb("mcp", "pitchpipe mcp", "pitchpipe mcp --dir runs")
 @directory_option

@@ -19,8 +19,6 @@ from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, to_json
 from ..mcp_words import in_words_of_tools
 
-__all__ = ["mcp_server"]
-
 _INSTRUCTIONS = """\
 Pitchpipe tunes the hyper-parameters of a training script. The usual order: draft_config for a script, read and change
 the file, validate_config with try_seconds, start_experiment, wait_for_experiment, explain_experiment. Experiments run
@@ -54,24 +52,15 @@ class Tools:
         `maximize` says that higher results are better; without it the script is asked, else lower ones are. Returns the
         text of the file, notes, and calls that the script still needs.
         """
-        words = [
-            "init",
-            script,
-            "--output",
-            output,
-            "--yes",
-            "--trials",
-            trials,
-            "--concurrency",
-            concurrency,
-        ]
+        words: list[object] = ["init", script, "--output", output, "--yes"]
+        words += ["--trials", trials, "--concurrency", concurrency]
         options = {"--param": parameters, "--fix": fix, "--without": without}
         words += [f"{option}={value}" for option, values in options.items() for value in values or ()]
         words += [] if maximize is None else ["--maximize" if maximize else "--minimize"]
         words += ["--force"] if overwrite else []
-        found = _run(*words)
-        notes = [in_words_of_tools(note) for note in found["notes"]]
-        return {**found, "notes": notes, "text": Path(output).read_text(encoding="utf-8")}
+        draft = _run(*words)
+        notes = [in_words_of_tools(note) for note in draft["notes"]]
+        return {**draft, "notes": notes, "text": Path(output).read_text(encoding="utf-8")}
 
     def validate_config(
         self, config: str, changes: list[str] | None = None, try_seconds: float | None = None
@@ -97,10 +86,10 @@ class Tools:
 
     def wait_for_experiment(self, experiment: str, seconds: float = 30.0) -> dict[str, Any]:
         """Wait until an experiment is over, for at most so many seconds; return its status and best trial."""
-        found = self._verb("status", experiment)
-        folder = ExperimentFolder(Path(found["folder"]))
+        status = self._verb("status", experiment)
+        folder = ExperimentFolder(Path(status["folder"]))
         if folder.manager() is None:
-            return found
+            return status
         folder.wait_until_unmanaged(seconds)
         return self._verb("status", experiment)
 
@@ -112,10 +101,10 @@ class Tools:
         from ...server import read_table
         from ...server.figures import importance
 
-        found = self._verb("status", experiment)
-        with ExperimentView(ExperimentFolder(Path(found["folder"]))) as view:
+        status = self._verb("status", experiment)
+        with ExperimentView(ExperimentFolder(Path(status["folder"]))) as view:
             matters = importance(read_table(view, curves=0))
-        return {**found, "importance": json.loads(to_json(matters))}
+        return {**status, "importance": json.loads(to_json(matters))}
 
     def list_trials(
         self, experiment: str, where: str | None = None, sort: str = "best", limit: int = 20
@@ -190,7 +179,7 @@ def mcp_server(directory: Path | None) -> MCPServer:
 
 
 class _StrictTool(Tool):
-    """A tool that refuses arguments it does not know: one that is dropped changes what the tool does."""
+    """A tool that refuses unknown arguments: if one was ignored, the tool would do something else than asked."""
 
     def model_post_init(self, _context: Any, /) -> None:
         """State in the schema that there are no other arguments."""
@@ -215,12 +204,12 @@ def _problems(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[str]:
         tool.fn_metadata.validate_arguments(dict(arguments))
     except ValueError as error:
         details: Any = error  # pydantic's, which lists the arguments; its text has an address for each
-        found = {str(item["loc"][0]): item["msg"] for item in details.errors(include_url=False)}
-        yield from (f"{name}: {message}" for name, message in found.items())
+        problems = {str(item["loc"][0]): item["msg"] for item in details.errors(include_url=False)}
+        yield from (f"{name}: {message}" for name, message in problems.items())
 
 
 def _run(*words: object) -> Any:
-    """Return what a verb prints with `--json`; raise `ToolError` with its message if it prints nothing."""
+    """Return what a verb prints with `--json`; raise `ToolError` with its error message if it prints nothing."""
     return json.loads(_text(*words, "--json"))
 
 

@@ -15,8 +15,6 @@ from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, TrialRow, to_json
 from ..failures import FAILED, Failure
 
-__all__ = ["write_study"]
-
 _STATES = {
     TrialStatus.SUCCEEDED: "COMPLETE",
     TrialStatus.EARLY_STOPPED: "PRUNED",
@@ -70,15 +68,16 @@ def _frozen_trials(view: ExperimentView, space: SearchSpace, names: list[str]) -
 
     parameters = _Parameters(space)
     main = view.main_objective()
-    limits = [one for one in objectives_of(view.config().get("objectives") or ()) if one.is_limited]
+    objectives = objectives_of(view.config().get("objectives") or ())
+    limits = [objective for objective in objectives if objective.is_limited]
     for trial, results in view.with_results():
         if trial.status not in _STATES:
             continue
         state = TrialState[_STATES[TrialStatus(trial.status)]]
         record = trial.parameters
         values, distributions = parameters.of(record)
-        limited = {one.name: trial.values[one.name] for one in limits if one.name in trial.values}
-        known = {"trial_id": trial.trial_id, "reason": trial.reason, "parameters": record}
+        limited = {limit.name: trial.values[limit.name] for limit in limits if limit.name in trial.values}
+        facts = {"trial_id": trial.trial_id, "reason": trial.reason, "parameters": record}
         yield _with_times(
             trial,
             create_trial(
@@ -87,21 +86,21 @@ def _frozen_trials(view: ExperimentView, space: SearchSpace, names: list[str]) -
                 params=values,
                 distributions=distributions,
                 intermediate_values=_curve(results, main),
-                user_attrs={**limited, **known},
+                user_attrs={**limited, **facts},
                 system_attrs=_constraints(limits, limited),
             ),
         )
 
 
 def _constraints(limits: Sequence[Objective], values: Mapping[str, float]) -> dict[str, list[float]]:
-    """Return what Optuna knows the limits by, one number for each: above 0 breaks it. A trial has all or none."""
+    """Return the limits in Optuna's form, a number above 0 where one is broken; none unless all values are known."""
     if not limits or len(values) < len(limits):
         return {}
-    return {"constraints": [one.excess_of(values[one.name]) for one in limits]}
+    return {"constraints": [limit.excess_of(values[limit.name]) for limit in limits]}
 
 
 def _with_times(trial: TrialRow, frozen: Any) -> Any:
-    """Give a trial that never began the time of its end: Optuna wants both."""
+    """Set both times, which Optuna requires: a trial that never started gets the time of its end."""
     end = trial.end_time or trial.created
     frozen.datetime_start = datetime.fromtimestamp(trial.start_time or end)
     frozen.datetime_complete = datetime.fromtimestamp(end)
@@ -122,12 +121,12 @@ def _number(value: Any, main: str) -> float | None:
 
 
 class _Parameters:
-    """The parameters of a search space by Optuna's names: nested ones contain the names of their options."""
+    """The parameters of a search space by Optuna's names: those of nested ones contain the options above them."""
 
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
         named = dict[str, Parameter]()
-        for parameter in sorted(space.parameters, key=lambda one: len(one.key)):
+        for parameter in sorted(space.parameters, key=lambda parameter: len(parameter.key)):
             plain, exact = (_name_of(parameter, space, written) for written in (str, json.dumps))
             spellings = (plain, exact, f"{exact} ({len(named)})")
             named[next(name for name in spellings if name not in named)] = parameter
@@ -135,7 +134,7 @@ class _Parameters:
         self._named = [(places[parameter.key], parameter) for parameter in space.parameters]
 
     def of(self, record: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return values and distributions of a trial's parameters, without those that are outside the space."""
+        """Return values and distributions of a trial's parameters; those outside the space are left out."""
         values: dict[str, Any] = {}
         distributions: dict[str, Any] = {}
         for name, parameter in self._active(record):
@@ -144,7 +143,7 @@ class _Parameters:
         return values, distributions
 
     def _active(self, record: dict[str, Any]) -> Iterator[tuple[str, Parameter]]:
-        """Yield what a trial has; of a trial outside the space, the parameters without faults that are not nested."""
+        """Yield the parameters that a trial has; outside the space, only the valid ones that are not nested."""
         outside = {problem.path[:1] for problem in self._space.validate(record)}
         if outside:
             for name, parameter in self._named:
@@ -165,16 +164,16 @@ def _name_of(parameter: Parameter, space: SearchSpace, written: Callable[[Any], 
 
 
 def _value_of(parameter: Parameter, record: dict[str, Any]) -> Any:
-    found: Any = record
+    value: Any = record
     for part in parameter.key:
         if isinstance(part, str):
-            found = found[part]
-    found = found["_name"] if parameter.nested else found
-    return _options(parameter)[identity(found)] if parameter.categorical else found
+            value = value[part]
+    value = value["_name"] if parameter.nested else value
+    return _options(parameter)[identity(value)] if parameter.categorical else value
 
 
 def _options(parameter: Parameter) -> dict[Hashable, Any]:
-    """Return the options as Optuna can store them: as JSON text also those that it takes for another, as 1 for True."""
+    """Return the options as Optuna can store them; those that it would mix up, such as 1 and True, are JSON text."""
     stored = dict[Hashable, Any]()
     for option in parameter.options:
         value = _plain(option)

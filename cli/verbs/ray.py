@@ -15,8 +15,6 @@ from ..app import LazyGroup
 from ..failures import explained
 from ..verb import json_option, say, verb
 
-__all__ = ["ray", "status", "stop"]
-
 
 class _RayGroup(LazyGroup):
     table = {  # noqa: RUF012
@@ -44,45 +42,44 @@ def status(as_json: bool) -> None:
     """Show the private Ray cluster and its users."""
     from ...executors.private_ray import ray_status
 
-    found = ray_status()
+    state = ray_status()
     if as_json:
-        click.echo(json.dumps(found))
-    elif found is None:
+        click.echo(json.dumps(state))
+    elif state is None:
         click.echo("no private Ray is running")
     else:
-        for line in _lines(found):
+        for line in _lines(state):
             click.echo(line)
 
 
-def _lines(found: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of the status."""
-    if found.get("starting"):
-        yield f"a private Ray is starting (process {found['pid']})"
+def _lines(state: dict[str, Any]) -> Iterator[str]:
+    if state.get("starting"):
+        yield f"a private Ray is starting (process {state['pid']})"
         return
-    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    yield f"a private Ray is running at {found['address']} ({versions})"
-    yield f"  process  {found['pid']}{_since(found.get('since'))}"
-    yield f"  used by  {_users(found)}"
-    yield f"  stops    {_leaving(found)}"
-    yield f"  files    {found['temp_dir']}"
+    versions = ", ".join(f"{name} {version}" for name, version in state["versions"].items())
+    yield f"a private Ray is running at {state['address']} ({versions})"
+    yield f"  process  {state['pid']}{_since(state.get('since'))}"
+    yield f"  used by  {_users(state)}"
+    yield f"  stops    {_leaving(state)}"
+    yield f"  files    {state['temp_dir']}"
 
 
 def _since(moment: float | None) -> str:
     return "" if moment is None else f", since {moment_text(moment)}"
 
 
-def _users(found: dict[str, Any]) -> str:
-    agents = Counter(name.partition("/")[0] for name in found["agents"])
+def _users(state: dict[str, Any]) -> str:
+    agents = Counter(name.partition("/")[0] for name in state["agents"])
     users = [f"experiment {name} ({number_of(count, 'agent')})" for name, count in agents.items()]
     return ", ".join(users) or (
-        number_of(found["leases"], "experiment") if found["leases"] else "no experiment"
+        number_of(state["leases"], "experiment") if state["leases"] else "no experiment"
     )
 
 
-def _leaving(found: dict[str, Any]) -> str:
-    if found.get("seconds_left") is not None:
-        return f"in {duration_text(found['seconds_left'])}, unless an experiment uses it"
-    timeout = found["idle_timeout"]
+def _leaving(state: dict[str, Any]) -> str:
+    if state.get("seconds_left") is not None:
+        return f"in {duration_text(state['seconds_left'])}, unless an experiment uses it"
+    timeout = state["idle_timeout"]
     return f"{length_text(timeout)} after the last experiment" if timeout else "with the last experiment"
 
 
@@ -103,9 +100,9 @@ def staying_line(config: Mapping[str, Any]) -> str:
     if service.get("platform") != "ray" or service.get("address"):
         return ""
     with suppress(OSError):
-        found = ray_status()
-        if found and found.get("idle_timeout") and not found["leases"]:
-            stays = length_text(found["idle_timeout"])
+        state = ray_status()
+        if state and state.get("idle_timeout") and not state["leases"]:
+            stays = length_text(state["idle_timeout"])
             return f"the private Ray stays for {stays}; to stop it now: pitchpipe ray stop"
     return ""
 

@@ -44,16 +44,16 @@ def stop(
     stoppable = [folder for folder in ExperimentFolder.all(directory) if _may_be_stopped(folder)]
     stopped = []
     for folder in stoppable:
-        found, line = _stopped(folder)
-        stopped.append(found)
+        state, line = _stopped(folder)
+        stopped.append(state)
         if not as_json:
-            say(as_json, found, line)
+            say(as_json, state, line)
     if as_json or not stoppable:
         say(as_json, {"stopped": stopped}, f"no experiment is running in {directory}")
 
 
 def _may_be_stopped(folder: ExperimentFolder) -> bool:
-    """Return whether an experiment is not over; one that cannot be read, and has no manager, is named and left."""
+    """Return whether an experiment has not ended; name one that cannot be read and has no manager."""
     try:
         return not _is_over(folder)
     except StoreError as error:
@@ -69,7 +69,7 @@ def _is_over(folder: ExperimentFolder) -> bool:
 
 
 def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
-    """Stop an experiment; return what it is now, for scripts and as a line."""
+    """Stop an experiment; return its state as an object for scripts and as a line."""
     manager = folder.manager()
     was_over = manager is None and _is_over(folder)
     if manager is not None:
@@ -83,7 +83,7 @@ def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
         raise Failure(
             f"experiment {folder.experiment_id} does not run any more, but {error}", FAILED
         ) from error
-    found = {
+    state = {
         "id": summary.id,
         "status": summary.status,
         "folder": summary.folder,
@@ -91,8 +91,8 @@ def _stopped(folder: ExperimentFolder) -> tuple[dict[str, Any], str]:
     }
     kept = f"{summary.trials} trials are kept in {folder.path}"
     if was_over:
-        return found, f"experiment {summary.id} is not running"
-    return found, f"experiment {summary.id} is {experiment_text(summary.status)}, {kept}"
+        return state, f"experiment {summary.id} is not running"
+    return state, f"experiment {summary.id} is {experiment_text(summary.status)}, {kept}"
 
 
 def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
@@ -114,7 +114,7 @@ def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
 
 
 def _grace_of(folder: ExperimentFolder) -> float:
-    """Return how long the trials may take to end; 0 if that cannot be read: their manager must end."""
+    """Return how long the trials may take to end; 0 if it cannot be read, since their manager must end anyway."""
     try:
         with ExperimentView(folder) as view:
             return float(view.config().get("killGrace") or 0.0)
@@ -123,7 +123,7 @@ def _grace_of(folder: ExperimentFolder) -> float:
 
 
 def _end_abandoned(folder: ExperimentFolder) -> None:
-    """Own the experiment until the reports of its trials are collected and the trials are stopped."""
+    """Own the experiment until its trials are stopped and their reports collected."""
     from ...manager import resume_experiment
     from ..display import SilentDisplay
     from ..foreground import RunningExperiment

@@ -44,9 +44,8 @@ from ..lookup import chosen_experiment
 from ..printing import drawing_stream
 from ..verb import best_by_option, experiment_options, verb
 
-__all__ = ["screen", "top"]
-
 _QUIT = ("q", "Q", "\x03")
+_ENDED = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED")
 _MOST_BEST, _MOST_FAILURES = 5, 3
 # Lines that are always shown, and lines of a table besides its rows.
 _FRAME, _TABLE = 3, 3
@@ -105,7 +104,7 @@ def _is_left(next_key: Any, seconds: float) -> bool:
 
 @contextmanager
 def _keys() -> Iterator[Any]:
-    """Read keys as they are pressed, unechoed; yields a function that waits for one."""
+    """Read keys as they are pressed, without an echo; yield a function that waits for a key."""
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
 
@@ -143,7 +142,7 @@ def screen(view: ExperimentView, summary: Summary, height: int, best_by: str | N
 def _tables(
     view: ExperimentView, left: int, best_by: str | None
 ) -> Iterator[tuple[str, list[TrialRow], str]]:
-    """Yield the tables that fit on `left` lines, each with its title and the field of its result."""
+    """Yield the tables that fit on `left` lines: title, trials, and which of their results is shown."""
     running = TrialQuery(statuses=("RUNNING", "PAUSED"), limit=max(1, left // 3))
     ended = TrialQuery(statuses=_ENDED, sort="end_time", descending=True, limit=left)
     few = min(_MOST_BEST, max(1, left // 4))
@@ -156,9 +155,6 @@ def _tables(
         if room > 0 and (trials := find()[:room]):
             left = room - len(trials)
             yield title, trials, value
-
-
-_ENDED = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED")
 
 
 def _head(summary: Summary) -> RenderableType:
@@ -203,7 +199,7 @@ def _table(title: str, trials: list[TrialRow], value: str) -> RenderableType:
 
 
 def _result(trial: TrialRow, value: str) -> str:
-    """Return the last intermediate result, or the final one; of repeats, the mean with its margin."""
+    """Return the last intermediate result or the final one; for repeats, the mean with its margin."""
     if value == "last":
         return "" if trial.last is None else result_text(trial.last)
     values = trial.values

@@ -92,8 +92,8 @@ def show(
     """Show everything about a trial, or with --why only the reason for its end."""
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
-        found = chosen_trial(view, word)
-        number = found.sequence_id
+        chosen = chosen_trial(view, word)
+        number = chosen.sequence_id
         reasons = ""
         if why:
             from ..why import why_lines
@@ -103,72 +103,72 @@ def show(
                     print_line(line)
                 return
             reasons = "\n".join(why_lines(view, number))
-        family = view.family(found)
+        family = view.family(chosen)
         intermediate = [*view.results(number).get(number, {}).values()]
         exported = view.exports(number)
     if as_json:
-        earlier = [{"sequence_id": number, **asdict(attempt)} for attempt in found.earlier_attempts]
+        earlier = [{"sequence_id": number, **asdict(attempt)} for attempt in chosen.earlier_attempts]
         more = {"exported": exported, "earlier_attempts": earlier, "why": reasons}
-        shown = trial_object(found, intermediate) | {name: value for name, value in more.items() if value}
+        shown = trial_object(chosen, intermediate) | {name: value for name, value in more.items() if value}
         click.echo(to_json(shown).decode())
         return
-    for line in _lines(folder, found, family, intermediate):
+    for line in _lines(folder, chosen, family, intermediate):
         print_line(line)
     for form, path in exported.items():
         click.echo(f"{'exported':13} {form}: {folder.path / path}")
-    for line in _attempt_lines(found.earlier_attempts):
+    for line in _attempt_lines(chosen.earlier_attempts):
         print_line(line)
 
 
 def _lines(
     folder: ExperimentFolder,
-    found: TrialDetail,
+    trial: TrialDetail,
     family: FamilyRow | None,
     intermediate: list[object],
 ) -> Iterator[str]:
-    for name, value in _facts(folder, found, family, intermediate):
+    for name, value in _facts(folder, trial, family, intermediate):
         if value not in (None, ""):
             yield f"{name:13} {value}"
     yield "parameters"
-    parameters = {visible(name): value for name, value in flat(found.parameters).items()}
+    parameters = {visible(name): value for name, value in flat(trial.parameters).items()}
     width = max(map(len, parameters), default=0)
     yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
-    if found.error:
+    if trial.error:
         yield "error"
-        yield from (f"  {line}" for line in found.error.rstrip().splitlines())
+        yield from (f"  {line}" for line in trial.error.rstrip().splitlines())
 
 
 def _facts(
     folder: ExperimentFolder,
-    found: TrialDetail,
+    trial: TrialDetail,
     family: FamilyRow | None,
     intermediate: list[object],
 ) -> Iterator[tuple[str, object]]:
-    status, begin = found.status, found.start_time
-    yield "trial", f"{found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}"
-    yield "from", _ORIGINS.get(found.parameter_source or "", "")
+    status, begin = trial.status, trial.start_time
+    yield "trial", f"{trial.sequence_id} ({trial.trial_id}) of experiment {folder.experiment_id}"
+    yield "from", _ORIGINS.get(trial.parameter_source or "", "")
     yield "status", status
-    yield "reason", found.reason
-    yield "kind", found.kind
-    yield "waiting", _why_waiting(folder, found.trial_id) if status == "WAITING" else ""
-    yield "hint", hint_text(found.error or found.reason)
-    yield "result", "" if found.final is None else result_text(found.final)
-    yield "repeat", repeat_text(found)
+    yield "reason", trial.reason
+    yield "kind", trial.kind
+    yield "waiting", _why_waiting(folder, trial.trial_id) if status == "WAITING" else ""
+    yield "hint", hint_text(trial.error or trial.reason)
+    yield "result", "" if trial.final is None else result_text(trial.final)
+    yield "repeat", repeat_text(trial)
     yield "family", "" if family is None else _family_text(family)
-    yield "seed", found.seed
+    yield "seed", trial.seed
     yield "intermediate", _intermediate(intermediate)
     yield "started", _moment(begin)
-    yield "ended", _moment(found.end_time)
-    yield "took", "" if found.seconds is None else duration_text(found.seconds)
-    yield "attempt", found.attempt if found.attempt > 1 else ""
-    yield "checkpoint", found.checkpoint
-    yield "budget", "" if found.budget is None else number_text(found.budget)
-    yield "agent", found.agent if status in ("RUNNING", "FAILED") else ""
-    yield "GPUs", ", ".join(map(str, found.gpus or ()))
-    yield "process", found.pid if status == "RUNNING" else ""
+    yield "ended", _moment(trial.end_time)
+    yield "took", "" if trial.seconds is None else duration_text(trial.seconds)
+    yield "attempt", trial.attempt if trial.attempt > 1 else ""
+    yield "checkpoint", trial.checkpoint
+    yield "budget", "" if trial.budget is None else number_text(trial.budget)
+    yield "agent", trial.agent if status in ("RUNNING", "FAILED") else ""
+    yield "GPUs", ", ".join(map(str, trial.gpus or ()))
+    yield "process", trial.pid if status == "RUNNING" else ""
     if status == "FAILED":
-        yield "exit code", ending_beside(found.reason, found.exit_code).removeprefix("exit code ")
-    files = folder.trial(found.sequence_id)
+        yield "exit code", ending_beside(trial.reason, trial.exit_code).removeprefix("exit code ")
+    files = folder.trial(trial.sequence_id)
     yield "files", files if files.is_dir() else ""
 
 
@@ -230,12 +230,12 @@ def log(
     """
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
-        found, summary = chosen_trial(view, word), view.summary()
+        chosen, summary = chosen_trial(view, word), view.summary()
     of_rank = f"-rank{rank}" if rank else ""
     wanted = [f"{name}{of_rank}" for name in ([only] if only else ["stdout", "stderr"])]
-    trial_id, here = found.trial_id, folder.trial(found.sequence_id)
-    which = f"trial {found.sequence_id} ({trial_id})"
-    runs = found.status == "RUNNING" and folder.manager() is not None
+    trial_id, here = chosen.trial_id, folder.trial(chosen.sequence_id)
+    which = f"trial {chosen.sequence_id} ({trial_id})"
+    runs = chosen.status == "RUNNING" and folder.manager() is not None
     if not follow and not runs and not any((here / name).exists() for name in wanted):
         if rank and (ranks := _ranks(here)):
             raise Failure(f"{which} has no output of rank {rank}: it has {ranks}", FAILED)
@@ -258,7 +258,7 @@ def log(
 
 
 def _ranks(here: Path) -> str:
-    """Return the ranks whose output is in the folder of a trial, in words; empty if there is none."""
+    """Return in words the ranks whose output is in the folder of a trial; empty if there is none."""
     numbers = {name.partition("-rank")[2] or "0" for name in _names(here) if _OUTPUT.fullmatch(name)}
     *others, last = sorted(numbers, key=int) or [""]
     return f"ranks {', '.join(others)} and {last}" if others else last and f"rank {last}"
@@ -290,7 +290,7 @@ def _stream(name: str) -> IO[bytes] | TerminalBytes:
 
 
 def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int], bytes]:
-    """Return a function that reads part of a running trial's file from a node that does not see the folder."""
+    """Return a function that reads a running trial's file on its node, from an offset, through the manager."""
 
     def ask(offset: int) -> bytes:
         from ...manager.control import read_running
@@ -301,7 +301,7 @@ def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int
 
 
 class _Tail:
-    """Copies a growing file to a stream; until the file exists, `elsewhere` returns its content."""
+    """Copies a growing file to a stream; until the file exists here, `elsewhere` reads it where the trial runs."""
 
     def __init__(
         self, path: Path, output: IO[bytes] | TerminalBytes, elsewhere: Callable[[int], bytes]
@@ -387,12 +387,12 @@ def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> Non
 
 def _parameters_in(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        parameters = json.loads(text)
     except ValueError as error:
         raise Failure(f"--parameters is not JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(parameters, dict):
         raise Failure('--parameters must be a JSON object, such as {"lr": 0.1}')
-    return found
+    return parameters
 
 
 @verb("kill", "pitchpipe trial kill 17", "pitchpipe trial kill k3x9a2bq Xy3fA")
@@ -404,15 +404,15 @@ def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | No
 
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
-        found = chosen_trial(view, word)
-    which = f"trial {found.sequence_id} ({found.trial_id})"
-    if TrialStatus(found.status).is_final:
-        raise Failure(f"{which} has ended already: {found.status}", FAILED)
+        chosen = chosen_trial(view, word)
+    which = f"trial {chosen.sequence_id} ({chosen.trial_id})"
+    if TrialStatus(chosen.status).is_final:
+        raise Failure(f"{which} has ended already: {chosen.status}", FAILED)
     if folder.manager() is None:
         raise Failure(
             f"experiment {folder.experiment_id} is not running: pitchpipe stop ends its remaining trials",
             FAILED,
         )
-    ask_manager(folder.path, {"op": "kill", "trial": found.trial_id})
-    killed = {"sequence_id": found.sequence_id, "trial_id": found.trial_id}
+    ask_manager(folder.path, {"op": "kill", "trial": chosen.trial_id})
+    killed = {"sequence_id": chosen.sequence_id, "trial_id": chosen.trial_id}
     say(as_json, {"id": folder.experiment_id, **killed}, f"{which} is being killed")

@@ -21,8 +21,6 @@ from ..verb import experiment_options, verb
 if TYPE_CHECKING:
     from ...server import Serving
 
-__all__ = ["ui"]
-
 _USUAL_PORT = 8080
 
 
@@ -75,9 +73,9 @@ def _serve(directory: Path, page: str, host: str, port: int | None, *, open_brow
 
 @contextlib.contextmanager
 def _without_secret(url: str, address_end: str) -> Iterator[str]:
-    """Yield the address of a file that leads the browser to ours, and that only this user can read.
+    """Yield the address of a file that redirects the browser to the page, and that only this user can read.
 
-    All users of the machine can read the command line of the browser.
+    All users of the machine can read the browser's command line, which must not show the token.
     """
     with tempfile.NamedTemporaryFile(
         "w", dir=runtime_directory(), prefix="ui-", suffix=".html", encoding="utf-8"
@@ -98,7 +96,7 @@ def _token(host: str) -> str | None:
 def _listening(
     directory: Path, host: str, port: int | None, token: str | None, say: Callable[[str], None]
 ) -> Serving:
-    """Return the server on the requested port, else on the usual one, else on any."""
+    """Return the server on the requested port; without one, on the usual port or else on any free one."""
     from ...server import Experiments, SecurityError, ServerSettings, Serving, ServingError
 
     why: Exception | None = None

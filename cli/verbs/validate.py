@@ -59,27 +59,27 @@ def validate(config: Path, overrides: tuple[str, ...], is_tried: bool, seconds: 
             notes, warnings = _warm_start_notes(checked)
         for warning in warnings:
             print_warning(config, warning)
-        found, lines = _facts(config, checked, notes)
-        # A trial that fits alone has no other beside it, neither when it is tried nor in the forecast.
-        checked = checked.model_copy(update={"trial_concurrency": found["at_a_time"]})
+        facts, lines = _facts(config, checked, notes)
+        # No more trials run at a time than this machine has room for, now and in the forecast.
+        checked = checked.model_copy(update={"trial_concurrency": facts["at_a_time"]})
         if not as_json:
-            say(as_json, found, *lines)
+            say(as_json, facts, *lines)
         tried = try_config(checked, seconds, interrupts) if is_tried else None
         if interrupts.count:
             return INTERRUPTED
         if as_json:
-            say(as_json, found if tried is None else {**found, "tried": asdict(tried)})
+            say(as_json, facts if tried is None else {**facts, "tried": asdict(tried)})
         elif tried is not None:
-            say(as_json, found, *tried_lines(tried, checked), *forecast_lines(tried, checked))
+            say(as_json, facts, *tried_lines(tried, checked), *forecast_lines(tried, checked))
         return FAILED if tried is not None and tried.has_failed else 0
 
 
 def _facts(path: Path, checked: ExperimentConfig, notes: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return what a valid config says, for scripts and as lines; `notes` are those on its warm start."""
+    """Return what a valid config says, as an object for scripts and as lines; `notes` are about its warm start."""
     from ...manager import most_at_once
 
     tuner, assessor, at_once = checked.tuner, checked.assessor, most_at_once(checked)
-    found = {
+    facts = {
         "config": str(path),
         "parameters": list(checked.search_space or {}),
         "tuner": tuner.name or tuner.class_name,
@@ -92,18 +92,18 @@ def _facts(path: Path, checked: ExperimentConfig, notes: Sequence[str]) -> tuple
     }
     lines = [
         f"{path}: the config is valid",
-        f"  parameters    {', '.join(found['parameters'])}",
-        f"  tuner         {found['tuner']}",
-        *([] if assessor is None else [f"  assessor      {found['assessor']}"]),
-        f"  objective     {found['objective']}",
-        *(f"  {note}" for note in found["notes"]),
-        f"  trials        {at_once} at a time, on {found['platform']}{_machine(checked)}",
+        f"  parameters    {', '.join(facts['parameters'])}",
+        f"  tuner         {facts['tuner']}",
+        *([] if assessor is None else [f"  assessor      {facts['assessor']}"]),
+        f"  objective     {facts['objective']}",
+        *(f"  {note}" for note in facts["notes"]),
+        f"  trials        {at_once} at a time, on {facts['platform']}{_machine(checked)}",
     ]
     if at_once < checked.trial_concurrency:
         lines.append(
             f"  trial_concurrency is {checked.trial_concurrency}, and this machine has room for {at_once}"
         )
-    return found, lines
+    return facts, lines
 
 
 def _warm_start_notes(checked: ExperimentConfig) -> tuple[Sequence[str], Sequence[str]]:
