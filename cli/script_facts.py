@@ -241,7 +241,7 @@ def higher_is_better(metric: str) -> bool | None:
 
 
 def _note_flag(facts: ScriptFacts, node: ast.Call) -> None:
-    words = [word for word in _constants(node.args) if isinstance(word, str)]
+    words = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
     facts.takes_unknown_options |= len(words) < len(node.args)
     given = {keyword.arg: _literal(keyword.value) for keyword in node.keywords if keyword.arg}
     long = [word.removeprefix(_FLAG) for word in words if word.startswith(_FLAG)]
@@ -257,10 +257,6 @@ def _note_flag(facts: ScriptFacts, node: ast.Call) -> None:
         facts.flags[name] = False  # without the option, whatever the script makes of it
     if isinstance(given.get("choices"), list | tuple):
         facts.choices[name] = list(given["choices"])
-
-
-def _constants(nodes: Sequence[ast.AST]) -> Iterator[Any]:
-    return (node.value for node in nodes if isinstance(node, ast.Constant))
 
 
 def _literal(node: ast.AST) -> Any:
@@ -285,7 +281,8 @@ def guessed_spec(default: Any, choices: Sequence[Any] = (), name: str = "") -> s
     ('uniform:0.1:1', 'loguniform:0.001:1')
     """
     if choices:
-        return "choice:" + ",".join(_word(choice) for choice in choices)
+        words = (str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in choices)
+        return f"choice:{','.join(words)}"
     if isinstance(default, bool):
         return "choice:true,false"
     if isinstance(default, int) and default > 0:
@@ -308,7 +305,3 @@ def _range_around(default: float, name: str) -> str:
     if default <= 1 and _RATE.search(name):
         highest = min(highest, 1.0)
     return f"loguniform:{default / 100:.6g}:{highest:.6g}"
-
-
-def _word(choice: Any) -> str:
-    return str(choice).lower() if isinstance(choice, bool) else str(choice)

@@ -177,7 +177,8 @@ def submit(
     from ..new_experiment import checked_config
 
     checked = checked_config(config, overrides)
-    _require_auto(checked)
+    if getattr(checked.training_service, "address", None) != "auto":
+        raise Failure("the job starts its own Ray: write training_service: {platform: ray, address: auto}")
     job = SlurmJob(
         experiment_id=experiment_id or new_experiment_id(),
         config=absolute(config),
@@ -206,12 +207,6 @@ def _option(text: str) -> str:
     if not _OPTION.fullmatch(option):
         raise Failure(f"-o {text}: write it as NAME=VALUE, such as -o time=8:00:00, with the long name")
     return option
-
-
-def _require_auto(config: ExperimentConfig) -> None:
-    service = config.training_service
-    if getattr(service, "address", None) != "auto":
-        raise Failure("the job starts its own Ray: write training_service: {platform: ray, address: auto}")
 
 
 def _note(config: ExperimentConfig) -> str:

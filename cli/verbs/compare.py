@@ -74,7 +74,8 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
         click.echo(to_json(_object(sides, differing)).decode())
         return
     head = ("", *(side.summary.id for side in sides))
-    print_table(head, [*_facts(sides), *_curve_rows(sides)])
+    milestones = _milestones(sides).items()
+    print_table(head, [*_facts(sides), *((f"  after {n}", *map(_shown, values)) for n, values in milestones)])
     if any(len(side.summary.objectives) > 1 for side in sides):
         click.echo(f"compared by the first objective, {sides[0].objective.name}, alone", err=True)
     if len({side.has_families for side in sides}) > 1:
@@ -112,10 +113,6 @@ def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
         ("ran for", *(duration_text(side.summary.run_time) for side in sides)),
         (f"{best} ({objective.direction})", *(_shown(side.best) for side in sides)),
     ]
-
-
-def _curve_rows(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
-    return [(f"  after {count}", *map(_shown, values)) for count, values in _milestones(sides).items()]
 
 
 def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:

@@ -58,14 +58,11 @@ def _lines(state: dict[str, Any]) -> Iterator[str]:
         return
     versions = ", ".join(f"{name} {version}" for name, version in state["versions"].items())
     yield f"a private Ray is running at {state['address']} ({versions})"
-    yield f"  process  {state['pid']}{_since(state.get('since'))}"
+    since = "" if state.get("since") is None else f", since {moment_text(state['since'])}"
+    yield f"  process  {state['pid']}{since}"
     yield f"  used by  {_users(state)}"
     yield f"  stops    {_leaving(state)}"
     yield f"  files    {state['temp_dir']}"
-
-
-def _since(moment: float | None) -> str:
-    return "" if moment is None else f", since {moment_text(moment)}"
 
 
 def _users(state: dict[str, Any]) -> str:

@@ -8,10 +8,9 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -83,18 +82,18 @@ def top(
             view.best(1, best_by)
         except QueryError as error:
             raise Failure(f"--best-by: {error}") from error
-    with ExperimentView(folder) as view, _keys() as next_key, drawn:
-        while True:
-            summary = view.summary()
-            drawn.update(screen(view, summary, console.height, best_by), refresh=True)
-            if not summary.is_running or _is_left(next_key, every):
-                break
+        with _keys() as next_key, drawn:
+            while True:
+                summary = view.summary()
+                drawn.update(screen(view, summary, console.height, best_by), refresh=True)
+                if not summary.is_running or _is_left(next_key, every):
+                    break
     status = experiment_text(summary.status, summary.has_program)
     click.echo(f"experiment {folder.experiment_id} is {status}: for details, see pitchpipe status")
 
 
-def _is_left(next_key: Any, seconds: float) -> bool:
-    """Wait for a key or for the next refresh; return True if the key was one that leaves."""
+def _is_left(next_key: Callable[[float], str], seconds: float) -> bool:
+    """Wait for the next refresh; return True as soon as a key is pressed that leaves."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         if next_key(left) in _QUIT:
@@ -103,7 +102,7 @@ def _is_left(next_key: Any, seconds: float) -> bool:
 
 
 @contextmanager
-def _keys() -> Iterator[Any]:
+def _keys() -> Iterator[Callable[[float], str]]:
     """Read keys as they are pressed, without an echo; yield a function that waits for a key."""
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
@@ -131,10 +130,8 @@ def screen(view: ExperimentView, summary: Summary, height: int, best_by: str | N
         left -= 1
     for title, trials, value in _tables(view, left, best_by):
         parts += [Text(), _table(title, trials, value)]
-    for group in failures:
-        text = escaped(f"{group.count} failed: {group.reason}")
-        parts.append(Text(text, style="red", no_wrap=True, overflow="ellipsis"))
-    parts += [Text(escaped(region), style="yellow", no_wrap=True, overflow="ellipsis") for region in regions]
+    parts += [_line(f"{group.count} failed: {group.reason}", "red") for group in failures]
+    parts += [_line(region, "yellow") for region in regions]
     parts.append(Text("press q to leave; the experiment continues", style="dim"))
     return Group(*parts)
 
@@ -155,6 +152,10 @@ def _tables(
         if room > 0 and (trials := find()[:room]):
             left = room - len(trials)
             yield title, trials, value
+
+
+def _line(text: str, style: str) -> Text:
+    return Text(escaped(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _head(summary: Summary) -> RenderableType:

@@ -259,13 +259,10 @@ def log(
 
 def _ranks(here: Path) -> str:
     """Return in words the ranks whose output is in the folder of a trial; empty if there is none."""
-    numbers = {name.partition("-rank")[2] or "0" for name in _names(here) if _OUTPUT.fullmatch(name)}
+    names = (path.name for path in (here.iterdir() if here.is_dir() else ()))
+    numbers = {name.partition("-rank")[2] or "0" for name in names if _OUTPUT.fullmatch(name)}
     *others, last = sorted(numbers, key=int) or [""]
     return f"ranks {', '.join(others)} and {last}" if others else last and f"rank {last}"
-
-
-def _names(here: Path) -> list[str]:
-    return [path.name for path in here.iterdir()] if here.is_dir() else []
 
 
 def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: bool) -> None:

@@ -107,7 +107,8 @@ def trials(
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
         names, objective = view.metric_names(), view.objectives()[0]
         _check_order(sort, names)
-        query = _query(sort, limit, statuses, objective)
+        field, descending = _order(sort, objective)
+        query = TrialQuery(statuses=statuses, sort=field, descending=descending, limit=limit or None)
         portion = _families(view, query, objective) if families else _trials(view, query, where)
         # By number, the newest are shown, as the last lines; in every other order, the first.
         shown = portion.rows[::-1] if sort == "number" else portion.rows
@@ -207,11 +208,6 @@ def _marks(view: ExperimentView) -> dict[int, str]:
         return {}
     front = view.front()
     return {number: "knee" if number == front.knee else "yes" for number in front.trials}
-
-
-def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: Goal) -> TrialQuery:
-    field, descending = _order(sort, objective)
-    return TrialQuery(statuses=statuses, sort=field, descending=descending, limit=limit or None)
 
 
 def _check_order(sort: str, names: list[str]) -> None:

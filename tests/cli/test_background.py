@@ -173,6 +173,14 @@ def test_experiment_that_is_done_is_extended_where_its_script_is(
     assert json.loads(call("status", "copy", "--json").out)["id"] == "copy"
 
 
+def test_process_that_no_longer_waits_for_a_start_does_not_disturb_it(config: Path, call: Call) -> None:
+    assert call("run", config, "--experiment-id", "e", "--quiet").code == 0
+    reader, writer = os.pipe()
+    os.close(reader)
+    resumed = call("resume", "e", "--max-trial-number", "5", "--quiet", "--announce-fd", writer)
+    assert (resumed.code, resumed.err) == (0, "")
+
+
 def test_experiment_is_fetched_from_its_storage(
     config: Path, directory: Path, tmp_path: Path, call: Call
 ) -> None:
