@@ -11,16 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
-__all__ = [
-    "ARGUMENTS",
-    "Algorithm",
-    "Direction",
-    "ExperimentOptions",
-    "SearchOptions",
-    "completed",
-    "objectives_of",
-]
-
 Algorithm = str | Mapping[str, Any]
 Direction = Literal["minimize", "maximize"]
 Duration = float | str

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["Plots"]
-
 Theme = Literal["light", "dark"]
 
 

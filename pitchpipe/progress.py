@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-__all__ = ["Look", "line_of", "shown_pages", "shown_progress"]
-
 _INTERVAL = 0.5
 
 Look = tuple[str, int, int | None]

@@ -13,16 +13,6 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = [
-    "NotRegistered",
-    "Registry",
-    "make_env",
-    "register_env",
-    "register_trainable",
-    "registered",
-    "shipped",
-]
-
 Creator = Callable[[dict[str, Any]], Any]
 
 

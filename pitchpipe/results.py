@@ -18,8 +18,6 @@ from .plots import Plots
 if TYPE_CHECKING:
     from .store.reading import TrialRow
 
-__all__ = ["BestTrial", "ExperimentResult", "Interrupted", "result_of", "warn_if_none_succeeded"]
-
 Row = dict[str, Any]
 
 _log = logging.getLogger(__name__)

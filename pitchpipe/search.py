@@ -22,8 +22,6 @@ from .plots import Plots
 from .progress import shown_progress
 from .results import ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
 
-__all__ = ["Search", "SearchTrial", "maximize", "minimize"]
-
 TrialFunction = Callable[[dict[str, Any]], Any]
 Errors = type[Exception] | tuple[type[Exception], ...]
 _NEEDS_SPACE = "a new search needs a space, such as {'x': pitchpipe.uniform(0, 1)}"

@@ -13,8 +13,6 @@ from functools import cache, partial
 from types import FrameType
 from typing import Any
 
-__all__ = ["DeferredSignals", "is_in_event_loop"]
-
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from .process import TOKEN_VARIABLE
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until the end; return the exit code."""

@@ -14,8 +14,6 @@ from .api import Streams, add_problem_handlers, api_router
 from .experiments import Experiments
 from .security import ServerSettings
 
-__all__ = ["create_app"]
-
 _ABOUT = """Show and control experiments.
 
 Times are seconds since the epoch, durations are in seconds, NaN and infinities are null. A failed request returns

@@ -7,8 +7,6 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-__all__ = ["http_protocol"]
-
 # AutoHTTPProtocol is one of two classes; both have what is used here.
 _Base: Any = AutoHTTPProtocol
 

@@ -20,8 +20,6 @@ from .figures import (
     joined,
 )
 
-__all__ = ["read_table"]
-
 _CURVES = 200
 _POINTS = 100
 # The status, which has a colour, of attempts that were not the last of their trial.

@@ -12,8 +12,6 @@ from ..store import ExperimentFolder, FolderError, StoreError, absolute
 from ..store.reading import ExperimentView
 from .response_cache import ResponseCache
 
-__all__ = ["Experiments", "Shown"]
-
 _CURRENT = "current"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 

@@ -7,8 +7,6 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-__all__ = ["COOKIE", "GuardedRequest"]
-
 COOKIE = "pitchpipe_token"
 
 

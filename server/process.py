@@ -14,8 +14,6 @@ from typing import IO, Any
 from ..store import absolute
 from .security import ServerSettings
 
-__all__ = ["TOKEN_VARIABLE", "ServerError", "ServerProcess"]
-
 # Not an argument: all users can see the arguments of a process.
 TOKEN_VARIABLE = "PITCHPIPE_SERVER_TOKEN"
 _START_PATIENCE = 60.0

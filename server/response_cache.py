@@ -17,8 +17,6 @@ from typing import Any
 
 from ..store.reading import to_json
 
-__all__ = ["CachedResponse", "ResponseCache"]
-
 _FRESH = 0.25
 # A constantly requested response costs at most a tenth of the time, unless it takes very long to compute.
 _COST = 10.0

@@ -28,8 +28,6 @@ from ..store.reading import to_json
 from .guarded_request import COOKIE, GuardedRequest
 from .token_bucket import PeerBuckets, TokenBucket
 
-__all__ = ["Guard", "Limits", "Refusal", "SecurityError", "ServerSettings"]
-
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]

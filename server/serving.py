@@ -19,8 +19,6 @@ from .arrival import http_protocol
 from .experiments import Experiments
 from .security import Guard, ServerSettings
 
-__all__ = ["Serving", "ServingError", "address_file", "url_of"]
-
 _BACKLOG = 128
 
 

@@ -6,8 +6,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-__all__ = ["PeerBuckets", "TokenBucket"]
-
 _MOST_PEERS = 1000
 
 

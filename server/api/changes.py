@@ -15,8 +15,6 @@ from ...manager.control import (
 from .common import ExperimentName, TrialName, json_response, view_of
 from .models import Added, Change, Import, Imported, Killed, Limits, NewTrial, Stop
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["changes"])
 
 

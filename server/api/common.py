@@ -10,17 +10,6 @@ from fastapi import Path, Query, Request, Response
 from ...store.reading import ExperimentView, to_json
 from ..experiments import Experiments, Shown
 
-__all__ = [
-    "ExperimentName",
-    "LogName",
-    "Offset",
-    "TrialName",
-    "cached_response",
-    "json_response",
-    "shown",
-    "view_of",
-]
-
 _BIGGEST = 2**53
 ExperimentName = Annotated[
     str, Path(max_length=100, description="The experiment's id, the beginning of only one id, or `current`.")

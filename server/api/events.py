@@ -12,8 +12,6 @@ from .common import ExperimentName, json_response, view_of
 from .models import EventPage
 from .streams import EVENT_STREAM, event_stream, stream_response
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["events"])
 Cursor = Annotated[
     str | None,

@@ -13,8 +13,6 @@ from ..health import read_health
 from .common import ExperimentName, cached_response, shown
 from .models import Best, Closest, ExperimentSummary, Failure, Front, Health, HistoryPoint, Importance
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["experiments"])
 # Whether the manager is alive is not in the store.
 _LASTING = 2.0

@@ -10,8 +10,6 @@ from starlette.responses import StreamingResponse
 from ...store.reading import csv_lines, json_lines
 from .common import ExperimentName, view_of
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["export"])
 
 

@@ -13,8 +13,6 @@ from .common import ExperimentName, LogName, Offset, TrialName, json_response, v
 from .models import LogFile, LogPiece
 from .streams import EVENT_STREAM, log_stream, stream_response
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["logs"])
 Lines = Annotated[
     int | None, Query(ge=0, le=100_000, description="The number of last lines, instead of `offset`.")

@@ -8,35 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from ...store.reading import Attempt
 
-__all__ = [
-    "Added",
-    "Best",
-    "Change",
-    "Curve",
-    "CurvePage",
-    "Event",
-    "EventPage",
-    "ExperimentSummary",
-    "Failure",
-    "Front",
-    "Health",
-    "HistoryPoint",
-    "Import",
-    "Importance",
-    "Imported",
-    "Killed",
-    "Limits",
-    "LogFile",
-    "LogPiece",
-    "NewTrial",
-    "Problem",
-    "Results",
-    "Stop",
-    "Trial",
-    "TrialDetail",
-    "TrialPage",
-]
-
 Status = Literal[
     "WAITING", "RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED"
 ]

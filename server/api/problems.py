@@ -14,8 +14,6 @@ from ...store.reading import QueryError, to_json
 from ..security import Refusal
 from .models import Problem
 
-__all__ = ["PROBLEMS", "add_problem_handlers"]
-
 _MEANINGS = {
     403: "The request comes from a page of another site.",
     404: "It does not exist.",

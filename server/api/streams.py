@@ -12,8 +12,6 @@ from starlette.responses import StreamingResponse
 from ...store.reading import ExperimentView, FilePiece, Follow, to_json
 from ..security import Refusal
 
-__all__ = ["EVENT_STREAM", "Streams", "event_stream", "log_stream", "stream_response"]
-
 EVENT_STREAM: dict[str, Any] = {
     "response_class": StreamingResponse,
     "responses": {

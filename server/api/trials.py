@@ -11,8 +11,6 @@ from ...store.reading import Condition, QueryError, TrialQuery, detail_object, p
 from .common import ExperimentName, Offset, TrialName, cached_response, json_response, shown
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["trials"])
 _MOST_TRIALS = 1000
 _MOST_CURVES = 500

@@ -18,8 +18,6 @@ from .theme import ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["plot_contour", "smoothed"]
-
 _TITLE = "Contour"
 _CELLS = 48
 _MOST = 2000  # trials that the surface is computed from

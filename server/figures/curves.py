@@ -16,8 +16,6 @@ from .theme import BEST, BLUE, GREY, STATUS_LOOKS, Look, ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["plot_curves"]
-
 _TITLE = "Intermediate results"
 _MAX_CURVES = 200
 _MAX_POINTS = 20_000

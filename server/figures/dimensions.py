@@ -15,17 +15,6 @@ from numpy.typing import NDArray
 from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, separators
 from ...store.reading import is_bare
 
-__all__ = [
-    "Dimension",
-    "completed",
-    "dimensions_of",
-    "drawable",
-    "existing_together",
-    "inferred",
-    "label",
-    "number_or_none",
-]
-
 _LOG_SPAN = 1000.0  # numbers without a space that differ by this factor are drawn on a logarithmic axis
 _LARGEST = 1e300  # so that differences of two numbers, and ten times these, are finite
 _LARGEST_OF_LOG = 1e305  # on a logarithmic axis: its powers of ten are finite

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from .dimensions import drawable
 from .tables import Objective, TrialRecord
 
-__all__ = ["chosen_numbers", "downsampled"]
-
 Numbers = NDArray[np.float64]
 
 

@@ -19,30 +19,6 @@ from .theme import Look, ThemeName, template
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = [
-    "axis_of",
-    "base_figure",
-    "best_so_far",
-    "corners",
-    "crowded",
-    "evenly",
-    "is_wide",
-    "labels",
-    "note",
-    "nothing",
-    "panels",
-    "points",
-    "ranged",
-    "rises",
-    "short",
-    "shortened",
-    "spread",
-    "value_axis",
-    "value_name",
-    "within_reach",
-    "written",
-]
-
 _GL_POINTS = 4000  # from here on points are drawn by WebGL
 _WIDE = 1000.0
 _JITTER = 0.5

@@ -15,8 +15,6 @@ from .theme import SERIES, ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["plot_edf"]
-
 _TITLE = "Distribution of the results"
 
 

@@ -12,8 +12,6 @@ from ...search_space import SearchSpace
 from .dimensions import dimensions_of
 from .tables import Curve, ExperimentTable, Objective, TrialRecord
 
-__all__ = ["EXAMPLE_SPACE", "example_table"]
-
 EXAMPLE_SPACE: dict[str, Any] = {
     "lr": {"_type": "loguniform", "_value": [1e-5, 0.1]},
     "batch_size": {"_type": "choice", "_value": [32, 64, 128]},

@@ -16,8 +16,6 @@ from .dimensions import Dimension
 from .importances import Importance, importance, scaled
 from .tables import ExperimentTable, TrialRecord
 
-__all__ = ["health_notes"]
-
 _FIRST = 10  # trials that tuners suggest before they learn
 _CHANCE = 0.2  # a later half that is better than the first trials by chance has this p-value or a lower one
 _EDGE, _CROWD = 0.05, 0.8  # of a range; of the best trials

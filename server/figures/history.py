@@ -14,8 +14,6 @@ from .theme import BEST, STATUS_LOOKS, VERMILION, Look, ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["plot_history"]
-
 _TITLE = "History"
 _MARKS = {
     "EARLY_STOPPED": STATUS_LOOKS["EARLY_STOPPED"],

@@ -13,8 +13,6 @@ from .dimensions import Dimension
 from .drawing import short, value_name, written
 from .tables import ExperimentTable, Objective, TrialRecord
 
-__all__ = ["HOVER_TRIALS", "Hover"]
-
 HOVER_TRIALS = 3000  # beyond this many trials, only number and result are shown: texts would be megabytes
 _LINES = 16
 _BRIEF = "<b>trial %{customdata}</b><br>%{y:.5g}<extra></extra>"

@@ -18,8 +18,6 @@ from .theme import BLUE, GREY, ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["Importance", "importance", "plot_importance", "scaled"]
-
 _TITLE = "Parameter importance"
 _FEWEST = 8
 _LEAF = (

@@ -16,8 +16,6 @@ from ...protocol import Objective
 from .dimensions import drawable
 from .drawing import best_so_far, evenly, rises
 
-__all__ = ["MOST_TRIALS", "Outline", "metrics_of"]
-
 MOST_TRIALS = 5_000  # in a table, and so in a figure
 _SHARE = 20  # of these, one in so many for each kind that must not be missing
 _FEWEST = 50  # of each status

@@ -18,8 +18,6 @@ from .theme import ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["objectives_in_order", "plot_parallel"]
-
 _TITLE = "Parallel coordinates"
 _MAX_LINES = 1000
 _TICKS = 5

@@ -19,8 +19,6 @@ from .theme import BEST, STATUS_LOOKS, ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["plot_pareto"]
-
 _TITLE = "Pareto front"
 _MOST_PAIRS = 6
 _COLUMNS = 3

@@ -19,8 +19,6 @@ from .theme import STATUS_LOOKS, ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["plot_slice"]
-
 _TITLE = "Slices"
 _COLUMNS = 4
 _MOST = 16

@@ -7,8 +7,6 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 
-__all__ = ["Span", "joined"]
-
 _MOST = 5_000
 _FINEST = 2_000  # stretches of a row: a smaller gap between two of them is invisible
 

@@ -14,8 +14,6 @@ from .dimensions import Dimension, completed, drawable, inferred, number_or_none
 from .outline import Outline, metrics_of
 from .spans import Span, joined
 
-__all__ = ["Curve", "ExperimentTable", "Objective", "TrialRecord"]
-
 Numbers = NDArray[np.float64]
 
 

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["SERIES", "STATUS_LOOKS", "Look", "Theme", "ThemeName", "template", "template_layout", "theme_of"]
-
 ThemeName = Literal["light", "dark"]
 
 

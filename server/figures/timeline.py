@@ -18,8 +18,6 @@ from .theme import BEST, STATUS_LOOKS, Look, ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["lanes", "plot_timeline"]
-
 _TITLE = "Timeline"
 _NEW_BEST = Look("new best", BEST, "circle")
 _MOST_BARS = 1500  # more attempts than these are drawn as lines
