@@ -15,12 +15,12 @@ from .drawing import base_figure, best_so_far, nothing, ranged, short, value_axi
 from .edf import plot_edf
 from .example import example_table
 from .health import health_notes
-from .history import plot_history
 from .importances import Importance, importance, plot_importance
 from .outline import MOST_TRIALS, Outline
 from .parallel import objectives_in_order, plot_parallel
+from .parameter_figures import plot_slice
 from .pareto import plot_pareto
-from .slices import plot_slice
+from .result_figures import plot_history
 from .spans import Span, joined
 from .tables import Curve, ExperimentTable, Objective, TrialRecord
 from .theme import BEST, SERIES, STATUS_LOOKS, ThemeName, template, template_layout, theme_of
