@@ -7,22 +7,16 @@ switches the theme of a figure. plotly is imported when the first figure is draw
 
 from __future__ import annotations
 
-from .contour import plot_contour
 from .curves import plot_curves
 from .dimensions import Dimension, dimensions_of, drawable, existing_together, inferred, label, number_or_none
-from .downsampling import chosen_numbers, downsampled
-from .drawing import base_figure, best_so_far, nothing, ranged, short, value_axis, value_name, written
-from .edf import plot_edf
+from .drawing import base_figure, nothing, ranged, short, value_axis, value_name, written
 from .example import example_table
 from .health import health_notes
 from .importances import Importance, importance, plot_importance
-from .outline import MOST_TRIALS, Outline
-from .parallel import objectives_in_order, plot_parallel
-from .parameter_figures import plot_slice
-from .pareto import plot_pareto
-from .result_figures import plot_history
-from .spans import Span, joined
-from .tables import Curve, ExperimentTable, Objective, TrialRecord
+from .outline import MOST_TRIALS, Outline, Span, best_so_far, downsampled, joined
+from .parameter_figures import objectives_in_order, plot_contour, plot_parallel, plot_slice
+from .result_figures import plot_edf, plot_history, plot_pareto
+from .tables import Curve, ExperimentTable, Objective, TrialRecord, chosen_numbers
 from .theme import BEST, SERIES, STATUS_LOOKS, ThemeName, template, template_layout, theme_of
 from .timeline import plot_timeline
 

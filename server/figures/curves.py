@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .downsampling import chosen_numbers, downsampled
-from .drawing import base_figure, note, nothing, ranged, value_axis
-from .hovering import Hover
-from .tables import Curve, ExperimentTable, TrialRecord
+from .drawing import Hover, base_figure, note, nothing, ranged, value_axis
+from .outline import downsampled
+from .tables import Curve, ExperimentTable, TrialRecord, chosen_numbers
 from .theme import BEST, BLUE, GREY, STATUS_LOOKS, Look, ThemeName
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ _LARGEST_OF_LOG = 1e305  # on a logarithmic axis: its powers of ten are finite
 _ENDS = 3.0  # standard deviations at which the axis of a normal parameter ends
 
 Points = Sequence[Mapping[str, Any]]
+Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ class Dimension:
         """Return the values of many trials."""
         return [self.value(point) for point in points]
 
-    def positions(self, points: Points) -> NDArray[np.float64]:
+    def positions(self, points: Points) -> Numbers:
         """Return positions on the axis, shape (n,): the number or the index of the option; NaN where inactive."""
         index = {option: number for number, option in enumerate(self.options)}
         found = self.column(points)
@@ -90,7 +91,7 @@ class Dimension:
         ]
         return np.array(placed, dtype=np.float64)
 
-    def units(self, points: Points) -> NDArray[np.float64]:
+    def units(self, points: Points) -> Numbers:
         """Return positions between the ends of the axis, shape (n,), in [0, 1]; NaN where inactive."""
         places = self.positions(points)
         if self.categorical:
@@ -128,7 +129,7 @@ def number_or_none(value: Any, largest: float = _LARGEST) -> float | None:
     return number if abs(number) >= 1.0 / largest else 0.0
 
 
-def drawable(values: Sequence[float | None] | NDArray[np.float64]) -> NDArray[np.float64]:
+def drawable(values: Sequence[float | None] | Numbers) -> Numbers:
     """Return numbers as `number_or_none` does, NaN for None.
 
     >>> drawable([1.0, None, 1e308, 5e-324]).tolist()

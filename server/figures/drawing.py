@@ -1,4 +1,4 @@
-"""What all figures share: texts, axes, hover texts, and the figure with nothing to show."""
+"""What figures share: texts, axes, panels, points with their hover texts, and the figure that says why it is empty."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import html
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,23 +14,24 @@ from numpy.typing import NDArray
 
 from ...protocol import Objective
 from ...store.reading import escaped, is_bare, visible
-from .dimensions import Dimension
+from .dimensions import Dimension, Numbers
+from .tables import ExperimentTable, TrialRecord
 from .theme import Look, ThemeName, template
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_GL_POINTS = 4000  # from here on points are drawn by WebGL
+_LONGEST = 40  # letters of a text
 _WIDE = 1000.0
-_JITTER = 0.5
-_CROWD = 1000
 _REACH = 10.0
 _FEWEST_FOR_REACH = 5
-_LONGEST = 40
-_MOST_CORNERS = 2_000
-_LAST_POWER = 307.0  # of ten: beyond it are no numbers to draw
-
-Numbers = NDArray[np.float64]
+_LAST_POWER = 307.0  # of ten: a float ends soon after it
+_GL_POINTS = 4000  # more points than these are drawn by WebGL
+_CROWD = 1000
+_JITTER = 0.5
+_HOVER_TRIALS = 3000  # of more trials, only number and result are shown: texts would be megabytes
+_HOVER_LINES = 16
+_BRIEF_HOVER = "<b>trial %{customdata}</b><br>%{y:.5g}<extra></extra>"
 
 
 def written(value: Any) -> str:
@@ -75,10 +77,10 @@ def labels(texts: Sequence[str], longest: int = _LONGEST) -> list[str]:
     ['layer.first.rate', 'layer.last.rate', 'seed']
     """
     cut = [short(text, longest) for text in texts]
-    often = Counter(cut)
+    counts = Counter(cut)
     return [
-        one if often[one] == 1 else short(text, len(visible(text)))
-        for one, text in zip(cut, texts, strict=True)
+        label if counts[label] == 1 else short(text, len(visible(text)))
+        for label, text in zip(cut, texts, strict=True)
     ]
 
 
@@ -129,10 +131,9 @@ def value_axis(
 ) -> dict[str, Any]:
     """Return the axis of an objective: its name, which way is better, logarithmic where the values are far apart.
 
-    `log` decides that instead; values that are not positive have no logarithm.
-
-    Its range leaves out results so bad that the differences between the others would disappear, but none on the
-    `front`; its title says how many, and a double click shows them, as does `show_all`.
+    `log` overrides the choice of the scale, unless a value is not positive. Results so bad that the differences between
+    the others would disappear lie outside the axis, except those on the `front`: its title says how many there are, and
+    a double click shows them. With `show_all` none lies outside.
     """
     better = f"{'lower' if objective.direction == 'minimize' else 'higher'} is better"
     name = short(value_name(objective))
@@ -149,7 +150,7 @@ def value_axis(
 
 
 def ranged(axis: dict[str, Any], values: Numbers, below: float, above: float = 0.05) -> dict[str, Any]:
-    """Return the axis with room below and above the values, as shares of their width.
+    """Return the axis with space `below` and `above` the values, each a share of the range that they cover.
 
     >>> ranged({"type": "linear"}, np.array([0.0, 10.0]), 0.2)["range"]
     [-2.0, 10.5]
@@ -164,7 +165,7 @@ def ranged(axis: dict[str, Any], values: Numbers, below: float, above: float = 0
 
 
 def within_reach(values: Numbers, direction: str | None) -> Numbers:
-    """Return the values without those that are worse than the middle half by more than ten times its width.
+    """Return the values except those that are worse than the middle half by more than ten times its width.
 
     >>> within_reach(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 400.0]), "minimize").max()
     np.float64(5.0)
@@ -179,9 +180,9 @@ def within_reach(values: Numbers, direction: str | None) -> Numbers:
 
 
 def axis_of(dimension: Dimension, ticks: int = 5) -> dict[str, Any]:
-    """Return the axis of a parameter: its range, logarithmic for log-uniform ones, options in the order of the space.
+    """Return the axis of a parameter: logarithmic for a log-uniform one, with options in the order of the space.
 
-    A logarithmic one has about as many `ticks`, a categorical one not more than three times as many.
+    A logarithmic axis has about as many `ticks` as given, a categorical one at most three times as many.
     """
     title = {"title": {"text": short(dimension.name)}}
     if dimension.categorical:
@@ -212,48 +213,8 @@ def _log_kind(decades: float, ticks: int = 5) -> dict[str, Any]:
     return {"type": "log", "exponentformat": "e", "dtick": max(math.ceil(decades / ticks), 1)}
 
 
-def best_so_far(values: Numbers, direction: str | None) -> Numbers:
-    """Return the best of all values up to each, shape (n,).
-
-    >>> best_so_far(np.array([3.0, 1.0, 2.0]), "minimize").tolist()
-    [3.0, 1.0, 1.0]
-    """
-    best = np.minimum if direction == "minimize" else np.maximum
-    return best.accumulate(values) if values.size else values
-
-
-def rises(best: Numbers) -> NDArray[np.int64]:
-    """Return the places of a staircase at which it changes, the first among them.
-
-    >>> rises(np.array([3.0, 1.0, 1.0, 0.5])).tolist()
-    [0, 1, 3]
-    """
-    return np.flatnonzero(np.diff(best, prepend=np.nan) != 0)
-
-
-def evenly(items: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return at most this many items, evenly over all, the first and the last among them.
-
-    >>> evenly(np.arange(10), 4).tolist()
-    [0, 3, 6, 9]
-    """
-    return items if len(items) <= count else items[np.linspace(0, len(items) - 1, count).astype(int)]
-
-
-def corners(x: NDArray[Any], y: Numbers) -> tuple[NDArray[Any], Numbers]:
-    """Return the points at which a staircase of many points changes, at most 2,000, and the last.
-
-    >>> [ends.tolist() for ends in corners(np.arange(9999), np.repeat([2.0, 1.0], [9000, 999]))]
-    [[0, 9000, 9998], [2.0, 1.0, 1.0]]
-    """
-    if len(x) <= _MOST_CORNERS:
-        return x, y
-    kept = np.append(evenly(rises(y), _MOST_CORNERS), len(x) - 1)
-    return x[kept], y[kept]
-
-
 def points(look: Look, x: Any, y: Any, hover: Mapping[str, Any]) -> go.Scatter | go.Scattergl:
-    """Draw trials as points in the look of their status; `hover` comes from `Hover.at`. Many are drawn by WebGL."""
+    """Draw trials as points with the given look. `hover` comes from `Hover.at`."""
     import plotly.graph_objects as go
 
     kind = go.Scattergl if len(x) > _GL_POINTS else go.Scatter
@@ -297,7 +258,7 @@ def panels(
 
 
 def spread(dimension: Dimension, points_of: Sequence[Any], numbers: NDArray[Any]) -> Numbers:
-    """Return positions on an axis; those of the same option are spread side by side, the same way every time.
+    """Return positions on an axis. Points with the same option are placed side by side, the same way every time.
 
     >>> act = Dimension(name="act", key=("act",), options=("relu", "tanh"), categorical=True)
     >>> spread(act, [{"act": "tanh"}] * 3, np.arange(3)).round(2).tolist()
@@ -308,3 +269,50 @@ def spread(dimension: Dimension, points_of: Sequence[Any], numbers: NDArray[Any]
         return places
     golden = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill the interval evenly, however many there are
     return places + ((numbers * golden) % 1.0 - 0.5) * _JITTER
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """The hover texts of trials, shape (n,), or only their numbers where there are too many trials."""
+
+    numbers: NDArray[np.int64]
+    texts: NDArray[np.object_] | None
+
+    @classmethod
+    def of(cls, table: ExperimentTable, trials: Sequence[TrialRecord], panels: int = 1) -> Hover:
+        """Return the texts of trials: number, results, how it ended, parameters. Markup in them is escaped.
+
+        `panels` is how many times the figure draws each trial.
+
+        >>> trials = [TrialRecord(7, "SUCCEEDED", {"x": 0.25}, {"default": 2.0})]
+        >>> Hover.of(ExperimentTable.of("demo", [Objective()], trials), trials).texts[0]
+        '<b>trial 7</b><br>result: <b>2</b><br>x = 0.25'
+        """
+        numbers = np.array([trial.number for trial in trials], dtype=np.int64)
+        if len(trials) * panels > _HOVER_TRIALS:
+            return cls(numbers, None)
+        texts = np.empty(len(trials), dtype=object)
+        texts[:] = [_hover_text(trial, table.objectives, table.dimensions) for trial in trials]
+        return cls(numbers, texts)
+
+    def at(self, where: Any = slice(None), more: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the fields of a trace for some of the trials (indices or a mask); `more` adds a line to each text."""
+        if self.texts is None:
+            return {"customdata": self.numbers[where], "hovertemplate": _BRIEF_HOVER}
+        texts = self.texts[where]
+        if len(more):
+            texts = [f"{text}<br>{line}" for text, line in zip(texts, more, strict=True)]
+        return {"customdata": self.numbers[where], "text": texts, "hovertemplate": "%{text}<extra></extra>"}
+
+
+def _hover_text(trial: TrialRecord, objectives: Sequence[Objective], dimensions: Sequence[Dimension]) -> str:
+    lines = [f"<b>trial {trial.number}</b>"]
+    for objective in objectives:
+        if (result := trial.values.get(objective.name)) is not None:
+            lines.append(f"{short(value_name(objective))}: <b>{written(float(result))}</b>")
+    if trial.status != "SUCCEEDED":
+        lines.append(short(f"{trial.status} {trial.reason}".strip(), 80))
+    pairs = [(dimension.name, dimension.value(trial.parameters)) for dimension in dimensions]
+    given = [f"{short(name)} = {short(written(value))}" for name, value in pairs if value is not None]
+    more = [f"and {len(given) - _HOVER_LINES} more"] if len(given) > _HOVER_LINES else []
+    return "<br>".join([*lines, *given[:_HOVER_LINES], *more])

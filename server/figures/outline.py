@@ -1,26 +1,28 @@
-"""The few facts about every trial of an experiment, for figures that draw only some of them: arrays, not objects."""
+"""What is drawn of very many trials, attempts and points: fewer of each, chosen so that the figure looks the same."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...numerics import front_of
 from ...protocol import Objective
-from .dimensions import drawable
-from .drawing import best_so_far, evenly, rises
+from .dimensions import Numbers, drawable
 
 MOST_TRIALS = 5_000  # in a table, and so in a figure
 _SHARE = 20  # of these, one in so many for each kind that must not be missing
 _FEWEST = 50  # of each status
+_MOST_SPANS = 5_000
+_FINEST = 2_000  # stretches of a row: a smaller gap between two of them is invisible
+_MOST_CORNERS = 2_000
 
-Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
@@ -133,3 +135,110 @@ def _columns(rows: Sequence[tuple[Any, ...]]) -> list[NDArray[Any]]:
 def metrics_of(*outcomes: Sequence[Objective]) -> list[str]:
     """Return the names of what is optimised or limited, each once."""
     return list(dict.fromkeys(one.name for some in outcomes for one in some))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One attempt of a trial at one place, or `count` that followed each other; `end` is None while it runs."""
+
+    number: int
+    worker: str
+    start: float
+    end: float | None
+    status: str
+    count: int = 1
+
+
+def joined(spans: Iterable[Span], apart: Container[int] = ()) -> list[Span]:
+    """Return some thousand spans for all: those of a worker and a status that follow each other become one.
+
+    `spans` are in the order of their start. Those of trials in `apart`, and what runs, stay alone.
+
+    >>> work = [Span(number=n, worker="a", start=n, end=n + 1, status="FAILED") for n in range(9)]
+    >>> [(one.start, one.end, one.count) for one in joined(work, apart=[5])]
+    [(0, 5, 5), (5, 6, 1), (6, 9, 3)]
+    """
+    found, gap, others = list[Span](), 0.0, iter(spans)
+    while more := list(islice(others, _MOST_SPANS)):
+        found = _joined([*found, *more], gap, apart)
+        seconds = found[-1].start - found[0].start
+        while len(found) > _MOST_SPANS and gap < seconds:
+            gap = max(2 * gap, seconds / _FINEST)
+            found = _joined(found, gap, apart)
+    return found
+
+
+def _joined(spans: Iterable[Span], gap: float, apart: Container[int]) -> list[Span]:
+    found, last = list[Span](), dict[tuple[str, str], int]()
+    for span in spans:
+        place = last.get((span.worker, span.status))
+        end = -math.inf if place is None else found[place].end
+        if span.end is None or span.number in apart:
+            found.append(span)
+        elif place is not None and end is not None and span.start <= end + gap:
+            before = found[place]
+            found[place] = replace(before, end=max(end, span.end), count=before.count + span.count)
+        else:
+            last[span.worker, span.status] = len(found)
+            found.append(span)
+    return found
+
+
+def best_so_far(values: Numbers, direction: str | None) -> Numbers:
+    """Return the best of all values up to each, shape (n,).
+
+    >>> best_so_far(np.array([3.0, 1.0, 2.0]), "minimize").tolist()
+    [3.0, 1.0, 1.0]
+    """
+    best = np.minimum if direction == "minimize" else np.maximum
+    return best.accumulate(values) if values.size else values
+
+
+def rises(best: Numbers) -> NDArray[np.int64]:
+    """Return the places of a staircase at which it changes, the first among them.
+
+    >>> rises(np.array([3.0, 1.0, 1.0, 0.5])).tolist()
+    [0, 1, 3]
+    """
+    return np.flatnonzero(np.diff(best, prepend=np.nan) != 0)
+
+
+def evenly(items: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return at most this many items, evenly over all, the first and the last among them.
+
+    >>> evenly(np.arange(10), 4).tolist()
+    [0, 3, 6, 9]
+    """
+    return items if len(items) <= count else items[np.linspace(0, len(items) - 1, count).astype(int)]
+
+
+def corners(x: NDArray[Any], y: Numbers) -> tuple[NDArray[Any], Numbers]:
+    """Return the points at which a staircase of many points changes, at most 2,000, and the last.
+
+    >>> [ends.tolist() for ends in corners(np.arange(9999), np.repeat([2.0, 1.0], [9000, 999]))]
+    [[0, 9000, 9998], [2.0, 1.0, 1.0]]
+    """
+    if len(x) <= _MOST_CORNERS:
+        return x, y
+    kept = np.append(evenly(rises(y), _MOST_CORNERS), len(x) - 1)
+    return x[kept], y[kept]
+
+
+def downsampled(steps: ArrayLike, values: ArrayLike, limit: int) -> tuple[Numbers, Numbers]:
+    """Return at most `limit` (at least 4) points of a curve, shapes (n,): its ends, and the extremes of equal pieces.
+
+    Extremes are kept because spikes matter most; NaN and infinities are left out.
+
+    >>> steps, values = downsampled(range(1000), [0.0] * 500 + [9.0] + [0.0] * 499, 10)
+    >>> len(steps) <= 10, values.max(), steps[0], steps[-1]
+    (True, np.float64(9.0), np.float64(0.0), np.float64(999.0))
+    """
+    x, y = np.asarray(steps, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    usable = np.isfinite(drawable(y))
+    x, y = x[usable], y[usable]
+    if y.size <= max(limit, 4):
+        return x, y
+    pieces = np.array_split(np.arange(1, y.size - 1), max((limit - 2) // 2, 1))
+    extremes = [(int(piece[y[piece].argmin()]), int(piece[y[piece].argmax()])) for piece in pieces]
+    kept = sorted({0, y.size - 1, *(index for pair in extremes for index in pair)})
+    return x[kept], y[kept]

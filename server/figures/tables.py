@@ -7,14 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...protocol import Objective
-from .dimensions import Dimension, completed, drawable, inferred, number_or_none
-from .outline import Outline, metrics_of
-from .spans import Span, joined
-
-Numbers = NDArray[np.float64]
+from .dimensions import Dimension, Numbers, completed, drawable, inferred, number_or_none
+from .outline import Outline, Span, joined, metrics_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +195,22 @@ def _last_attempts(trials: Iterable[TrialRecord]) -> Iterator[Span]:
 
 def _start(span: Span) -> float:
     return span.start
+
+
+def chosen_numbers(trials: Sequence[TrialRecord], objective: Objective, limit: int) -> list[int]:
+    """Return the numbers of at most `limit` trials to show for all: the best tenth, and others evenly over time.
+
+    >>> trials = [TrialRecord(n, "SUCCEEDED", {}, {"default": -n}) for n in range(100)]
+    >>> chosen_numbers(trials, Objective(), 10)
+    [0, 12, 24, 36, 49, 61, 73, 85, 98, 99]
+    """
+    if len(trials) <= limit:
+        return sorted(trial.number for trial in trials)
+    sign = 1.0 if objective.direction == "minimize" else -1.0
+    ranked = [
+        (sign * value, one.number) for one in trials if (value := one.value(objective.name)) is not None
+    ]
+    best = {number for _, number in sorted(ranked)[: max(limit // 10, 1)]}
+    others = sorted(trial.number for trial in trials if trial.number not in best)
+    places = np.linspace(0, len(others) - 1, limit - len(best)).astype(int)
+    return sorted(best | {others[place] for place in places})

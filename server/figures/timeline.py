@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .drawing import base_figure, note, nothing, short
-from .hovering import Hover
-from .spans import Span
+from .drawing import Hover, base_figure, note, nothing, short
+from .outline import Span
 from .tables import ExperimentTable
 from .theme import BEST, STATUS_LOOKS, Look, ThemeName
 
