@@ -1,8 +1,8 @@
 """Figures of experiments: pure functions from plain tables to plotly figures.
 
 Make a table with `ExperimentTable.of(name, objectives, trials, dimensions_of(space), curves=...)`; each `plot_...`
-draws one figure of it and takes `theme="light"` or `"dark"`. `figure.update_layout(template=template("dark"))` alone
-switches the theme of a figure. plotly is imported when the first figure is drawn.
+draws a figure of it, with `theme="light"` or `"dark"`. `figure.update_layout(template=template("dark"))` changes the
+theme of a figure. plotly is imported when the first figure is drawn.
 """
 
 from __future__ import annotations

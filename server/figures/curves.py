@@ -1,4 +1,4 @@
-"""Learning curves: the intermediate results of the trials, those stopped early greyed."""
+"""Learning curves: the intermediate results of the trials, with those of early-stopped trials in grey."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ def plot_curves(
 ) -> go.Figure:
     """Draw the intermediate results by step: the best trial stands out from the top ten, and these from the others.
 
-    Those stopped early are dotted. At most `max_curves` trials (the best ones and others evenly over time) and 20,000
-    points in all are drawn, however many there are; a note below the figure says what is left out. The results are
-    those of the first objective. `smoothing`, at least 0 and less than 1, is how much of each value is the mean of
-    those before it. `log` chooses the scale, by default what suits the results; `show_all` also shows results that
-    would flatten the others.
+    Curves of early-stopped trials are dotted. Results are those of the first objective. At most `max_curves` trials
+    (the best ones and others evenly over time) and 20,000 points in all are drawn; a note below the figure says what is
+    left out. `smoothing`, at least 0 and less than 1, is the weight of the earlier results in each value. `log` chooses
+    the scale, by default what suits the results; `show_all` also shows results that would flatten the others.
 
     >>> from pitchpipe.server.figures import example_table
     >>> names = [trace.name for trace in plot_curves(example_table()).data if trace.showlegend]
@@ -74,10 +73,9 @@ def plot_curves(
 def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, TrialRecord]) -> list[go.Scatter]:
     """Return a trace for each curve, the best one last, so that it lies on top."""
     objective = table.objectives[0]
-    sign = 1.0 if objective.direction == "minimize" else -1.0
     limit = max(_MAX_POINTS // len(curves), 4)
     finished = [curve for curve in curves if records[curve.number].value(objective.name) is not None]
-    finished.sort(key=lambda one: sign * (records[one.number].value(objective.name) or 0.0))
+    finished.sort(key=lambda one: objective.sign * (records[one.number].value(objective.name) or 0.0))
     top = {one.number for one in finished[:_TOP]}
     best = next(iter(finished), None)
     # Grey ones first: they must not cover the others.
@@ -89,22 +87,15 @@ def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, Tria
     named: set[str] = set()
     traces = []
     for curve, text in zip(order, texts, strict=True):
-        record = records[curve.number]
-        trace = _trace(curve, record, text, limit, is_top=curve.number in top)
-        trace.update(
-            _RAISED if curve is best else {"opacity": _opacity(len(curves), is_top=curve.number in top)}
-        )
+        look = _look(records[curve.number], is_top=curve.number in top)
+        trace = _trace(curve, look, text, limit)
         if curve is best:
-            trace.update(name=f"best: trial {record.number}")
-        group = "best" if curve is best else _look(record, is_top=curve.number in top).name
-        traces.append(trace.update(showlegend=group not in named))
-        named.add(group)
+            trace.update(_RAISED, name=f"best: trial {curve.number}")
+        else:
+            trace.update(opacity=1.0 if look is _TOP_LOOK else 0.9 if len(curves) <= _FEW else 0.45)
+        traces.append(trace.update(showlegend=trace.legendgroup not in named))
+        named.add(trace.legendgroup)
     return traces
-
-
-def _opacity(count: int, *, is_top: bool) -> float:
-    """Return the opacity of a curve: those behind the top ten are faint where there are many."""
-    return 1.0 if is_top else 0.9 if count <= _FEW else 0.45
 
 
 def _texts(table: ExperimentTable, trials: list[TrialRecord]) -> list[str]:
@@ -114,7 +105,7 @@ def _texts(table: ExperimentTable, trials: list[TrialRecord]) -> list[str]:
 
 
 def _smooth(curve: Curve, share: float) -> Curve:
-    """Return the curve with each value drawn towards the mean of those before it; gaps stay.
+    """Return the exponentially smoothed curve; gaps stay.
 
     >>> _smooth(Curve(0, [0.0, 1.0, 2.0], [0.0, 1.0, 1.0]), 0.5).values.round(3).tolist()
     [0.0, 0.667, 0.857]
@@ -136,10 +127,9 @@ def _look(record: TrialRecord, *, is_top: bool) -> Look:
     return _REST_LOOK if record.status == "SUCCEEDED" else STATUS_LOOKS[record.status]
 
 
-def _trace(curve: Curve, record: TrialRecord, text: str, limit: int, *, is_top: bool) -> go.Scatter:
+def _trace(curve: Curve, look: Look, text: str, limit: int) -> go.Scatter:
     import plotly.graph_objects as go
 
-    look = _look(record, is_top=is_top)
     steps, values = downsampled(curve.steps, curve.values, limit)
     return go.Scatter(
         x=steps,
@@ -148,8 +138,8 @@ def _trace(curve: Curve, record: TrialRecord, text: str, limit: int, *, is_top: 
         marker={"color": look.color, "size": 5},
         name=look.name,
         legendgroup=look.name,
-        meta=record.number,
-        line={"color": look.color, "dash": look.dash, "width": 1.8 if is_top else 1.2},
+        meta=curve.number,
+        line={"color": look.color, "dash": look.dash, "width": 1.8 if look is _TOP_LOOK else 1.2},
         text=text,
         hovertemplate="%{text}<br>result %{x}: <b>%{y:.5g}</b><extra></extra>",
     )

@@ -28,10 +28,10 @@ Numbers = NDArray[np.float64]
 class Dimension:
     """One parameter as an axis.
 
-    `name` is its label, `key` its path in the parameters of a trial, joined by the `separator`; `conditions` are the
-    nested choices that must have been made for it to exist: (path of the choice, name of the option). `options` are the
-    labels of a categorical one; `low` and `high` bound a numeric one and are None while nothing is known. An
-    `unbounded` one may have values beyond them.
+    `name` is its label, `key` its path in the parameters of a trial, written with the `separator`. It exists where the
+    nested choices in `conditions` were made: (path of the choice, name of the option). A categorical parameter has
+    `options`, which are labels; a number has the bounds `low` and `high`, None while they are unknown. An `unbounded`
+    one may have values beyond them.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Dimension:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The path of the values in the parameters of a trial: of a nested choice, the name of the option."""
+        """The path of the values in the parameters of a trial; that of a nested choice leads to the option's name."""
         return (*self.key, "_name") if self.nested else self.key
 
     @property
@@ -84,10 +84,9 @@ class Dimension:
     def positions(self, points: Points) -> Numbers:
         """Return positions on the axis, shape (n,): the number or the index of the option; NaN where inactive."""
         index = {option: number for number, option in enumerate(self.options)}
-        found = self.column(points)
         placed = [
             math.nan if value is None else index[value] if isinstance(value, str) else value
-            for value in found
+            for value in self.column(points)
         ]
         return np.array(placed, dtype=np.float64)
 
@@ -113,7 +112,7 @@ _MISSING = object()
 def number_or_none(value: Any, largest: float = _LARGEST) -> float | None:
     """Return a number that can be drawn as a float; None for everything else, `True` included.
 
-    Numbers beyond the `largest` are None, too; those below 1 over it are 0.
+    Numbers larger than `largest` are None as well; those smaller than its inverse become 0.
 
     >>> number_or_none(3), number_or_none(True), number_or_none(float("nan")), number_or_none(10**400)
     (3.0, None, None, None)
@@ -149,8 +148,8 @@ def _at(value: Any, path: Iterable[str]) -> Any:
 
 
 def _label_at(value: Any, path: Iterable[str]) -> str | None:
-    found = _at(value, path)
-    return None if found is _MISSING else label(found)
+    option = _at(value, path)
+    return None if option is _MISSING else label(option)
 
 
 def label(option: Any) -> str:
@@ -216,12 +215,12 @@ def _names(parameter: Parameter) -> tuple[str, ...]:
 def _conditions(
     parameter: Parameter, all_of_them: Sequence[Parameter]
 ) -> tuple[tuple[tuple[str, ...], str], ...]:
-    found: list[tuple[tuple[str, ...], str]] = []
+    conditions: list[tuple[tuple[str, ...], str]] = []
     while parameter.parent is not None:
         choice, option = all_of_them[parameter.parent[0]], parameter.parent[1]
-        found.append((_names(choice), label(choice.options[option])))
+        conditions.append((_names(choice), label(choice.options[option])))
         parameter = choice
-    return tuple(reversed(found))
+    return tuple(reversed(conditions))
 
 
 def _ends(parameter: Parameter) -> tuple[float, float]:
@@ -236,11 +235,11 @@ def _ends(parameter: Parameter) -> tuple[float, float]:
 
 
 def completed(dimension: Dimension, points: Points) -> Dimension:
-    """Return the dimension, wide enough for all points: the space may have changed, or a user added trials."""
+    """Return the dimension, widened to cover all points: the space may have changed, or a user added trials."""
     values = [value for value in dimension.column(points) if value is not None]
     if dimension.categorical:
-        known = dict.fromkeys([*dimension.options, *map(str, values)])
-        return replace(dimension, options=tuple(known))
+        options = dict.fromkeys([*dimension.options, *map(str, values)])
+        return replace(dimension, options=tuple(options))
     numbers = [value for value in values if isinstance(value, float)]
     ends = [end for end in (dimension.low, dimension.high) if end is not None] + numbers
     if not ends:
@@ -267,7 +266,7 @@ def existing_together(dimensions: Sequence[Dimension]) -> list[Dimension]:
 
 
 def inferred(points: Points) -> list[Dimension]:
-    """Return the dimensions of a set of points for which no space is known.
+    """Return dimensions that cover points for which no space is known.
 
     >>> [(one.name, one.categorical, one.log) for one in inferred([{"a": 1e-6, "b": True}, {"a": 1.0, "b": False}])]
     [('a', False, True), ('b', True, False)]
@@ -284,18 +283,18 @@ def _inferred(key: tuple[str, ...], separator: str, values: list[Any], points: P
     categorical = any(isinstance(value, bool) or not isinstance(value, int | float) for value in values)
     is_name = key[-1] == "_name" and len(key) > 1
     path = key[:-1] if is_name else key
-    found = completed(
+    dimension = completed(
         Dimension(
             name=separator.join(path), key=path, separator=separator, categorical=categorical, nested=is_name
         ),
         points,
     )
-    low, high = found.bounds
+    low, high = dimension.bounds
     numbers = [number for value in values if (number := number_or_none(value)) is not None]
     integer = not categorical and all(number.is_integer() for number in numbers)
-    found = replace(found, integer=integer)
+    dimension = replace(dimension, integer=integer)
     is_wide = not categorical and 0 < low <= high / _LOG_SPAN
-    return completed(replace(found, log=True), points) if is_wide else found
+    return completed(replace(dimension, log=True), points) if is_wide else dimension
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], Any]]:

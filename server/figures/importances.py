@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 _TITLE = "Parameter importance"
 _FEWEST = 8
-_LEAF = (
-    3  # the least number of trials in a leaf; of many trials a hundredth: finer trees would explain the noise
-)
+_LEAF = 3  # trials in a leaf, at least; with many trials a hundredth: finer trees would explain the noise
 _RESAMPLES = 12
 _TREES = 5  # for each resample
 _SAMPLE = 1000  # the most trials that a tree is grown on, and that it then predicts
@@ -34,11 +32,11 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Importance:
-    """The shares of variance that parameters explain alone, from the largest to the smallest.
+    """The share of the variance that each parameter explains alone, the largest first.
 
-    `low` and `high` hold the middle 80 % of the shares when the trials are resampled (bootstrap); `interactions` is the
-    share that only several parameters together explain. `fit` is R² of the forest on trials that a tree has not seen: 1
-    is perfect, at 0 the shares mean nothing. `why_not` is the reason why there is none.
+    `low` and `high` are the 10th and the 90th percentile of a share when the trials are resampled (bootstrap);
+    `interactions` is the share that only several parameters together explain. `fit` is the R² of the forest on trials
+    that a tree has not seen: 1 is perfect, at 0 the shares mean nothing. `why_not` says why there are no shares.
     """
 
     names: tuple[str, ...] = ()
@@ -66,12 +64,12 @@ class Importance:
 def importance(table: ExperimentTable, objective: str | None = None, *, seed: int = 0) -> Importance:
     """Return how much each parameter matters for an objective over the whole search space; deterministic by `seed`.
 
-    A forest of random trees is fitted to the results; in each tree, the variance of the mean over all other
-    parameters is computed exactly (functional ANOVA; Hutter, Hoos, Leyton-Brown 2014). Where a nested parameter does
-    not exist, it gets random values, so that it explains nothing there. Results over more than three orders of
-    magnitude count by their logarithm; outliers beyond three quartile distances are moved to there. Early-stopped
-    trials count as bad as the worst tenth of the others: leaving them out would hide what made them bad. Raise
-    `KeyError` for an unknown objective.
+    A forest of random trees is fitted to the results. In each tree, the variance of the mean over all other parameters
+    is computed exactly (functional ANOVA; Hutter, Hoos, Leyton-Brown 2014). Where a nested parameter does not exist, it
+    gets random values, so that it explains nothing there. Results over more than three orders of magnitude count by
+    their logarithm; outliers are clipped at three interquartile ranges. Early-stopped trials count as bad as the worst
+    tenth of the others, because leaving them out would hide what made them bad. Raise `KeyError` for an unknown
+    objective.
 
     >>> from pitchpipe.server.figures import example_table
     >>> importance(example_table(200)).names[0]
@@ -102,22 +100,22 @@ def _with_stopped(table: ExperimentTable, objective: Objective) -> tuple[list[Tr
 
 
 def _differs(units: Numbers) -> bool:
-    known = units[np.isfinite(units)]
-    return bool(known.size and (np.ptp(known) > 0.0 or known.size < units.size))
+    active = units[np.isfinite(units)]
+    return bool(active.size and (np.ptp(active) > 0.0 or active.size < units.size))
 
 
 def scaled(values: Numbers) -> Numbers:
-    """Return numbers times a power of two, such that the largest is about 1 and squares of them are finite.
+    """Return numbers times a power of two, such that the largest is about 1 and their squares are finite.
 
     >>> scaled(np.array([3e200, 1e200, np.inf])).round(2).tolist()
     [0.98, 0.33, inf]
     """
-    known = np.abs(values[np.isfinite(values)])
-    return np.ldexp(values, -int(np.frexp(known.max())[1])) if known.size else values
+    sizes = np.abs(values[np.isfinite(values)])
+    return np.ldexp(values, -int(np.frexp(sizes.max())[1])) if sizes.size else values
 
 
 def _tamed(values: Numbers) -> Numbers:
-    """Return values of which no single one dominates."""
+    """Return the values without any that dominates the others: on a fitting scale, and clipped."""
     shown = np.log10(values) if is_wide(values) else scaled(values)
     first, third = np.percentile(shown, [25, 75])
     reach = 3.0 * (third - first)
@@ -171,15 +169,15 @@ def _vote(
 
 
 def _shuffled(units: Numbers, dimensions: list[Dimension], rng: np.random.Generator) -> Numbers:
-    """Return the points as one tree sees them: options in another order, inactive parameters anywhere."""
+    """Return the points as one tree sees them: options in random order, inactive parameters at random places."""
     shown = units.copy()
     for axis, dimension in enumerate(dimensions):
         if dimension.categorical:
             count = len(dimension.options)
             order = rng.permutation(count)
-            known = np.isfinite(shown[:, axis])
-            index = np.minimum((shown[known, axis] * count).astype(int), count - 1)
-            shown[known, axis] = (order[index] + 0.5) / count
+            is_active = np.isfinite(shown[:, axis])
+            index = np.minimum((shown[is_active, axis] * count).astype(int), count - 1)
+            shown[is_active, axis] = (order[index] + 0.5) / count
         absent = ~np.isfinite(shown[:, axis])
         shown[absent, axis] = rng.random(int(absent.sum()))
     return shown
@@ -202,14 +200,14 @@ def _summary(forest: _Forest, names: list[str], trials: int) -> Importance:
 
 
 def plot_importance(
-    found: ExperimentTable | Importance, objective: str | None = None, *, theme: ThemeName = "light"
+    table: ExperimentTable | Importance, objective: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
-    """Draw how much of the variance each parameter explains, with the spread between the trees and the fit.
+    """Draw how much of the variance each parameter explains, with the spread between resamples and the fit.
 
-    `found` is a table, or a result of `importance`, so that it need not be computed again.
+    A result of `importance` may be given in place of the table, which saves computing it again.
     """
-    name = "" if not isinstance(found, ExperimentTable) else value_name(found.objective(objective))
-    result = importance(found, objective) if isinstance(found, ExperimentTable) else found
+    name = value_name(table.objective(objective)) if isinstance(table, ExperimentTable) else ""
+    result = importance(table, objective) if isinstance(table, ExperimentTable) else table
     if result.why_not:
         return nothing(theme, _TITLE, result.why_not)
     figure = base_figure(theme, f"{_TITLE} for {short(name)}" if name not in ("", "result") else _TITLE)
@@ -242,10 +240,7 @@ def plot_importance(
 def _add_bars(figure: go.Figure, result: Importance, color: str) -> None:
     names = [*labels(result.names), "<i>interactions</i>"][::-1]
     shares = np.array([*result.shares, result.interactions])[::-1]
-    low, high = (
-        np.array([*result.low, result.interactions])[::-1],
-        np.array([*result.high, result.interactions])[::-1],
-    )
+    low, high = (np.array([*ends, result.interactions])[::-1] for ends in (result.low, result.high))
     figure.add_bar(
         x=shares,
         y=names,

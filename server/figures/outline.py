@@ -17,7 +17,7 @@ from ...protocol import Objective
 from .dimensions import Numbers, drawable
 
 MOST_TRIALS = 5_000  # in a table, and so in a figure
-_SHARE = 20  # of these, one in so many for each kind that must not be missing
+_SHARE = 20  # one in so many of them for each kind that must not be missing
 _FEWEST = 50  # of each status
 _MOST_SPANS = 5_000
 _FINEST = 2_000  # stretches of a row: a smaller gap between two of them is invisible
@@ -88,15 +88,15 @@ class Outline:
         return set(self.numbers[evenly(places[rises(best)], MOST_TRIALS // 10)].tolist())
 
     def chosen(self, objectives: Sequence[Objective], limits: Sequence[Objective]) -> set[int]:
-        """Return the numbers of at most 5,000 trials to show for all, such that what is seen is true of all.
+        """Return the numbers of at most 5,000 trials, such that what a figure of them shows is true of all.
 
-        By each objective these are the best ones, the new best ones, and the extremes of equal pieces; then the front.
-        The others are evenly over time, with some of each status.
+        For each objective they include the best trials, those that were a new best, and the extremes of equal pieces of
+        time; with several objectives also the front. The others are spread evenly over time, with some of each status.
         """
         if len(self) <= MOST_TRIALS:
             return set(self.numbers.tolist())
         kept = np.zeros(len(self), dtype=bool)
-        for places in self._telling(objectives, limits):
+        for places in self._notable(objectives, limits):
             kept[places] = True
         left = MOST_TRIALS - int(kept.sum())
         groups = [np.flatnonzero((self.statuses == one) & ~kept) for one in set(self.statuses.tolist())]
@@ -106,7 +106,7 @@ class Outline:
             kept[evenly(group, few + spare * (len(group) - few) // max(total, 1))] = True
         return set(self.numbers[kept].tolist())
 
-    def _telling(self, objectives: Sequence[Objective], limits: Sequence[Objective]) -> Iterator[Places]:
+    def _notable(self, objectives: Sequence[Objective], limits: Sequence[Objective]) -> Iterator[Places]:
         some = MOST_TRIALS // _SHARE // len(objectives)
         for one in objectives:
             places, losses = self.finished(one.name), one.sign * self.values[one.name]
@@ -139,7 +139,7 @@ def metrics_of(*outcomes: Sequence[Objective]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """One attempt of a trial at one place, or `count` that followed each other; `end` is None while it runs."""
+    """One attempt of a trial on a worker, or `count` attempts that followed each other; `end` is None while it runs."""
 
     number: int
     worker: str
@@ -150,38 +150,38 @@ class Span:
 
 
 def joined(spans: Iterable[Span], apart: Container[int] = ()) -> list[Span]:
-    """Return some thousand spans for all: those of a worker and a status that follow each other become one.
+    """Return at most some thousand spans: those of one worker and status that follow each other become one.
 
-    `spans` are in the order of their start. Those of trials in `apart`, and what runs, stay alone.
+    `spans` are in the order of their start. Spans of trials in `apart`, and those that still run, are never joined.
 
     >>> work = [Span(number=n, worker="a", start=n, end=n + 1, status="FAILED") for n in range(9)]
     >>> [(one.start, one.end, one.count) for one in joined(work, apart=[5])]
     [(0, 5, 5), (5, 6, 1), (6, 9, 3)]
     """
-    found, gap, others = list[Span](), 0.0, iter(spans)
-    while more := list(islice(others, _MOST_SPANS)):
-        found = _joined([*found, *more], gap, apart)
-        seconds = found[-1].start - found[0].start
-        while len(found) > _MOST_SPANS and gap < seconds:
+    kept, gap, rest = list[Span](), 0.0, iter(spans)
+    while more := list(islice(rest, _MOST_SPANS)):
+        kept = _joined([*kept, *more], gap, apart)
+        seconds = kept[-1].start - kept[0].start
+        while len(kept) > _MOST_SPANS and gap < seconds:
             gap = max(2 * gap, seconds / _FINEST)
-            found = _joined(found, gap, apart)
-    return found
+            kept = _joined(kept, gap, apart)
+    return kept
 
 
 def _joined(spans: Iterable[Span], gap: float, apart: Container[int]) -> list[Span]:
-    found, last = list[Span](), dict[tuple[str, str], int]()
+    kept, last = list[Span](), dict[tuple[str, str], int]()
     for span in spans:
         place = last.get((span.worker, span.status))
-        end = -math.inf if place is None else found[place].end
+        end = -math.inf if place is None else kept[place].end
         if span.end is None or span.number in apart:
-            found.append(span)
+            kept.append(span)
         elif place is not None and end is not None and span.start <= end + gap:
-            before = found[place]
-            found[place] = replace(before, end=max(end, span.end), count=before.count + span.count)
+            before = kept[place]
+            kept[place] = replace(before, end=max(end, span.end), count=before.count + span.count)
         else:
-            last[span.worker, span.status] = len(found)
-            found.append(span)
-    return found
+            last[span.worker, span.status] = len(kept)
+            kept.append(span)
+    return kept
 
 
 def best_so_far(values: Numbers, direction: str | None) -> Numbers:
@@ -195,7 +195,7 @@ def best_so_far(values: Numbers, direction: str | None) -> Numbers:
 
 
 def rises(best: Numbers) -> NDArray[np.int64]:
-    """Return the places of a staircase at which it changes, the first among them.
+    """Return the places at which a staircase changes, including the first.
 
     >>> rises(np.array([3.0, 1.0, 1.0, 0.5])).tolist()
     [0, 1, 3]
@@ -204,7 +204,7 @@ def rises(best: Numbers) -> NDArray[np.int64]:
 
 
 def evenly(items: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return at most this many items, evenly over all, the first and the last among them.
+    """Return at most this many items, evenly spread, including the first and the last.
 
     >>> evenly(np.arange(10), 4).tolist()
     [0, 3, 6, 9]
@@ -213,7 +213,7 @@ def evenly(items: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def corners(x: NDArray[Any], y: Numbers) -> tuple[NDArray[Any], Numbers]:
-    """Return the points at which a staircase of many points changes, at most 2,000, and the last.
+    """Return the points at which a staircase changes, at most 2,000, and its last point; a short one as it is.
 
     >>> [ends.tolist() for ends in corners(np.arange(9999), np.repeat([2.0, 1.0], [9000, 999]))]
     [[0, 9000, 9998], [2.0, 1.0, 1.0]]

@@ -15,11 +15,11 @@ from .outline import Outline, Span, joined, metrics_of
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """A trial as figures see it; times in seconds since the epoch.
+    """A trial as figures see it; times are seconds since the epoch.
 
-    `parameters` are as the tuner gave them, nested choices included. `values` has the final result of each objective,
-    as far as there is one; `last` is the last intermediate result of a trial without a final one. `source` says where
-    the parameters come from: the `algorithm`, the user, the configuration.
+    `parameters` are those of the tuner, with nested choices. `values` has the final result of each objective that has
+    one; `last` is the last intermediate result of a trial without a final one. `source` says where the parameters come
+    from: the `algorithm`, the user or the configuration.
     """
 
     number: int
@@ -29,7 +29,7 @@ class TrialRecord:
     last: float | None = None
     start_time: float | None = None
     end_time: float | None = None
-    seconds: float | None = None  # that it ran, over all attempts, without pauses
+    seconds: float | None = None  # for which all its attempts ran, without pauses
     worker: str = ""
     reason: str = ""
     trial_id: str = ""
@@ -53,12 +53,12 @@ class Curve:
 class ExperimentTable:
     """One experiment; make it with `ExperimentTable.of`, which completes the dimensions.
 
-    `configurations` are the trials, or the families of repeats, each like a trial with the means of its repeats. Of
-    more than 5,000 there are only some; `outline` has all trials, and `outcomes` all configurations.
+    `configurations` are the trials, or the families of repeats, each like a trial with the means of its repeats. A
+    table has at most about 5,000 of either; `outline` has all trials, and `outcomes` all configurations.
 
-    `curves` may be those of some trials only, `curve_count` is the number of trials with one. `spans` are the attempts
-    of all trials; of more than 5,000 trials those that follow each other are joined. `limits` are those of metrics.
-    `now` is the end of what still runs, in seconds since the epoch.
+    `curves` may belong to some trials only; `curve_count` is how many trials have one. `spans` are the attempts of all
+    trials; with more than 5,000 trials, attempts that follow each other are joined. `limits` are the limits of metrics.
+    `now` is where attempts end that still run, in seconds since the epoch.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
     >>> table = ExperimentTable.of("demo", [Objective()], trials)
@@ -98,26 +98,27 @@ class ExperimentTable:
         limits: Sequence[Objective] = (),
         experiment_id: str = "",
     ) -> ExperimentTable:
-        """Return a table whose dimensions cover the trials; without `dimensions` they come from the trials.
+        """Return a table whose dimensions cover the trials; without `dimensions` they are inferred from the trials.
 
-        `spans` are the attempts before the last one of each trial. With the `outline` of all trials, `trials` are some
-        of them and `spans` all attempts, and the same holds for `outcomes` and `families`.
+        `trials` are all trials, and `spans` their attempts except the last of each. If the `outline` of all trials is
+        given, `trials` may be some of them, and `spans` are all attempts. The same holds for `outcomes` and `families`.
         """
         goals = tuple(objectives) or (Objective(),)
         if outline is None:
             spans = [*spans, *_last_attempts(trials)]
             outline, trials = _chosen(trials, goals, limits)
             if len(trials) < len(outline):
-                spans = joined(sorted(spans, key=_start), outline.new_bests_by_end(goals[0], limits))
+                in_order = sorted(spans, key=lambda span: span.start)
+                spans = joined(in_order, outline.new_bests_by_end(goals[0], limits))
         if families is not None and outcomes is None:
             outcomes, families = _chosen(families, goals, limits)
         points = [trial.parameters for trial in trials]
-        found = inferred(points) if not dimensions else [completed(one, points) for one in dimensions]
+        axes = inferred(points) if not dimensions else [completed(one, points) for one in dimensions]
         return cls(
             name=name,
             experiment_id=experiment_id,
             objectives=goals,
-            dimensions=tuple(found),
+            dimensions=tuple(axes),
             trials=tuple(trials),
             configurations=tuple(trials if families is None else families),
             outline=outline,
@@ -135,7 +136,7 @@ class ExperimentTable:
         return all(value is not None and one.violation(value) == 0 for one, value in values)
 
     def objective(self, name: str | None = None) -> Objective:
-        """Return the objective of a name, or the first; raise `KeyError` with the known names."""
+        """Return an objective by its name, or the first; raise `KeyError` with the known names."""
         if name is None:
             return self.objectives[0]
         for objective in self.objectives:
@@ -144,7 +145,7 @@ class ExperimentTable:
         raise KeyError(f"there is no objective '{name}': {[one.name for one in self.objectives]}")
 
     def dimension(self, name: str) -> Dimension:
-        """Return the dimension of a name; raise `KeyError` with the known names."""
+        """Return a dimension by its name; raise `KeyError` with the known names."""
         for dimension in self.dimensions:
             if dimension.name == name:
                 return dimension
@@ -173,7 +174,7 @@ class ExperimentTable:
 def _chosen(
     trials: Sequence[TrialRecord], objectives: Sequence[Objective], limits: Sequence[Objective]
 ) -> tuple[Outline, Sequence[TrialRecord]]:
-    """Return the outline of trials, and those to show for all."""
+    """Return the outline of all trials, and the trials that are shown."""
     metrics = metrics_of(objectives, limits)
     rows = [(one.number, one.status, one.end_time, *map(one.value, metrics)) for one in trials]
     outline = Outline.of(metrics, [rows])
@@ -182,23 +183,19 @@ def _chosen(
 
 
 def _last_attempts(trials: Iterable[TrialRecord]) -> Iterator[Span]:
-    for one in trials:
-        if one.start_time is not None:
+    for trial in trials:
+        if trial.start_time is not None:
             yield Span(
-                number=one.number,
-                worker=one.worker,
-                start=one.start_time,
-                end=one.end_time,
-                status=one.status,
+                number=trial.number,
+                worker=trial.worker,
+                start=trial.start_time,
+                end=trial.end_time,
+                status=trial.status,
             )
 
 
-def _start(span: Span) -> float:
-    return span.start
-
-
 def chosen_numbers(trials: Sequence[TrialRecord], objective: Objective, limit: int) -> list[int]:
-    """Return the numbers of at most `limit` trials to show for all: the best tenth, and others evenly over time.
+    """Return the numbers of at most `limit` trials to show: the best tenth, and others evenly over time.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {}, {"default": -n}) for n in range(100)]
     >>> chosen_numbers(trials, Objective(), 10)
@@ -206,11 +203,12 @@ def chosen_numbers(trials: Sequence[TrialRecord], objective: Objective, limit: i
     """
     if len(trials) <= limit:
         return sorted(trial.number for trial in trials)
-    sign = 1.0 if objective.direction == "minimize" else -1.0
-    ranked = [
-        (sign * value, one.number) for one in trials if (value := one.value(objective.name)) is not None
-    ]
-    best = {number for _, number in sorted(ranked)[: max(limit // 10, 1)]}
+    ranked = sorted(
+        (objective.sign * value, trial.number)
+        for trial in trials
+        if (value := trial.value(objective.name)) is not None
+    )
+    best = {number for _, number in ranked[: max(limit // 10, 1)]}
     others = sorted(trial.number for trial in trials if trial.number not in best)
     places = np.linspace(0, len(others) - 1, limit - len(best)).astype(int)
     return sorted(best | {others[place] for place in places})

@@ -1,9 +1,8 @@
 """The look of figures: two templates, and colours that work on both and for colour-blind readers.
 
-The colours of series lie between the luminances 0.12 and 0.30, so each has a contrast of at least 3:1 with the light
-and with the dark background. A figure is turned from light to dark by its `layout.template` alone; no trace knows the
-theme. Series also differ by symbol or dash. Colour scales are parts of Cividis: the better the value, the further
-from the background.
+The colours of series have luminances between 0.12 and 0.30, so their contrast with both backgrounds is at least 3:1.
+No trace depends on the theme: `layout.template` alone turns a figure from light to dark. Series also differ by symbol
+or dash. Colour scales are parts of Cividis: the better the value, the further from the background.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ STATUS_LOOKS: dict[str, Look] = {
 
 
 def theme_of(name: ThemeName) -> Theme:
-    """Return the theme of a name; raise `ValueError` for an unknown one.
+    """Return a theme by its name; raise `ValueError` for an unknown one.
 
     >>> theme_of("dark").background
     '#14171b'

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _TITLE = "Timeline"
 _NEW_BEST = Look("new best", BEST, "circle")
 _MOST_BARS = 1500  # more attempts than these are drawn as lines
-_SHORTEST = 0.002  # of the whole time: a narrower bar is invisible
+_SHORTEST = 0.002  # of the time that is shown: a narrower bar is invisible
 
 
 def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.Figure:
-    """Draw the attempts of all trials as bars: one row for each worker, the colour is the status or a new best result.
+    """Draw the attempts of all trials as bars, in one row per worker, coloured by status or as a new best result.
 
-    Attempts without a worker are put into as few rows as possible. Times are in this machine's time zone. What is best
-    is decided by the first objective, in the order in which trials ended.
+    Attempts without a worker share as few rows as possible. Times are in this machine's time zone. A new best result
+    is better, by the first objective, than those of all trials that had ended before.
 
     >>> from pitchpipe.server.figures import example_table
     >>> sorted(set(plot_timeline(example_table()).data[1].y))
@@ -82,19 +82,19 @@ def _rows(spans: Sequence[Span], now: float) -> list[str]:
 
 
 def lanes(intervals: Sequence[tuple[float, float]]) -> list[int]:
-    """Return a lane for each interval so that none overlaps another in its lane, in as few lanes as possible.
+    """Return a lane for each interval: as few lanes as possible, without an overlap in any.
 
     >>> lanes([(0.0, 2.0), (1.0, 3.0), (2.0, 4.0)])
     [0, 1, 0]
     """
     free: list[float] = []
-    found = [0] * len(intervals)
+    placed = [0] * len(intervals)
     for place in sorted(range(len(intervals)), key=lambda index: intervals[index]):
         start, end = intervals[place]
         lane = next((number for number, until in enumerate(free) if until <= start), len(free))
         free[lane : lane + 1] = [end]
-        found[place] = lane
-    return found
+        placed[place] = lane
+    return placed
 
 
 def _natural(name: str) -> tuple[Any, ...]:
@@ -108,16 +108,9 @@ Group = list[tuple[Span, str]]
 
 def _moments(seconds: Iterable[float]) -> NDArray[np.float64]:
     """Return moments as plotly reads them, in ms, shape (n,), moved to local time because plotly has no time zones."""
-    return np.array([(one + time.localtime(one).tm_gmtoff) * 1000.0 for one in seconds], dtype=np.float64)
-
-
-def _hover(table: ExperimentTable, group: Group) -> Hover:
-    records = {trial.number: trial for trial in table.trials}
-    return Hover.of(table, [records[span.number] for span, _ in group])
-
-
-def _lengths(group: Group, now: float) -> list[str]:
-    return [f"{short(row)}: {(span.end or now) - span.start:.3g} s" for span, row in group]
+    return np.array(
+        [(moment + time.localtime(moment).tm_gmtoff) * 1000.0 for moment in seconds], dtype=np.float64
+    )
 
 
 def _bars(table: ExperimentTable, group: Group, now: float, look: Look) -> go.Bar:
@@ -125,6 +118,9 @@ def _bars(table: ExperimentTable, group: Group, now: float, look: Look) -> go.Ba
 
     starts = [one.start_time for one in table.trials if one.start_time is not None]
     shortest = _SHORTEST * (now - min(starts))
+    records = {trial.number: trial for trial in table.trials}
+    hover = Hover.of(table, [records[span.number] for span, _ in group])
+    durations = [f"{short(row)}: {(span.end or now) - span.start:.3g} s" for span, row in group]
     return go.Bar(
         base=_moments(span.start for span, _ in group),
         x=[max((span.end or now) - span.start, shortest) * 1000.0 for span, _ in group],
@@ -137,7 +133,7 @@ def _bars(table: ExperimentTable, group: Group, now: float, look: Look) -> go.Ba
         insidetextanchor="middle",
         insidetextfont={"color": "#ffffff"},
         textangle=0,
-        **_hover(table, group).at(more=_lengths(group, now)),
+        **hover.at(more=durations),
     )
 
 
