@@ -25,7 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..store.reading import to_json
-from .guarded_request import COOKIE, GuardedRequest
+from .request_guard import COOKIE, GuardedRequest
 from .token_bucket import PeerBuckets, TokenBucket
 
 Scope = MutableMapping[str, Any]

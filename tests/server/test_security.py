@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.server.experiments import Experiments
-from pitchpipe.server.guarded_request import GuardedRequest
+from pitchpipe.server.request_guard import GuardedRequest
 from pitchpipe.server.security import Limits, SecurityError, ServerSettings
 
 from ..stored import MadeExperiment, a_trial
