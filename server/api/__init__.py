@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from . import changes, events, experiments, export, logs, trials
-from .common import TrialName, cached_response, json_response, shown, view_of
+from . import change_routes, events, experiment_routes, export, logs, trial_routes
+from .event_streams import Streams
 from .models import Status
 from .problems import PROBLEMS, add_problem_handlers
-from .streams import Streams
+from .responses import TrialName, cached_response, json_response, shown, view_of
 
 
 def api_router() -> APIRouter:
     """Return a router with all routes of the API."""
     router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
-    for part in (experiments, trials, changes, events, logs, export):
+    for part in (experiment_routes, trial_routes, change_routes, events, logs, export):
         router.include_router(part.router)
     return router

@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from .common import ExperimentName, json_response, view_of
+from .event_streams import EVENT_STREAM, event_stream, stream_response
 from .models import EventPage
-from .streams import EVENT_STREAM, event_stream, stream_response
+from .responses import ExperimentName, json_response, view_of
 
 router = APIRouter(tags=["events"])
 Cursor = Annotated[

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import StreamingResponse
 
 from ...store.reading import csv_lines, json_lines
-from .common import ExperimentName, view_of
+from .responses import ExperimentName, view_of
 
 router = APIRouter(tags=["export"])
 

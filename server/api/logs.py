@@ -9,9 +9,9 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from ...store.reading import Follow
-from .common import ExperimentName, LogName, Offset, TrialName, json_response, view_of
+from .event_streams import EVENT_STREAM, log_stream, stream_response
 from .models import LogFile, LogPiece
-from .streams import EVENT_STREAM, log_stream, stream_response
+from .responses import ExperimentName, LogName, Offset, TrialName, json_response, view_of
 
 router = APIRouter(tags=["logs"])
 Lines = Annotated[

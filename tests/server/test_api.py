@@ -170,17 +170,25 @@ def test_limits_without_a_manager_are_changed_for_the_next_run(asking: Asking) -
 
 
 def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pitchpipe.server.api import changes
+    from pitchpipe.server.api import change_routes
 
     calls = list[tuple[str, Any]]()
     added = {"sequence_id": 7, "trial_id": "AbCdE"}
-    monkeypatch.setattr(changes, "add_trial", lambda folder, values: calls.append(("add", values)) or added)
-    monkeypatch.setattr(changes, "rerun_trial", lambda folder, trial: calls.append(("rerun", trial)) or added)
-    monkeypatch.setattr(changes, "kill_trial", lambda folder, trial: calls.append(("kill", trial)) or added)
-    monkeypatch.setattr(changes, "stop_experiment", lambda folder, reason: calls.append(("stop", reason)))
+    monkeypatch.setattr(
+        change_routes, "add_trial", lambda folder, values: calls.append(("add", values)) or added
+    )
+    monkeypatch.setattr(
+        change_routes, "rerun_trial", lambda folder, trial: calls.append(("rerun", trial)) or added
+    )
+    monkeypatch.setattr(
+        change_routes, "kill_trial", lambda folder, trial: calls.append(("kill", trial)) or added
+    )
+    monkeypatch.setattr(
+        change_routes, "stop_experiment", lambda folder, reason: calls.append(("stop", reason))
+    )
     imported = 1, ["results[1]: lr"]
     monkeypatch.setattr(
-        changes, "import_results", lambda folder, rows: calls.append(("import", rows)) or imported
+        change_routes, "import_results", lambda folder, rows: calls.append(("import", rows)) or imported
     )
     reply = asking.ask("POST", f"{WHERE}/trials", {"parameters": {"lr": 1}})
     assert (reply.status, reply.headers["location"]) == (201, f"{WHERE}/trials/7")
@@ -196,12 +204,12 @@ def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPat
 def test_manager_that_does_not_reply_is_distinguished_from_a_refusal(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pitchpipe.server.api import changes
+    from pitchpipe.server.api import change_routes
 
     def hang(folder: Any, trial: Any) -> Any:
         raise ControlError("the manager of made1234 does not answer", "unreachable")
 
-    monkeypatch.setattr(changes, "kill_trial", hang)
+    monkeypatch.setattr(change_routes, "kill_trial", hang)
     assert asking.ask("POST", f"{WHERE}/trials/3/kill").status == 503
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.server import ExperimentView
-from pitchpipe.server.api.streams import Streams, event_stream, log_stream
+from pitchpipe.server.api.event_streams import Streams, event_stream, log_stream
 from pitchpipe.server.security import Refusal
 from pitchpipe.store.reading.log_files import NoSuchFile
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from ...store.reading import Condition, QueryError, TrialQuery, detail_object, plain_field
-from .common import ExperimentName, Offset, TrialName, cached_response, json_response, shown
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
+from .responses import ExperimentName, Offset, TrialName, cached_response, json_response, shown
 
 router = APIRouter(tags=["trials"])
 _MOST_TRIALS = 1000

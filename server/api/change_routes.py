@@ -12,8 +12,8 @@ from ...manager.control import (
     rerun_trial,
     stop_experiment,
 )
-from .common import ExperimentName, TrialName, json_response, view_of
 from .models import Added, Change, Import, Imported, Killed, Limits, NewTrial, Stop
+from .responses import ExperimentName, TrialName, json_response, view_of
 
 router = APIRouter(tags=["changes"])
 

@@ -10,8 +10,8 @@ from ...store import StoreError
 from ...store.reading import ExperimentView, closest_object
 from ..experiments import Experiments, Shown
 from ..health import read_health
-from .common import ExperimentName, cached_response, shown
 from .models import Best, Closest, ExperimentSummary, Failure, Front, Health, HistoryPoint, Importance
+from .responses import ExperimentName, cached_response, shown
 
 router = APIRouter(tags=["experiments"])
 # Whether the manager is alive is not in the store.
