@@ -1,19 +1,27 @@
-"""The experiments that a server shows: all of a directory, or one; each has one view for all clients."""
+"""The experiments that a server shows, each with one view and one cache of responses for all clients."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
-from collections.abc import Iterator
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..store import ExperimentFolder, FolderError, StoreError, absolute
-from ..store.reading import ExperimentView
-from .response_cache import ResponseCache
+from ..store.reading import ExperimentView, to_json
 
 _CURRENT = "current"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_FRESH = 0.25
+# A constantly requested response costs at most a tenth of the time, unless it takes very long to compute.
+_COST = 10.0
+_STALEST = 3.0
+_MOST_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +36,7 @@ class Shown:
 class Experiments:
     """Finds experiments by their ids; thread-safe.
 
-    `directory` contains the folders of experiments; with `only`, just the one with this id is shown.
+    `directory` contains the folders of experiments. With `only`, no other experiment than that with this id is shown.
     """
 
     def __init__(self, directory: Path, only: str | None = None) -> None:
@@ -50,9 +58,9 @@ class Experiments:
         return [self._of(folder) for folder in self._folders()]
 
     def shown(self, name: str) -> Shown:
-        """Find an experiment by its id, a unique beginning of one, or `current`; raise `LookupError` if there is none.
+        """Find an experiment by its id, the unique beginning of one, or `current`; raise `LookupError` without one.
 
-        `current` is the only one shown, else the one that is running, else the newest.
+        `current` is the only one shown, else the newest that is running, else the newest.
         """
         if name == _CURRENT:
             return self._of(self._current())
@@ -65,8 +73,8 @@ class Experiments:
         """Close all views."""
         with self._lock:
             shown, self._shown = self._shown, {}
-        for each in shown.values():
-            each.view.close()
+        for experiment in shown.values():
+            experiment.view.close()
 
     def _found(self, name: str) -> ExperimentFolder:
         whole = ExperimentFolder(self.directory / name) if _ID.fullmatch(name) else None
@@ -93,7 +101,7 @@ class Experiments:
         try:
             return self._of(folder).view.experiment().created
         except StoreError:
-            return 0.0  # it does not hide the others
+            return 0.0  # an unreadable experiment does not hide the others
 
     def _of(self, folder: ExperimentFolder) -> Shown:
         with self._lock:
@@ -107,3 +115,73 @@ class Experiments:
                 shown = Shown(view, ResponseCache(view.database.version), inode)
                 self._shown[folder.path] = shown
             return shown
+
+
+@dataclass(frozen=True, slots=True)
+class CachedResponse:
+    """The JSON text of a response, and its tag."""
+
+    body: bytes
+    tag: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Entry:
+    """A cached response with the database version it comes from; the lock is held while it is computed."""
+
+    lock: threading.Lock
+    response: CachedResponse | None = None
+    version: int = -1
+    made: float = 0.0
+    fresh: float = 0.0
+    checked: float = 0.0
+
+
+class ResponseCache:
+    """The responses about one experiment: each is computed once for all clients. Thread-safe; `clock` returns seconds.
+
+    Fifty polling clients cost as much as one: a cached response is returned without checking the store for a quarter of
+    a second (longer if it took long to compute), and then as long as the version of the database stays the same.
+    Responses are JSON text with a tag, so that a client that has one need not receive it again.
+    """
+
+    def __init__(self, version: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
+        self._version = version
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: Hashable, compute: Callable[[], Any], lasting: float = float("inf")) -> CachedResponse:
+        """Return the response for `key`, from the cache or computed by `compute`.
+
+        After `lasting` seconds it is computed again in any case: parts of it are not in the store.
+        """
+        with self._lock:
+            entry = self._entries.setdefault(key, _Entry(lock=threading.Lock()))
+            self._entries.move_to_end(key)
+        with entry.lock:
+            now = self._clock()
+            if entry.response is not None and now - entry.made < lasting:
+                if now - entry.checked < entry.fresh:
+                    return entry.response
+                entry.checked = now
+                if self._version() == entry.version:
+                    return entry.response
+            version = self._version()
+            body = to_json(compute())
+            response = CachedResponse(body, hashlib.blake2b(body, digest_size=12).hexdigest())
+            before = 0 if entry.response is None else len(entry.response.body)
+            entry.response, entry.version = response, version
+            entry.made = entry.checked = done = self._clock()
+            entry.fresh = min(max(_FRESH, _COST * (done - now)), _STALEST)
+        self._evict(len(body) - before)
+        return response
+
+    def _evict(self, more: int) -> None:
+        """Drop the least recently used responses until the rest fits."""
+        with self._lock:
+            self._size += more
+            while self._size > _MOST_BYTES and len(self._entries) > 1:
+                _, oldest = self._entries.popitem(last=False)
+                self._size -= 0 if oldest.response is None else len(oldest.response.body)

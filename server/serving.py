@@ -1,7 +1,8 @@
-"""Serves the application in this process until it is asked to end."""
+"""Serves the application in this process until it is asked to end: uvicorn, with deadlines for slow clients."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,15 +12,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from .app import create_app
-from .arrival import http_protocol
 from .experiments import Experiments
-from .security import Guard, ServerSettings
+from .request_guard import RequestGuard
+from .security import ServerSettings
 
 _BACKLOG = 128
+# AutoHTTPProtocol is one of two classes; both have what is used here.
+_HTTPProtocol: Any = AutoHTTPProtocol
 
 
 class ServingError(Exception):
@@ -49,7 +54,7 @@ class Serving:
         self.url = url_of(settings.host, self._socket.getsockname()[1])
         self._experiments = experiments
         config = uvicorn.Config(
-            Guard(create_app(experiments, settings, pages=pages), settings),
+            RequestGuard(create_app(experiments, settings, pages=pages), settings),
             http=http_protocol(settings.limits.head_seconds, settings.limits.stall_seconds),
             log_level="warning",
             access_log=False,
@@ -126,6 +131,71 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.should_exit:
             self._on_ready()
+
+
+def http_protocol(head_seconds: float, stall_seconds: float) -> type[asyncio.Protocol]:
+    """Return a protocol of uvicorn that closes connections whose headers are late or whose reader stalls.
+
+    uvicorn waits for both without a limit, and each such connection counts for `limit_concurrency`.
+    """
+    deadlines = {"head_seconds": head_seconds, "stall_seconds": stall_seconds}
+    return type("Protocol", (_PunctualProtocol,), deadlines)
+
+
+class _PunctualProtocol(_HTTPProtocol):
+    """Closes a connection when headers are late, after its start or a response, or when nobody reads a response."""
+
+    head_seconds: float
+    stall_seconds: float
+    transport: Any
+    cycle: Any
+    loop: asyncio.AbstractEventLoop
+    _deadline: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._set_deadline()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._set_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._clear_deadline()
+        self._clear_stall()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._clear_stall()
+        # `close` would wait for the reader; `abort` drops what is buffered.
+        self._stall = self.loop.call_later(self.stall_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._clear_stall()
+        super().resume_writing()
+
+    def _set_deadline(self) -> None:
+        self._clear_deadline()
+        if not self.transport.is_closing():
+            self._deadline = self.loop.call_later(self.head_seconds, self._close_if_waiting)
+
+    def _clear_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _clear_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def _close_if_waiting(self) -> None:
+        """Close the connection unless it is processing a request or has become a websocket."""
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if not is_answering and self.transport.get_protocol() is self:
+            self.transport.close()
 
 
 def url_of(host: str, port: int) -> str:

@@ -1,28 +1,123 @@
-"""Server-sent events: responses that continue until the client closes the connection."""
+"""Events and logs: read in pieces, or followed as server-sent events until the client closes the connection."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
 from ...store.reading import ExperimentView, FilePiece, Follow, to_json
-from ..security import Refusal
+from .models import EventPage, LogFile, LogPiece
+from .responses import ExperimentName, LogName, Offset, TrialName, json_response, view_of
 
-EVENT_STREAM: dict[str, Any] = {
-    "response_class": StreamingResponse,
-    "responses": {
-        200: {"content": {"text/event-stream": {}}, "description": "Ends when the client disconnects."}
-    },
-}
 # SQLite and the file system send no notifications, so they are polled: seconds.
 _LOOK_EVERY = 0.25
 # Occasional comments keep proxies from closing the connection and reveal clients that are gone.
 _ALIVE_EVERY = 15.0
 _PIECE = 64 * 1024
+_EVENT_STREAM: dict[str, Any] = {
+    "response_class": StreamingResponse,
+    "responses": {
+        200: {"content": {"text/event-stream": {}}, "description": "Ends when the client disconnects."}
+    },
+}
+Cursor = Annotated[
+    str | None,
+    Query(max_length=50, description="The cursor of the last response; without one, events from now on."),
+]
+Lines = Annotated[
+    int | None, Query(ge=0, le=100_000, description="The number of last lines, instead of `offset`.")
+]
+Limit = Annotated[int, Query(ge=4, le=1024 * 1024, description="Bytes.")]
+
+event_router = APIRouter(tags=["events"])
+log_router = APIRouter(tags=["logs"])
+
+
+@event_router.get("/experiments/{experiment}/events", response_model=EventPage)
+def list_events(
+    request: Request,
+    experiment: ExperimentName,
+    since: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Response:
+    """Return the events since a cursor."""
+    return json_response(view_of(request, experiment).events(since, limit))
+
+
+@event_router.get("/experiments/{experiment}/events/stream", **_EVENT_STREAM)
+async def follow_events(
+    request: Request,
+    experiment: ExperimentName,
+    since: Cursor = None,
+    last_event_id: Annotated[str | None, Header(max_length=50)] = None,
+) -> StreamingResponse:
+    """Stream server-sent events: `experiment`, `trial`, `results`, and `reset` when everything has to be read again.
+
+    The id of each is the cursor after it: a client that reconnects with `Last-Event-ID` misses nothing.
+    """
+    view = await asyncio.to_thread(view_of, request, experiment)
+    return await _stream_response(request, event_stream(view, last_event_id or since))
+
+
+async def _part(lines: Lines = None, offset: Offset = 0, limit: Limit = 256 * 1024) -> Follow:
+    return Follow(lines, offset, limit)
+
+
+Part = Annotated[Follow, Depends(_part)]
+
+
+@log_router.get("/experiments/{experiment}/logs", response_model=list[LogFile])
+def list_logs(request: Request, experiment: ExperimentName) -> Response:
+    """List the logs of the manager, the dispatcher and the agents."""
+    return json_response(view_of(request, experiment).logs())
+
+
+@log_router.get("/experiments/{experiment}/logs/{name}", response_model=LogPiece)
+def get_log(request: Request, experiment: ExperimentName, name: LogName, part: Part) -> Response:
+    """Return a piece of a log."""
+    return json_response(view_of(request, experiment).log(name, part))
+
+
+@log_router.get("/experiments/{experiment}/logs/{name}/follow", **_EVENT_STREAM)
+async def follow_log(
+    request: Request, experiment: ExperimentName, name: LogName, offset: Offset = 0
+) -> StreamingResponse:
+    """Stream what is written to a log from byte `offset` on."""
+    view = await asyncio.to_thread(view_of, request, experiment)
+    return await _stream_response(request, log_stream(lambda follow: view.log(name, follow), offset))
+
+
+@log_router.get("/experiments/{experiment}/trials/{trial}/logs", response_model=list[LogFile])
+def list_trial_logs(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
+    """List the files with the output and the parameters of a trial."""
+    return json_response(view_of(request, experiment).trial_logs(trial))
+
+
+@log_router.get("/experiments/{experiment}/trials/{trial}/logs/{name}", response_model=LogPiece)
+def get_trial_log(
+    request: Request, experiment: ExperimentName, trial: TrialName, name: LogName, part: Part
+) -> Response:
+    """Return a piece of a trial's output."""
+    return json_response(view_of(request, experiment).trial_log(trial, name, part))
+
+
+@log_router.get("/experiments/{experiment}/trials/{trial}/logs/{name}/follow", **_EVENT_STREAM)
+async def follow_trial_log(
+    request: Request, experiment: ExperimentName, trial: TrialName, name: LogName, offset: Offset = 0
+) -> StreamingResponse:
+    """Stream what a trial prints from byte `offset` on."""
+    view = await asyncio.to_thread(view_of, request, experiment)
+    return await _stream_response(
+        request, log_stream(lambda follow: view.trial_log(trial, name, follow), offset)
+    )
+
+
+# ---------------------------------------------------------------------- streams
 
 
 class Streams:
@@ -38,9 +133,9 @@ class Streams:
         self._ended.set()
 
     def check(self) -> None:
-        """Raise `Refusal` if no further stream is allowed."""
+        """Raise `HTTPException` if no further stream is allowed."""
         if self._open >= self._most:
-            raise Refusal(429, f"{self._most} streams are already open: close one")
+            raise HTTPException(429, f"{self._most} streams are already open: close one")
 
     async def each(self, messages: AsyncIterator[bytes | None]) -> AsyncIterator[bytes]:
         """Yield the messages as they come; None where polling found nothing new."""
@@ -71,12 +166,18 @@ class Streams:
         return True
 
 
-async def stream_response(request: Request, messages: AsyncIterator[bytes | None]) -> StreamingResponse:
+async def _stream_response(request: Request, messages: AsyncIterator[bytes | None]) -> StreamingResponse:
     """Return a response that streams, after its first message or poll has succeeded."""
     streams: Streams = request.app.state.streams
     streams.check()
     first = await anext(messages)
-    body = streams.each(_with_first(first, messages))
+
+    async def from_first() -> AsyncIterator[bytes | None]:
+        yield first
+        async for message in messages:
+            yield message
+
+    body = streams.each(from_first())
     return StreamingResponse(body, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
@@ -107,14 +208,6 @@ async def log_stream(read: Callable[[Follow], FilePiece], offset: int) -> AsyncI
             yield _message("log", {"text": piece.text, "next_offset": offset}, str(offset))
             continue
         yield None
-
-
-async def _with_first(
-    first: bytes | None, messages: AsyncIterator[bytes | None]
-) -> AsyncIterator[bytes | None]:
-    yield first
-    async for message in messages:
-        yield message
 
 
 def _message(kind: str, data: object, number: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The requests and responses of the API, for its OpenAPI document; responses are built as plain values."""
+"""The requests and responses of the API, as its OpenAPI document describes them. Responses are made without them."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ class Imported(BaseModel):
 
 
 class Repeats(BaseModel):
-    """The repeats of a configuration, of which the results of a family are the means."""
+    """The repeated trials of one configuration; the result of their family is the mean."""
 
-    trials: list[int] = Field(description="Their numbers.")
+    trials: list[int] = Field(description="The numbers of the trials.")
     count: int = Field(description="How many have a result.")
     of: int = Field(description="How many there may be.")
     interval: dict[str, float | None] = Field(description="Half of the 95 % confidence interval, by metric.")
@@ -122,13 +122,15 @@ class Trial(BaseModel):
     status: Status
     parameters: Any
     parameter_source: str | None
-    family: int | None = Field(description="The number of the first trial with these parameters, of repeats.")
+    family: int | None = Field(
+        description="Of a repeat: the number of the first trial with these parameters."
+    )
     repeat: int | None
     seed: int | None
     family_end: str | None
     repeats: Repeats | None = None
-    value: float | None = Field(description="Of the main objective.")
-    values: dict[str, float | None] = Field(description="By objective.")
+    value: float | None = Field(description="The result in the main objective.")
+    values: dict[str, float | None] = Field(description="The results by objective.")
     final: Any = Field(description="The final result as it was reported.")
     last: float | None = Field(description="The last intermediate result.")
     intermediate_results: int
@@ -217,16 +219,18 @@ class FrontPoint(BaseModel):
 
 
 class Front(BaseModel):
-    """The Pareto front of several objectives; trials are their numbers."""
+    """The Pareto front of several objectives. Trials are given by number."""
 
     trials: list[int] = Field(
-        description="Those that no other beats in every objective and that keep the limits."
+        description="Those that no other trial beats in every objective and that keep the limits."
     )
     knee: int | None = Field(description="The one farthest from the line or plane through the front's ends.")
     hypervolume: float | None
-    reference: dict[str, float] = Field(description="From where the volume is measured, by objective.")
+    reference: dict[str, float] = Field(
+        description="The point from which the volume is measured, by objective."
+    )
     history: list[FrontPoint]
-    infeasible: list[int] = Field(description="Those that violate a limit, the closest first.")
+    infeasible: list[int] = Field(description="Trials that violate a limit, the closest to it first.")
     limits: dict[str, str]
 
 
@@ -239,14 +243,14 @@ class ParameterChange(BaseModel):
 
 
 class Closest(BaseModel):
-    """Of the nearly equal trials the one that changes least from the defaults, compared with the best one."""
+    """The nearly best trial that differs least from the defaults, compared with the best one."""
 
     trial: Trial
     best: Trial
-    changes: list[ParameterChange] = Field(description="Those of `trial` that matter.")
-    unimportant: int = Field(description="How many others it has.")
+    changes: list[ParameterChange] = Field(description="The changes of `trial` that matter.")
+    unimportant: int = Field(description="How many other changes it has.")
     best_by: str | None = Field(
-        description="Of several objectives: `knee`, or the one that `best` is best in."
+        description="With several objectives: `knee`, or the one in which `best` is best."
     )
     best_changes: list[ParameterChange]
     best_unimportant: int

@@ -1,17 +1,27 @@
-"""Trials: the table, single trials, their results."""
+"""Trials: the table, single trials, their results, the export of all."""
 
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import StreamingResponse
 
-from ...store.reading import Condition, QueryError, TrialQuery, detail_object, plain_field
+from ...store.reading import (
+    Condition,
+    QueryError,
+    TrialQuery,
+    csv_lines,
+    detail_object,
+    json_lines,
+    plain_field,
+)
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
-from .responses import ExperimentName, Offset, TrialName, cached_response, json_response, shown
+from .responses import ExperimentName, Offset, TrialName, cached_response, json_response, shown, view_of
 
 router = APIRouter(tags=["trials"])
+export_router = APIRouter(tags=["export"])
 _MOST_TRIALS = 1000
 _MOST_CURVES = 500
 _NOTES_LAST = 0.25  # seconds
@@ -127,3 +137,29 @@ def list_curves(
         return {"curves": view.curves(numbers, metric, points)}
 
     return cached_response(request, meant, ("curves", tuple(trial or ()), metric, points), compute)
+
+
+@export_router.get(
+    "/experiments/{experiment}/export",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {
+                "application/json": {"schema": {"type": "object"}},
+                "text/csv": {"schema": {"type": "string"}},
+            },
+            "description": "The format, as of `pitchpipe export`.",
+        }
+    },
+)
+def export_trials(
+    request: Request, experiment: ExperimentName, format: Literal["json", "csv"] = "json"
+) -> StreamingResponse:
+    """Export all trials: JSON with intermediate results, or CSV with a row per trial."""
+    view = view_of(request, experiment)
+    view.config()  # an unreadable experiment is an error, not an empty file
+    name = f'attachment; filename="{view.experiment_id}.{format}"'
+    lines, media = (
+        (csv_lines(view), "text/csv") if format == "csv" else (json_lines(view), "application/json")
+    )
+    return StreamingResponse(lines, media_type=media, headers={"content-disposition": name})

@@ -17,7 +17,8 @@ from fastapi import FastAPI
 
 from pitchpipe.server.app import create_app
 from pitchpipe.server.experiments import Experiments
-from pitchpipe.server.security import Guard, Limits, ServerSettings
+from pitchpipe.server.request_guard import RequestGuard
+from pitchpipe.server.security import ServerLimits, ServerSettings
 from pitchpipe.server.serving import Serving
 
 
@@ -52,7 +53,7 @@ class Asking:
         settings = settings or ServerSettings()
         self.app = _application()
         self.app.state.experiments = experiments
-        self.guard = Guard(self.app, settings)
+        self.guard = RequestGuard(self.app, settings)
         self.peer = "127.0.0.1"
 
     def get(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> Reply:
@@ -122,7 +123,7 @@ class Asking:
 
 
 @contextmanager
-def served(directory: Path, limits: Limits) -> Iterator[Serving]:
+def served(directory: Path, limits: ServerLimits) -> Iterator[Serving]:
     """Serve the API of a directory in a thread of this process."""
     ready = threading.Event()
     settings = ServerSettings(limits=limits)

@@ -14,8 +14,7 @@ from pydantic import BaseModel
 from pitchpipe.cli.app import run
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.api import models
-from pitchpipe.server.experiments import Experiments
-from pitchpipe.server.response_cache import ResponseCache
+from pitchpipe.server.experiments import Experiments, ResponseCache
 from pitchpipe.store.reading import curves, feed, read_model
 
 from ..stored import MadeExperiment, a_config, a_trial, results
@@ -261,7 +260,7 @@ def test_response_that_takes_long_is_kept_longer() -> None:
 
 
 def test_least_recently_used_responses_are_dropped_beyond_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pitchpipe.server.response_cache._MOST_BYTES", 1000)
+    monkeypatch.setattr("pitchpipe.server.experiments._MOST_BYTES", 1000)
     responses, computed = ResponseCache(lambda: 1), list[int]()
 
     def get(number: int) -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from pitchpipe.server.security import Limits
+from pitchpipe.server.security import ServerLimits
 
 from ..lazy import Lazy
 from ..stored import MadeExperiment, a_trial, results
@@ -30,7 +30,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     trials = [a_trial(0, value=0.5), a_trial(1, value=0.1), a_trial(2, "FAILED", reason="KeyError: 'x'")]
     made.commit(*trials, trial, metrics=results(trial, [1.0, {"default": 2.0}, "text"]))
     (made.folder.logs / "manager.log").write_text("one\n")
-    with served(directory, Limits(changes_per_second=1e6, changes_at_once=10**6)) as serving:
+    with served(directory, ServerLimits(changes_per_second=1e6, changes_at_once=10**6)) as serving:
         yield serving.url
     made.store.close()
 

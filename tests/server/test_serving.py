@@ -21,11 +21,10 @@ import uvicorn
 import websockets.asyncio.client
 
 from pitchpipe.server.__main__ import main
-from pitchpipe.server.arrival import http_protocol
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.process import ServerError, ServerProcess
-from pitchpipe.server.security import Limits, ServerSettings
-from pitchpipe.server.serving import Serving, ServingError, address_file, url_of
+from pitchpipe.server.security import ServerLimits, ServerSettings
+from pitchpipe.server.serving import Serving, ServingError, address_file, http_protocol, url_of
 
 from ..stored import MadeExperiment, a_trial
 from .asking import served
@@ -131,7 +130,7 @@ SLOW = {
 @pytest.mark.parametrize("case", SLOW)
 def test_slow_connections_are_closed_and_make_room(made: MadeExperiment, case: str) -> None:
     sent, answer = SLOW[case]
-    limits = Limits(connections=4, head_seconds=0.3, body_seconds=0.3)
+    limits = ServerLimits(connections=4, head_seconds=0.3, body_seconds=0.3)
     with served(made.folder.path.parent, limits) as serving:
         address = serving.url.removeprefix("http://").split(":")
         slow = [socket.create_connection((address[0], int(address[1])), timeout=30) for _ in range(3)]
@@ -142,7 +141,7 @@ def test_slow_connections_are_closed_and_make_room(made: MadeExperiment, case: s
 
 
 def test_stream_outlives_the_deadline_of_a_head(made: MadeExperiment) -> None:
-    with served(made.folder.path.parent, Limits(head_seconds=0.05)) as serving:
+    with served(made.folder.path.parent, ServerLimits(head_seconds=0.05)) as serving:
         events = messages(f"{serving.url}/api/v1/experiments/made1234/events/stream")
         assert next(events)[0] == "hello"
         silent = socket.create_connection(("127.0.0.1", int(serving.url.rpartition(":")[2])), timeout=30)

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from starlette.exceptions import HTTPException
 
 from pitchpipe.server import ExperimentView
 from pitchpipe.server.api.event_streams import Streams, event_stream, log_stream
-from pitchpipe.server.security import Refusal
 from pitchpipe.store.reading.log_files import NoSuchFile
 
 from ..stored import MadeExperiment, a_trial
@@ -85,7 +85,7 @@ def test_streams_are_bounded_and_end_with_the_server() -> None:
         streams = Streams(1)
         reading = asyncio.ensure_future(anext(streams.each(idle()), b"the end"))
         await asyncio.sleep(0)
-        with pytest.raises(Refusal, match="close one"):
+        with pytest.raises(HTTPException, match="close one"):
             streams.check()
         streams.end()
         assert await reading == b"the end"
