@@ -1,6 +1,6 @@
-"""Thin adapters to other people's libraries: one file each, imported by its name, each an optional extra.
+"""Thin adapters to other libraries. Each is one file, is imported by its name and has an extra of its own.
 
-`pitchpipe.integrations.xgboost` needs xgboost and no other of these libraries; importing this package needs none.
+Importing `pitchpipe.integrations.xgboost` requires only xgboost, importing this package none of the libraries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A callback for CatBoost, for `fit` of its models."""
+"""A callback for the `fit` of CatBoost's models."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ __all__ = ["PitchpipeCallback"]
 
 
 class PitchpipeCallback:
-    """Reports the metrics of each iteration.
+    """Reports the metrics of each iteration; does nothing outside of a trial.
 
-    `monitor` is the name of the data and that of the metric, `validation-Logloss`; without it the first metric of the
-    last data counts. The training ends when the trial's budget of iterations is spent. CatBoost does not tell callbacks
-    when it has finished, so the script reports the final result: `model.best_score_` has it. Nothing happens outside of
-    a trial.
+    `monitor` names the data set and the metric, as in `validation-Logloss`; the default is the first metric of the last
+    data set. The training ends when the trial's budget of iterations is spent. CatBoost does not notify callbacks of
+    its end, so the script reports the final result, which `model.best_score_` contains.
     """
 
     def __init__(self, monitor: str | None = None) -> None:
         self._monitor = monitor
 
     def after_iteration(self, info: Any) -> bool:
-        """Report an iteration; return whether the training goes on."""
+        """Report an iteration; return whether the training continues."""
         metrics = {
             f"{data}-{name}": values[-1]
             for data, by_name in info.metrics.items()

@@ -1,7 +1,7 @@
-"""The sweeper of Hydra: `hydra/sweeper=pitchpipe`, with the search space in Hydra's own syntax and any launcher.
+"""A sweeper for Hydra: `hydra/sweeper=pitchpipe`, with the search space in Hydra's own syntax and any launcher.
 
-Each job is launched by itself as soon as another one has ended. Two at a time need processes: a launcher may change
-the folder, the environment and the logging of its process.
+Each job is launched alone, as soon as another one has ended. Jobs at the same time have processes of their own, because
+a launcher may change the folder, the environment and the logging of its process.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 from ..tuners import NoMoreTrialError
-from .hydra_space import HydraSpace
 from .requirements import required
 
 required("hydra", "1.3")
 config_store = required("hydra.core.config_store", "1.3")
 errors = required("hydra.errors", "1.3")
+override_types = required("hydra.core.override_parser.types", "1.3")
 overrides_parser = required("hydra.core.override_parser.overrides_parser", "1.3", "hydra")
 plugins = required("hydra.core.plugins", "1.3")
 sweeper = required("hydra.plugins.sweeper", "1.3")
@@ -34,10 +34,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class SweeperOptions:
-    """The options below `hydra.sweeper`: those of `pitchpipe.Search`, and `n_jobs` that run at the same time.
+    """The options below `hydra.sweeper`: those of `pitchpipe.Search`, and `n_jobs`, how many jobs run at once.
 
-    `params` are overrides like those of the command line. `folder` is in the folder of the sweep if it is not given;
-    the search in one that is there already is continued. An error of a job ends the sweep, unless `catch` is true.
+    `params` are overrides like those of the command line. `folder` is by default in the folder of the sweep; a search
+    that the folder already contains is continued. An error of a job ends the sweep, unless `catch` is true.
     """
 
     _target_: str = "hydra_plugins.pitchpipe_sweeper.PitchpipeSweeper"
@@ -54,7 +54,7 @@ class SweeperOptions:
 
 
 class PitchpipeSweeper(sweeper.Sweeper):
-    """Searches among the overrides of a multirun; what the task function returns is the result of its trial."""
+    """Searches the overrides of a multirun. The return value of the task function is the result of its trial."""
 
     def __init__(
         self, *, n_jobs: int, folder: str | None, catch: bool, params: Mapping[str, str], **options: Any
@@ -63,7 +63,7 @@ class PitchpipeSweeper(sweeper.Sweeper):
         self._options = {name: _plain(value) for name, value in options.items()}
 
     def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
-        """Take what the jobs are made of."""
+        """Keep the configuration of the sweep, and make the launcher of its jobs."""
         self.hydra_context, self.config = hydra_context, config
         self.launcher = plugins.Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
@@ -82,10 +82,10 @@ class PitchpipeSweeper(sweeper.Sweeper):
         with Search(space.form, folder=self._folder or folder / "pitchpipe", **self._options) as search:
             search.reclaim()
             _Sweep(search, lambda trial: self._launch(trial, space), catch=self._catch).run(self._jobs)
-            OmegaConf.save(_outcome(search.results()), folder / "optimization_results.yaml")
+            OmegaConf.save(_summary(search.results()), folder / "optimization_results.yaml")
 
     def _launch(self, trial: Any, space: HydraSpace) -> Any:
-        """Run a job to its end, and return what it returned; raise its error."""
+        """Run a job to its end; return its return value, or raise its error."""
         overrides = space.overrides(trial.parameters)
         self.validate_batch_is_legal([overrides])
         (job,) = self.launcher.launch([overrides], initial_job_idx=trial.number)
@@ -100,7 +100,7 @@ class _Sweep:
         self._is_over = False
 
     def run(self, at_once: int) -> None:
-        """Run jobs until there is none left; raise `HydraException` for the first that fails, unless it is caught."""
+        """Run jobs until none is left; raise `HydraException` for the first that fails, unless errors are caught."""
         if at_once > 1:
             self._run_processes(at_once)
             return
@@ -148,25 +148,24 @@ def _plain(value: Any) -> Any:
 
 
 def _outcome_of(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, str]:
-    """Return what a job returned and no error, or its error."""
+    """Return the return value of a job and no error, or None and its error."""
     try:
         return launch(trial), ""
-    except Exception:  # noqa: BLE001  (whatever the job does)
+    except Exception:  # noqa: BLE001  (any error of the job)
         return None, traceback.format_exc().strip()
 
 
 def _started(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, Any]:
-    """Start a job in a process of its own; return where its outcome comes from, and the process."""
+    """Start a job in a process of its own; return the connection that receives its outcome, and the process."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
 
     def run() -> None:
         sender.send(_outcome_of(launch, trial))
-        for (
-            idle
-        ) in multiprocessing.active_children():  # of a launcher (joblib) that keeps them for its next job
+        # A launcher such as that of joblib keeps its processes for the next job.
+        for idle in multiprocessing.active_children():
             idle.terminate()
 
-    # A fork has the script, its modules and the launcher as they are.
+    # A fork has the script, its modules and the launcher in their present state.
     process = multiprocessing.get_context("fork").Process(target=run)
     process.start()
     sender.close()
@@ -176,16 +175,16 @@ def _started(launch: Callable[[Any], Any], trial: Any) -> tuple[Any, Any]:
 def _received(connection: Any, process: Any) -> tuple[Any, str]:
     """Return the outcome of a job that has ended."""
     try:
-        found = connection.recv()
+        outcome = connection.recv()
     except EOFError:
-        found = None
+        outcome = None
     process.join()
     connection.close()
-    return found or (None, f"its process ended with exit code {process.exitcode}")
+    return outcome or (None, f"its process ended with exit code {process.exitcode}")
 
 
-def _outcome(result: Any) -> dict[str, Any]:
-    """Return what is written about a sweep, with the names that Hydra's other sweepers use."""
+def _summary(result: Any) -> dict[str, Any]:
+    """Return the outcome of a sweep, with the names that Hydra's other sweepers use."""
     best = result.best
     if isinstance(best, list):
         solutions = [{"params": dict(one.parameters), "values": dict(one.value)} for one in best]
@@ -193,3 +192,53 @@ def _outcome(result: Any) -> dict[str, Any]:
     if best is None:
         return {"name": "pitchpipe", "best_params": None, "best_value": None}
     return {"name": "pitchpipe", "best_params": dict(best.parameters), "best_value": best.value}
+
+
+class HydraSpace:
+    """The search space (`form`) of overrides that include sweeps: `choice`, `range`, `interval`, and their short forms.
+
+    `tag(log, ...)` searches on a logarithmic scale, and `int(interval(1, 8))` is an integer from 1 to 8. Raises
+    ValueError if no override is a sweep.
+    """
+
+    def __init__(self, given: Sequence[Any]) -> None:
+        last = {one.get_key_element(): one for one in given}  # the last one counts, as everywhere in Hydra
+        self._fixed = [one.input_line for one in last.values() if not one.is_sweep_override()]
+        self._keys = {_name(one): key for key, one in last.items() if one.is_sweep_override()}
+        self.form = {_name(one): _form(one) for one in last.values() if one.is_sweep_override()}
+        if not self.form:
+            raise ValueError(
+                "there is nothing to search: no override is a sweep, such as lr=interval(0.1, 1)"
+            )
+
+    def overrides(self, parameters: Mapping[str, Any]) -> list[str]:
+        """Return the overrides of a job with these parameters."""
+        return [*self._fixed, *(f"{self._keys[name]}={value}" for name, value in parameters.items())]
+
+
+def _name(override: Any) -> str:
+    """Return the name of a parameter: its key without the `+`."""
+    return override.get_key_element().lstrip("+")
+
+
+def _form(override: Any) -> dict[str, Any]:
+    value = override.value()
+    logarithmic = "log" in getattr(value, "tags", ())
+    if override.is_interval_sweep():
+        return _interval(value.start, value.end, "log" if logarithmic else "")
+    if override.is_range_sweep() and logarithmic and value.step == 1 and isinstance(value.start, int):
+        return {"_type": "lograndint", "_value": [value.start, value.stop]}
+    if override.is_range_sweep() and value.step == 1 and isinstance(value.start, int):
+        return {"_type": "randint", "_value": [value.start, value.stop]}
+    return {"_type": "choice", "_value": list(override.sweep_iterator(_option))}
+
+
+def _interval(start: float, end: float, scale: str) -> dict[str, Any]:
+    if isinstance(start, int) and isinstance(end, int):
+        return {"_type": f"{scale}randint", "_value": [start, end + 1]}
+    return {"_type": f"{scale}uniform", "_value": [start, end]}
+
+
+def _option(value: Any) -> Any:
+    """Return a number unchanged, and everything else in the syntax of overrides."""
+    return value if isinstance(value, int | float) else override_types.Transformer.str(value)

@@ -13,11 +13,10 @@ __all__ = ["PitchpipeCallback"]
 
 
 class PitchpipeCallback(keras.callbacks.Callback):
-    """Reports the metrics of each epoch, and at the end those of the last one.
+    """Reports the metrics of each epoch, and at the end those of the last epoch; does nothing outside of a trial.
 
-    `monitor` is a name that Keras prints; an epoch that does not measure it is not reported. The training ends when the
-    trial's budget of epochs is spent. With `final=False` the script reports the final result itself. Nothing happens
-    outside of a trial.
+    `monitor` is a name that Keras prints; an epoch in which it is not measured is not reported. The training ends when
+    the trial's budget of epochs is spent. With `final=False` the script reports the final result itself.
     """
 
     def __init__(self, monitor: str = "val_loss", *, final: bool = True) -> None:

@@ -13,15 +13,14 @@ __all__ = ["PitchpipeCallback"]
 
 
 class PitchpipeCallback:
-    """Reports the metrics of each round.
+    """Reports the metrics of each round; does nothing outside of a trial.
 
-    `monitor` is the name of the data and that of the metric, `valid_0-binary_logloss`; without it the first metric
-    counts that is not of the training data. The training ends when the trial's budget of rounds is spent. LightGBM does
-    not tell callbacks when it has finished, so the script reports the final result: `model.best_score` has it. Nothing
-    happens outside of a trial.
+    `monitor` names the data set and the metric, as in `valid_0-binary_logloss`; the default is the first metric that is
+    not measured on the training data. The training ends when the trial's budget of rounds is spent. LightGBM does not
+    notify callbacks of its end, so the script reports the final result, which `model.best_score` contains.
     """
 
-    order = 20  # before early stopping, which ends a round
+    order = 20  # before the callback of early stopping, which ends a round
     before_iteration = False
 
     def __init__(self, monitor: str | None = None) -> None:

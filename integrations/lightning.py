@@ -13,11 +13,11 @@ __all__ = ["PitchpipeCallback"]
 
 
 class PitchpipeCallback(lightning.Callback):
-    """Reports the metrics of each epoch, and at the end those of the last one.
+    """Reports the metrics of each epoch, and at the end those of the last epoch; does nothing outside of a trial.
 
-    `monitor` is a name that the module logs; an epoch that does not log it is not reported. The training ends when the
-    trial's budget of epochs is spent. With several processes only that of rank 0 reports. With `final=False` the script
-    reports the final result itself. Nothing happens outside of a trial.
+    `monitor` is a name that the module logs; an epoch in which it is not logged is not reported. The training ends when
+    the trial's budget of epochs is spent. Of several processes only the one of rank 0 reports. With `final=False` the
+    script reports the final result itself.
     """
 
     def __init__(self, monitor: str = "val_loss", *, final: bool = True) -> None:

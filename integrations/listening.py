@@ -1,4 +1,4 @@
-"""What the trackers of experiments share: a run for each trial, kept by a thread of its own."""
+"""What trackers of experiments share: a run for each trial, written by a thread of its own."""
 
 from __future__ import annotations
 
@@ -16,24 +16,16 @@ from ..sdk import flat_arguments
 __all__ = ["Row", "RunListener"]
 
 Row = Mapping[str, Any]
-_OURS = {
-    "trial_id",
-    "sequence_id",
-    "parameters",
-    "training_iteration",
-    "attempt",
-    "done",
-    "time",
-    "time_total_s",
-}
+_NOT_METRICS = frozenset({"trial_id", "sequence_id", "parameters", "attempt", "done"})
+_NOT_METRICS |= {"training_iteration", "time", "time_total_s"}
 _log = logging.getLogger(__name__)
 
 
 class RunListener(Callback):
-    """Passes an experiment on to a tracker, in order, on one thread, so that a slow tracker delays no trial.
+    """Passes what happens in an experiment to a tracker, in order and on one thread: a slow tracker delays no trial.
 
-    A subclass says how to open, fill and close a run. When a call raises, that is logged and the tracker gets nothing
-    more. The end of the experiment waits until the tracker has everything.
+    A subclass opens, fills and closes runs. If one of its methods raises, the error is logged, and the tracker is no
+    longer called. The end of the experiment waits until the tracker has received everything.
     """
 
     def __init__(self) -> None:
@@ -59,7 +51,7 @@ class RunListener(Callback):
         raise NotImplementedError
 
     def close_experiment(self, experiment: Row) -> None:
-        """Take the outcome of the experiment; runs that are still open have been closed."""
+        """Take the outcome of the experiment. All runs have been closed before."""
 
     # what the manager calls
 
@@ -74,7 +66,9 @@ class RunListener(Callback):
 
     def on_trial_result(self, trial: Row, result: Row) -> None:
         """Log the numbers of a result."""
-        numbers = {name: value for name, value in result.items() if name not in _OURS and _is_number(value)}
+        numbers = {
+            name: value for name, value in result.items() if name not in _NOT_METRICS and _is_number(value)
+        }
         self._pass_on(self._log, trial, numbers, result["training_iteration"])
 
     def on_trial_complete(self, trial: Row) -> None:
@@ -113,7 +107,7 @@ class RunListener(Callback):
             return
         try:
             action(*rows)
-        except Exception:  # noqa: BLE001  (the tracker's)
+        except Exception:  # noqa: BLE001  (any error of the tracker's library)
             self._has_failed.set()
             _log.exception("%s failed; it gets nothing more", type(self).__name__)
 

@@ -18,9 +18,9 @@ _STATUS = {"SUCCEEDED": "FINISHED", "EARLY_STOPPED": "FINISHED", "FAILED": "FAIL
 
 
 class MLflowCallback(RunListener):
-    """Makes a run for the experiment, and inside it one for each trial, with parameters, metrics and status.
+    """Makes a run for the experiment, and a nested run with parameters, metrics and status for each trial.
 
-    `tracking_uri` and `experiment_name` are MLflow's, with its own defaults. A resumed experiment continues its runs.
+    `tracking_uri` and `experiment_name` are MLflow's, with its defaults. A resumed experiment continues its runs.
     """
 
     def __init__(self, tracking_uri: str | None = None, experiment_name: str = "Default") -> None:
@@ -30,8 +30,8 @@ class MLflowCallback(RunListener):
     def open_experiment(self, experiment: Row) -> None:
         """Connect, and open the run of the experiment."""
         self._client = mlflow.MlflowClient(self._uri)
-        found = self._client.get_experiment_by_name(self._name)
-        self._place = found.experiment_id if found else self._client.create_experiment(self._name)
+        named = self._client.get_experiment_by_name(self._name)
+        self._place = named.experiment_id if named else self._client.create_experiment(self._name)
         self._id = experiment["id"]
         self._parent = self._run("experiment", self._id, {})
 
@@ -61,7 +61,7 @@ class MLflowCallback(RunListener):
         self._client.set_terminated(self._parent, "FAILED" if experiment["status"] == "ERROR" else "FINISHED")
 
     def _run(self, trial: str, name: str, tags: Mapping[str, str]) -> str:
-        """Return the id of the run of a trial, or of the experiment: that of an earlier manager, or a new one."""
+        """Return the id of a run, of a trial or the experiment; the one that an earlier manager made is continued."""
         query = f"tags.`{_EXPERIMENT}` = '{self._id}' and tags.`{_TRIAL}` = '{trial}'"
         for run in self._client.search_runs([self._place], query, max_results=1):
             self._client.update_run(run.info.run_id, status="RUNNING")

@@ -1,4 +1,4 @@
-"""What the callbacks share: how the metrics of a training become the results of a trial."""
+"""What callbacks share: how the metrics of a training become the results of a trial."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["TrialReports"]
 
 
 class TrialReports:
-    """The results of one training; outside of a trial nothing is reported.
+    """The results of one training; nothing is reported outside of a trial.
 
-    A result is a dict with all metrics, and that called `monitor` as `default`.
+    A result is a dict of all metrics, with the metric called `monitor` also as `default`.
 
     >>> reports = TrialReports("loss")
     >>> reports.report({"loss": 0.5})
@@ -28,14 +28,14 @@ class TrialReports:
         self._names: list[str] = []
 
     def report(self, metrics: Mapping[str, Any]) -> None:
-        """Report an intermediate result; nothing if the monitored metric is not measured in this step."""
+        """Report an intermediate result, unless this step has not measured the monitored metric."""
         self._names = list(metrics)
         if is_in_trial() and self.monitor in metrics:
             self._last = self._result(metrics)
             report_intermediate_result(self._last)
 
     def is_spent(self, steps: int) -> bool:
-        """Return whether so many intermediate results are the trial's whole budget, so that the training ends."""
+        """Return whether this many steps are the trial's whole budget, so that the training ends."""
         budget = get_budget()
         return budget is not None and steps >= budget
 

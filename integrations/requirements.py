@@ -1,4 +1,4 @@
-"""What an adapter needs: a library that is installed and new enough, or one sentence on how to get it."""
+"""Imports the library of an adapter, or says in one sentence how to get it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["required"]
 
 
 def required(module: str, least: str, extra: str | None = None) -> Any:
-    """Import a library and return it; `extra` is the one of Pitchpipe that brings it, if it has another name.
+    """Import a library and return it; `extra` is Pitchpipe's extra for it, if that has another name.
 
     Raises ImportError, with the command that installs it, if it is missing, fails, or is older than version `least`.
 
@@ -33,10 +33,10 @@ def required(module: str, least: str, extra: str | None = None) -> Any:
             f"pitchpipe.integrations needs {name} {least} or newer, and this one cannot be imported"
             f" ({type(error).__name__}: {error}): {command}"
         ) from error
-    found = str(library.__version__)
-    if _numbers(found) < _numbers(least):
+    version = str(library.__version__)
+    if _numbers(version) < _numbers(least):
         raise ImportError(
-            f"pitchpipe.integrations needs {name} {least} or newer, and {found} is installed: {command}"
+            f"pitchpipe.integrations needs {name} {least} or newer, and {version} is installed: {command}"
         )
     return import_module(module)  # an old version may not have it
 

@@ -31,13 +31,14 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
 
     `param_distributions` maps names to lists of values, to scipy distributions, or to parameters of a search space of
     Pitchpipe such as `{"_type": "loguniform", "_value": [1e-3, 10]}`; a list of such dicts is a choice between them.
-    `n_iter` candidates are tried, fewer if there are no more. `tuner` (with `tuner_args`) is a tuner of Pitchpipe that
-    does not pause trials. With `n_jobs`, so many candidates are tried at once that all jobs have a fold to fit.
+    `n_iter` candidates are tried, or fewer if the space has no more. `tuner` (with `tuner_args`) is a tuner of
+    Pitchpipe that does not pause trials. If `n_jobs` is a multiple of the number of folds, that many candidates are
+    tried at once.
 
-    `resource` stops hopeless candidates early: each is scored on a ninth of it first, then on a third, then on all of
-    it (if `factor` is 3), and only if it is among the best 1 / `factor` of those that were scored on as much. It is
-    `n_samples`, the number of training samples, or an integer parameter of the estimator that is at most
-    `max_resource`. `cv_results_["fraction"]` says how much of it each row had.
+    `resource` stops hopeless candidates early. With the default `factor` of 3, each candidate is scored on a ninth of
+    the resource, then on a third, then on all of it; it reaches the next stage only if it is among the best third of
+    the candidates in this one. The resource is `n_samples`, the number of training samples, or an integer parameter of
+    the estimator, which is at most `max_resource`. `cv_results_["fraction"]` says how much of it each row had.
 
     Raises ValueError if these arguments do not fit together.
 
@@ -99,7 +100,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         self.factor = factor
 
     def _run_search(self, evaluate_candidates: Callable[..., Mapping[str, Any]]) -> None:
-        """Let the tuner propose candidates, a few at a time, and tell it their scores."""
+        """Let the tuner propose candidates, a few at a time, and report their scores to it."""
         self._check_arguments()
         random = utils.check_random_state(self.random_state)
         space = _Space(self.param_distributions)
@@ -122,7 +123,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         """Score some candidates, on more and more of the resource, and tell the tuner how they ended."""
         left = proposed
         for stage in range(len(evaluation.fractions)):
-            scores = evaluation.scores([space.decode(one) for one in left.values()], stage)
+            scores = evaluation.scores([space.decode(values) for values in left.values()], stage)
             kept: dict[int, Parameters] = {}
             for (number, parameters), score in zip(left.items(), scores, strict=True):
                 if evaluation.continues(score, stage):
@@ -161,7 +162,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
 
     @staticmethod
     def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
-        """Return the row of the best candidate; one that was stopped early is not compared."""
+        """Return the row of the best candidate among those that had the whole resource."""
         parent = model_selection.RandomizedSearchCV
         if callable(refit) or "fraction" not in results:
             return parent._select_best_index(refit, refit_metric, results)
@@ -183,7 +184,7 @@ def _tell(
 
 
 class _Evaluation:
-    """Scores candidates by cross-validation with a part of the resource, and judges them by it."""
+    """Scores candidates by cross-validation on a part of the resource, and decides which continue."""
 
     def __init__(
         self, search: PitchpipeSearchCV, evaluate: Callable[..., Mapping[str, Any]], folds: _Folds
@@ -193,7 +194,7 @@ class _Evaluation:
         self.fractions = [float(search.factor) ** -power for power in reversed(range(stages))]
         self._rungs: list[list[float]] = [[] for _ in self.fractions]
         self._has_results = False
-        self.failure: ValueError | None = None  # of the first fits, until any fit succeeds
+        self.failure: ValueError | None = None  # of the first fits, while no fit has succeeded
 
     def scores(self, candidates: list[Parameters], stage: int) -> list[float]:
         """Return the mean scores of candidates; NaN for one whose fit failed."""
@@ -215,14 +216,14 @@ class _Evaluation:
         return [float(score) for score in results[self._metric(results)][-len(candidates) :]]
 
     def _without_results(self, error: ValueError, count: int) -> list[float]:
-        """Note that all fits of some candidates failed: these have no rows, and only the last of all raises it."""
+        """Warn that all fits of some candidates failed. The search raises it at the end if no fit has succeeded."""
         if not self._has_results:
             self.failure = self.failure or error
         warnings.warn(str(error), exceptions.FitFailedWarning, stacklevel=2)
         return [math.nan] * count
 
     def continues(self, score: float, stage: int) -> bool:
-        """Return whether a candidate is among the best of those that were scored in a stage; NaN never is."""
+        """Return whether a candidate is among the best that were scored in a stage so far; NaN never is."""
         if math.isnan(score):
             return False
         rung = self._rungs[stage]
@@ -238,7 +239,7 @@ class _Evaluation:
 
 
 class _Folds:
-    """The folds of a splitter, the same in every call; of the training samples only a `fraction` is used."""
+    """The folds of a splitter, the same in every call, with only a `fraction` of the training samples."""
 
     def __init__(self, splitter: Any, random: Any) -> None:
         self._splitter, self._random = splitter, random
@@ -246,7 +247,7 @@ class _Folds:
         self.fraction = 1.0
 
     def split(self, *data: Any, **params: Any) -> Iterator[tuple[Any, Any]]:
-        """Yield the indices of training and test samples; a larger fraction has all samples of a smaller one."""
+        """Yield the indices of training and test samples. A larger fraction contains the samples of a smaller one."""
         if not self._folds:
             self._folds = [
                 (train, self._random.permutation(len(train)), test)
@@ -258,7 +259,7 @@ class _Folds:
 
 
 class _Space:
-    """The given parameters as a search space (`form`), and the way back from what a tuner proposes."""
+    """The given parameters as a search space (`form`), which also decodes what a tuner proposes."""
 
     def __init__(self, given: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         grids: list[Any] = [given] if isinstance(given, Mapping) else list(given)
@@ -297,10 +298,10 @@ class _Values:
             )
 
     def decode(self, value: Any) -> Any:
-        """Return the value that a proposed one stands for."""
+        """Return the value of the estimator's parameter for a value that the tuner proposes."""
         if isinstance(self._given, Mapping):
             return value
         if isinstance(self._given, list):
             return self._given[value]
-        found = self._given.ppf(value).item()
-        return int(found) if hasattr(self._given.dist, "pmf") else found
+        quantile = self._given.ppf(value).item()
+        return int(quantile) if hasattr(self._given.dist, "pmf") else quantile

@@ -16,10 +16,10 @@ __all__ = ["TensorBoardCallback"]
 
 
 class TensorBoardCallback(RunListener):
-    """Writes a folder for each trial, with its metrics, and its parameters for the page HPARAMS.
+    """Writes a folder for each trial, with its metrics, and with its parameters for the page HPARAMS.
 
-    They are in `folder`, or in `tensorboard` in the experiment's folder if it is None: `tensorboard --logdir` shows
-    them.
+    These folders are in `folder`, by default in `tensorboard` inside the experiment's folder. `tensorboard --logdir`
+    shows them.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
@@ -44,15 +44,15 @@ class TensorBoardCallback(RunListener):
         values = trial["value"] if isinstance(trial["value"], Mapping) else {"value": trial["value"]}
         results = {f"final/{name}": value for name, value in values.items() if value is not None}
         # `add_hparams` would open a second file, with the same name if the trial took less than a second.
-        for summary in tensorboardX.summary.hparams(_shown(trial["parameters"]), results):
+        for summary in tensorboardX.summary.hparams(_showable(trial["parameters"]), results):
             run.file_writer.add_summary(summary)
         for name, value in results.items():
             run.add_scalar(name, value)
         run.close()
 
 
-def _shown(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters as TensorBoard can show them: anything but a number, a bool or a string is text."""
+def _showable(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters as TensorBoard can show them: anything except a number, a bool or a string as text."""
     return {
         name: value if isinstance(value, int | float | str) else str(value)
         for name, value in flat_arguments(parameters).items()

@@ -1,4 +1,4 @@
-"""For the `Trainer` of Hugging Face's transformers: a callback, and a backend of its `hyperparameter_search`."""
+"""A callback for the `Trainer` of Hugging Face's transformers, and a backend for its `hyperparameter_search`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Parameters = dict[str, Any]
 
 
 class PitchpipeCallback(transformers.TrainerCallback):
-    """Reports the metrics of each evaluation, and at the end those of the model that is kept.
+    """Reports the metrics of each evaluation, and at the end those of the final model; does nothing outside of a trial.
 
-    That is the best one with `load_best_model_at_end`, else the last. `monitor` is a name in the metrics of an
-    evaluation. The training ends when the trial's budget of evaluations is spent. With several processes only that of
-    rank 0 reports. With `final=False` the script reports the final result itself. Nothing happens outside of a trial.
+    The final model is the best one with `load_best_model_at_end`, else the last. `monitor` is a name in the metrics of
+    an evaluation. The training ends when the trial's budget of evaluations is spent. Of several processes only the one
+    of rank 0 reports. With `final=False` the script reports the final result itself.
     """
 
     def __init__(self, monitor: str = "eval_loss", *, final: bool = True) -> None:
@@ -45,7 +45,7 @@ class PitchpipeCallback(transformers.TrainerCallback):
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any], **kwargs: Any
     ) -> None:
-        """Report an evaluation; one before or after the training belongs to the script."""
+        """Report an evaluation of the training; those before and after it are the script's own."""
         if not self._is_training:
             return
         self._evaluations[state.global_step] = metrics
@@ -64,15 +64,15 @@ class PitchpipeCallback(transformers.TrainerCallback):
 
 
 class PitchpipeBackend(backends.HyperParamSearchBackendBase):
-    """What `trainer.hyperparameter_search(backend="pitchpipe")` does, once this module is imported.
+    """The backend of `trainer.hyperparameter_search(backend="pitchpipe")`, which works once this module is imported.
 
     `hp_space` is a function that returns a search space of Pitchpipe; all other arguments are those of
     `pitchpipe.minimize`, such as `tuner`, `assessor`, `folder` and `timeout`. Parameters that are fields of
-    `TrainingArguments` are set there; a `model_init` with an argument gets all of them as a dict, and None for the
-    model that the trainer has at first. Each evaluation is an intermediate result, the last one the final result.
+    `TrainingArguments` are set there. A `model_init` with an argument gets all parameters as a dict, or None when the
+    trainer makes its first model. Each evaluation is an intermediate result, and the last one the final result.
 
-    It has one objective, and trains in one process. Raises ValueError for what cannot be searched, and what
-    `pitchpipe.minimize` raises.
+    The search has one objective and trains in one process. Raises ValueError for a search that this excludes, and the
+    errors of `pitchpipe.minimize`.
     """
 
     name = "pitchpipe"
@@ -83,7 +83,7 @@ class PitchpipeBackend(backends.HyperParamSearchBackendBase):
         return True
 
     def default_hp_space(self, trial: Any) -> Parameters:
-        """Return the space that the other backends have if none is given."""
+        """Return the space that the trainer's other backends use by default."""
         return {
             "learning_rate": loguniform(1e-6, 1e-4),
             "num_train_epochs": randint(1, 6),
@@ -109,7 +109,7 @@ class PitchpipeBackend(backends.HyperParamSearchBackendBase):
 
 
 class _Evaluations(transformers.TrainerCallback):
-    """Reports the objective of each evaluation, and ends a training that is to stop."""
+    """Reports the objective of each evaluation, and ends the training when the trial should stop."""
 
     def __init__(self, objective: Any) -> None:
         self._objective = objective
@@ -126,7 +126,7 @@ class _Evaluations(transformers.TrainerCallback):
 
 
 def _check(trainer: Any, space: Parameters, direction: str) -> None:
-    """Raise ValueError for a search that cannot be."""
+    """Raise ValueError for a search that the backend cannot run."""
     if not isinstance(direction, str):
         raise ValueError('direction: the backend pitchpipe has one objective, "minimize" or "maximize"')
     if trainer.args.world_size > 1:
@@ -156,7 +156,7 @@ def _train(trainer: Any, callback: _Evaluations, parameters: Parameters) -> floa
 
 @contextmanager
 def _configured(trainer: Any, parameters: Parameters) -> Iterator[None]:
-    """Give a trainer the parameters of a trial: as arguments, to its `model_init`, and in the name of its output."""
+    """Configure a trainer for a trial in a block: its arguments, its `model_init` and its output folder."""
     args, make_model, backend = trainer.args, trainer.model_init, trainer.hp_search_backend
     trainer.args = copy.copy(args)
     for name, value in parameters.items():
@@ -167,11 +167,9 @@ def _configured(trainer: Any, parameters: Parameters) -> Iterator[None]:
     trainer.args.output_dir = os.path.join(args.output_dir, run)
     if inspect.signature(make_model).parameters:
         trainer.model_init = partial(make_model, parameters)
-    trainer._train_batch_size = (
-        trainer.args.train_batch_size
-    )  # what it keeps of the arguments outside of them
+    trainer._train_batch_size = trainer.args.train_batch_size  # the trainer has a copy
     trainer.create_accelerator_and_postprocess()
-    trainer.hp_search_backend = None  # it does the rest only for the backends that it knows
+    trainer.hp_search_backend = None  # with one, the trainer would configure itself, for backends it knows
     try:
         yield
     finally:
@@ -179,11 +177,11 @@ def _configured(trainer: Any, parameters: Parameters) -> Iterator[None]:
 
 
 def _added_name(name: str) -> Any:
-    """Return a name of a backend, new in the list of all that `hyperparameter_search` takes."""
+    """Add a member to the enum of backends that `hyperparameter_search` accepts, and return it."""
     names = trainer_utils.HPSearchBackend
     member = str.__new__(names, name)
     member._name_, member._value_ = name.upper(), name
-    names._value2member_map_[name] = member  # what Enum has no function for
+    names._value2member_map_[name] = member  # Enum has no function for this
     return member
 
 

@@ -14,7 +14,7 @@ __all__ = ["WandbCallback"]
 
 
 class WandbCallback(RunListener):
-    """Makes a run for the experiment, and one for each trial in the group of its id, with parameters and metrics.
+    """Makes a run for the experiment, and a run with parameters and metrics for each trial; the group is its id.
 
     The options are those of `wandb.init`, such as `project`, `entity` and `mode="offline"`. The files of the runs are
     in the experiment's folder, unless `dir` names another.
@@ -38,16 +38,16 @@ class WandbCallback(RunListener):
         )
 
     def log(self, run: Any, metrics: Mapping[str, float], step: int) -> None:
-        """Log all metrics of a result at once; a retried trial repeats steps, which W&B's own steps cannot."""
+        """Log all metrics of a result. The step is one of them: W&B's own steps cannot repeat, as a retry does."""
         run.log({**metrics, "training_iteration": step})
 
     def close_run(self, run: Any, trial: Row) -> None:
-        """Note how the trial ended, and end its run."""
+        """Record how the trial ended, and end its run."""
         run.summary.update({"status": trial["status"], "reason": trial["reason"]})
         run.finish(exit_code=int(trial["status"] == "FAILED"))
 
     def close_experiment(self, experiment: Row) -> None:
-        """Note the best trial, and end the run of the experiment."""
+        """Record the best trial, and end the run of the experiment."""
         for best in experiment["best"][:1]:
             self._experiment.summary.update({"best_trial": best["sequence_id"], "best_value": best["value"]})
         self._experiment.finish(exit_code=int(experiment["status"] == "ERROR"))

@@ -14,11 +14,11 @@ __all__ = ["PitchpipeCallback"]
 
 
 class PitchpipeCallback(xgboost.callback.TrainingCallback):
-    """Reports the metrics of each round, and at the end those of the best round, or of the last if none is best.
+    """Reports the metrics of each round, and at the end those of the final round; does nothing outside of a trial.
 
-    `monitor` is as XGBoost prints it, `validation-logloss`; without it the last metric counts, as in early stopping.
-    The training ends when the trial's budget of rounds is spent. With `final=False` the script reports the final result
-    itself. Nothing happens outside of a trial.
+    The final round is the best one, if early stopping knows it, else the last. `monitor` is a name as XGBoost prints
+    it, such as `validation-logloss`; the default is the last metric, as in early stopping. The training ends when the
+    trial's budget of rounds is spent. With `final=False` the script reports the final result itself.
     """
 
     def __init__(self, monitor: str | None = None, *, final: bool = True) -> None:
@@ -49,6 +49,6 @@ class PitchpipeCallback(xgboost.callback.TrainingCallback):
 
 
 def _latest(log: Mapping[str, Any]) -> dict[str, float]:
-    """Return the last value of each metric; that of a cross-validation is a mean with a deviation."""
+    """Return the last value of each metric. A cross-validation logs a mean with its deviation: the mean counts."""
     last = {f"{data}-{name}": values[-1] for data, by_name in log.items() for name, values in by_name.items()}
     return {name: value[0] if isinstance(value, tuple) else value for name, value in last.items()}

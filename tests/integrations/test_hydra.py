@@ -19,7 +19,7 @@ parsing = Lazy("hydra.core.override_parser.overrides_parser")
 
 def space(*overrides: str) -> Any:
     parsed = parsing.OverridesParser.create().parse_overrides(list(overrides))
-    return Lazy("pitchpipe.integrations.hydra_space").HydraSpace(parsed)
+    return Lazy("pitchpipe.integrations.hydra").HydraSpace(parsed)
 
 
 @pytest.mark.parametrize(

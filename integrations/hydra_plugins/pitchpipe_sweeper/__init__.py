@@ -1,4 +1,4 @@
-"""Where Hydra finds the sweeper: it imports the modules of the namespace `hydra_plugins`."""
+"""The sweeper in the namespace `hydra_plugins`, whose modules Hydra imports to find plug-ins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["PitchpipeSweeper"]
 
 
 class PitchpipeSweeper(adapter.PitchpipeSweeper):
-    """The sweeper: Hydra takes only classes that are defined in this namespace."""
+    """The sweeper. Hydra accepts only classes that are defined in this namespace."""
 
 
 ConfigStore.instance().store(
