@@ -30,20 +30,19 @@ __all__ = ["BestTrial", "Experiment", "ExperimentResult"]
 Parameters = Mapping[str, Any]
 
 _log = logging.getLogger(__name__)
-# How long (s) after the grace of its trials an experiment may take to end with its program.
+# Seconds that an experiment may take, after the grace period of its trials, to end with its program.
 _STOP_PATIENCE = 20.0
 
 
 class Experiment(Plots):
     """One search for good parameters.
 
-    `trial` is a function of a dict of parameters that returns its final result (or reports it), a class derived from
-    `Trainable`, the name that `register_trainable` gave to either, or a command line. `callbacks` are notified of what
-    happens; `stop` is a stopper, a function of a trial's id and a result, or a dict of numbers to be reached. All other
-    keyword arguments are fields of experiment.yml, see docs/reference/config.md; `platform` is short for
-    `training_service={"platform": ...}`, `direction` and `metric` for `objectives` with one of them, `directory` is the
-    folder that contains the experiment's folder.
-    Raises `ConfigError` with all problems of the configuration.
+    `trial` is a function of a dict of parameters that returns or reports its final result, a class derived from
+    `Trainable`, the name of either in `register_trainable`, or a command line. `callbacks` are notified of what
+    happens. `stop` is a stopper, a function of a trial's id and a result, or a dict of numbers to be reached.
+    `directory` contains the experiment's folder. All other keyword arguments are fields of experiment.yml, see
+    docs/reference/config.md; `platform` is short for `training_service={"platform": ...}`, and `direction` and `metric`
+    are short for a single one of the `objectives`. Raises `ConfigError` with all problems of the configuration.
 
     >>> import tempfile
     >>> def square(parameters):
@@ -115,7 +114,7 @@ class Experiment(Plots):
 
         Trials that had not ended, or that the end of the experiment cancelled, continue; with `resume_unfinished=False`
         they end as cancelled. Failed trials stay failed, unless `resume_errored` retries them from their last
-        checkpoint or `restart_errored` from the beginning. What retried trials report reaches the tuner as imported
+        checkpoint or `restart_errored` from the beginning. The tuner receives results of retried trials as imported
         results. `stop` replaces the stopper. `limits` may have a new `max_trial_number`, `max_experiment_duration`
         (seconds) and `trial_concurrency`, which also extend an experiment that is DONE. Raises `StoreError` if there
         is no experiment in the folder, `FolderError` for one of NNI, `ValueError` for both kinds of retry at once;
@@ -170,10 +169,10 @@ class Experiment(Plots):
         """Run the search to its end, or until another thread calls `stop`; return the results.
 
         With `progress`, a terminal or a notebook shows how far it is; with `ui`, web pages show it while it runs.
-        Ctrl-C stops it, too, and raises `Interrupted`, a KeyboardInterrupt with the results so far as its `result`;
+        Ctrl-C also stops it, and raises `Interrupted`, a KeyboardInterrupt with the results so far as its `result`;
         `restore` continues it. May be called in a running event loop (a notebook). Raises `FolderError`,
-        `ExecutorError` or `StoreError` if nothing can run, and `ConfigError` for an experiment whose trials this
-        machine cannot start, of which nothing is made.
+        `ExecutorError` or `StoreError` if nothing can run, and `ConfigError`, before anything is made, if this machine
+        cannot start the trials.
         """
         run = partial(self._run, progress=progress, ui=ui)
         with DeferredSignals(self.stop) as signals:
@@ -188,7 +187,7 @@ class Experiment(Plots):
         return result
 
     def stop(self, reason: str = "stopped by the user") -> None:
-        """End the search, from any thread, without waiting: trials get their grace period, and `run` returns."""
+        """End the search, from any thread, without waiting. Trials get their grace period, and then `run` returns."""
         with self._lock:
             self._stop_reason = reason
             if self._loop is not None:
@@ -197,7 +196,7 @@ class Experiment(Plots):
     def add_trial(self, parameters: Parameters) -> None:
         """Try your own parameters, from any thread, before or while the search runs.
 
-        The trial starts after those that wait already. The tuner receives its result only if it takes customised
+        The trial starts after those that are waiting. The tuner receives its result only if it accepts customised
         trials. Raises `ValueError` for parameters outside the search space, and if no further trial is allowed.
         """
         from .manager import why_outside
@@ -281,11 +280,11 @@ class Experiment(Plots):
 
 @contextmanager
 def _ended_with_the_program(stop: Callable[[str], None], grace: float) -> Iterator[None]:
-    """Let a program that ends while a daemon thread is in the block end the experiment first."""
+    """If the program ends while a daemon thread is in the block, end the experiment first."""
     pid, over = os.getpid(), threading.Event()
 
     def end() -> None:
-        if os.getpid() == pid:  # not in a child that it has forked
+        if os.getpid() == pid:  # not in a forked child
             stop("the program ended")
             over.wait(grace + _STOP_PATIENCE)
 

@@ -19,7 +19,7 @@ Made = TypeVar("Made", bound=Callable[..., Any])
 
 
 class SearchOptions(TypedDict, total=False):
-    """The arguments of `minimize` and `maximize` that are those of `Search`."""
+    """The arguments that `minimize` and `maximize` pass to `Search`."""
 
     folder: str | Path | None
     metric: str
@@ -88,14 +88,14 @@ class ExperimentOptions(TypedDict, total=False):
 
 
 ARGUMENTS = {"max_trial_number": "n_trials", "experiment_name": "name"}
-"""The fields of a config that are arguments of another name in `Search`, `minimize` and `maximize`."""
+"""The fields of a config whose arguments in `Search`, `minimize` and `maximize` have another name."""
 
 
 def completed(*options: type) -> Callable[[Made], Made]:
     """Return a decorator that writes the `options` (TypedDicts) into a signature in place of `**options`.
 
-    Type checkers know them; this is for those who look at the signature of a running program, and for those who
-    mistype one of the function's own keywords: `TypeError` names the one that is probably meant.
+    Type checkers know the options; notebooks and `help` read this signature. A mistyped keyword of the function itself
+    is a `TypeError` that names the keyword that is probably meant.
 
     >>> @completed(SearchOptions)
     ... def search(space, **options): pass
@@ -131,9 +131,9 @@ def completed(*options: type) -> Callable[[Made], Made]:
 def _refuse_mistyped(
     unknown: Iterable[str], own: Collection[str], names: Sequence[str], elsewhere: Collection[str]
 ) -> None:
-    """Raise `TypeError` for a keyword that probably means one of a function's `own`; the options are checked later.
+    """Raise `TypeError` for a keyword that probably means one of a function's `own`. The options are checked later.
 
-    `elsewhere` are those that only `Experiment` has.
+    Keywords in `elsewhere` are options of `Experiment` only.
     """
     from .config import OTHER_NAMES, did_you_mean, nearest
 
@@ -147,7 +147,7 @@ def _refuse_mistyped(
 
 
 def objectives_of(direction: str | None, metric: str, objectives: Points | None) -> Points | None:
-    """Return the `objectives` of a config: as given, or one; None for the defaults of the plug-ins.
+    """Return the `objectives` of a config: as given, or the single one; None lets the plug-ins choose.
 
     Raise `TypeError` if both are given, and for a metric without its direction.
 

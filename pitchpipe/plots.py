@@ -16,12 +16,12 @@ Theme = Literal["light", "dark"]
 
 
 class Plots:
-    """Draws an experiment as plotly figures; `theme` is "light" or "dark", docs/use/figures.md shows them all.
+    """Draws an experiment as plotly figures, which docs/use/figures.md shows; `theme` is "light" or "dark".
 
-    `log` is the scale of the results (None: what suits them), `show_all` shows those that would flatten the others, and
-    `smoothing` is from 0 to below 1. Each call reads the folder again; nothing needs to be running. All raise
-    `StoreError` if the experiment cannot be read and `KeyError`, with the known names, for an unknown objective or
-    parameter.
+    `log` chooses the scale of the results, by default what suits them; `show_all` also shows results that would flatten
+    the others; `smoothing` is at least 0 and less than 1. Each call reads the folder again, and nothing needs to run.
+    All methods raise `StoreError` if the experiment cannot be read, and `KeyError`, with the known names, for an
+    unknown objective or parameter.
     """
 
     def _folder_to_plot(self) -> Path:
@@ -35,7 +35,7 @@ class Plots:
         show_all: bool = False,
         theme: Theme = "light",
     ) -> go.Figure:
-        """Draw the result of each trial and the best so far; without a name, for every objective."""
+        """Draw the result of each trial and the best so far, for one objective or for all."""
         return self._figure("plot_history", objective, log=log, show_all=show_all, theme=theme)
 
     def plot_curves(

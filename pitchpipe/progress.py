@@ -1,4 +1,4 @@
-"""What `Experiment.run` shows while it runs: a line on a terminal, a bar in a notebook, nothing elsewhere."""
+"""The progress of a running experiment: a line on a terminal, a bar in a notebook, nothing elsewhere."""
 
 # The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
 # pyright: reportMissingImports=false
@@ -16,32 +16,32 @@ from typing import Any
 _INTERVAL = 0.5
 
 Look = tuple[str, int, int | None]
-"""A line, how many trials have ended, and how many there will be, if that is known."""
+"""A line of text, how many trials have ended, and how many there will be, if that is known."""
 
 
 def line_of(runner: Any) -> Look:
-    """Return what there is to show of a running experiment."""
+    """Return what is shown of a running experiment."""
     from .store.reading import counts_text, front_text, nouns, number_text, visible
 
     ended = len(runner.trials) - len(runner.live)
     total = runner.limits.max_trial_number
     counts = counts_text({status.value: count for status, count in runner.counts.items() if count})
-    best = [
+    results = [
         f"{visible(objective.name)} {number_text(value)}"
         for trial in runner.best.front[:1]
         for objective, value in zip(runner.objectives, trial.values or (), strict=False)
     ]
     repeats = runner.families.repeats.count
-    one, _ = nouns(repeats)
-    found = f"best: {', '.join(best)} ({one} {runner.best.front[0].sequence_id})" if best else ""
-    found = front_text(runner.best.points(), repeats=repeats) or found
+    noun, _ = nouns(repeats)
+    best = f"best: {', '.join(results)} ({noun} {runner.best.front[0].sequence_id})" if results else ""
+    best = front_text(runner.best.points(), repeats=repeats) or best
     of_total = f" of {total}" if total else ""
-    return " | ".join(filter(None, [f"{ended}{of_total} trials", counts, found])), ended, total
+    return " | ".join(filter(None, [f"{ended}{of_total} trials", counts, best])), ended, total
 
 
 @contextmanager
 def shown_progress(manager: Any, *, is_wanted: bool) -> Iterator[None]:
-    """Show the progress of a manager in a block, where somebody sees it."""
+    """Show the progress of a manager in a block, on a terminal or in a notebook."""
     draw = _drawer() if is_wanted else None
     if draw is None:
         yield
@@ -66,7 +66,7 @@ def shown_progress(manager: Any, *, is_wanted: bool) -> Iterator[None]:
 
 @contextmanager
 def _drawn(draw: Callable[..., None], latest: list[Look]) -> Iterator[None]:
-    """Draw the latest look now and then, in a thread: a slow terminal does not delay trials."""
+    """Draw the latest look regularly, in a thread, so that a slow terminal does not delay trials."""
     over = threading.Event()
 
     def work() -> None:
@@ -84,7 +84,7 @@ def _drawn(draw: Callable[..., None], latest: list[Look]) -> Iterator[None]:
 
 
 def _drawer() -> Callable[..., None] | None:
-    """Return what draws a look: in a cell, on a terminal; None where nobody sees it."""
+    """Return a function that draws a look in a cell or on a terminal; None elsewhere."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:
         return _Cell().draw
@@ -111,7 +111,7 @@ class _Cell:
 
 
 class _Terminal:
-    """A line that is written over."""
+    """A line that is overwritten."""
 
     def __init__(self) -> None:
         from rich.console import Console

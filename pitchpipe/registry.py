@@ -1,7 +1,7 @@
-"""Names of trainables and environments, which are sent to the processes that run trials.
+"""Names of trainables and environments.
 
-Names belong to the process that registered them. An `Experiment` sends its trial together with all environments, so the
-process that unpickles it has the same names.
+A name belongs to the process that registered it. An `Experiment` sends its trial together with all environments, so
+that the process that unpickles it has the same names.
 """
 
 # Type checkers do not find the sub-packages: they are beside this folder until the package is built.

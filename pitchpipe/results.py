@@ -25,10 +25,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BestTrial:
-    """A best trial; `value` is a number, or with several objectives a number for each by its name.
+    """A best trial; `value` is a number, or with several objectives a dict of numbers by name.
 
-    Of a configuration that is run several times it is the mean of its `repeats`, those that succeeded, `trial_id` is
-    the first of them, and `interval` is half of the 95 % confidence interval, None if it is unknown.
+    For a configuration that runs several times, `value` is the mean of the `repeats` that succeeded, `trial_id` is the
+    first of them, and `interval` is half of the 95 % confidence interval, None if it is unknown.
     """
 
     trial_id: str
@@ -60,7 +60,7 @@ class ExperimentResult(Plots):
     directions: dict[str, str] | None = None
     defaults: BestTrial | None = None
     gain: float | dict[str, float] | None = None
-    _keeps: object = field(default=None, repr=False, compare=False)  # the folder goes with it
+    _keeps: object = field(default=None, repr=False, compare=False)  # removes a temporary folder at its end
 
     @cached_property
     def trials(self) -> list[Row]:
@@ -72,7 +72,7 @@ class ExperimentResult(Plots):
 
     @cached_property
     def families(self) -> list[Row]:
-        """The configurations that are run several times: rows like those of `trials`, with means and `repeats`.
+        """The configurations that run several times: rows like those of `trials`, with means and `repeats`.
 
         `repeats` has the numbers of the `trials`, the `count` of those that succeeded, the `interval` of each mean
         (half of the 95 % confidence interval) and how the family ended. Empty without `repeats` in the configuration.
@@ -92,7 +92,7 @@ class ExperimentResult(Plots):
         return [f"{group.trials_text} failed: {FailedTrial.of(group)}" for group in groups]
 
     def trial(self, trial_id: str) -> Row:
-        """Return the trial with this id; raise `KeyError`."""
+        """Return the trial with this id; raise `KeyError` if there is none."""
         for row in self.trials:
             if row["trial_id"] == trial_id:
                 return row
@@ -101,8 +101,8 @@ class ExperimentResult(Plots):
     def best_by(self, objective: str | None = None) -> Row | None:
         """Return the trial with the best value of one objective (the first, if none is named); None if there is none.
 
-        Of several objectives `knee` is the knee of the front. A trial that violates a limit is never the best. Raises
-        `KeyError` for an unknown objective.
+        With several objectives, `knee` is the knee of the front. A trial that violates a limit is never the best.
+        Raises `KeyError` for an unknown objective.
         """
         from .store.reading import ExperimentView
 
@@ -116,7 +116,7 @@ class ExperimentResult(Plots):
         return None if best is None else self._row_of(best)
 
     def _row_of(self, trial: TrialRow) -> Row:
-        """Return a family as callbacks get it, or all about a trial."""
+        """Return the row of a family, or the row of a trial with all its details."""
         from .store.reading import FamilyRow
 
         is_family = isinstance(trial, FamilyRow)
@@ -135,21 +135,21 @@ class ExperimentResult(Plots):
 
     @cached_property
     def closest_to_defaults(self) -> Row | None:
-        """Of the trials nearly equal to the best the one that changes `defaults` least; None without `keep_close`.
+        """The nearly best trial that changes the `defaults` least; None without `keep_close`.
 
-        A dict with `trial` and `best`, the `changes` that matter in the trial (`parameter`, `value`, and `default` if
-        there is one), the number of the others (`unimportant`), and `best_changes` and `best_unimportant`, the same of
-        the best trial. With repeats the two are families.
+        A dict with `trial` and `best`, the `changes` of the trial that matter (`parameter`, `value`, and `default` if
+        there is one), how many others it has (`unimportant`), and for the best trial `best_changes` and
+        `best_unimportant`. With repeats, `trial` and `best` are families.
         """
         from .store.reading import ExperimentView, closest_object
 
         with ExperimentView(self.folder) as view:
-            found = view.closest_to_defaults()
-        return None if found is None else closest_object(found, self._row_of)
+            closest = view.closest_to_defaults()
+        return None if closest is None else closest_object(closest, self._row_of)
 
     @cached_property
     def health(self) -> list[str]:
-        """Notes on how the search went: whether it learned, ranges that are too narrow, parameters of no use."""
+        """Notes on how the search went: whether it learned, ranges that are too narrow, useless parameters."""
         from .server import read_health
         from .store.reading import ExperimentView
 
@@ -217,7 +217,7 @@ class ExperimentResult(Plots):
         return f"<p>{head}, {escape(objectives)}</p>{reason}{table}"
 
     def _why_none(self) -> str:
-        """Return, as HTML, why there is no best trial, and in which ways trials failed."""
+        """Return, as HTML, why there is no best trial, and how trials failed."""
         from .store.reading import visible
 
         has_results = self.counts.get("SUCCEEDED", 0) > 0
@@ -246,7 +246,7 @@ def _line(cells: Sequence[str], tag: str) -> str:
 
 
 def _row(trial: TrialRow, objectives: Sequence[str]) -> Row:
-    """Return a trial or a family as callbacks get it."""
+    """Return a trial or a family as a row, with the fields that callbacks receive."""
     from .store.reading import FamilyRow, TrialDetail
 
     return {
@@ -288,9 +288,9 @@ class Interrupted(KeyboardInterrupt):
 
 
 def result_of(folder: Path, keeps: object = None) -> ExperimentResult:
-    """Return the results in the folder of an experiment, running or not; raise `StoreError`.
+    """Return the results in the folder of an experiment, running or not; raise `StoreError` if it cannot be read.
 
-    What it `keeps` lives as long as the results.
+    The object in `keeps` lives as long as the results.
     """
     from .store.reading import ExperimentView, gains_over_defaults
 

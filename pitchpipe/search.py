@@ -1,4 +1,4 @@
-"""`Search`: ask for parameters and tell results, in loops of your own; `minimize` and `maximize`: such a loop."""
+"""`Search`: ask for parameters and tell results in your own loop. `minimize` and `maximize` are such loops."""
 
 # The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
 # pyright: reportMissingImports=false
@@ -29,7 +29,7 @@ _UNFINISHED = ("RUNNING", "NO_MORE_TRIAL", "TUNER_NO_MORE_TRIAL")
 
 
 class _Scratch:
-    """A temporary folder that goes with this object; a warning as of `TemporaryDirectory` would be no news."""
+    """A temporary folder, removed with this object, but without the `ResourceWarning` of `TemporaryDirectory`."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="pitchpipe-"))
@@ -62,7 +62,7 @@ class SearchTrial:
     def report(self, step: int, value: Any) -> None:
         """Report an intermediate result: a number, or a dict with the metrics; steps rise by one from any first step.
 
-        A step that was reported before changes nothing. Raises `TypeError` or `ValueError` for another value or step,
+        Reporting a step again changes nothing. Raises `TypeError` or `ValueError` for a wrong value or step, and
         `TrialOverError` for a trial that has ended.
         """
         from .sdk import metric_text
@@ -73,7 +73,7 @@ class SearchTrial:
         self._take(step, text)
 
     def _take(self, step: int, text: str) -> None:
-        """Report an intermediate result, JSON text, whether it can be judged or not."""
+        """Report an intermediate result, as JSON, without checking that the assessor can judge it."""
         steps = self._steps
         if step > steps.stop and not self._has_reported:  # its steps do not begin at 0
             steps = range(step - len(steps), step)
@@ -86,17 +86,17 @@ class SearchTrial:
         self._has_reported = True
 
     def should_stop(self) -> bool:
-        """Return whether the assessor has decided, at the last report, that the trial is not worth its time."""
+        """Return whether the assessor decided after the last report that the trial should stop."""
         return self.stop_reason is not None
 
 
 class Search(Plots):
     """A search whose trials you run: `ask` for parameters, `tell` the result, in any order and number.
 
-    Without a `folder`, the results go with the search. In a folder they stay: a later process, or several at once on
-    the same machine, continue the search, and the command line, pages and figures show it. A folder that has a search
-    needs no other argument; those that are given must be the same. `n_trials` bounds the number of trials, of all
-    processes. `direction` is that of the only `metric`; `objectives`, like all other arguments, is the field of
+    Without a `folder`, the results end with this object. In a folder they stay: later processes, or several at once on
+    this machine, continue the search, and the command line, pages and figures show it. A folder that contains a search
+    needs no other argument; those that are given must be the same as before. `n_trials` bounds the number of trials in
+    all processes. `direction` belongs to the only `metric`; `objectives` and all other arguments are fields of
     experiment.yml, see docs/reference/config.md. Raises `ConfigError`, `DispatcherError` for plug-ins that cannot be
     made, `FolderError`, `StoreError`, and `ValueError` for a folder with another search or a tuner that pauses trials.
 
@@ -155,7 +155,7 @@ class Search(Plots):
             raise FolderError(f"there is no search in {absolute(path)}: {_NEEDS_SPACE}")
         self._session = SearchSession(path, config)
         self._closing = weakref.finalize(self, self._session.close)
-        self._session.running()  # raises what cannot be continued
+        self._session.running()  # raises an error if the search cannot be continued
 
     def __enter__(self) -> Search:
         return self
@@ -164,7 +164,7 @@ class Search(Plots):
         self.close()
 
     def close(self) -> None:
-        """Close the search; results stay readable as long as the search itself, those in a folder for good."""
+        """Close the search. Its results stay readable: in a `folder` for good, else as long as this object exists."""
         self._closing()
 
     @property
@@ -182,12 +182,12 @@ class Search(Plots):
         return SearchTrial(self._session, order)
 
     def tell(self, trial: SearchTrial | str, value: Any = None) -> str:
-        """Take the result of a trial, which is given by itself or its id; return its status.
+        """Take the result of a trial, which may be given by its id; return the trial's status.
 
-        The result is a number, or a dict with a number for each objective; without one it is the last report. A trial
-        that `should_stop` ends as EARLY_STOPPED whatever its result; NaN ends it as FAILED. Raises `ValueError` or
-        `TypeError` for a result that is not a number, `UnknownTrialError`, and `TrialOverError` if it was told
-        already; then nothing changes.
+        The result is a number, or a dict with a number for each objective; by default it is the last report. A trial
+        that `should_stop` ends as EARLY_STOPPED, whatever its result; NaN ends it as FAILED. Raises `ValueError` or
+        `TypeError` for a result that is not a number, `UnknownTrialError`, and `TrialOverError` for a trial that has
+        ended already; in all these cases nothing changes.
         """
         from .sdk import metric_text
 
@@ -195,15 +195,15 @@ class Search(Plots):
         return self._session.end(*_key(trial), final=text).status.value
 
     def fail(self, trial: SearchTrial | str, reason: str = "failed") -> str:
-        """End a trial that has no result; the tuner learns that it failed. Return its status; raise as `tell`."""
+        """End a trial that has no result, and notify the tuner; return its status. Raises the errors of `tell`."""
         return self._session.fail(*_key(trial), error=reason).status.value
 
     def give_back(self, trial: SearchTrial | str) -> str:
-        """End a trial without judging it, to be asked for again, at most four times; return its status."""
+        """End a trial without a verdict, so that `ask` returns it again, at most four times; return its status."""
         return self._session.fail(*_key(trial), error="given back", lost=True).status.value
 
     def running(self) -> list[SearchTrial]:
-        """Return the trials that were asked for and not told yet, of all processes that share the folder."""
+        """Return the trials that were asked for and have not ended, in all processes that share the folder."""
         return [
             SearchTrial(self._session, trial, reported=trial.next_sequence)
             for trial in self._session.running()
@@ -217,7 +217,7 @@ class Search(Plots):
         return self._session.reclaim()
 
     def results(self) -> ExperimentResult:
-        """Return the results so far, of all processes."""
+        """Return the results so far, from all processes."""
         return result_of(self.folder, keeps=self._scratch)
 
     def _folder_to_plot(self) -> Path:
@@ -237,12 +237,12 @@ def minimize(
 ) -> ExperimentResult:
     """Search for the parameters with the smallest result of a function, in this process; return the results.
 
-    The function gets the parameters as a dict; its result is what it returns, or else reports last: a number, or a dict
-    with the `metric`. It is called for `n_trials` trials, or for `timeout` seconds (a call is not interrupted). Errors
-    of the types in `catch` are failed trials; all others end the search, too. In a `folder`, a later call continues the
-    search up to `n_trials` in all, and several processes share them. With `progress`, a terminal or a notebook shows
-    how far it is. The `options` are those of `Search`, as is what
-    is raised. Ctrl-C raises `Interrupted`, a KeyboardInterrupt with the results so far as its `result`.
+    The function gets the parameters as a dict. Its result is what it returns, or else the last value it reports: a
+    number, or a dict with the `metric`. It is called for `n_trials` trials, or for `timeout` seconds (a call is not
+    interrupted). Every error is a failed trial, and ends the search unless its type is in `catch`. In a `folder`, a
+    later call continues the search up to `n_trials` in all, and several processes share them. With `progress`, a
+    terminal or a notebook shows how far it is. The `options` and errors are those of `Search`. Ctrl-C raises
+    `Interrupted`, a KeyboardInterrupt with the results so far as its `result`.
 
     >>> from pitchpipe import minimize, uniform
     >>> result = minimize(lambda parameters: (parameters["x"] - 1) ** 2, {"x": uniform(-5, 5)}, 25, seed=1)
@@ -265,7 +265,7 @@ def maximize(
     progress: bool = True,
     **options: Unpack[SearchOptions],
 ) -> ExperimentResult:
-    """Search for the parameters with the largest result of a function; otherwise as `minimize`.
+    """Search for the parameters with the largest result of a function; otherwise like `minimize`.
 
     >>> from pitchpipe import maximize, randint
     >>> maximize(lambda parameters: parameters["n"], {"n": randint(0, 4)}, 10).best.value
@@ -326,10 +326,10 @@ def _run(
                 try:
                     trial = search.ask()
                 except NoMoreTrialError:
-                    if search.reclaim():  # of a process that ended meanwhile
+                    if search.reclaim():  # trials of a process that has ended meanwhile
                         continue
                     break
-                with suppress(*_types(catch)):  # it is a failed trial, with its traceback
+                with suppress(*(catch if isinstance(catch, tuple) else (catch,))):
                     _run_trial(search, trial, function)
             else:
                 reason = f"timeout ({timeout:g} s) is over"
@@ -358,13 +358,11 @@ def _checked(name: str, timeout: Any, options: Mapping[str, Any]) -> float | Non
         )
     if "direction" in options:
         raise TypeError(f"{name} has a direction already: leave out direction")
-    return None if timeout is None else _seconds(timeout)
-
-
-def _seconds(seconds: Any) -> float:
-    if not isinstance(seconds, int | float) or not seconds >= 0:
-        raise ValueError(f"timeout must be a number of seconds, 0 or more, not {seconds!r}")
-    return float(seconds)
+    if timeout is None:
+        return None
+    if not isinstance(timeout, int | float) or not timeout >= 0:
+        raise ValueError(f"timeout must be a number of seconds, 0 or more, not {timeout!r}")
+    return float(timeout)
 
 
 def _ended(search: Search, reason: str = "") -> ExperimentResult:
@@ -375,12 +373,8 @@ def _ended(search: Search, reason: str = "") -> ExperimentResult:
     return result
 
 
-def _types(errors: Errors) -> tuple[type[Exception], ...]:
-    return errors if isinstance(errors, tuple) else (errors,)
-
-
 def _run_trial(search: Search, trial: SearchTrial, function: TrialFunction) -> None:
-    """Call the function and tell its result; a trial that is interrupted is asked for again."""
+    """Call the function and tell its result; give back a trial that is interrupted."""
     from .sdk import TrialStopped, shortened
 
     channel = _Channel(search, trial)
@@ -399,7 +393,7 @@ def _run_trial(search: Search, trial: SearchTrial, function: TrialFunction) -> N
 
 
 class _Channel:
-    """What `report_intermediate_result` and the like do inside a function that `minimize` calls."""
+    """The channel of `report_intermediate_result` and its siblings in a function that `minimize` calls."""
 
     checkpoint: str | None = None
 
@@ -415,7 +409,7 @@ class _Channel:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Be the channel of the function that this thread calls, and of the threads that it starts."""
+        """Be the channel of the function that this thread calls in a block, and of the threads that it starts."""
         from .sdk import hosted
 
         with hosted(self):
@@ -446,4 +440,4 @@ class _Channel:
             raise TrialStopped
 
     def save(self, fill: Callable[[str], object]) -> None:
-        """Keep no checkpoint: a trial that is begun again begins from the start."""
+        """Save nothing: a trial that runs again begins from the start."""

@@ -1,4 +1,4 @@
-"""Signals that would end a program while its experiment runs: the experiment ends in order first."""
+"""Signals that would end a program while its experiment runs: the experiment ends properly first."""
 
 # The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
 # pyright: reportMissingImports=false
@@ -17,11 +17,11 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class DeferredSignals:
-    """A block on the main thread in which a signal that would end the program calls `stop`, and ends it afterwards.
+    """A block on the main thread in which a signal that would end the program calls `stop`, and acts only afterwards.
 
-    What ends the program is the default action, or an exception that its own handler raises; of each signal the second
-    one acts at once. SIGINT is not left to an event loop, which cannot act while the block keeps it waiting.
-    `is_interrupted` tells of Python's own KeyboardInterrupt, which is for the caller to raise.
+    It then has its default action, or raises the exception of the program's own handler. A second signal of the same
+    kind acts at once. SIGINT is not left to an event loop, which cannot act while the block keeps it waiting.
+    `is_interrupted` says that a signal stands for Python's KeyboardInterrupt, which the caller has to raise.
     """
 
     def __init__(self, stop: Callable[[str], None]) -> None:
@@ -80,7 +80,7 @@ def is_in_event_loop() -> bool:
 
 @cache
 def _shield_forks() -> None:
-    """Once in a process: a signal to a child that a callback forks would stop the child's copy of the experiment."""
+    """Keep signals to children that callbacks fork from stopping the child's copy of the experiment."""
     from .trial_agent import shield_forks
 
     def is_own(handler: object) -> bool:
