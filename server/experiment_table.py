@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +23,7 @@ from .figures import (
 
 _CURVES = 200
 _POINTS = 100
-# The status, which has a colour, of attempts that were not the last of their trial.
+# The status, which gives the colour, of attempts that were not the last of their trial.
 _OUTCOMES: Mapping[str, str] = {"retried": "FAILED", "paused": "PAUSED"}
 _STARTED = (
     "SELECT sequence_id, coalesce(agent, ''), start_time, end_time, {} FROM {} WHERE start_time IS NOT NULL"
@@ -35,8 +36,8 @@ _ATTEMPTS = (
 def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = False) -> ExperimentTable:
     """Return the trials of an experiment, and the thinned intermediate results of at most `curves` of them.
 
-    Of more than 5,000 trials these are the telling ones, and others evenly over time, so that memory does not grow with
-    them; the curves are of the best trials and others. With `attempts`, all attempts are included as spans. Raise
+    Memory is bounded: of more than 5,000 trials the table has those that `Outline.chosen` chooses. The curves are those
+    of the best trials, and others evenly over time. With `attempts`, all attempts are included as spans. Raise
     `StoreError` if the experiment cannot be read.
     """
     config, summary = view.config(), view.summary()
@@ -71,7 +72,7 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
 
 
 def _record(row: TrialRow) -> TrialRecord:
-    """Return a trial without NaN and infinities, for which figures have no place."""
+    """Return a trial for figures, which have no place for NaN and infinities."""
     values: dict[str, float | None] = plain(row.values)
     return TrialRecord(
         number=row.sequence_id,
@@ -93,10 +94,14 @@ def _curves(
     view: ExperimentView, trials: Sequence[TrialRecord], objective: Objective, most: int
 ) -> list[Curve]:
     numbers = chosen_numbers(trials, objective, most) if most and trials else []
-    found = view.curves(numbers, objective.name, _POINTS) if numbers else []
+    curves = view.curves(numbers, objective.name, _POINTS) if numbers else []
     return [
-        Curve(one.sequence_id, one.sequences, [float("nan") if v is None else v for v in one.values])
-        for one in found
+        Curve(
+            curve.sequence_id,
+            curve.sequences,
+            [math.nan if value is None else value for value in curve.values],
+        )
+        for curve in curves
     ]
 
 
@@ -106,7 +111,7 @@ def _count_reported(view: ExperimentView) -> int:
 
 
 def _spans(view: ExperimentView, outline: Outline, apart: set[int]) -> list[Span]:
-    """Return the attempts that started; of too many, those that follow each other are joined, but none in `apart`."""
+    """Return the attempts that started; of too many, consecutive ones are joined, except those of trials in `apart`."""
     with view.database.connection() as connection:
         spans = (
             Span(number=number, worker=agent, start=start, end=end, status=_OUTCOMES.get(outcome, outcome))

@@ -25,7 +25,7 @@ class ServerError(Exception):
 
 
 class ServerProcess:
-    """The server of a directory of experiments, or of one of them; `url` waits for it, `start` does not.
+    """The server of a directory of experiments, or of one experiment. `url` waits until it responds, `start` does not.
 
     It ends with `stop`, with the `with` block, or when this process ends for any reason.
     """
@@ -59,7 +59,7 @@ class ServerProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """Whether the process has started and not ended."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
@@ -108,7 +108,7 @@ class ServerProcess:
         return command + ([] if self._pages else ["--no-pages"])
 
     def _log(self) -> IO[Any]:
-        """Open its log: in the logs folder of the experiment, or nowhere."""
+        """Open its log in the logs folder of the experiment, or the null device."""
         if self._experiment_id is not None:
             logs = self._directory / self._experiment_id / "logs"
             if logs.is_dir() and os.access(logs, os.W_OK):

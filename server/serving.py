@@ -37,7 +37,7 @@ def address_file(folder: Path) -> Path:
 
 
 class Serving:
-    """One server: it listens once it is made, and responds while `run` runs.
+    """One server: it has its port once it is made, and responds while `run` runs.
 
     Calls `on_ready` when it responds. Raises `ServingError` if the port is not available.
     """
@@ -83,7 +83,7 @@ class Serving:
         self._server.should_exit = True
 
     def end_with_stdin(self) -> None:
-        """End when standard input is closed, because the process at its other end is gone."""
+        """End when standard input is closed: the process at its other end is gone."""
 
         def wait() -> None:
             with suppress(OSError, ValueError):
@@ -101,12 +101,12 @@ class Serving:
             with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
                 json.dump({"url": self.url, "pid": os.getpid()}, opened)
         except OSError:
-            return None  # read-only folders are served, too
+            return None  # experiments in read-only folders are served, too
         return file
 
 
 class _Server(uvicorn.Server):
-    """Calls `on_ready` when it responds."""
+    """A server of uvicorn that calls `on_ready` when it responds."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -143,7 +143,7 @@ def http_protocol(head_seconds: float, stall_seconds: float) -> type[asyncio.Pro
 
 
 class _PunctualProtocol(_HTTPProtocol):
-    """Closes a connection when headers are late, after its start or a response, or when nobody reads a response."""
+    """Closes a connection when headers are late, after its start or a response, or when its client stops reading."""
 
     head_seconds: float
     stall_seconds: float
