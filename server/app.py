@@ -6,11 +6,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.responses import RedirectResponse
 
 from ..protocol import foreign
-from .api import Streams, add_problem_handlers, api_router
+from .api import (
+    PROBLEMS,
+    Streams,
+    add_problem_handlers,
+    change_router,
+    event_router,
+    experiment_router,
+    export_router,
+    log_router,
+    trial_router,
+)
 from .experiments import Experiments
 from .security import ServerSettings
 
@@ -42,12 +52,20 @@ def create_app(
     app.state.experiments = experiments
     app.state.streams = Streams(settings.limits.streams)
     add_problem_handlers(app)
-    app.include_router(api_router())
+    app.include_router(_api_router())
     for other in foreign("routes"):
         app.include_router(other.router)
     if pages:
         _add_pages(app, experiments)
     return app
+
+
+def _api_router() -> APIRouter:
+    api = APIRouter(prefix="/api/v1", responses=PROBLEMS)
+    parts = (experiment_router, trial_router, change_router, event_router, log_router, export_router)
+    for part in parts:
+        api.include_router(part)
+    return api
 
 
 @asynccontextmanager

@@ -6,10 +6,9 @@ Responses that many clients request are computed once (`ResponseCache`).
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
-from . import change_routes, experiment_routes, trial_routes
+from .change_routes import change_router
 from .event_streams import Streams, event_router, log_router
+from .experiment_routes import experiment_router
 from .models import Status
 from .responses import (
     PROBLEMS,
@@ -21,12 +20,4 @@ from .responses import (
     shown,
     view_of,
 )
-
-
-def api_router() -> APIRouter:
-    """Return a router with all routes of the API."""
-    router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
-    parts = (experiment_routes.router, trial_routes.router, change_routes.router)
-    for part in (*parts, event_router, log_router, trial_routes.export_router):
-        router.include_router(part)
-    return router
+from .trial_routes import export_router, trial_router

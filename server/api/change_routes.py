@@ -15,17 +15,17 @@ from ...manager.control import (
 from .models import Added, Change, Import, Imported, Killed, Limits, NewTrial, Stop
 from .responses import ExperimentName, TrialName, json_response, view_of
 
-router = APIRouter(tags=["changes"])
+change_router = APIRouter(tags=["changes"])
 
 
-@router.patch("/experiments/{experiment}", response_model=Limits)
+@change_router.patch("/experiments/{experiment}", response_model=Limits)
 def patch_experiment(request: Request, experiment: ExperimentName, change: Change) -> Response:
     """Change limits or concurrency at any time, the search space while the experiment is running."""
     view = view_of(request, experiment)
     return json_response(change_experiment(view.folder, change.model_dump(exclude_unset=True)))
 
 
-@router.post("/experiments/{experiment}/stop", status_code=202, response_model=dict[str, bool])
+@change_router.post("/experiments/{experiment}/stop", status_code=202, response_model=dict[str, bool])
 def post_stop(request: Request, experiment: ExperimentName, stop: Stop | None = None) -> Response:
     """Stop the experiment: running trials get the grace period, and results are kept."""
     view = view_of(request, experiment)
@@ -33,28 +33,28 @@ def post_stop(request: Request, experiment: ExperimentName, stop: Stop | None = 
     return json_response({"stopping": True}, 202)
 
 
-@router.post("/experiments/{experiment}/trials", status_code=201, response_model=Added)
+@change_router.post("/experiments/{experiment}/trials", status_code=201, response_model=Added)
 def post_trial(request: Request, experiment: ExperimentName, trial: NewTrial) -> Response:
     """Run a trial with the user's own parameters."""
     view = view_of(request, experiment)
     return _made(view.experiment_id, add_trial(view.folder, trial.parameters))
 
 
-@router.post("/experiments/{experiment}/trials/{trial}/rerun", status_code=201, response_model=Added)
+@change_router.post("/experiments/{experiment}/trials/{trial}/rerun", status_code=201, response_model=Added)
 def post_rerun(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Run a new trial with the same parameters."""
     view = view_of(request, experiment)
     return _made(view.experiment_id, rerun_trial(view.folder, view.sequence_id(trial)))
 
 
-@router.post("/experiments/{experiment}/trials/{trial}/kill", status_code=202, response_model=Killed)
+@change_router.post("/experiments/{experiment}/trials/{trial}/kill", status_code=202, response_model=Killed)
 def post_kill(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Kill a trial; the experiment continues."""
     view = view_of(request, experiment)
     return json_response(kill_trial(view.folder, view.sequence_id(trial)), 202)
 
 
-@router.post("/experiments/{experiment}/import", response_model=Imported)
+@change_router.post("/experiments/{experiment}/import", response_model=Imported)
 def post_import(request: Request, experiment: ExperimentName, results: Import) -> Response:
     """Import results measured elsewhere into the tuner."""
     view = view_of(request, experiment)

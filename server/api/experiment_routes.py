@@ -13,13 +13,13 @@ from ..health import read_health
 from .models import Best, Closest, ExperimentSummary, Failure, Front, Health, HistoryPoint, Importance
 from .responses import ExperimentName, cached_response, shown
 
-router = APIRouter(tags=["experiments"])
+experiment_router = APIRouter(tags=["experiments"])
 # Whether the manager is alive is not in the store.
 _LASTING = 2.0
 _SUMMARY = "summary"
 
 
-@router.get("/experiments", response_model=list[ExperimentSummary])
+@experiment_router.get("/experiments", response_model=list[ExperimentSummary])
 def list_experiments(request: Request) -> Response:
     """List the experiments of this server."""
     experiments: Experiments = request.app.state.experiments
@@ -27,21 +27,21 @@ def list_experiments(request: Request) -> Response:
     return Response(b"[" + b",".join(filter(None, summaries)) + b"]", media_type="application/json")
 
 
-@router.get("/experiments/{experiment}", response_model=ExperimentSummary)
+@experiment_router.get("/experiments/{experiment}", response_model=ExperimentSummary)
 def get_experiment(request: Request, experiment: ExperimentName) -> Response:
     """Return the status of an experiment."""
     meant = shown(request, experiment)
     return cached_response(request, meant, _SUMMARY, meant.view.summary, _LASTING)
 
 
-@router.get("/experiments/{experiment}/config", response_model=dict[str, Any])
+@experiment_router.get("/experiments/{experiment}/config", response_model=dict[str, Any])
 def get_config(request: Request, experiment: ExperimentName) -> Response:
     """Return the configuration in canonical form, with the search space."""
     meant = shown(request, experiment)
     return cached_response(request, meant, "config", meant.view.config)
 
 
-@router.get("/experiments/{experiment}/best", response_model=Best)
+@experiment_router.get("/experiments/{experiment}/best", response_model=Best)
 def get_best(
     request: Request, experiment: ExperimentName, count: Annotated[int, Query(ge=1, le=1000)] = 1
 ) -> Response:
@@ -50,35 +50,35 @@ def get_best(
     return cached_response(request, meant, ("best", count), lambda: {"trials": meant.view.best(count)})
 
 
-@router.get("/experiments/{experiment}/front", response_model=Front)
+@experiment_router.get("/experiments/{experiment}/front", response_model=Front)
 def get_front(request: Request, experiment: ExperimentName) -> Response:
     """Return the Pareto front of several objectives: its trials, its hypervolume over time, its knee."""
     meant = shown(request, experiment)
     return cached_response(request, meant, "front", meant.view.front)
 
 
-@router.get("/experiments/{experiment}/closest", response_model=Closest | None)
+@experiment_router.get("/experiments/{experiment}/closest", response_model=Closest | None)
 def get_closest(request: Request, experiment: ExperimentName) -> Response:
     """Return the nearly best trial that changes the defaults least, for `keep_close`; null without one."""
     meant = shown(request, experiment)
     return cached_response(request, meant, "closest", lambda: _closest(meant.view))
 
 
-@router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])
+@experiment_router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])
 def get_history(request: Request, experiment: ExperimentName) -> Response:
     """Return every result in order of arrival, with the best so far."""
     meant = shown(request, experiment)
     return cached_response(request, meant, "history", meant.view.history)
 
 
-@router.get("/experiments/{experiment}/failures", response_model=list[Failure])
+@experiment_router.get("/experiments/{experiment}/failures", response_model=list[Failure])
 def get_failures(request: Request, experiment: ExperimentName) -> Response:
     """Return the failures in groups, the most frequent first."""
     meant = shown(request, experiment)
     return cached_response(request, meant, "failures", meant.view.failures)
 
 
-@router.get("/experiments/{experiment}/importance", response_model=Importance)
+@experiment_router.get("/experiments/{experiment}/importance", response_model=Importance)
 def get_importance(
     request: Request,
     experiment: ExperimentName,
@@ -91,7 +91,7 @@ def get_importance(
     )
 
 
-@router.get("/experiments/{experiment}/health", response_model=Health)
+@experiment_router.get("/experiments/{experiment}/health", response_model=Health)
 def get_health(request: Request, experiment: ExperimentName) -> Response:
     """Return notes on how the search went: whether it learned, ranges that are too narrow, useless parameters."""
     meant = shown(request, experiment)

@@ -20,7 +20,7 @@ from ...store.reading import (
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
 from .responses import ExperimentName, Offset, TrialName, cached_response, json_response, shown, view_of
 
-router = APIRouter(tags=["trials"])
+trial_router = APIRouter(tags=["trials"])
 export_router = APIRouter(tags=["export"])
 _MOST_TRIALS = 1000
 _MOST_CURVES = 500
@@ -30,7 +30,7 @@ Metric = Annotated[str, Query(min_length=1, max_length=200)]
 Points = Annotated[int, Query(ge=2, le=10_000, description="The approximate number of results per trial.")]
 
 
-@router.get("/experiments/{experiment}/trials", response_model=TrialPage)
+@trial_router.get("/experiments/{experiment}/trials", response_model=TrialPage)
 def list_trials(
     request: Request,
     experiment: ExperimentName,
@@ -82,14 +82,14 @@ def list_trials(
     return cached_response(request, meant, key, lambda: meant.view.trials(asked), lasting)
 
 
-@router.get("/experiments/{experiment}/trials/{trial}", response_model=TrialDetail)
+@trial_router.get("/experiments/{experiment}/trials/{trial}", response_model=TrialDetail)
 def get_trial(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Return everything about one trial."""
     meant = shown(request, experiment)
     return cached_response(request, meant, ("trial", trial), lambda: detail_object(meant.view.trial(trial)))
 
 
-@router.get("/experiments/{experiment}/trials/{trial}/metrics", response_model=Results)
+@trial_router.get("/experiments/{experiment}/trials/{trial}/metrics", response_model=Results)
 def get_metrics(
     request: Request,
     experiment: ExperimentName,
@@ -101,7 +101,7 @@ def get_metrics(
     return json_response(shown(request, experiment).view.metrics(trial, since, limit))
 
 
-@router.get("/experiments/{experiment}/trials/{trial}/curve", response_model=Curve)
+@trial_router.get("/experiments/{experiment}/trials/{trial}/curve", response_model=Curve)
 def get_curve(
     request: Request,
     experiment: ExperimentName,
@@ -115,7 +115,7 @@ def get_curve(
     return cached_response(request, meant, key, lambda: meant.view.curve(trial, metric, points))
 
 
-@router.get("/experiments/{experiment}/curves", response_model=CurvePage)
+@trial_router.get("/experiments/{experiment}/curves", response_model=CurvePage)
 def list_curves(
     request: Request,
     experiment: ExperimentName,

@@ -93,8 +93,9 @@ def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, Tria
             trace.update(_RAISED, name=f"best: trial {curve.number}")
         else:
             trace.update(opacity=1.0 if look is _TOP_LOOK else 0.9 if len(curves) <= _FEW else 0.45)
-        traces.append(trace.update(showlegend=trace.legendgroup not in named))
-        named.add(trace.legendgroup)
+        group = "best" if curve is best else look.name
+        traces.append(trace.update(showlegend=group not in named))
+        named.add(group)
     return traces
 
 
