@@ -78,7 +78,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _add_pages(app: FastAPI, experiments: Experiments) -> None:
-    from .ui import ROOT, add_pages  # NiceGUI takes seconds to import, and the API does without it
+    from .pages import ROOT, add_pages  # NiceGUI takes seconds to import, and the API does without it
 
     start = f"{ROOT}/{experiments.only or ''}"
     app.add_api_route("/", lambda: RedirectResponse(start), include_in_schema=False)

@@ -118,9 +118,9 @@ PARSED = frozenset(
 # Files that pass on what is a constant elsewhere: (file, method).
 PASSED_ON = frozenset(
     {
-        ("server/ui/elements.py", "classes"),
-        ("server/ui/frame.py", "add_head_html"),
-        ("server/ui/pages.py", "add_head_html"),
+        ("server/pages/elements.py", "classes"),
+        ("server/pages/frame.py", "add_head_html"),
+        ("server/pages/routes.py", "add_head_html"),
     }
 )
 # Dataclasses with many fields that may be given by position: (file, name).

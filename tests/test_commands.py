@@ -57,7 +57,7 @@ ELSEWHERE = {
     "trial add": "cli/test_steering_verbs.py",
     "trial kill": "cli/test_background.py",
     "trial rerun": "cli/test_rerun.py",
-    "ui": "server/ui/test_run.py",
+    "ui": "server/pages/test_run.py",
     "trials --families": "cli/test_repeats.py",
     # of several objectives
     'trials --where "value.latency_ms': "cli/test_fronts.py",

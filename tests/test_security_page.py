@@ -35,10 +35,10 @@ HELD = {
     "With a token, every request": "server/test_security.py::test_token_opens_as_a_header_and_a_wrong_one_does_not",
     "`?token=TOKEN` in an address": (
         "server/test_security.py::test_browser_keeps_the_token_in_a_cookie_that_scripts_and_others_cannot_use"
-        " server/ui/test_token.py::test_the_token_is_in_a_private_file_by_which_a_browser_gets_in"
+        " server/pages/test_token.py::test_the_token_is_in_a_private_file_by_which_a_browser_gets_in"
     ),
     "`pitchpipe ui` passes the browser": (
-        "server/ui/test_token.py::test_the_token_is_in_a_private_file_by_which_a_browser_gets_in"
+        "server/pages/test_token.py::test_the_token_is_in_a_private_file_by_which_a_browser_gets_in"
     ),
     "Wrong tokens are slowed": "server/test_security.py::test_guessing_tokens_is_slowed_down",
     "A page of another site": (

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from .pages import write_report
+from .rendering import write_report

@@ -16,8 +16,8 @@ from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.results import result_of
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.health import read_health
-from pitchpipe.server.report.pages import render_report
-from pitchpipe.server.ui.notices import notices_of
+from pitchpipe.server.pages.notices import notices_of
+from pitchpipe.server.report.rendering import render_report
 from pitchpipe.store.reading import ExperimentView
 
 from ..stored import MadeExperiment, a_config, a_trial, results
@@ -167,7 +167,7 @@ def test_reference_point_that_nothing_reaches_is_noticed(
 def test_note_has_the_same_words_everywhere(
     cut: MadeExperiment, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pitchpipe.server.report.pages.drawings_of", lambda table: [])  # the dear part
+    monkeypatch.setattr("pitchpipe.server.report.rendering.drawings_of", lambda table: [])  # the dear part
     where = ["--dir", str(cut.folder.path.parent)]
     assert run(["status", *where]) == 0
     assert f"note: {NOTE}" in capsys.readouterr().out.splitlines()

@@ -10,9 +10,9 @@ from pathlib import Path
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.server.experiments import Experiments
+from pitchpipe.server.pages.limits import changes_of
+from pitchpipe.server.pages.sparkline import sparkline
 from pitchpipe.server.report.secrecy import hidden
-from pitchpipe.server.ui.limits import changes_of
-from pitchpipe.server.ui.sparkline import sparkline
 
 from ..sentences import SentencesFile, answered
 from ..stored import MadeExperiment, a_trial

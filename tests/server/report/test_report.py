@@ -13,7 +13,7 @@ from pitchpipe.cli.app import run
 from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.runner.trial import Trial
 from pitchpipe.server.report import write_report
-from pitchpipe.server.report.pages import render_report
+from pitchpipe.server.report.rendering import render_report
 from pitchpipe.server.report.reproducing import steps_of
 from pitchpipe.server.report.secrecy import hidden
 from pitchpipe.store.folder import ExperimentFolder
@@ -81,7 +81,7 @@ def figures() -> None:
 @pytest.fixture(autouse=True)
 def no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "figures" not in request.fixturenames:
-        monkeypatch.setattr("pitchpipe.server.report.pages.drawings_of", lambda table: [])
+        monkeypatch.setattr("pitchpipe.server.report.rendering.drawings_of", lambda table: [])
 
 
 @pytest.fixture

@@ -39,10 +39,10 @@ from .activity import ImportancePanel, RunningPanel
 from .commands import resume_button
 from .elements import attributed, badge, figures, panel
 from .failures import FailuresPanel
+from .figure_view import FigureView
 from .frame import Where, experiment_frame
-from .leaders import MOST, BestPanel, Leaders, LeadersPanel
 from .notices import Notice, notices_of
-from .plotting import FigureView
+from .overview_panels import MOST, BestPanel, Leaders, LeadersPanel
 from .progress_figure import BY, By, progress_figure
 from .wording import STATUSES, TRIAL_TONES, trial_word
 

@@ -11,7 +11,7 @@ from nicegui import html, ui
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
 from ...store.reading import ExperimentView, Summary, TrialDetail
-from .changes import confirmed, copied, made, show_refusal
+from .actions import confirmed, copied, made, show_refusal
 from .elements import action
 from .frame import ROOT, Where
 from .trial_form import TrialForm

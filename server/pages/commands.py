@@ -11,7 +11,7 @@ from nicegui import ui
 
 from ...manager.control import ControlError
 from ...store import ExperimentFolder
-from .changes import done, show_refusal
+from .actions import done, show_refusal
 from .elements import action
 
 __all__ = ["delete_experiment", "resume_button"]

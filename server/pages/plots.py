@@ -17,12 +17,12 @@ from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery, e
 from ..experiment_table import read_table
 from ..experiments import Experiments
 from ..figures import ExperimentTable, existing_together
+from .actions import show_refusal
 from .brushing import brushed
-from .changes import show_refusal
 from .elements import scripted
 from .figure_choice import FIGURES, MOST_COMPARED, SMOOTHINGS, Choice, draw
+from .figure_view import FigureView
 from .frame import Where, experiment_frame
-from .plotting import FigureView
 
 __all__ = ["plots_page"]
 

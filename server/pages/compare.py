@@ -23,8 +23,8 @@ from ...store.reading import (
 from ..experiments import Experiments
 from .curve_figure import curve_figure
 from .elements import attributed, badge, panel, table
+from .figure_view import FigureView
 from .frame import Where, experiment_frame
-from .plotting import FigureView
 from .wording import TRIAL_TONES, trial_word
 
 __all__ = ["compare_page"]

@@ -26,13 +26,13 @@ from ...store.reading import (
 )
 from ..experiments import Experiments
 from ..trial_story import Ending, ending_of, facts_of
+from .actions import copied
 from .annotating import notes_panel
-from .changes import copied
 from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
+from .figure_view import FigureView
 from .files import FilesPanel
 from .frame import Where, experiment_frame
-from .plotting import FigureView
 from .trial_actions import TrialActions
 from .trial_log import TrialLog
 from .wording import TRIAL_TONES, trial_word

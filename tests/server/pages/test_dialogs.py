@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.server.ui.changes import confirmed
-from pitchpipe.server.ui.trial_form import TrialForm
+from pitchpipe.server.pages.actions import confirmed
+from pitchpipe.server.pages.trial_form import TrialForm
 
 UNIT = {"_type": "uniform", "_value": [0, 1]}
 SPACE = {"searchSpace": {"x": UNIT}}

@@ -20,7 +20,6 @@ from .figure_choice import Choice
 from .files import file_response
 from .frame import ROOT, Where, add_style, show_missing
 from .grid_columns import columns_of
-from .grid_rows import GridRequest, read_rows
 from .logs import logs_page
 from .overview import overview_page
 from .plots import plots_page
@@ -28,6 +27,7 @@ from .settings import settings_page
 from .table_view import TableView
 from .theme import figure_themes_script
 from .trial import trial_page
+from .trial_grid import GridRequest, read_rows
 from .trials import trials_page
 
 __all__ = ["add_pages"]

@@ -7,7 +7,7 @@ import asyncio
 from nicegui import html, ui
 
 from ...store import Annotation, Annotations, StoreError, tags_of
-from .changes import say, show_refusal
+from .actions import say, show_refusal
 from .elements import action, panel
 
 __all__ = ["notes_panel"]

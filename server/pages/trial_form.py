@@ -9,7 +9,7 @@ from nicegui import html, ui
 
 from ...search_space import SearchSpace, SearchSpaceError, identity
 from ...store.reading import escaped, option_text, visible
-from .changes import result_of
+from .actions import result_of
 from .elements import attributed
 
 __all__ = ["TrialForm"]

@@ -11,8 +11,8 @@ from ...manager.control import change_experiment, rename_experiment, stop_experi
 from ...store import Annotations
 from ...store.reading import ExperimentView, FeedEvent, Summary, escaped
 from ..experiments import Experiments
+from .actions import confirmed, done, made, show_refusal
 from .annotating import notes_panel
-from .changes import confirmed, done, made, show_refusal
 from .commands import delete_experiment, resume_button
 from .elements import action, attributed, panel
 from .frame import Where, experiment_frame

@@ -23,7 +23,7 @@ from ...store.reading import (
     value_text,
     visible,
 )
-from .changes import copied
+from .actions import copied
 from .elements import action, attributed, pairs, panel, parameter_pairs, table
 from .frame import Where
 
