@@ -120,7 +120,6 @@ PASSED_ON = frozenset(
     {
         ("server/pages/elements.py", "classes"),
         ("server/pages/frame.py", "add_head_html"),
-        ("server/pages/routes.py", "add_head_html"),
     }
 )
 # Dataclasses with many fields that may be given by position: (file, name).

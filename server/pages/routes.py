@@ -18,14 +18,13 @@ from .compare import compare_page
 from .experiments import experiments_page
 from .figure_choice import Choice
 from .files import file_response
-from .frame import ROOT, Where, add_style, show_missing
+from .frame import ROOT, Where, add_head, show_missing
 from .grid_columns import columns_of
 from .logs import logs_page
 from .overview import overview_page
 from .plots import plots_page
 from .settings import settings_page
 from .table_view import TableView
-from .theme import figure_themes_script
 from .trial import trial_page
 from .trial_grid import GridRequest, read_rows
 from .trials import trials_page
@@ -37,8 +36,7 @@ _JSON = "application/json"
 
 def add_pages(app: FastAPI, experiments: Experiments) -> None:
     """Serve the pages below `experiments.root`; once per process, because NiceGUI keeps its pages globally."""
-    add_style()
-    ui.add_head_html(f"<script>{figure_themes_script()}</script>", shared=True)
+    add_head()
     _add_routes(experiments)
     _add_rows(experiments)
     _add_files(experiments)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .defaults import gain_text, gains_over_defaults
     from .exporting import csv_lines, detail_object, family_object, json_lines, trial_object
     from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, excerpt, hint_text
-    from .feed import EventPage, FeedEvent
+    from .feed import FeedEvent
     from .json_values import plain, to_json
     from .log_files import FilePiece
     from .read_model import (
