@@ -1,32 +1,23 @@
-"""Changes requested on a page: made in a thread; a refusal is shown as a sentence."""
+"""What pages do for their users: requests to a manager, commands, notes; what was done or refused is a sentence."""
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nicegui import html, ui
 
 from ...manager.control import ControlError
-from ...store import StoreError
+from ...store import Annotation, Annotations, ExperimentFolder, StoreError, tags_of
 from ...store.reading import escaped
-from .elements import scripted
-
-__all__ = ["confirmed", "copied", "done", "made", "result_of", "say", "show_refusal"]
-
-_REFUSAL = "pp-refusal"
-_PATIENCE = 10.0  # seconds for a busy browser
-_COPY = (
-    "navigator.clipboard"
-    " ? navigator.clipboard.writeText(TEXT).then(() => '', error => error.message) : REFUSAL"
-)
-_CLOSE = "document.querySelectorAll(BUTTONS).forEach(close => close.click())"
-_NO_CLIPBOARD = "this browser gives pages no clipboard: open them on localhost or by https"
+from .elements import action, panel, scripted
 
 
 async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
-    """Make a change with a function of `manager.control`; report that it is `done`, or why it failed."""
+    """Make a change with a function of `manager.control`, in a thread; report that it is `done`, or why it failed."""
     try:
         await asyncio.to_thread(change, *arguments)
     except (ControlError, StoreError) as error:
@@ -37,10 +28,10 @@ async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> b
     return True
 
 
-async def done(change: Awaitable[None], text: str) -> bool:
-    """Await a change; report the `text` when it is done, or why it failed."""
+async def done(command: Awaitable[None], text: str) -> bool:
+    """Await a command; report the `text` when it is done, or why it failed."""
     try:
-        await change
+        await command
     except ControlError as error:
         show_refusal(str(error))
         return False
@@ -48,10 +39,20 @@ async def done(change: Awaitable[None], text: str) -> bool:
     return True
 
 
+_COPY = (
+    "navigator.clipboard"
+    " ? navigator.clipboard.writeText(TEXT).then(() => '', error => error.message) : REFUSAL"
+)
+_NO_CLIPBOARD = "this browser gives pages no clipboard: open them on localhost or by https"
+_BROWSER_PATIENCE = 10.0  # seconds for a busy one
+
+
 async def copied(text: str, done: str) -> None:
     """Put a text on the clipboard; report that it is `done`, or why nothing was copied."""
     try:
-        why = await ui.run_javascript(scripted(_COPY, TEXT=text, REFUSAL=_NO_CLIPBOARD), timeout=_PATIENCE)
+        why = await ui.run_javascript(
+            scripted(_COPY, TEXT=text, REFUSAL=_NO_CLIPBOARD), timeout=_BROWSER_PATIENCE
+        )
     except TimeoutError:
         why = "the browser did not reply"
     if why:
@@ -60,8 +61,12 @@ async def copied(text: str, done: str) -> None:
         say(done)
 
 
+_REFUSAL = "pp-refusal"
+_CLOSE = "document.querySelectorAll(BUTTONS).forEach(close => close.click())"
+
+
 def say(text: str) -> None:
-    """Show that something has been done, in place of why something else could not be."""
+    """Show that something has been done, and close the refusals before it."""
     ui.run_javascript(scripted(_CLOSE, BUTTONS=f".{_REFUSAL} .q-btn"))
     ui.notify(escaped(text), type="positive", position="bottom-right")
 
@@ -97,3 +102,73 @@ async def result_of(dialog: Any) -> Any:
     if not dialog.is_deleted:
         dialog.delete()
     return result
+
+
+def notes_panel(annotations: Annotations, trial: int | None, noted: Annotation) -> None:
+    """Make the panel with the note and the tags of a trial, or of the experiment for None; `noted` are these now."""
+    with panel("Notes and tags"):
+        with html.div().classes("pp-stack"):
+            tags = ui.input("Tags, separated by commas", value=", ".join(noted.tags))
+            tags.props("outlined dense autocomplete=off").style("width: min(34rem, 100%)")
+            note = ui.textarea("Note", value=noted.note).props("outlined dense autogrow").style("width: 100%")
+
+        async def save() -> None:
+            annotation = Annotation((note.value or "").strip(), tags_of(tags.value or ""))
+            try:
+                await asyncio.to_thread(annotations.write, trial, annotation)
+            except (ValueError, StoreError, OSError) as error:
+                show_refusal(str(error))
+                return
+            say("The note is saved")
+
+        with html.div().classes("pp-row").style("margin-top: .5rem"):
+            action("Save the note", save, kind="outline")
+
+
+def resume_button(
+    folder: ExperimentFolder, max_trial_number: Callable[[], int | None] = lambda: None
+) -> ui.button:
+    """Make a button that resumes an experiment, with a new limit if one is given; a `ValueError` is shown."""
+
+    async def resume() -> None:
+        try:
+            limit = max_trial_number()
+        except ValueError as error:
+            show_refusal(str(error))
+            return
+        button.props("loading")
+        options = [] if limit is None else ["--max-trial-number", str(limit)]
+        await done(_run("resume", folder, "--detach", "--quiet", *options), "The experiment runs again")
+        button.props(remove="loading")
+
+    button = action("Resume", resume, icon="play_arrow", kind="unelevated", color="primary")
+    return button
+
+
+async def delete_experiment(folder: ExperimentFolder) -> None:
+    """Delete an experiment that is over, with all its files; raise `ControlError`."""
+    await _run("delete", folder, "--yes")
+
+
+_COMMAND_PATIENCE = 120.0
+
+
+async def _run(verb: str, folder: ExperimentFolder, *options: str) -> None:
+    """Run a command of `pitchpipe`: what outlives the page, or removes what it shows. Raise `ControlError`."""
+    package = __name__.partition(".")[0]
+    words = [verb, folder.experiment_id, "--dir", str(folder.path.parent), *options]
+    try:
+        ended = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-P", "-m", package, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        raise ControlError(f"{verb} did not end within {_COMMAND_PATIENCE:.0f} s") from None
+    if ended.returncode:
+        raise ControlError(
+            ended.stderr.strip().removeprefix("Error: ") or f"{verb} ended with exit code {ended.returncode}"
+        )

@@ -35,8 +35,8 @@ from ..experiment_table import read_table
 from ..experiments import Experiments, Shown
 from ..figures import Objective, importance, plot_pareto
 from ..health import read_health
+from .actions import resume_button
 from .activity import ImportancePanel, RunningPanel
-from .commands import resume_button
 from .elements import attributed, badge, figures, panel
 from .failures import FailuresPanel
 from .figure_view import FigureView

@@ -11,9 +11,7 @@ from ...manager.control import change_experiment, rename_experiment, stop_experi
 from ...store import Annotations
 from ...store.reading import ExperimentView, FeedEvent, Summary, escaped
 from ..experiments import Experiments
-from .actions import confirmed, done, made, show_refusal
-from .annotating import notes_panel
-from .commands import delete_experiment, resume_button
+from .actions import confirmed, delete_experiment, done, made, notes_panel, resume_button, show_refusal
 from .elements import action, attributed, panel
 from .frame import Where, experiment_frame
 from .limits import LIMITS, Limit, changes_of

@@ -26,8 +26,7 @@ from ...store.reading import (
 )
 from ..experiments import Experiments
 from ..trial_story import Ending, ending_of, facts_of
-from .actions import copied
-from .annotating import notes_panel
+from .actions import copied, notes_panel
 from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
 from .figure_view import FigureView
