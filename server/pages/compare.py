@@ -21,9 +21,8 @@ from ...store.reading import (
     visible,
 )
 from ..experiments import Experiments
-from .curve_figure import curve_figure
 from .elements import attributed, badge, panel, table
-from .figure_view import FigureView
+from .figure_view import FigureView, curve_figure
 from .frame import Where, experiment_frame
 from .wording import TRIAL_TONES, trial_word
 
@@ -69,9 +68,8 @@ async def compare_page(experiments: Experiments, experiment_id: str, trials: str
             body = html.div()
 
         def show(found: list[TrialDetail], curves: list[Curve]) -> None:
-            called = {trial.sequence_id: f"trial {trial.sequence_id}" for trial in found}
             drawn.set_visibility(any(curve.total for curve in curves))
-            figure.show(curve_figure(curves, called, "default"))
+            figure.show(curve_figure(curves, "default"))
             chosen.found = found
             show_table()
 

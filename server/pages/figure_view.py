@@ -1,19 +1,36 @@
-"""Figures on a page: redrawn in place, named for screen readers."""
+"""Figures on a page: the place of a figure, and the figures that only pages draw."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 from nicegui.elements.plotly import Plotly
 
+from ...store.reading import Curve, HistoryEntry, ParetoFront, VolumeEntry
+from ..figures import (
+    BEST,
+    SERIES,
+    STATUS_LOOKS,
+    Objective,
+    base_figure,
+    downsampled,
+    drawable,
+    nothing,
+    number_or_none,
+    ranged,
+    short,
+    value_axis,
+)
 from .elements import attributed, scripted
 from .frame import Where
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-__all__ = ["FigureView"]
 
 _USUAL_HEIGHT = 320
 _AXIS = 90  # pixels for an axis of parallel coordinates
@@ -22,16 +39,12 @@ _CONFIG = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
-
-
 # Points carry the number of their trial; a curve has it in its `meta`.
 _OPEN_TRIAL = (
     "event => { const point = event.points?.[0];"
     " const trial = [point?.customdata ?? point?.data?.meta].flat()[0];"
     " if (Number.isInteger(trial)) location.href = ROOT + trial }"
 )
-
-
 # The ranges brushed on the axes of parallel coordinates, in their order.
 _RANGES = (
     "() => emit((getHtmlElement(ID)?.data?.[0]?.dimensions ?? []).map(axis => axis.constraintrange ?? null))"
@@ -88,3 +101,150 @@ class FigureView:
     def _set_height(self, usual: int) -> None:
         height = f"{self._height or usual}px"
         self._plot.style["height"] = f"max({height}, var(--pp-fill))" if self._fill else height
+
+
+_MARKERS_UP_TO = 60
+_FEW = 10
+
+
+def curve_figure(curves: Sequence[Curve], metric: str) -> go.Figure:
+    """Draw the intermediate results of one trial, or of a few, by their numbers.
+
+    >>> figure = curve_figure([Curve(7, [0, 1], [0.5, 0.25], 2)], "default")
+    >>> figure.data[0].name, figure.data[0].y
+    ('trial 7', (0.5, 0.25))
+    """
+    import plotly.graph_objects as go
+
+    drawn = [curve for curve in curves if any(value is not None for value in curve.values)]
+    if not drawn:
+        return nothing("light", "", "No intermediate result has been reported.").update_layout(height=300)
+    longest = max(curve.sequences[-1] for curve in drawn)
+    figure = base_figure("light", "")
+    for place, curve in enumerate(drawn):
+        color, dash = SERIES[place % len(SERIES)]
+        trace = go.Scatter(
+            x=curve.sequences,
+            y=curve.values,
+            mode="lines+markers" if len(curve.values) <= _MARKERS_UP_TO else "lines",
+            name=f"trial {curve.sequence_id}",
+            line={"color": color, "dash": dash, "width": 2},
+            marker={"size": 5},
+            hovertemplate="result %{x}: <b>%{y:.6g}</b><extra>%{fullData.name}</extra>",
+        )
+        figure.add_trace(trace)
+    figure.update_layout(
+        xaxis={"title": {"text": "intermediate result"}, **({"dtick": 1} if longest <= _FEW else {})},
+        yaxis={"title": {"text": "result" if metric == "default" else short(metric)}},
+        showlegend=len(drawn) > 1,
+    )
+    return figure.update_layout(height=320, title=None, margin={"t": 30, "r": 10}, uirevision="stays")
+
+
+By = Literal["time", "trials"]
+# Along the axis: the moment at which a trial ended, or how many had ended.
+BY: Mapping[By, str] = MappingProxyType({"time": "by time", "trials": "by trials"})
+
+# Up to this many results are drawn one by one; of more, the extremes of each interval.
+_MOST_POINTS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A result at its place along the axis, with the number of its trial, and the best result until then."""
+
+    place: datetime | int
+    number: int
+    value: float
+    best: float | None
+
+
+def progress_figure(
+    history: Sequence[HistoryEntry],
+    objective: Objective,
+    front: ParetoFront | None = None,
+    by: By = "time",
+) -> go.Figure:
+    """Draw results by time or number, and the best so far; `history` is that of `ExperimentView.history`.
+
+    With several objectives `front` is that of `ExperimentView.front`: its trials are always drawn, however bad they are
+    by this objective, and its hypervolume takes the place of the best so far.
+
+    >>> history = [HistoryEntry(number, 1e9 + number, float(number % 3), 0.0) for number in range(9)]
+    >>> [len(trace.x) for trace in progress_figure(history, Objective()).data]
+    [9, 2]
+    """
+    import plotly.graph_objects as go
+
+    results = [
+        _Point(_place(entry.time, count, by), entry.sequence_id, entry.value, entry.best)
+        for count, entry in enumerate(history, start=1)
+        if entry.time is not None and number_or_none(entry.value) is not None
+    ]
+    if not results:
+        return nothing("light", "", "No trial has succeeded yet.").update_layout(height=300)
+    values = drawable([point.value for point in results])
+    places, _ = downsampled(range(len(results)), values, _MOST_POINTS)
+    best = frozenset(front.trials if front else ())
+    on_front = [place for place, point in enumerate(results) if point.number in best]
+    places = sorted({*map(int, places), *on_front})
+    shown = [results[place] for place in places]
+    look = STATUS_LOOKS["SUCCEEDED"]
+    points = go.Scatter(
+        x=[point.place for point in shown],
+        y=values[places],
+        mode="markers",
+        name="results",
+        marker={"color": look.color, "size": 6, "opacity": 0.6},
+        customdata=[point.number for point in shown],
+        hovertemplate="trial %{customdata}: %{y:.6g}<extra></extra>",
+    )
+    line = _best_line(results) if front is None else _volume_line(front.history, results)
+    figure = base_figure("light", "").add_traces([points, *line])
+    figure.update_yaxes(ranged(value_axis(objective, values, values[on_front].tolist()), values, 0.05))
+    figure.update_xaxes(title_text="finished trials" if by == "trials" else None, nticks=6)
+    if front is not None:
+        figure.update_layout(yaxis2={"title": {"text": "hypervolume"}, "overlaying": "y", "side": "right"})
+    return figure.update_layout(height=300, title=None, margin={"t": 30, "r": 10}, uirevision="stays")
+
+
+def _best_line(results: Sequence[_Point]) -> list[go.Scatter]:
+    """Return the best so far as steps: a corner where it changed, and the end."""
+    points = [point for point in results if number_or_none(point.best) is not None]
+    if not points:
+        return []
+    shown = [points[0], *(point for before, point in pairwise(points) if point.best != before.best)]
+    if shown[-1] is not points[-1]:
+        shown.append(points[-1])
+    return [_steps([(point.place, point.number, point.best) for point in shown], "best so far")]
+
+
+def _volume_line(history: Sequence[VolumeEntry], results: Sequence[_Point]) -> list[go.Scatter]:
+    places = {point.number: point.place for point in results}
+    steps = [
+        (places[entry.sequence_id], entry.sequence_id, entry.hypervolume)
+        for entry in history
+        if entry.sequence_id in places
+    ]
+    return [_steps(steps, "hypervolume").update(yaxis="y2")] if steps else []
+
+
+def _steps(steps: Sequence[tuple[datetime | int, int, float | None]], name: str) -> go.Scatter:
+    """Return a line of places, each with the number of its trial and a value."""
+    import plotly.graph_objects as go
+
+    places, numbers, values = zip(*steps, strict=True)
+    return go.Scatter(
+        x=places,
+        y=values,
+        mode="lines",
+        name=name,
+        line={"shape": "hv", "width": 2, "color": BEST},
+        customdata=numbers,
+        hovertemplate=f"{name}: %{{y:.6g}}<extra></extra>",
+    )
+
+
+def _place(time: float, count: int, by: By) -> datetime | int:
+    """Return the place of a trial along the axis: local time has no zone, because plotly shows it unchanged."""
+    return count if by == "trials" else datetime.fromtimestamp(time)

@@ -39,11 +39,10 @@ from .actions import resume_button
 from .activity import ImportancePanel, RunningPanel
 from .elements import attributed, badge, figures, panel
 from .failures import FailuresPanel
-from .figure_view import FigureView
+from .figure_view import BY, By, FigureView, progress_figure
 from .frame import Where, experiment_frame
 from .notices import Notice, notices_of
 from .overview_panels import MOST, BestPanel, Leaders, LeadersPanel
-from .progress_figure import BY, By, progress_figure
 from .wording import STATUSES, TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from ...store.reading import (
 from ..experiments import Experiments
 from ..trial_story import Ending, ending_of, facts_of
 from .actions import copied, notes_panel
-from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
-from .figure_view import FigureView
+from .figure_view import FigureView, curve_figure
 from .files import FilesPanel
 from .frame import Where, experiment_frame
 from .trial_actions import TrialActions
@@ -128,7 +127,7 @@ class _TrialPage:
         self._kill.set_visibility(found.summary.is_running and not is_over)
         number = trial.sequence_id
         self._results.set_visibility(not is_over or bool(trial.intermediate_results))
-        self._figure.show(curve_figure([found.curve], {number: f"trial {number}"}, self.metric))
+        self._figure.show(curve_figure([found.curve], self.metric))
         self._files.show(found.outputs)
         if trial == self._shown:
             return
@@ -176,7 +175,7 @@ class _TrialPage:
             self.metric = event.value
             number = self._trial.sequence_id
             curve = await asyncio.to_thread(self._view.curve, number, self.metric, _POINTS)
-            self._figure.show(curve_figure([curve], {number: f"trial {number}"}, self.metric))
+            self._figure.show(curve_figure([curve], self.metric))
 
         ui.select(
             {name: visible(name) for name in metrics}, label="Metric", value=self.metric, on_change=choose

@@ -189,7 +189,7 @@ def test_front_is_drawn_however_bad_one_objective_of_it_is() -> None:
 
 
 def test_overview_draws_the_front_among_many_results() -> None:
-    from pitchpipe.server.pages.progress_figure import progress_figure
+    from pitchpipe.server.pages.figure_view import progress_figure
 
     values = [float(n % 3) - 1.0 for n in range(3000)]
     values[1000], values[1007] = 700.0, 500.0
@@ -204,7 +204,7 @@ def test_overview_draws_the_front_among_many_results() -> None:
 
 
 def test_overview_has_a_corner_where_the_best_changed() -> None:
-    from pitchpipe.server.pages.progress_figure import progress_figure
+    from pitchpipe.server.pages.figure_view import progress_figure
 
     best = [None, 3.0, 3.0, 1.0, 1.0]
     history = [HistoryEntry(n, 1e9 + n, 5.0, one) for n, one in enumerate(best)]
@@ -223,7 +223,7 @@ def test_trials_that_violate_a_limit_are_neither_best_nor_on_the_front() -> None
 
 @pytest.mark.parametrize("values", [[1e308, -1e308, 1.0], [1.7e308] * 3, [5e-324, 0.0, 1e-308]])
 def test_overview_survives_results_at_the_ends_of_floats(values: list[float]) -> None:
-    from pitchpipe.server.pages.progress_figure import progress_figure
+    from pitchpipe.server.pages.figure_view import progress_figure
 
     history = [HistoryEntry(n, 1e9 + n, values[n % 3], values[0]) for n in range(30)]
     json.loads(progress_figure(history, Objective()).to_json(), parse_constant=pytest.fail)
