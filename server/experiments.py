@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import threading
 import time
@@ -31,6 +32,10 @@ class Shown:
     view: ExperimentView
     responses: ResponseCache
     inode: int
+
+    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return a value as JSON has it: computed once for all clients, and again when the experiment has changed."""
+        return json.loads(self.responses.get(key, compute).body)
 
 
 class Experiments:

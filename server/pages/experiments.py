@@ -1,11 +1,11 @@
-"""The list of experiments: the first page."""
+"""The first page: the list of experiments."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from urllib.parse import urlencode
 
 from nicegui import html, ui
@@ -18,19 +18,16 @@ from ...store.reading import (
     escaped,
     experiment_text,
     moment_text,
+    number_text,
     visible,
 )
 from ..experiments import Experiments, Shown
 from .elements import action, attributed, badge, table
 from .frame import ROOT, Where, page_frame, shown_status
-from .sparkline import draw_sparkline, sparkline
 from .wording import EXPERIMENT_TONES
-
-__all__ = ["experiments_page"]
 
 _PERIOD = 2.0
 _HEADS = ("", "Experiment", "Status", "Trials", "Best", "Progress", "Began", "Run time")
-_TAGS = "Tags"
 
 
 async def experiments_page(experiments: Experiments) -> None:
@@ -51,7 +48,7 @@ async def experiments_page(experiments: Experiments) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """An experiment in the list, as texts; one that cannot be read has the reason in the place of its `trials`."""
+    """An experiment in the list, as texts; if it cannot be read, `trials` is the reason."""
 
     id: str
     name: str = ""
@@ -93,7 +90,7 @@ class _Listing:
         rows = self._shown or ()
         has_tags = any(row.tags for row in rows)
         self._place.clear()
-        with self._place, table((*_HEADS, *([_TAGS] if has_tags else [])), "Experiments"):
+        with self._place, table((*_HEADS, *(["Tags"] if has_tags else [])), "Experiments"):
             for row in rows:
                 if self._word in f"{row.name} {row.id} {row.status} {row.tags}".lower():
                     self._add(row, has_tags=has_tags)
@@ -103,7 +100,7 @@ class _Listing:
         self._draw()
 
     def _choose(self, name: str, is_chosen: bool) -> None:
-        others = [one for one in self._chosen if one != name]
+        others = [other for other in self._chosen if other != name]
         self._chosen = [*others, name] if is_chosen else others
         self._compare.set_enabled(len(self._chosen) > 1)
 
@@ -130,7 +127,7 @@ class _Listing:
             html.td(escaped(row.trials))
             html.td(escaped(row.best)).classes("pp-mono pp-best" if row.best else "")
             with html.td():
-                draw_sparkline(row.sparkline)
+                _draw_sparkline(row.sparkline)
             html.td(row.began)
             html.td(row.ran)
             if has_tags:
@@ -140,14 +137,14 @@ class _Listing:
 
 
 def _read(experiments: Experiments) -> list[_Row]:
-    """Read what the list shows of each experiment; an unreadable one has the reason."""
-    found = []
+    """Read what the list shows of each experiment."""
+    rows = []
     for shown in experiments.all():
         try:
-            found.append(_row(shown))
+            rows.append(_row(shown))
         except StoreError as error:
-            found.append(_Row(id=shown.view.experiment_id, status="UNREADABLE", trials=str(error)))
-    return sorted(found, key=lambda row: -row.created)
+            rows.append(_Row(id=shown.view.experiment_id, status="UNREADABLE", trials=str(error)))
+    return sorted(rows, key=lambda row: -row.created)
 
 
 def _row(shown: Shown) -> _Row:
@@ -163,16 +160,51 @@ def _row(shown: Shown) -> _Row:
         tags=annotations.read(None).tags,
         trials=": ".join(filter(None, (f"{summary.trials}{of}", counts_text(summary.counts)))),
         best=best_result_text(shown.view.best_result(), len(summary.best)),
-        sparkline=_sparkline(shown),
+        sparkline=shown.cached(
+            "sparkline", lambda: sparkline([entry.best for entry in shown.view.history()])
+        ),
         began=moment_text(summary.created),
         ran=duration_text(summary.run_time),
     )
 
 
-def _sparkline(shown: Shown) -> dict[str, str]:
-    """Return the line of the best result by the first objective, from the cache until the experiment changes."""
-    return json.loads(
-        shown.responses.get(
-            "sparkline", lambda: sparkline([entry.best for entry in shown.view.history()])
-        ).body
+_MOST_STEPS = 100
+_WIDTH, _HEIGHT = 100, 20
+
+
+def sparkline(best: Sequence[float | None]) -> dict[str, str]:
+    """Return the line of the best result after each trial, as a path, and what it says; empty before there are two.
+
+    >>> sparkline([None, 3.0, 2.0, 2.0])
+    {'says': 'Best result over 3 trials: 3 to 2', 'path': 'M0 0H50V20H100V20'}
+    """
+    values = [value for value in best if value is not None and isfinite(value)]
+    if len(values) < 2:
+        return {}
+    low, high = min(values) / 2, max(values) / 2  # halves: the difference of two floats may be infinite
+    span = high - low
+
+    def height(place: int) -> str:
+        return f"{_HEIGHT * ((high - values[place] / 2) / span if span else 0.5):.4g}"
+
+    steps = "".join(
+        f"H{_WIDTH * place / (len(values) - 1):.4g}V{height(place)}" for place in _corners(values)[1:]
     )
+    says = f"Best result over {len(values)} trials: {number_text(values[0])} to {number_text(values[-1])}"
+    return {"says": says, "path": f"M0 {height(0)}{steps}"}
+
+
+def _draw_sparkline(line: Mapping[str, str]) -> None:
+    """Draw what `sparkline` returned."""
+    if not line:
+        return
+    box = {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "preserveAspectRatio": "none"}
+    with attributed(ui.element("svg"), role="img", aria_label=line["says"], **box).classes("pp-sparkline"):
+        attributed(ui.element("path"), d=line["path"])
+
+
+def _corners(values: Sequence[float]) -> list[int]:
+    """Return the places where the values change, thinned out, with both ends."""
+    changes = [place for place in range(1, len(values)) if values[place] != values[place - 1]]
+    thin = max(1, -(-len(changes) // _MOST_STEPS))
+    return sorted({0, *changes[::-thin], len(values) - 1})
