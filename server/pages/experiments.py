@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from urllib.parse import urlencode
 
 from nicegui import html, ui
 
@@ -106,7 +105,7 @@ class _Listing:
 
     def _open_comparison(self) -> None:
         first, *others = self._chosen
-        address = f"{Where(first).path('plots')}?{urlencode({'figure': 'edf', 'others': ','.join(others)})}"
+        address = Where(first).path("plots", figure="edf", others=",".join(others))
         ui.navigate.to(address.removeprefix(ROOT))  # navigation adds the root itself
 
     def _add(self, row: _Row, *, has_tags: bool) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from nicegui import html, ui
 
@@ -95,13 +95,14 @@ class Where:
     name: str = ""
     badge: Any = None
 
-    def path(self, page: str = "") -> str:
+    def path(self, page: str = "", **query: str) -> str:
         """Return the address of a page of the experiment, whose folder may have any name.
 
-        >>> Where("k3x9a2bq", "digits").path("trials/7"), Where('"my copy"').path()
-        ('/ui/k3x9a2bq/trials/7', '/ui/%22my%20copy%22')
+        >>> Where("k3x9a2bq", "digits").path("trials/7"), Where('"my copy"').path("trials", status="FAILED")
+        ('/ui/k3x9a2bq/trials/7', '/ui/%22my%20copy%22/trials?status=FAILED')
         """
-        return f"{ROOT}/{quote(self.experiment_id)}/{page}".rstrip("/")
+        path = f"{ROOT}/{quote(self.experiment_id)}/{page}".rstrip("/")
+        return f"{path}?{urlencode(query)}" if query else path
 
     def show_status(self, summary: Summary) -> None:
         """Update the status in the bar."""

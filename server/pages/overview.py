@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from nicegui import html, ui
 
+from ...manager.control import ControlError, ask_manager
 from ...runner import ExperimentStatus
-from ...store import ExperimentFolder
 from ...store.reading import (
+    ExperimentView,
     FailureGroup,
     FeedEvent,
     HistoryEntry,
@@ -33,22 +32,25 @@ from ...store.reading import (
 )
 from ..experiment_table import read_table
 from ..experiments import Experiments, Shown
-from ..figures import Objective, importance, plot_pareto
+from ..figures import Importance, Objective, importance, plot_pareto
 from ..health import read_health
 from .actions import resume_button
-from .activity import ImportancePanel, RunningPanel
 from .elements import attributed, badge, figures, panel
-from .failures import FailuresPanel
 from .figure_view import BY, By, FigureView, progress_figure
 from .frame import Where, experiment_frame
-from .notices import Notice, notices_of
-from .overview_panels import MOST, BestPanel, Leaders, LeadersPanel
+from .overview_panels import (
+    MOST_BEST,
+    BestPanel,
+    FailuresPanel,
+    ImportancePanel,
+    Leaders,
+    LeadersPanel,
+    RunningPanel,
+)
 from .wording import STATUSES, TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-__all__ = ["overview_page"]
 
 _BOXES = ("Finished trials", "Best so far", "Throughput", "Time left", "Run time")
 _OPEN = ("WAITING", "RUNNING", "PAUSED")
@@ -57,89 +59,12 @@ _MOST_RUNNING = 8
 _MOST_FOR_IMPORTANCE = 2000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Details:
-    """What takes longer to read, and is shown once the page is up."""
-
-    history: list[HistoryEntry]
-    health: list[str]
-    pareto: go.Figure | None
-    importance: dict[str, Any] | None
-
-    @classmethod
-    def of(cls, shown: Shown, summary: Summary) -> _Details:
-        view = shown.view
-        is_over = ExperimentStatus(summary.status).is_final
-        small = summary.trials <= _MOST_FOR_IMPORTANCE
-        return cls(
-            history=view.history(),
-            health=_cached(shown, "health", lambda: {"notes": read_health(view)})["notes"],
-            pareto=plot_pareto(read_table(view, curves=0), columns=1) if _has_front(summary) else None,
-            importance=_cached(shown, "importance", lambda: _importance(shown))
-            if is_over and small
-            else None,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Snapshot:
-    """What the page shows, read at once; without `details` at first."""
-
-    summary: Summary
-    leaders: Leaders
-    running: Sequence[TrialRow]
-    failures: list[FailureGroup]
-    notices: list[Notice]
-    details: _Details | None
-
-    @classmethod
-    def of(cls, shown: Shown, *, is_first: bool = False) -> _Snapshot:
-        """Read what is shown; what takes longer is left out `is_first`, so that the page is up soon."""
-        view, summary = shown.view, shown.view.summary()
-        details = None if is_first else _Details.of(shown, summary)
-        return cls(
-            summary=summary,
-            leaders=_leaders(shown, summary),
-            running=view.trials(TrialQuery(statuses=("RUNNING",), limit=_MOST_RUNNING)).trials,
-            failures=view.failures(),
-            notices=notices_of(summary, view, () if details is None else details.health),
-            details=details,
-        )
-
-
-def _importance(shown: Shown) -> dict[str, Any]:
-    found = importance(read_table(shown.view, curves=0))
-    return {**asdict(found), "confidence": found.confidence, "warning": found.warning}
-
-
-def _leaders(shown: Shown, summary: Summary) -> Leaders:
-    view = shown.view
-    several = _has_front(summary)
-    trials = summary.best if several else view.best(MOST)
-    return Leaders(
-        summary=summary,
-        trials=trials,
-        front=view.front() if several or summary.outcome_limits else None,
-        repeats=view.repeats(),
-        closeness=_cached(shown, "closeness", lambda: list(closeness_lines(view.closest_to_defaults()))),
-    )
-
-
-def _has_front(summary: Summary) -> bool:
-    return len(summary.objectives) > 1
-
-
-def _cached(shown: Shown, key: str, compute: Callable[[], Any]) -> Any:
-    """Return what the API has in its cache until the experiment changes."""
-    return json.loads(shown.responses.get(key, compute).body)
-
-
 async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     """Show the status of the experiment, and keep it up to date."""
     async with experiment_frame(experiments, experiment_id, "Overview", "") as (view, where, live):
         shown = experiments.shown(experiment_id)
         first = await asyncio.to_thread(_Snapshot.of, shown, is_first=True)
-        page = _Overview(where, view.folder, first.summary, repeats=view.repeats())
+        page = _Overview(where, view, first.summary)
         page.show(first)
 
         async def refresh(_events: list[FeedEvent]) -> None:
@@ -153,7 +78,7 @@ async def overview_page(experiments: Experiments, experiment_id: str) -> None:
 class _Overview:
     """The parts of the page, each of which can be updated."""
 
-    def __init__(self, where: Where, folder: ExperimentFolder, summary: Summary, *, repeats: int) -> None:
+    def __init__(self, where: Where, view: ExperimentView, summary: Summary) -> None:
         self._where = where
         self._summary = summary
         self._history: list[HistoryEntry] = []
@@ -162,13 +87,13 @@ class _Overview:
         html.h1("Overview").classes("pp-hidden")
         self._notice = html.div().classes("pp-stack")
         with html.div().classes("pp-row") as self._resume:
-            resume_button(folder)
+            resume_button(view.folder)
         with html.div() as self._row:
             self._boxes = figures(_BOXES)
         self._counts = html.nav().classes("pp-row").props('aria-label="Trials by status"')
         self._nothing = html.section().classes("pp-panel pp-empty")
         with html.div().classes("pp-columns pp-overview") as self._results:
-            one, several = nouns(repeats)
+            one, several = nouns(view.repeats())
             left, right = (html.div().classes("pp-stack") for _ in range(2))
             if _has_front(summary):
                 self._build_front(summary, one, several, left, right)
@@ -185,7 +110,7 @@ class _Overview:
         self._pareto = None
         with left:
             self._build_progress("Best so far")
-            self._leaders = LeadersPanel(self._where, f"Top {MOST} {several}", summary.metrics, one)
+            self._leaders = LeadersPanel(self._where, f"Top {MOST_BEST} {several}", summary.metrics, one)
         with right:
             self._best = BestPanel(self._where, f"Best {one}", summary.metrics)
 
@@ -209,20 +134,20 @@ class _Overview:
                 )
             self._figure = FigureView("Results, and the best so far", where=self._where, height=250)
 
-    def show(self, found: _Snapshot) -> None:
+    def show(self, snapshot: _Snapshot) -> None:
         """Show what was read."""
-        self._summary = summary = found.summary
+        self._summary = summary = snapshot.summary
         self._where.show_status(summary)
-        self._show_notices(found.notices)
+        self._show_notices(snapshot.notices)
         self._show_boxes(summary)
-        self._show_counts(summary.counts, found.failures)
+        self._show_counts(summary.counts, snapshot.failures)
         self._show_nothing(summary)
-        self._best.show(found.leaders)
-        self._leaders.show(found.leaders)
-        self._running.show(found.running, summary.counts.get("RUNNING", 0), time.time())
-        self._failures.show(found.failures, summary.counts.get("FAILED", 0))
-        if found.details is not None:
-            self._show_details(found.details, found.leaders.front if _has_front(summary) else None)
+        self._best.show(snapshot.leaders)
+        self._leaders.show(snapshot.leaders)
+        self._running.show(snapshot.running, summary.counts.get("RUNNING", 0), time.time())
+        self._failures.show(snapshot.failures, summary.counts.get("FAILED", 0))
+        if snapshot.details is not None:
+            self._show_details(snapshot.details, snapshot.leaders.front if _has_front(summary) else None)
 
     def _show_details(self, details: _Details, front: ParetoFront | None) -> None:
         self._history, self._front = details.history, front
@@ -302,8 +227,9 @@ class _Overview:
         with self._counts:
             for status in STATUSES:
                 if counts.get(status):
-                    address = f"{self._where.path('trials')}?{urlencode({'status': status})}"
-                    with html.a(href=address).style("text-decoration: none"):
+                    with html.a(href=self._where.path("trials", status=status)).style(
+                        "text-decoration: none"
+                    ):
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
             if most:
                 html.a(escaped(most), href="#failures", title=escaped(most)).classes("pp-cut pp-why")
@@ -334,3 +260,141 @@ def _rate(summary: Summary, ended: int) -> float:
     if summary.is_running:
         return summary.trials_per_minute / 60.0
     return ended / max(summary.run_time, 1e-3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Snapshot:
+    """What the page shows, read at once; without `details` at first."""
+
+    summary: Summary
+    leaders: Leaders
+    running: Sequence[TrialRow]
+    failures: list[FailureGroup]
+    notices: list[Notice]
+    details: _Details | None
+
+    @classmethod
+    def of(cls, shown: Shown, *, is_first: bool = False) -> _Snapshot:
+        """Read what is shown; what takes longer is left out `is_first`, so that the page is up soon."""
+        view, summary = shown.view, shown.view.summary()
+        details = None if is_first else _Details.of(shown, summary)
+        return cls(
+            summary=summary,
+            leaders=_leaders(shown, summary),
+            running=view.trials(TrialQuery(statuses=("RUNNING",), limit=_MOST_RUNNING)).trials,
+            failures=view.failures(),
+            notices=notices_of(summary, view, () if details is None else details.health),
+            details=details,
+        )
+
+
+def _leaders(shown: Shown, summary: Summary) -> Leaders:
+    view, has_front = shown.view, _has_front(summary)
+    return Leaders(
+        summary=summary,
+        trials=summary.best if has_front else view.best(MOST_BEST),
+        front=view.front() if has_front or summary.outcome_limits else None,
+        repeats=view.repeats(),
+        closeness=shown.cached("closeness", lambda: list(closeness_lines(view.closest_to_defaults()))),
+    )
+
+
+def _has_front(summary: Summary) -> bool:
+    return len(summary.objectives) > 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """What takes longer to read, and is shown once the page is up."""
+
+    history: list[HistoryEntry]
+    health: list[str]
+    pareto: go.Figure | None
+    importance: Importance | None
+
+    @classmethod
+    def of(cls, shown: Shown, summary: Summary) -> _Details:
+        view = shown.view
+        is_over = ExperimentStatus(summary.status).is_final
+        is_small = summary.trials <= _MOST_FOR_IMPORTANCE
+        return cls(
+            history=view.history(),
+            health=shown.cached("health", lambda: {"notes": read_health(view)})["notes"],
+            pareto=plot_pareto(read_table(view, curves=0), columns=1) if _has_front(summary) else None,
+            importance=_importance(shown) if is_over and is_small else None,
+        )
+
+
+def _importance(shown: Shown) -> Importance:
+    """Return the importance for the first objective, which the API has in the same cache."""
+    fields: dict[str, Any] = shown.cached(
+        ("importance", None), lambda: importance(read_table(shown.view, curves=0))
+    )
+    # JSON has no tuples.
+    fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+    return Importance(**fields)
+
+
+_PATIENCE = 2.0
+# A trial that waits this many seconds for its start is normal.
+_USUAL_WAIT = 5.0
+# What comes before the reason of an experiment that is not running; one that is stopped may have been extended.
+_LEADS = {"VIEWED": "This is ", "STOPPED": "It is stopped: "}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence, its traceback, whether it is bad, and whether resuming the experiment is what to do."""
+
+    text: str
+    error: str = ""
+    is_bad: bool = False
+    resumes: bool = False
+
+
+def notices_of(summary: Summary, view: ExperimentView, health: Sequence[str] = ()) -> list[Notice]:
+    """Return the notices about an experiment, the worst first; a running manager is asked for its warnings.
+
+    `health` are the notes on how the search went.
+    """
+    status, reason = summary.status, summary.reason
+    if summary.is_abandoned:
+        return [
+            Notice(
+                "The manager of this experiment is gone, perhaps killed. Trials may continue for a while.",
+                is_bad=True,
+                resumes=True,
+            )
+        ]
+    if status == "ERROR":
+        return [
+            Notice(
+                f"The experiment failed: {reason or 'no reason was given'}. Once the cause is mended, resume it.",
+                summary.error,
+                is_bad=True,
+                resumes=True,
+            )
+        ]
+    notices = [Notice(warning) for warning in _warnings(summary, view)]
+    notices += [Notice(f"{region[0].upper()}{region[1:]}.") for region in view.failure_regions()]
+    if reason and status != "RUNNING":
+        notices.append(Notice(f"{_LEADS.get(status, 'It ended early: ')}{reason}."))
+    return [*notices, *(Notice(f"Note: {note}.") for note in health)]
+
+
+def _warnings(summary: Summary, view: ExperimentView) -> list[str]:
+    """Return the warnings of a running experiment's manager, and why nothing runs."""
+    if not summary.is_running:
+        return []
+    try:
+        state = ask_manager(view.folder.path, {"op": "status"}, timeout=_PATIENCE)
+    except ControlError as error:
+        return [f"This page may be out of date: {error}."]
+    warnings: list[str] = [*state.get("warnings", ())]
+    reasons: dict[str, str] = state.get("waiting", {})
+    first = view.trials(TrialQuery(statuses=("WAITING",), limit=1)).trials
+    if first and not summary.counts.get("RUNNING") and time.time() - first[0].created > _USUAL_WAIT:
+        warnings.append(
+            f"Nothing is running: {reasons.get(first[0].trial_id) or 'a trial waits to be started'}"
+        )
+    return warnings

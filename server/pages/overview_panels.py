@@ -1,4 +1,4 @@
-"""The best trials of an experiment: the parameters of the best one, and a table of the first ten or of the front."""
+"""The panels of the overview: the best trials, what runs, which parameters matter, why trials failed."""
 
 from __future__ import annotations
 
@@ -10,31 +10,35 @@ from typing import Any
 from nicegui import html, ui
 
 from ...store.reading import (
+    FailureGroup,
     ParetoFront,
     Summary,
     TrialRow,
     closest_text,
     duration_text,
+    ending_beside,
     escaped,
+    excerpt,
     front_lines,
     gain_text,
+    hint_text,
+    number_text,
     parameters_text,
     repeats_text,
     value_text,
     visible,
 )
+from ..figures import Importance
 from .actions import copied
-from .elements import action, attributed, pairs, panel, parameter_pairs, table
+from .elements import action, attributed, badge, pairs, panel, parameter_pairs, table
 from .frame import Where
 
-__all__ = ["BestPanel", "Leaders", "LeadersPanel"]
-
-MOST = 10
+MOST_BEST = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaders:
-    """What is shown of the best: `trials` in order, those of the `front` if there is one, and remarks on them."""
+    """The best `trials` in order, or those on the `front` if there is one, with what is said about them."""
 
     summary: Summary
     trials: Sequence[TrialRow]
@@ -49,7 +53,7 @@ class Leaders:
 
     @property
     def lines(self) -> list[str]:
-        """The remarks, as sentences without a full stop."""
+        """Sentences about the front, and about trials close to the defaults, without a full stop."""
         lines = [*(front_lines(self.front, repeats=self.repeats) if self.front else ()), *self.closeness]
         return [line[0].upper() + line[1:] for line in lines]
 
@@ -71,8 +75,8 @@ class BestPanel:
         if shown == self._shown:
             return
         self._shown = shown
-        best = next((one for one in leaders.trials if one.sequence_id == leaders.knee), None)
-        best = best or next(iter(leaders.trials), None)
+        at_knee = [trial for trial in leaders.trials if trial.sequence_id == leaders.knee]
+        best = next(iter(at_knee or leaders.trials), None)
         self._body.clear()
         with self._body:
             if best is not None:
@@ -90,7 +94,7 @@ class BestPanel:
     def _trial(self, trial: TrialRow, *, is_knee: bool) -> None:
         repeats = repeats_text(trial)
         with html.div().classes("pp-row"):
-            html.a(_name(trial), href=_address(self._where, trial))
+            html.a(_name(trial), href=self._where.path(f"trials/{trial.sequence_id}"))
             in_order = dict.fromkeys((*self._metrics, *trial.values))
             names = [name for name in in_order if name in trial.values]
             for name in names:
@@ -110,7 +114,7 @@ class LeadersPanel:
     """The table of the best trials, and the way to the others."""
 
     def __init__(
-        self, where: Where, title: str, metrics: Sequence[str], noun: str = "trial", *, is_front: bool = False
+        self, where: Where, title: str, metrics: Sequence[str], noun: str, *, is_front: bool = False
     ) -> None:
         self._where = where
         self._metrics = metrics
@@ -118,30 +122,29 @@ class LeadersPanel:
         self._shown: Any = None
         results = ["Result" if name == "default" else name for name in metrics]
         heads = ["Rank", noun.capitalize(), *results, "Parameters", "Took"]
-        with panel(title, classes="pp-leaders") as self.panel:
+        with panel(title, classes="pp-leaders") as self._panel:
             self._body = table(heads, title, ["Rank", *results, "Took"])
             with html.a(href=where.path("trials")):
                 self._rest = ui.label()
 
     def show(self, leaders: Leaders) -> None:
         """Show the best trials."""
-        shown = [(one.sequence_id, one.values, one.duration) for one in leaders.trials]
+        shown = [(trial.sequence_id, trial.values, trial.duration) for trial in leaders.trials]
         self._rest.set_text(f"All {leaders.summary.trials} trials, best first")
         if (shown, leaders.knee) == self._shown:
             return
         self._shown = shown, leaders.knee
-        self.panel.set_visibility(bool(shown))
+        self._panel.set_visibility(bool(shown))
         self._body.clear()
         with self._body:
-            for rank, trial in enumerate(leaders.trials[:MOST], start=1):
+            for rank, trial in enumerate(leaders.trials[:MOST_BEST], start=1):
                 self._row(rank, trial, is_knee=trial.sequence_id == leaders.knee)
 
     def _row(self, rank: int, trial: TrialRow, *, is_knee: bool) -> None:
         with html.tr():
             html.td(str(rank)).classes("pp-dim number")
             with html.td().style("white-space: nowrap"):
-                link = html.a(str(trial.sequence_id), href=_address(self._where, trial))
-                attributed(link, aria_label=_name(trial))
+                _link(self._where, trial.sequence_id, _name(trial))
                 if is_knee:
                     html.span(" knee").classes("pp-dim")
             for name in self._metrics:
@@ -156,10 +159,139 @@ def _name(trial: TrialRow) -> str:
     return f"{'Family' if repeats_text(trial) else 'Trial'} {trial.sequence_id}"
 
 
-def _address(where: Where, trial: TrialRow) -> str:
-    return where.path(f"trials/{trial.sequence_id}")
+def _link(where: Where, number: int, name: str) -> None:
+    """Make a link to a trial that shows its number; screen readers read its `name`."""
+    attributed(html.a(str(number), href=where.path(f"trials/{number}")), aria_label=name)
 
 
 async def _copy(trial: TrialRow) -> None:
     done = f"The parameters of trial {trial.sequence_id} are on the clipboard"
     await copied(json.dumps(trial.parameters), done)
+
+
+_RUNNING_HEADS = ("Trial", "Results", "Last result", "Running for")
+
+
+class RunningPanel:
+    """The trials that are running."""
+
+    def __init__(self, where: Where) -> None:
+        self._where = where
+        self._clocks: list[tuple[Any, float]] = []
+        with panel("Running now") as self._panel:
+            self._body = table(_RUNNING_HEADS, "Running now", _RUNNING_HEADS[1:])
+            self._more = ui.label().classes("pp-dim")
+
+    def show(self, trials: Sequence[TrialRow], count: int, now: float) -> None:
+        """Show these of `count` running trials; `now` in seconds since the epoch."""
+        self._panel.set_visibility(count > 0)
+        self._more.set_text(f"and {count - len(trials)} more" if count > len(trials) else "")
+        self._clocks = []
+        self._body.clear()
+        with self._body:
+            for trial in trials:
+                with html.tr():
+                    with html.td():
+                        _link(self._where, trial.sequence_id, f"Trial {trial.sequence_id}")
+                    html.td(str(trial.intermediate_results)).classes("number")
+                    html.td("–" if trial.last is None else number_text(trial.last)).classes("number")
+                    with html.td().classes("number"):
+                        clock = ui.label()
+                    self._clocks.append((clock, trial.start_time or now))
+        self.tick(now)
+
+    def tick(self, now: float) -> None:
+        """Advance the clocks."""
+        for clock, began in self._clocks:
+            clock.set_text(duration_text(max(0.0, now - began)))
+
+
+_MOST_BARS = 8
+
+
+class ImportancePanel:
+    """The parameters that explain most of the results' variance."""
+
+    def __init__(self, where: Where) -> None:
+        self._shown: Importance | None = None
+        with panel("Which parameters matter") as self._panel:
+            self._note = ui.label().classes("pp-dim")
+            self._bars = html.div().classes("pp-bars")
+            html.a("How sure that is", href=where.path("plots", figure="importance"))
+        self._panel.set_visibility(False)
+
+    def show(self, importance: Importance | None) -> None:
+        """Show the shares of the parameters; nothing if they are unknown."""
+        if importance == self._shown:
+            return
+        self._shown = importance
+        self._panel.set_visibility(importance is not None and not importance.why_not)
+        if importance is None:
+            return
+        warning = importance.warning
+        note = warning or "share of the results' variance"
+        self._note.set_text(f"Confidence {importance.confidence}: {note}.")
+        self._bars.clear()
+        self._bars.classes(add="weak" if warning else "", remove="" if warning else "weak")
+        shares = zip(importance.names, importance.shares, strict=True)
+        with self._bars:
+            for name, share in list(shares)[:_MOST_BARS]:
+                html.span(visible(name)).classes("pp-cut")
+                with html.span().classes("pp-track"):
+                    html.span().style["width"] = f"{100 * share:.1f}%"
+                html.span(f"{share:.0%}").classes("number")
+
+
+_MOST_GROUPS = 20
+_MOST_LINKS = 8
+_TRACEBACK_LINES = 6
+
+
+class FailuresPanel:
+    """Why trials failed, by failure, with the last lines of their output; it appears once a trial has failed."""
+
+    def __init__(self, where: Where) -> None:
+        self._where = where
+        self._shown: Any = None
+        with panel("Why trials failed") as self._panel:
+            self._body = html.div().classes("pp-stack")
+        self._panel.props("id=failures")
+        self._panel.set_visibility(False)
+
+    def show(self, groups: Sequence[FailureGroup], failed: int) -> None:
+        """Show these groups; `failed` is the number of trials in them."""
+        shown = [(group.count, group.reason) for group in groups]
+        if shown == self._shown:
+            return
+        self._shown = shown
+        self._panel.set_visibility(bool(groups))
+        self._body.clear()
+        rest = groups[_MOST_GROUPS:]
+        with self._body:
+            for group in groups[:_MOST_GROUPS]:
+                self._group(group)
+            if rest:
+                others = sum(group.count for group in rest)
+                text = f"{others} of {failed} failed trials failed in {len(rest)} other ways"
+                html.a(text, href=self._where.path("trials", status="FAILED"))
+
+    def _group(self, group: FailureGroup) -> None:
+        with html.article().classes("pp-box"):
+            with html.div().classes("pp-row"):
+                html.strong("1 trial" if group.count == 1 else f"{group.count} trials")
+                badge(group.kind or "FAILED", "bad")
+                if ending := ending_beside(group.reason, group.exit_code):
+                    html.span(ending).classes("pp-dim")
+            last_line = "" if group.last_line in group.reason else f": {group.last_line}"
+            html.p(escaped(f"{group.reason}{last_line}")).classes("pp-reason")
+            if hint := hint_text(group.error or group.reason):
+                html.p(escaped(hint))
+            if before := "\n".join(excerpt(group.error, _TRACEBACK_LINES)):
+                html.pre(escaped(before, keep="\n\t")).classes("pp-dim")
+            with html.div().classes("pp-row"):
+                html.span("Trials").classes("pp-dim")
+                for number in group.sequence_ids[:_MOST_LINKS]:
+                    _link(self._where, number, f"Trial {number}")
+                if group.count > _MOST_LINKS:
+                    more = f"and {group.count - _MOST_LINKS} more"
+                    html.a(more, href=self._where.path("trials", status="FAILED"))

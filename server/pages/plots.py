@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlencode
 
 from nicegui import html, ui
 
@@ -152,7 +151,7 @@ class _Plots:
             return
         query = TrialQuery(conditions=Condition.parse_all(where), statuses=("SUCCEEDED",), limit=0)
         total = (await asyncio.to_thread(self._view.trials, query)).total
-        address = f"{self._where.path('trials')}?{urlencode({'where': where, 'status': 'SUCCEEDED'})}"
+        address = self._where.path("trials", where=where, status="SUCCEEDED")
         with self._brush:
             html.strong("1 trial" if total == 1 else f"{total:,} trials")
             html.a("Show them in the table", href=address)

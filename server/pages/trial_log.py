@@ -27,7 +27,7 @@ class TrialLog:
         with panel("Log"):
             if is_function:
                 html.span("The output of functions is in ").classes("pp-dim")
-                html.a("the log of the agents", href=f"{where.path('logs')}?name=agents.log")
+                html.a("the log of the agents", href=where.path("logs", name="agents.log"))
             else:
                 self._add_tabs()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from nicegui import html, ui
 
@@ -204,9 +203,9 @@ class _Table:
         """Return AG Grid's data source: each block of rows is one request."""
         chosen = self._chosen
         where = "" if problem_of(chosen.where) else chosen.where
-        asked = {"search": chosen.search, "where": where, "status": ",".join(chosen.statuses)}
-        address = f"{self._where.path('rows')}?{urlencode(asked)}&"
-        return {":getRows": scripted(_FETCH, ADDRESS=address)}
+        statuses = ",".join(chosen.statuses)
+        address = self._where.path("rows", search=chosen.search, where=where, status=statuses)
+        return {":getRows": scripted(_FETCH, ADDRESS=f"{address}&")}
 
     def _definition(self, column: Column) -> dict[str, Any]:
         definition = self._chosen.definition(column, self._usual_order)
