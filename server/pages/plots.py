@@ -1,29 +1,30 @@
-"""The figures of an experiment, one at a time, each with its options, kept up to date while it runs."""
+"""The page with the figures of an experiment, one at a time, each with its options, kept up to date while it runs."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from nicegui import html, ui
 
 from ...store import StoreError
-from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery, escaped, visible
+from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery, escaped, spelled_field, visible
+from .. import figures
 from ..experiment_table import read_table
 from ..experiments import Experiments
-from ..figures import ExperimentTable, existing_together
+from ..figures import Dimension, ExperimentTable, existing_together, objectives_in_order
 from .actions import show_refusal
-from .brushing import brushed
 from .elements import scripted
-from .figure_choice import FIGURES, MOST_COMPARED, SMOOTHINGS, Choice, draw
 from .figure_view import FigureView
 from .frame import Where, experiment_frame
 
-__all__ = ["plots_page"]
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 # Drawing costs time on both sides: a running experiment is redrawn after this many seconds and this many times the
 # duration of the last drawing.
@@ -97,7 +98,7 @@ class _Plots:
         """Make the tabs, the options and the place of the figure; the front is for `several` objectives."""
         with html.section().classes("pp-panel").props('aria-label="Figure"'):
             with ui.tabs() as tabs:
-                for name, title in FIGURES.items():
+                for name, title in _FIGURES.items():
                     if several or name != "pareto":
                         ui.tab(name, label=title)
             tabs.props("dense no-caps align=left outside-arrows mobile-arrows").style("max-width: 100%")
@@ -124,7 +125,7 @@ class _Plots:
         began = time.monotonic()
         self._drawing.set_visibility(True)
         choice = replace(self._choice)
-        made = await asyncio.to_thread(draw, choice, self._table, self._others)
+        made = await asyncio.to_thread(_draw, choice, self._table, self._others)
         if choice == self._choice:  # the choice has not changed meanwhile
             made.update_layout(uirevision=json.dumps(choice.query()))
             self._figure.show(made)
@@ -164,11 +165,12 @@ class _Plots:
         self._brush.clear()
         if table is None:
             return
-        names = [one.name for one in table.dimensions]
+        names = [dimension.name for dimension in table.dimensions]
+        goals = [objective.name for objective in table.objectives]
         with self._controls:
-            if len(table.objectives) > 1 and self._choice.takes("objective"):
-                self._choice.objective = self._choice.objective or table.objectives[0].name
-                self._select("objective", "Objective", [one.name for one in table.objectives])
+            if len(goals) > 1 and self._choice.takes("objective"):
+                self._choice.objective = self._choice.objective or goals[0]
+                self._select("objective", "Objective", goals)
             if self._choice.takes("x") and len(names) > 1:
                 first, second = existing_together(table.dimensions)
                 self._choice.x = self._choice.x or first.name
@@ -180,13 +182,13 @@ class _Plots:
             if self._choice.takes("log"):
                 self._scale_field()
             if self._choice.takes("smoothing"):
-                self._select("smoothing", "Smoothing", list(SMOOTHINGS))
+                self._select("smoothing", "Smoothing", list(_SMOOTHINGS))
             if self._choice.takes("show_all"):
                 box = ui.checkbox("Show all, however bad", value=self._choice.show_all)
                 box.on_value_change(lambda event: self._choose("show_all", bool(event.value)))
             if self._choice.takes("others"):
-                known = [view.experiment_id for view in self._experiments.views()]
-                others = [name for name in known if name != self._view.experiment_id]
+                names = [view.experiment_id for view in self._experiments.views()]
+                others = [name for name in names if name != self._view.experiment_id]
                 self._select("others", "Compare with", others, multiple=True)
 
     def _scale_field(self) -> None:
@@ -197,7 +199,7 @@ class _Plots:
 
     def _select(self, field: str, label: str, options: list[Any], *, multiple: bool = False) -> None:
         value = getattr(self._choice, field)
-        words = {one: visible(one) if isinstance(one, str) else one for one in options}
+        words = {option: visible(option) if isinstance(option, str) else option for option in options}
         made = ui.select(words, label=label, value=list(value) if multiple else value, multiple=multiple)
         made.props("outlined dense options-dense")
         if multiple:
@@ -205,8 +207,205 @@ class _Plots:
         made.style("min-width: 11rem").on_value_change(lambda event: self._choose(field, event.value))
 
     async def _choose(self, field: str, value: Any) -> None:
-        setattr(self._choice, field, tuple(value or ())[:MOST_COMPARED] if isinstance(value, list) else value)
+        if isinstance(value, list):
+            value = tuple(value)[:_MOST_COMPARED]
+        setattr(self._choice, field, value)
         self._remember()
         if field == "others":
             await self.read()
         await self.draw()
+
+
+_MOST_COMPARED = 8
+_SMOOTHINGS = (0.0, 0.3, 0.6, 0.9)
+
+_FIGURES: Mapping[str, str] = MappingProxyType(
+    {
+        "history": "History",
+        "curves": "Intermediate results",
+        "parallel": "Parallel coordinates",
+        "importance": "Importance",
+        "slice": "Slice",
+        "contour": "Contour",
+        "timeline": "Timeline",
+        "pareto": "Pareto front",
+        "edf": "Compare experiments",
+    }
+)
+_TAKES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "history": frozenset({"objective", "log", "show_all"}),
+        "curves": frozenset({"smoothing", "log", "show_all"}),
+        "parallel": frozenset({"objective", "parameters"}),
+        "importance": frozenset({"objective"}),
+        "slice": frozenset({"objective", "parameters", "log", "show_all", "columns"}),
+        "pareto": frozenset({"show_all", "columns"}),
+        "contour": frozenset({"objective", "x", "y"}),
+        "edf": frozenset({"objective", "others"}),
+    }
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Choice:
+    """The figure and its options; options that this figure does not use are kept for the others."""
+
+    figure: str
+    objective: str | None = None
+    x: str = ""
+    y: str = ""
+    parameters: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    log: bool | None = None
+    show_all: bool = False
+    smoothing: float = 0.0
+    columns: int = 4
+
+    @classmethod
+    def parse(cls, asked: Mapping[str, str]) -> Choice:
+        """Read the query of an address, without what makes no sense.
+
+        >>> Choice.parse({"figure": "slice", "parameters": "lr,units", "log": "true"}).parameters
+        ('lr', 'units')
+        """
+        figure = asked.get("figure", "")
+        smoothing = asked.get("smoothing", "")
+        return cls(
+            figure=figure if figure in _FIGURES else "history",
+            objective=asked.get("objective") or None,
+            x=asked.get("x", ""),
+            y=asked.get("y", ""),
+            parameters=_words(asked.get("parameters", "")),
+            others=_words(asked.get("others", ""))[:_MOST_COMPARED],
+            log={"true": True, "false": False}.get(asked.get("log", "")),
+            show_all=asked.get("show_all") == "true",
+            smoothing=float(smoothing) if smoothing in map(str, _SMOOTHINGS) else 0.0,
+        )
+
+    def query(self) -> dict[str, str]:
+        """Return the choices for the address, which leaves out those that are empty."""
+        return {
+            "parameters": ",".join(self.parameters),
+            "others": ",".join(self.others),
+            "figure": self.figure,
+            "objective": self.objective or "",
+            "x": self.x,
+            "y": self.y,
+            "log": "" if self.log is None else str(self.log).lower(),
+            "show_all": "true" if self.show_all else "",
+            "smoothing": str(self.smoothing) if self.smoothing else "",
+        }
+
+    def known_in(self, table: ExperimentTable) -> Choice:
+        """Return the choices without names that the experiment does not have."""
+        names = [dimension.name for dimension in table.dimensions]
+        goals = [objective.name for objective in table.objectives]
+        return replace(
+            self,
+            objective=self.objective if self.objective in goals else None,
+            parameters=tuple(name for name in self.parameters if name in names),
+            x=self.x if self.x in names else "",
+            y=self.y if self.y in names else "",
+        )
+
+    def takes(self, name: str) -> bool:
+        """Return whether the figure uses the option of this name."""
+        return name in _TAKES.get(self.figure, ())
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))
+
+
+def _draw(choice: Choice, table: ExperimentTable, others: Sequence[ExperimentTable]) -> go.Figure:
+    """Draw the chosen figure of an experiment; `others` are experiments to compare it with.
+
+    >>> _draw(Choice(figure="pareto"), figures.example_table(), ()).data[1].name
+    'on the front'
+    """
+    if choice.figure == "contour":
+        return _contour(choice, table)
+    if choice.figure == "edf":
+        return figures.plot_edf([table, *others], choice.objective)
+    given = {
+        "objective": choice.objective,
+        "parameters": choice.parameters or None,
+        "log": choice.log,
+        "show_all": choice.show_all,
+        "smoothing": choice.smoothing,
+        "columns": choice.columns,
+    }
+    options = {name: value for name, value in given.items() if choice.takes(name)}
+    return getattr(figures, f"plot_{choice.figure}")(table, **options)
+
+
+def _contour(choice: Choice, table: ExperimentTable) -> go.Figure:
+    if not choice.x or choice.x == choice.y:
+        return figures.nothing("light", "Contour", "Choose two different parameters.")
+    return figures.plot_contour(table, choice.x, choice.y, choice.objective)
+
+
+_LAST_POWER = 308.0  # of ten among floats
+
+
+def brushed(
+    table: ExperimentTable,
+    ranges: Sequence[Sequence[float] | None],
+    objective: str | None = None,
+    parameters: Sequence[str] | None = None,
+) -> str:
+    """Return the condition for the trials within the ranges brushed on parallel coordinates, as the table takes it.
+
+    There is a range, or None, for each axis of `plot_parallel`. A trial without a brushed parameter does not match.
+
+    >>> from pitchpipe.server.figures import example_table
+    >>> brushed(example_table(), [(-3.0, -2.0), None, None], "loss", ["lr"])
+    'parameters.lr >= 0.001 and parameters.lr <= 0.01'
+    """
+    chosen = table.chosen(parameters)
+    conditions: list[str] = []
+    for dimension, range_ in zip(chosen, ranges, strict=False):
+        if range_ is not None and dimension.categorical:
+            conditions += _of_options(dimension, range_, table)
+        elif range_ is not None:
+            conditions += _of_numbers(dimension, range_)
+    objectives = objectives_in_order(table, table.objective(objective))
+    for goal, range_ in zip(objectives, ranges[len(chosen) :], strict=False):
+        if range_ is not None:
+            conditions += _between(f"value.{goal.name}", *range_)
+    return " and ".join(conditions)
+
+
+def _between(field: str, low: float, high: float) -> list[str]:
+    field = spelled_field(field)
+    return [f"{field} >= {low:.6g}", f"{field} <= {high:.6g}"]
+
+
+def _of_numbers(dimension: Dimension, range_: Sequence[float]) -> list[str]:
+    low, high = (10.0 ** min(end, _LAST_POWER) if dimension.log else end for end in range_)
+    return _between(dimension.field, low, high)
+
+
+def _of_options(dimension: Dimension, range_: Sequence[float], table: ExperimentTable) -> Iterator[str]:
+    """Yield a condition for the only option in the range, or one for each outside; and that there is a value."""
+    low, high = range_
+    field = spelled_field(dimension.field)
+    inside = [option for place, option in enumerate(dimension.options) if low <= place <= high]
+    if len(inside) == 1:
+        yield f"{field} = {_raw(dimension, inside[0], table)}"
+        return
+    outside = [option for option in dimension.options if option not in inside]
+    yield from (f"{field} != {_raw(dimension, option, table)}" for option in outside)
+    if dimension.conditions and outside and "null" not in dimension.options:
+        yield f"{field} != null"  # != alone finds the trials that do not have it
+
+
+def _raw(dimension: Dimension, option: str, table: ExperimentTable) -> str:
+    """Return an option as JSON, as the trials have it; its label if no trial has it."""
+    for trial in table.trials:
+        if dimension.value(trial.parameters) == option:
+            value: Any = trial.parameters
+            for step in dimension.path:
+                value = value.get(step) if isinstance(value, Mapping) else None
+            return json.dumps(value)
+    return json.dumps(option)

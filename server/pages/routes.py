@@ -16,13 +16,12 @@ from ...store.reading import QueryError
 from ..experiments import Experiments
 from .compare import compare_page
 from .experiments import experiments_page
-from .figure_choice import Choice
 from .files import file_response
 from .frame import ROOT, Where, add_head, show_missing
 from .grid_columns import columns_of
 from .logs import logs_page
 from .overview import overview_page
-from .plots import plots_page
+from .plots import Choice, plots_page
 from .settings import settings_page
 from .table_view import TableView
 from .trial import trial_page
