@@ -18,15 +18,13 @@ from .compare import compare_page
 from .experiments import experiments_page
 from .files import file_response
 from .frame import ROOT, Where, add_head, show_missing
-from .grid_columns import columns_of
 from .logs import logs_page
 from .overview import overview_page
 from .plots import Choice, plots_page
 from .settings import settings_page
-from .table_view import TableView
 from .trial import trial_page
-from .trial_grid import GridRequest, read_rows
-from .trials import trials_page
+from .trial_grid import GridRequest, columns_of, read_rows
+from .trials import TableView, trials_page
 
 __all__ = ["add_pages"]
 

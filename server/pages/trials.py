@@ -1,23 +1,22 @@
-"""The table of trials: rows are fetched as they scroll into view, sorted and filtered by the store."""
+"""The page with the table of trials: the store sorts and filters, and rows are fetched as they scroll into view."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from nicegui import html, ui
 
-from ...store.reading import FeedEvent, Goal, Summary, visible
+from ...store.reading import Condition, FeedEvent, Goal, QueryError, Summary, TrialQuery, visible
 from ..experiments import Experiments
 from .elements import action, scripted
 from .frame import Where, experiment_frame
-from .grid_columns import Column, columns_of
-from .table_view import TableView, problem_of
 from .trial_actions import TrialActions
+from .trial_grid import Column, columns_of
 from .wording import STATUSES, trial_word
-
-__all__ = ["trials_page"]
 
 _BLOCK = 100
 
@@ -29,7 +28,7 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
             lambda: (view.config(), view.metric_names(), view.summary())
         )
         html.h1("Trials").classes("pp-hidden")
-        directions = {one.name: one.direction for one in summary.objectives}
+        directions = {goal.name: goal.direction for goal in summary.objectives}
         columns = columns_of(config, metrics, directions, **_filled(summary))
         table = _Table(where, columns, chosen, _usual_order(summary.objectives, summary.outcome_limits))
         actions = TrialActions(view, where)
@@ -66,6 +65,20 @@ def _usual_order(goals: Sequence[Goal], limits: Mapping[str, str]) -> str:
     return f"{'-' if first.direction == 'maximize' else ''}value.{first.name}"
 
 
+# The columns that tell why a trial failed, and where they are moved.
+_WHY = ("kind", "reason")
+_AFTER_STATUS = 3
+_FETCH = (
+    "ask => fetch(ADDRESS + new URLSearchParams({start: ask.startRow, end: ask.endRow,"
+    " sort: JSON.stringify(ask.sortModel), filter: JSON.stringify(ask.filterModel)}))"
+    ".then(response => response.json()).then(found => {"
+    " if (found.error) throw new Error(found.error);"
+    " ask.successCallback(found.rows, found.total);"
+    " emitEvent('rows_counted', [found.total, Object.keys(ask.filterModel).length > 0]) })"
+    ".catch(error => { ask.failCallback(); emitEvent('rows_refused', error.message) })"
+)
+
+
 class _Table:
     """The grid with its tools."""
 
@@ -98,7 +111,7 @@ class _Table:
         grid.props('aria-label="Trials"')
         grid.on("selectionChanged", lambda: actions.show_selected(self.selected), args=[])
         self._grid = grid
-        ui.on("rows_counted", lambda event: self._show_count(event.args))
+        ui.on("rows_counted", lambda event: self._show_count(*event.args))
         ui.on("rows_refused", lambda event: self._show_refusal(str(event.args)))
 
     def refresh(self) -> None:
@@ -110,8 +123,8 @@ class _Table:
         rows = await self._grid.get_selected_rows()
         return [row["number"] for row in rows or () if row]
 
-    def _show_count(self, found: Any) -> None:
-        total, is_filtered = found
+    def _show_count(self, total: int, is_filtered: bool) -> None:
+        """Show how many trials match; `is_filtered` says whether columns have filters."""
         is_filtered = is_filtered or self._chosen.is_filtered
         self._count.set_text("1 trial" if total == 1 else f"{total:,} trials")
         self._why_none.set_text("No trial matches." if is_filtered else "No trial has started yet.")
@@ -128,8 +141,8 @@ class _Table:
 
     def _clear(self) -> None:
         self._grid.run_grid_method("setFilterModel", None)
-        for field in self._fields:
-            field.set_value([] if isinstance(field.value, list) else "")
+        for control in self._fields:
+            control.set_value([] if isinstance(control.value, list) else "")
 
     def _search_field(self) -> None:
         field = ui.input(
@@ -150,7 +163,7 @@ class _Table:
             "Filter",
             value=self._chosen.where,
             on_change=lambda event: self._filter(event.value),
-            validation=lambda text: problem_of(text or "") or None,
+            validation=lambda text: _problem_of(text or "") or None,
         )
         field.props("outlined dense clearable debounce=300 autocomplete=off spellcheck=false")
         field.props('placeholder="parameters.lr < 0.1 and status = FAILED" hide-bottom-space')
@@ -161,7 +174,7 @@ class _Table:
 
     def _filter(self, text: str | None) -> None:
         where = (text or "").strip()
-        if not problem_of(where):
+        if not _problem_of(where):
             self._chosen.where = where
             self._fetch_again(where=where)
 
@@ -200,9 +213,9 @@ class _Table:
         self._grid.run_grid_method("setGridOption", "datasource", self._source())
 
     def _source(self) -> dict[str, Any]:
-        """Return AG Grid's data source: each block of rows is one request."""
+        """Return the data source for AG Grid: each block of rows is one request."""
         chosen = self._chosen
-        where = "" if problem_of(chosen.where) else chosen.where
+        where = "" if _problem_of(chosen.where) else chosen.where
         statuses = ",".join(chosen.statuses)
         address = self._where.path("rows", search=chosen.search, where=where, status=statuses)
         return {":getRows": scripted(_FETCH, ADDRESS=f"{address}&")}
@@ -214,16 +227,13 @@ class _Table:
 
     def _ordered(self) -> list[Column]:
         """Return the columns as chosen; those that tell why follow the status where only failed trials are shown."""
+        columns = {column.field: column for column in self._columns}
+        first = self._columns[0].field
         order = list(self._chosen.columns)
         if not order and self._chosen.statuses == ["FAILED"]:
-            names = [column.field for column in self._columns if column.field not in _WHY]
+            names = [name for name in columns if name not in _WHY]
             order = [*names[: names.index("status") + 1], *_WHY]
-        if not order:
-            return list(self._columns)
-        first = [next((one for one in self._columns if one.field == name), None) for name in order]
-        rest = [one for one in self._columns if one.field not in order]
-        trial = self._columns[0]
-        return [trial, *(one for one in [*first, *rest] if one is not None and one is not trial)]
+        return [columns[name] for name in dict.fromkeys([first, *order, *columns]) if name in columns]
 
     def _options(self) -> dict[str, Any]:
         first, *others = map(self._definition, self._ordered())
@@ -255,15 +265,86 @@ class _Table:
         }
 
 
-# The columns that tell why a trial failed, and where they are moved.
-_WHY = ("kind", "reason")
-_AFTER_STATUS = 3
-_FETCH = (
-    "ask => fetch(ADDRESS + new URLSearchParams({start: ask.startRow, end: ask.endRow,"
-    " sort: JSON.stringify(ask.sortModel), filter: JSON.stringify(ask.filterModel)}))"
-    ".then(response => response.json()).then(found => {"
-    " if (found.error) throw new Error(found.error);"
-    " ask.successCallback(found.rows, found.total);"
-    " emitEvent('rows_counted', [found.total, Object.keys(ask.filterModel).length > 0]) })"
-    ".catch(error => { ask.failCallback(); emitEvent('rows_refused', error.message) })"
-)
+_FILTER_OPTIONS = ("filterType", "type", "filter", "filterTo")
+
+
+@dataclass(slots=True, kw_only=True)
+class TableView:
+    """What the address of the page says about the table; `sort` is a field, after a minus if it is descending.
+
+    Without `columns` the usual ones are shown.
+    """
+
+    search: str = ""
+    where: str = ""
+    statuses: list[str] = field(default_factory=list)
+    sort: str = ""
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    columns: Sequence[str] = ()
+
+    @classmethod
+    def parse(cls, search: str, where: str, status: str, sort: str, filters: str, columns: str) -> TableView:
+        """Read the query of an address, without what makes no sense.
+
+        >>> TableView.parse("", "", "FAILED,NONE", "-duration", "{", "status,duration").statuses
+        ['FAILED']
+        """
+        try:
+            model = json.loads(filters or "{}")
+        except ValueError:
+            model = {}
+        return cls(
+            search=search,
+            where=where,
+            statuses=[word for word in status.split(",") if word in STATUSES],
+            sort=sort,
+            filters=model if isinstance(model, dict) else {},
+            columns=[word for word in columns.split(",") if word],
+        )
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the controls above the table may leave out trials."""
+        return bool(self.search or self.where or self.statuses)
+
+    def filters_of(self, columns: Sequence[Column]) -> dict[str, dict[str, Any]]:
+        """Return the filters of these columns, with the options of a filter and no others.
+
+        The grid runs options whose names begin with a colon, and the address of the page may come from anywhere.
+
+        >>> filters = '{"duration": {"type": "lessThan", "filter": 3, ":x": "alert(1)"}, ":x": "alert(1)"}'
+        >>> TableView.parse("", "", "", "", filters, "").filters_of([Column(field="duration", head="Took")])
+        {'duration': {'type': 'lessThan', 'filter': 3}}
+        """
+        models = {column.field: self.filters.get(column.field) for column in columns}
+        return {
+            name: {
+                key: model[key] for key in _FILTER_OPTIONS if isinstance(model.get(key), str | int | float)
+            }
+            for name, model in models.items()
+            if isinstance(model, dict)
+        }
+
+    def definition(self, column: Column, usual: str) -> dict[str, Any]:
+        """Return the definition of a column for AG Grid; `usual` is the order without a choice."""
+        sort = self.sort or usual
+        hidden = column.field not in self.columns if self.columns else column.hidden
+        order = (
+            {"sort": "desc" if sort.startswith("-") else "asc"} if sort.lstrip("-") == column.field else {}
+        )
+        return {**column.definition, "hide": hidden, **order}
+
+
+def _problem_of(where: str) -> str:
+    """Return what is wrong with a condition; empty if it is valid.
+
+    >>> _problem_of("parameters.lr < 0.1"), _problem_of("")
+    ('', '')
+    >>> _problem_of("nothing = 1")[:36]
+    "'nothing' is not a field of a trial:"
+    """
+    try:
+        TrialQuery(conditions=Condition.parse_all(where) if where.strip() else ()).where()
+    except QueryError as error:
+        return str(error)
+    return ""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pitchpipe.protocol import repeated
-from pitchpipe.server.pages.grid_columns import columns_of
-from pitchpipe.server.pages.trial_grid import GridRequest, read_rows
+from pitchpipe.server.pages.trial_grid import GridRequest, columns_of, read_rows
 from pitchpipe.store import Annotation, Annotations
 from pitchpipe.store.reading import ExperimentView
 
