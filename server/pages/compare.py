@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from nicegui import html, ui
@@ -26,10 +26,75 @@ from .figure_view import FigureView, curve_figure
 from .frame import Where, experiment_frame
 from .wording import TRIAL_TONES, trial_word
 
-__all__ = ["compare_page"]
-
 _MOST = 20
 _POINTS = 300
+
+
+async def compare_page(experiments: Experiments, experiment_id: str, trials: str = "") -> None:
+    """Show the trials with these numbers or ids, joined by commas."""
+    names = [word for word in trials.split(",") if word][:_MOST]
+    async with experiment_frame(experiments, experiment_id, "Compare trials", "trials") as (
+        view,
+        where,
+        live,
+    ):
+        if not names:
+            raise LookupError("Select trials in the table to compare them.")
+        html.h1("Compare trials")
+        compared, curves = await asyncio.to_thread(_read, view, names)
+        directions = {goal.name: goal.direction for goal in await asyncio.to_thread(view.objectives)}
+        page = _Comparison(where, directions)
+        page.show(compared, curves)
+        numbers = {trial.sequence_id for trial in compared}
+
+        async def refresh(events: list[FeedEvent]) -> None:
+            if not events or any(event.sequence_id in numbers for event in events):
+                page.show(*await asyncio.to_thread(_read, view, names))
+            where.show_status(await asyncio.to_thread(view.summary))
+
+        live.on_change(refresh)
+
+
+def _read(view: ExperimentView, names: Sequence[str]) -> tuple[list[TrialDetail], list[Curve]]:
+    trials = [view.trial(name) for name in names]
+    return trials, view.curves([trial.sequence_id for trial in trials], points=_POINTS)
+
+
+class _Comparison:
+    """The figure and the table, which can be updated."""
+
+    def __init__(self, where: Where, directions: Mapping[str, str]) -> None:
+        self._where = where
+        self._directions = directions
+        self._trials: list[TrialDetail] = []
+        with panel("Intermediate results") as self._drawn:
+            self._figure = FigureView("Intermediate results of the trials")
+        with panel("Side by side"):
+            self._only_differences = ui.checkbox("Only differences", value=True)
+            self._body = html.div()
+        self._only_differences.on_value_change(self._show_table)
+
+    def show(self, trials: list[TrialDetail], curves: list[Curve]) -> None:
+        """Show what was read."""
+        self._drawn.set_visibility(any(curve.total for curve in curves))
+        self._figure.show(curve_figure(curves, "default"))
+        self._trials = trials
+        self._show_table()
+
+    def _show_table(self) -> None:
+        trials = self._trials
+        self._body.clear()
+        with self._body, table(["", *(f"Trial {trial.sequence_id}" for trial in trials)], "Trials"):
+            with html.tr():
+                html.th("Status").props("scope=row")
+                for trial in trials:
+                    with html.td(), html.div().classes("pp-row"):
+                        badge(trial_word(trial.status), TRIAL_TONES.get(trial.status, ""))
+                        link = html.a("open", href=self._where.path(f"trials/{trial.sequence_id}"))
+                        attributed(link, aria_label=f"Open trial {trial.sequence_id}")
+            for row in (*_result_rows(trials, self._directions), *_parameter_rows(trials)):
+                if row.differs or not self._only_differences.value:
+                    _show_row(row)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,78 +112,6 @@ class _Row:
         return len(set(self.values)) > 1
 
 
-async def compare_page(experiments: Experiments, experiment_id: str, trials: str = "") -> None:
-    """Show the trials with these numbers or ids, joined by commas."""
-    names = [word for word in trials.split(",") if word][:_MOST]
-    async with experiment_frame(experiments, experiment_id, "Compare trials", "trials") as (
-        view,
-        where,
-        live,
-    ):
-        if not names:
-            raise LookupError("Select trials in the table to compare them.")
-        html.h1("Compare trials")
-        found, curves = await asyncio.to_thread(_read, view, names)
-        directions = {one.name: one.direction for one in await asyncio.to_thread(view.objectives)}
-        with panel("Intermediate results") as drawn:
-            figure = FigureView("Intermediate results of the trials")
-        chosen = _Chosen()
-        with panel("Side by side"):
-            box = ui.checkbox("Only differences", value=chosen.only_differences)
-            body = html.div()
-
-        def show(found: list[TrialDetail], curves: list[Curve]) -> None:
-            drawn.set_visibility(any(curve.total for curve in curves))
-            figure.show(curve_figure(curves, "default"))
-            chosen.found = found
-            show_table()
-
-        def show_table() -> None:
-            chosen.only_differences = bool(box.value)
-            body.clear()
-            with body:
-                _show_table(chosen, directions, where)
-
-        box.on_value_change(show_table)
-        show(found, curves)
-
-        async def refresh(events: list[FeedEvent]) -> None:
-            numbers = {trial.sequence_id for trial in found}
-            if not events or any(event.sequence_id in numbers for event in events):
-                show(*await asyncio.to_thread(_read, view, names))
-            where.show_status(await asyncio.to_thread(view.summary))
-
-        live.on_change(refresh)
-
-
-def _read(view: ExperimentView, names: Sequence[str]) -> tuple[list[TrialDetail], list[Curve]]:
-    found = [view.trial(name) for name in names]
-    return found, view.curves([trial.sequence_id for trial in found], points=_POINTS)
-
-
-@dataclass(slots=True)
-class _Chosen:
-    """What the table shows."""
-
-    found: list[TrialDetail] = field(default_factory=list[TrialDetail])
-    only_differences: bool = True
-
-
-def _show_table(chosen: _Chosen, directions: Mapping[str, str], where: Where) -> None:
-    found = chosen.found
-    with table(["", *(f"Trial {trial.sequence_id}" for trial in found)], "Trials"):
-        with html.tr():
-            html.th("Status").props("scope=row")
-            for trial in found:
-                with html.td(), html.div().classes("pp-row"):
-                    badge(trial_word(trial.status), TRIAL_TONES.get(trial.status, ""))
-                    link = html.a("open", href=where.path(f"trials/{trial.sequence_id}"))
-                    attributed(link, aria_label=f"Open trial {trial.sequence_id}")
-        for row in (*_result_rows(found, directions), *_parameter_rows(found)):
-            if row.differs or not chosen.only_differences:
-                _show_row(row)
-
-
 def _show_row(row: _Row) -> None:
     with html.tr().classes("pp-differs" if row.differs else ""):
         with html.th(visible(row.name)).props("scope=row"):
@@ -131,19 +124,19 @@ def _show_row(row: _Row) -> None:
                     html.span(row.notes[place]).classes("pp-dim pp-note")
 
 
-def _result_rows(found: list[TrialDetail], directions: Mapping[str, str]) -> Iterator[_Row]:
-    reported = (name for trial in found for name in trial.values)
+def _result_rows(trials: list[TrialDetail], directions: Mapping[str, str]) -> Iterator[_Row]:
+    reported = (name for trial in trials for name in trial.values)
     for name in dict.fromkeys((*directions, *reported)):
-        values = [trial.values.get(name) for trial in found]
-        known = {place: value for place, value in enumerate(values) if isinstance(value, int | float)}
+        values = [trial.values.get(name) for trial in trials]
+        numbers = {place: value for place, value in enumerate(values) if isinstance(value, int | float)}
         yield _Row(
             name="Result" if name == "default" else name,
             values=["" if value is None else number_text(value) for value in values],
-            best=_best_places(known, directions.get(name)),
+            best=_best_places(numbers, directions.get(name)),
             notes=[_change(value, values[0]) for value in values],
         )
-    yield _Row(name="Why it ended", values=[trial.reason for trial in found])
-    took = [trial.duration for trial in found]
+    yield _Row(name="Why it ended", values=[trial.reason for trial in trials])
+    took = [trial.duration for trial in trials]
     yield _Row(name="Took", values=["" if seconds is None else duration_text(seconds) for seconds in took])
 
 
@@ -160,23 +153,19 @@ def _best_places(values: Mapping[int, float], direction: str | None) -> list[int
 
 
 def _change(value: Any, first: Any) -> str:
-    """Return how far a result is from the first, in percent; nothing if there is no such number.
+    """Return how far a result is from the first, in percent; empty if that is not a number.
 
     >>> _change(0.9, 0.6), _change(0.6, 0.6), _change(1.0, 0.0)
     ('+50 %', '', '')
     """
-    if (
-        not isinstance(value, int | float)
-        or not isinstance(first, int | float)
-        or not first
-        or value == first
-    ):
+    is_known = isinstance(value, int | float) and isinstance(first, int | float)
+    if not is_known or not first or value == first:
         return ""
     return f"{100.0 * (value - first) / abs(first):+.3g} %"
 
 
-def _parameter_rows(found: list[TrialDetail]) -> Iterator[_Row]:
-    flattened = [flat(trial.parameters) for trial in found]
+def _parameter_rows(trials: list[TrialDetail]) -> Iterator[_Row]:
+    flattened = [flat(trial.parameters) for trial in trials]
     for name in dict.fromkeys(name for parameters in flattened for name in parameters):
         values = [number_text(parameters[name]) if name in parameters else "" for parameters in flattened]
         yield _Row(name=name.removesuffix("._name"), values=values)

@@ -16,13 +16,12 @@ from ...store.reading import QueryError
 from ..experiments import Experiments
 from .compare import compare_page
 from .experiments import experiments_page
-from .files import file_response
 from .frame import ROOT, Where, add_head, show_missing
 from .logs import logs_page
 from .overview import overview_page
 from .plots import Choice, plots_page
 from .settings import settings_page
-from .trial import trial_page
+from .trial import file_response, trial_page
 from .trial_grid import GridRequest, columns_of, read_rows
 from .trials import TableView, trials_page
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
+from fastapi.responses import FileResponse
 from nicegui import html, ui
 
+from ...manager.control import read_running
 from ...store import Annotation, Annotations, shell_word
 from ...store.reading import (
     Attempt,
     Curve,
     ExperimentView,
     FeedEvent,
+    FilePiece,
+    Follow,
     ReportedResult,
     Summary,
     TrialDetail,
@@ -29,13 +35,10 @@ from ..trial_story import Ending, ending_of, facts_of
 from .actions import copied, notes_panel
 from .elements import action, facts, panel, parameter_facts, set_badge, table
 from .figure_view import FigureView, curve_figure
-from .files import FilesPanel
 from .frame import Where, experiment_frame
+from .logs import LogView
 from .trial_actions import TrialActions
-from .trial_log import TrialLog
 from .wording import TRIAL_TONES, trial_word
-
-__all__ = ["trial_page"]
 
 _POINTS = 1000
 
@@ -57,13 +60,11 @@ class _Snapshot:
     def of(cls, view: ExperimentView, name: str, metric: str) -> _Snapshot:
         trial = view.trial(name)
         number = trial.sequence_id
-        first = view.metrics(number, limit=1).results
-        curve = view.curve(number, metric, _POINTS)
         return cls(
             trial=trial,
             config=view.config(),
-            metrics=_metrics(first, view.main_objective()),
-            curve=curve,
+            metrics=_metrics(view.metrics(number, limit=1).results, view.main_objective()),
+            curve=view.curve(number, metric, _POINTS),
             summary=view.summary(),
             ending=ending_of(trial, view),
             outputs=[(file.name, file.size) for file in view.outputs(number)],
@@ -74,10 +75,10 @@ class _Snapshot:
 async def trial_page(experiments: Experiments, experiment_id: str, name: str) -> None:
     """Show a trial, given by number or id, and keep it up to date."""
     async with experiment_frame(experiments, experiment_id, f"Trial {name}", "trials") as (view, where, live):
-        found = await asyncio.to_thread(_Snapshot.of, view, name, "default")
-        number = found.trial.sequence_id
-        page = _TrialPage(view, where, found, TrialActions(view, where))
-        page.show(found)
+        snapshot = await asyncio.to_thread(_Snapshot.of, view, name, "default")
+        number = snapshot.trial.sequence_id
+        page = _TrialPage(view, where, snapshot, TrialActions(view, where))
+        page.show(snapshot)
         ui.timer(0.01, page.tick, once=True)
 
         async def refresh(events: list[FeedEvent]) -> None:
@@ -93,49 +94,52 @@ async def trial_page(experiments: Experiments, experiment_id: str, name: str) ->
 class _TrialPage:
     """The parts of the page, each of which can be updated."""
 
-    def __init__(self, view: ExperimentView, where: Where, found: _Snapshot, actions: TrialActions) -> None:
-        self.metric = found.metrics[0]
+    def __init__(
+        self, view: ExperimentView, where: Where, snapshot: _Snapshot, actions: TrialActions
+    ) -> None:
+        self.metric = snapshot.metrics[0]
         self._view = view
         self._where = where
-        self._trial = found.trial
+        self._trial = snapshot.trial
         self._shown: Any = None
         self._actions = actions
-        self._heading(found, actions)
+        self._heading(snapshot, actions)
         self._ending = html.section().classes("pp-panel").props('aria-label="How it ended"')
         with html.div().classes("pp-columns"):
             with panel("Parameters"):
-                parameter_facts(found.trial.parameters)
+                parameter_facts(snapshot.trial.parameters)
             with panel("Facts"):
                 self._facts = html.div()
         with panel("Intermediate results") as self._results:
-            if len(found.metrics) > 1:
-                self._metric_field(found.metrics)
+            if len(snapshot.metrics) > 1:
+                self._metric_field(snapshot.metrics)
             self._figure = FigureView("Intermediate results of the trial")
-        self._log = TrialLog(view, where, found.trial, is_function=not found.config.get("trialCommand"))
-        self._files = FilesPanel(where, found.trial.sequence_id)
-        notes_panel(Annotations(view.folder), found.trial.sequence_id, found.annotation)
+        self._log = _LogPanel(
+            view, where, snapshot.trial, is_function=not snapshot.config.get("trialCommand")
+        )
+        self._files = _FilesPanel(where, snapshot.trial.sequence_id)
+        notes_panel(Annotations(view.folder), snapshot.trial.sequence_id, snapshot.annotation)
         with panel("Environment and rerun"):
-            _environment(view, found)
+            _environment(view, snapshot)
         self._attempts = html.div()
 
-    def show(self, found: _Snapshot) -> None:
+    def show(self, snapshot: _Snapshot) -> None:
         """Show what was read."""
-        self._trial = trial = found.trial
+        self._trial = trial = snapshot.trial
         set_badge(self._badge, trial_word(trial.status), TRIAL_TONES.get(trial.status, ""))
         is_over = trial.status not in ("WAITING", "RUNNING", "PAUSED")
-        self._actions.show_state(found.summary)
-        self._kill.set_visibility(found.summary.is_running and not is_over)
-        number = trial.sequence_id
+        self._actions.show_state(snapshot.summary)
+        self._kill.set_visibility(snapshot.summary.is_running and not is_over)
         self._results.set_visibility(not is_over or bool(trial.intermediate_results))
-        self._figure.show(curve_figure([found.curve], self.metric))
-        self._files.show(found.outputs)
+        self._figure.show(curve_figure([snapshot.curve], self.metric))
+        self._files.show(snapshot.outputs)
         if trial == self._shown:
             return
         self._shown = trial
-        self._show_ending(found.ending)
+        self._show_ending(snapshot.ending)
         self._facts.clear()
         with self._facts, facts(facts_of(trial, self._view.folder)):
-            self._copy_path_button(self._view.folder.trial(number))
+            self._copy_path_button(self._view.folder.trial(trial.sequence_id))
         self._show_attempts(trial.earlier_attempts)
 
     def _copy_path_button(self, files: Path) -> None:
@@ -151,21 +155,21 @@ class _TrialPage:
         """Check for new output."""
         await self._log.look(self._trial)
 
-    def _heading(self, found: _Snapshot, actions: TrialActions) -> None:
-        number = found.trial.sequence_id
+    def _heading(self, snapshot: _Snapshot, actions: TrialActions) -> None:
+        number = snapshot.trial.sequence_id
 
         async def this() -> list[int]:
             return [number]
 
         with html.div().classes("pp-row"):
             html.h1(f"Trial {number}")
-            html.span(found.trial.trial_id).classes("pp-dim pp-mono")
+            html.span(snapshot.trial.trial_id).classes("pp-dim pp-mono")
             self._badge = ui.label().classes("pp-status").mark("trial-status")
             html.span().style("flex: 1")
             with html.div().classes("pp-row"):
                 if number > 0:
                     html.a("Previous", href=self._where.path(f"trials/{number - 1}")).props("rel=prev")
-                if number + 1 < found.summary.trials:
+                if number + 1 < snapshot.summary.trials:
                     html.a("Next", href=self._where.path(f"trials/{number + 1}")).props("rel=next")
             action("Copy parameters", lambda: actions.copy(this), icon="content_copy")
             _, self._kill = actions.changes(this)
@@ -206,29 +210,22 @@ class _TrialPage:
 
 
 def _metrics(results: list[ReportedResult], main: str) -> list[str]:
-    """Return the names of the numbers in a result; the `main` objective comes first."""
+    """Return the names of the numbers in the first of the results, after that of the `main` objective."""
     value = results[0].value if results else None
-    names = (
-        [key for key, inner in value.items() if isinstance(inner, int | float)]
-        if isinstance(value, dict)
-        else []
-    )
+    parts = value if isinstance(value, dict) else {}
+    names = [name for name, part in parts.items() if isinstance(part, int | float)]
     return sorted({main, *names}, key=lambda name: (name != main, name))
 
 
-def _environment(view: ExperimentView, found: _Snapshot) -> None:
-    command = _rerun_command(view, found.trial.sequence_id)
-    facts(_environment_facts(found.config))
+def _environment(view: ExperimentView, snapshot: _Snapshot) -> None:
+    facts(_environment_facts(snapshot.config))
+    directory = shell_word(view.folder.path.parent)
+    command = f"pitchpipe trial rerun {view.experiment_id} {snapshot.trial.sequence_id} --dir {directory}"
     with html.div().classes("pp-row").style("margin-top: .7rem"):
         html.span("To rerun it in a terminal:").classes("pp-dim")
         html.code(escaped(command)).classes("pp-box").mark("rerun-command")
         copy = partial(copied, command, "The command is on the clipboard")
         action("Copy", copy, icon="content_copy").props('aria-label="Copy the command"')
-
-
-def _rerun_command(view: ExperimentView, number: int) -> str:
-    directory = shell_word(view.folder.path.parent)
-    return f"pitchpipe trial rerun {view.experiment_id} {number} --dir {directory}"
 
 
 def _environment_facts(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
@@ -238,3 +235,125 @@ def _environment_facts(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
     yield "Runs on", service.get("platform")
     yield from sorted((config.get("trialEnvironment") or {}).items())
     yield "Seed of the experiment", config.get("seed")
+
+
+_OUTPUTS = {"stdout": "Output", "stderr": "Errors"}
+
+
+class _LogPanel:
+    """The output of a trial on stdout and stderr; functions share the log of their agents."""
+
+    def __init__(self, view: ExperimentView, where: Where, trial: TrialDetail, *, is_function: bool) -> None:
+        self._view = view
+        self._trial = trial
+        self._logs: dict[str, LogView] = {}
+        with panel("Log"):
+            if is_function:
+                html.span("The output of functions is in ").classes("pp-dim")
+                html.a("the log of the agents", href=where.path("logs", name="agents.log"))
+            else:
+                self._add_tabs()
+
+    def _add_tabs(self) -> None:
+        with ui.tabs().props("dense no-caps align=left inline-label") as tabs:
+            for file, name in _OUTPUTS.items():
+                ui.tab(file, label=name)
+        first = "stderr" if self._trial.status == "FAILED" else "stdout"
+        with ui.tab_panels(tabs, value=first, keep_alive=True, animated=False).style("width: 100%"):
+            for file, name in _OUTPUTS.items():
+                with ui.tab_panel(file).style("padding: .5rem 0"):
+                    self._logs[file] = LogView(f"{name} of the trial", partial(self._read, file))
+
+    async def look(self, trial: TrialDetail) -> None:
+        """Show what has been printed since the last time; `trial` is its present state."""
+        self._trial = trial
+        is_over = trial.end_time is not None
+        for log in self._logs.values():
+            await log.look()
+            if is_over:
+                log.end()
+
+    def _read(self, file: str, follow: Follow) -> FilePiece:
+        """Return a piece of the output; from the agent if the trial runs on a node that does not see the folder."""
+        trial, folder = self._trial, self._view.folder
+        try:
+            return self._view.trial_log(trial.sequence_id, file, follow)
+        except LookupError:
+            if trial.status != "RUNNING" or folder.manager() is None:
+                raise
+        offset = 0 if follow.lines is not None else follow.offset
+        data = read_running(folder.path, trial.trial_id, file, offset)
+        end = offset + len(data)
+        return FilePiece(data.decode(errors="replace"), offset, end, end)
+
+
+_MOST_FILES = 100
+_MOST_IMAGES = 12
+# Only these are shown: anything else, a page or a drawing with a script, is saved.
+_IMAGE_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        ".png": "image/png",
+        ".jpg": "image/jpeg",
+        ".jpeg": "image/jpeg",
+        ".gif": "image/gif",
+        ".webp": "image/webp",
+    }
+)
+
+
+def file_response(path: Path) -> FileResponse:
+    """Return a file for the browser: an image to be shown, anything else to be saved."""
+    image = _IMAGE_TYPES.get(path.suffix.lower())
+    return FileResponse(
+        path,
+        media_type=image or "application/octet-stream",
+        filename=path.name,
+        content_disposition_type="inline" if image else "attachment",
+    )
+
+
+class _FilesPanel:
+    """The files that the trial wrote: images are shown, all can be saved; it appears once there is one."""
+
+    def __init__(self, where: Where, number: int) -> None:
+        self._root = where.path(f"trials/{number}/files")
+        self._shown: Any = None
+        with panel("Files") as self._panel:
+            self._body = html.div().classes("pp-stack")
+        self._panel.set_visibility(False)
+
+    def show(self, files: Sequence[tuple[str, int]]) -> None:
+        """Show these files, each with its size in bytes."""
+        if files == self._shown:
+            return
+        self._shown = files
+        self._panel.set_visibility(bool(files))
+        self._body.clear()
+        images = [name for name, _ in files if Path(name).suffix.lower() in _IMAGE_TYPES][:_MOST_IMAGES]
+        with self._body:
+            with html.div().classes("pp-images"):
+                for name in images:
+                    with html.a(href=self._address(name)):
+                        html.img(src=self._address(name), alt=visible(name), loading="lazy")
+            with html.ul().classes("pp-files"):
+                for name, size in files[:_MOST_FILES]:
+                    with html.li():
+                        html.a(visible(name), href=self._address(name))
+                        html.span(f" {_size_text(size)}").classes("pp-dim")
+            if len(files) > _MOST_FILES:
+                html.p(f"and {len(files) - _MOST_FILES} more").classes("pp-dim")
+
+    def _address(self, name: str) -> str:
+        return f"{self._root}/{quote(name)}"
+
+
+def _size_text(size: int) -> str:
+    """Return a size in words.
+
+    >>> _size_text(900), _size_text(12_345), _size_text(7_000_000)
+    ('900 B', '12 kB', '7 MB')
+    """
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}" if size < 10 * factor else f"{size / factor:.0f} {unit}"
+    return f"{size} B"
