@@ -41,8 +41,8 @@ async def plots_page(experiments: Experiments, experiment_id: str, choice: Choic
     """Show a figure; `choice` is the one to start with."""
     async with experiment_frame(experiments, experiment_id, "Plots", "plots") as (view, where, live):
         html.h1("Plots").classes("pp-hidden")
-        page = _Plots(experiments, view, where, choice)
-        page.build(several=len(await asyncio.to_thread(view.objectives)) > 1)
+        has_front = len(await asyncio.to_thread(view.objectives)) > 1
+        page = _Plots(experiments, view, where, choice, has_front=has_front)
         # The page appears at once; reading and drawing an experiment of many trials takes longer.
         ui.timer(0.01, page.begin, once=True)
 
@@ -57,7 +57,9 @@ async def plots_page(experiments: Experiments, experiment_id: str, choice: Choic
 class _Plots:
     """The current figure and its options."""
 
-    def __init__(self, experiments: Experiments, view: ExperimentView, where: Where, choice: Choice) -> None:
+    def __init__(
+        self, experiments: Experiments, view: ExperimentView, where: Where, choice: Choice, *, has_front: bool
+    ) -> None:
         self._experiments = experiments
         self._view = view
         self._where = where
@@ -65,11 +67,21 @@ class _Plots:
         self._table: ExperimentTable | None = None
         self._others: list[ExperimentTable] = []
         self._due = time.monotonic()
-        self._controls: Any = None
-        self._brush: Any = None
-        self._figure: Any = None
-        self._drawing: Any = None
         self.is_stale = False
+        with html.section().classes("pp-panel").props('aria-label="Figure"'):
+            with ui.tabs() as tabs:
+                for name, title in _FIGURES.items():
+                    if has_front or name != "pareto":
+                        ui.tab(name, label=title)
+            tabs.props("dense no-caps align=left outside-arrows mobile-arrows").style("max-width: 100%")
+            tabs.set_value(self._choice.figure)
+            tabs.on_value_change(self._change_figure)
+            self._controls = html.div().classes("pp-row pp-tools").style("margin-top: .6rem")
+            self._brush = html.div().classes("pp-row").props("role=status")
+            self._drawing = ui.label("Drawing …").classes("pp-dim").props("role=status")
+            with html.div().classes("pp-scroll pp-fade"):
+                self._figure = FigureView("Figure of the experiment", where=self._where, fill=True)
+            self._figure.on_brush(self._show_brushed)
 
     async def begin(self) -> None:
         """Read the experiment and draw it for the first time."""
@@ -93,23 +105,6 @@ class _Plots:
                 )
             except (LookupError, StoreError) as error:
                 show_refusal(str(error))
-
-    def build(self, *, several: bool) -> None:
-        """Make the tabs, the options and the place of the figure; the front is for `several` objectives."""
-        with html.section().classes("pp-panel").props('aria-label="Figure"'):
-            with ui.tabs() as tabs:
-                for name, title in _FIGURES.items():
-                    if several or name != "pareto":
-                        ui.tab(name, label=title)
-            tabs.props("dense no-caps align=left outside-arrows mobile-arrows").style("max-width: 100%")
-            tabs.set_value(self._choice.figure)
-            tabs.on_value_change(self._change_figure)
-            self._controls = html.div().classes("pp-row pp-tools").style("margin-top: .6rem")
-            self._brush = html.div().classes("pp-row").props("role=status")
-            self._drawing = ui.label("Drawing …").classes("pp-dim").props("role=status")
-            with html.div().classes("pp-scroll pp-fade"):
-                self._figure = FigureView("Figure of the experiment", where=self._where, fill=True)
-            self._figure.on_brush(self._show_brushed)
 
     async def tick(self) -> None:
         """Redraw after a change, but not all the time."""

@@ -1,23 +1,24 @@
-"""The settings of an experiment: change limits and search space, or stop it."""
+"""The page with the settings of an experiment: change limits and search space, rename, stop or delete it."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from nicegui import html, ui
 
+from ...config import UnitError, parse_duration
 from ...manager.control import change_experiment, rename_experiment, stop_experiment
+from ...search_space import check
 from ...store import Annotations
 from ...store.reading import ExperimentView, FeedEvent, Summary, escaped
 from ..experiments import Experiments
 from .actions import confirmed, delete_experiment, done, made, notes_panel, resume_button, show_refusal
 from .elements import action, attributed, panel
 from .frame import Where, experiment_frame
-from .limits import LIMITS, Limit, changes_of
-from .space_editor import SpaceEditor
-
-__all__ = ["settings_page"]
 
 
 async def settings_page(experiments: Experiments, experiment_id: str) -> None:
@@ -25,8 +26,7 @@ async def settings_page(experiments: Experiments, experiment_id: str) -> None:
     async with experiment_frame(experiments, experiment_id, "Settings", "settings") as (view, where, live):
         summary, config, given = await asyncio.to_thread(_read, view)
         html.h1("Settings").classes("pp-hidden")
-        page = _Settings(view, where)
-        page.build(summary, config)
+        page = _Settings(view, where, summary, config)
         annotations = Annotations(view.folder)
         notes_panel(annotations, None, await asyncio.to_thread(annotations.read, None))
         with panel("The original config"):
@@ -49,27 +49,23 @@ def _read(view: ExperimentView) -> tuple[Summary, dict[str, Any], str]:
 class _Settings:
     """The forms; untouched fields follow the store, edited ones keep the user's text."""
 
-    def __init__(self, view: ExperimentView, where: Where) -> None:
+    def __init__(
+        self, view: ExperimentView, where: Where, summary: Summary, config: Mapping[str, Any]
+    ) -> None:
         self._view = view
         self._where = where
         self._fields: dict[str, Any] = {}
         self._stored: dict[str, str] = {}
-        self._controls: list[Any] = []
-        self._over: Any = None
-        self._grace: Any = None
-        self._idle: list[Any] = []
-
-    def build(self, summary: Summary, config: dict[str, Any]) -> None:
-        """Make the forms."""
+        self._running: list[ui.button] = []  # what can be done while the experiment runs
+        self._idle: list[ui.button] = []  # and while it does not
         with html.section().classes("pp-panel pp-notice pp-mild") as self._over:
             self._resume_form()
         with panel("Limits"):
             self._limit_form(summary)
         with panel("Search space"):
-            editor = SpaceEditor(config.get("searchSpace") or {})
-            self._controls.append(
-                action("Change the search space", lambda: self._change_space(editor), kind="outline")
-            )
+            editor = _SpaceEditor(config.get("searchSpace") or {})
+            change = action("Change the search space", lambda: self._change_space(editor), kind="outline")
+            self._running.append(change)
         with panel("Name"):
             self._name_form(summary)
         with panel("End"):
@@ -85,12 +81,12 @@ class _Settings:
             if field.value == self._stored[limit.name]:
                 field.set_value(text)
             self._stored[limit.name] = text
-        for control in self._controls:
-            control.set_enabled(summary.is_running)
         self._over.set_visibility(not summary.is_running)
         self._grace.set_visibility(summary.is_running)
-        for control in self._idle:
-            control.set_enabled(not summary.is_running)
+        for button in self._running:
+            button.set_enabled(summary.is_running)
+        for button in self._idle:
+            button.set_enabled(not summary.is_running)
 
     def _resume_form(self) -> None:
         html.p(
@@ -101,8 +97,11 @@ class _Settings:
 
     def _more_trials(self) -> int | None:
         """Return the number of trials that was typed; None if it is the stored one. Raise `ValueError`."""
-        typed = str(self._fields["max_trial_number"].value or "").strip()
-        return changes_of({"max_trial_number": typed}, self._stored).get("max_trial_number")
+        typed = {"max_trial_number": self._typed()["max_trial_number"]}
+        return changes_of(typed, self._stored).get("max_trial_number")
+
+    def _typed(self) -> dict[str, str]:
+        return {name: str(field.value or "").strip() for name, field in self._fields.items()}
 
     def _name_form(self, summary: Summary) -> None:
         with html.div().classes("pp-row"):
@@ -131,13 +130,16 @@ class _Settings:
         with html.form().classes("pp-stack").style("max-width: 34rem") as form:
             for limit in LIMITS:
                 text = limit.text(summary.limits.get(limit.name))
-                self._fields[limit.name], self._stored[limit.name] = _field(limit, text), text
+                # Text that is set later would overwrite what the user types while the page opens.
+                field = ui.input(limit.label, value=text).props("outlined dense autocomplete=off")
+                self._fields[limit.name] = attributed(field, hint=limit.hint)
+                self._stored[limit.name] = text
             save = ui.button("Save limits").props("unelevated no-caps type=submit")
             save.style("align-self: flex-start")
         form.on("submit.prevent", self._save)
 
     async def _save(self) -> None:
-        typed = {name: str(field.value or "").strip() for name, field in self._fields.items()}
+        typed = self._typed()
         try:
             changes = changes_of(typed, self._stored)
         except ValueError as error:
@@ -150,7 +152,7 @@ class _Settings:
             self._stored = typed
             self.show(await asyncio.to_thread(self._view.summary))
 
-    async def _change_space(self, editor: SpaceEditor) -> None:
+    async def _change_space(self, editor: _SpaceEditor) -> None:
         space = editor.read()
         if space is not None:
             done = "The search space has been changed"
@@ -162,7 +164,7 @@ class _Settings:
         ).classes("pp-dim")
         with html.div().classes("pp-row").style("margin-top: .6rem"):
             look = {"kind": "outline", "color": "negative"}
-            self._controls.append(action("Stop the experiment", self._stop, icon="stop", **look))
+            self._running.append(action("Stop the experiment", self._stop, icon="stop", **look))
             self._idle.append(action("Delete the experiment", self._delete, icon="delete", **look))
 
     async def _stop(self) -> None:
@@ -174,7 +176,129 @@ class _Settings:
             await made(stop_experiment, self._view.folder, done="The experiment is being stopped")
 
 
-def _field(limit: Limit, text: str) -> Any:
-    """Make a field with its text: text set later would overwrite what the user types while the page opens."""
-    field = ui.input(limit.label, value=text).props("outlined dense autocomplete=off")
-    return attributed(field, hint=limit.hint)
+_UNITS = (("d", 86400), ("h", 3600), ("m", 60))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A limit that can be changed; an empty field removes it if it `may_be_empty`."""
+
+    name: str
+    label: str
+    hint: str
+    is_duration: bool = False
+    may_be_empty: bool = True
+
+    def text(self, value: float | None) -> str:
+        """Return the text in the field for a value.
+
+        >>> [LIMITS[1].text(seconds) for seconds in (None, 5400, 7200.0, 90)]
+        ['', '90m', '2h', '90s']
+        """
+        if value is None:
+            return ""
+        if not self.is_duration:
+            return str(value)
+        for unit, seconds in _UNITS:
+            if value % seconds == 0:
+                return f"{value // seconds:.0f}{unit}"
+        return f"{value:g}s"
+
+    def value(self, text: str) -> Any:
+        """Return the value of a text for the manager; raise `ValueError` with a sentence if it is invalid."""
+        if not text:
+            if not self.may_be_empty:
+                raise ValueError(f"{self.label} cannot be empty")
+            return None
+        if self.is_duration:
+            return self._seconds(text)
+        if not text.isdecimal() or not int(text):
+            raise ValueError(f"{self.label} must be a whole number from 1 on, not '{text}'")
+        return int(text)
+
+    def _seconds(self, text: str) -> float:
+        try:
+            seconds = float(text) if text.replace(".", "", 1).isdecimal() else parse_duration(text)
+        except UnitError:
+            seconds = 0.0
+        if not seconds > 0:
+            raise ValueError(f"{self.label} must be a time such as 90m, 12h or 2d, not '{text}'")
+        return seconds
+
+
+LIMITS = (
+    Limit(
+        name="max_trial_number",
+        label="Number of trials",
+        hint="No new trials after this many; empty: no limit",
+    ),
+    Limit(
+        name="max_experiment_duration",
+        label="Duration of the experiment",
+        hint="Such as 90m, 12h or 2d, from its start; empty: no limit",
+        is_duration=True,
+    ),
+    Limit(
+        name="trial_concurrency",
+        label="Trials at a time",
+        hint="How many trials run at once",
+        may_be_empty=False,
+    ),
+)
+
+
+def changes_of(typed: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, Any]:
+    """Return what differs from the stored limits; raise `ValueError` with the first problem.
+
+    >>> changes_of({"max_trial_number": "20", "trial_concurrency": "2"}, {"trial_concurrency": "2"})
+    {'max_trial_number': 20}
+    """
+    return {
+        limit.name: limit.value(typed[limit.name])
+        for limit in LIMITS
+        if limit.name in typed and typed[limit.name] != stored.get(limit.name, "")
+    }
+
+
+class _SpaceEditor:
+    """A text field with the search space as JSON, one parameter per line."""
+
+    def __init__(self, space: Mapping[str, Any]) -> None:
+        html.p("Applies to new trials only.").classes("pp-dim")
+        self._text = ui.textarea("Search space (JSON)", value=_written(space)).classes("pp-mono")
+        self._text.props("outlined autogrow spellcheck=false").style("width: 100%; margin: .5rem 0")
+        self._problems = html.div().classes("pp-bad").props("role=alert")
+
+    def read(self) -> dict[str, Any] | None:
+        """Return the search space that was typed; None if it is invalid, which is shown."""
+        space, problems = _examined(self._text.value or "")
+        self._problems.clear()
+        with self._problems:
+            for problem in problems:
+                html.p(problem)
+        return None if problems else space
+
+
+def _written(space: Mapping[str, Any]) -> str:
+    """Write the search space as JSON, one parameter per line.
+
+    >>> print(_written({"x": {"_type": "uniform", "_value": [0, 1]}}))
+    {
+      "x": {"_type": "uniform", "_value": [0, 1]}
+    }
+    """
+    lines = [f"  {json.dumps(name)}: {json.dumps(inner)}" for name, inner in space.items()]
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _examined(text: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the search space in a text, and its problems.
+
+    >>> _examined('{"x": {"_type": "uniform"')[1]
+    ["invalid JSON: Expecting ',' delimiter in line 1, column 26"]
+    """
+    try:
+        space = json.loads(text)
+    except json.JSONDecodeError as error:
+        return {}, [f"invalid JSON: {error.msg} in line {error.lineno}, column {error.colno}"]
+    return space, [str(problem) for problem in check(space)]

@@ -43,41 +43,12 @@ from .wording import TRIAL_TONES, trial_word
 _POINTS = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Snapshot:
-    """What is read of the trial at once; `metrics` are the names of the numbers in its intermediate results."""
-
-    trial: TrialDetail
-    config: dict[str, Any]
-    metrics: list[str]
-    curve: Curve
-    summary: Summary
-    ending: Ending
-    outputs: list[tuple[str, int]]
-    annotation: Annotation
-
-    @classmethod
-    def of(cls, view: ExperimentView, name: str, metric: str) -> _Snapshot:
-        trial = view.trial(name)
-        number = trial.sequence_id
-        return cls(
-            trial=trial,
-            config=view.config(),
-            metrics=_metrics(view.metrics(number, limit=1).results, view.main_objective()),
-            curve=view.curve(number, metric, _POINTS),
-            summary=view.summary(),
-            ending=ending_of(trial, view),
-            outputs=[(file.name, file.size) for file in view.outputs(number)],
-            annotation=Annotations(view.folder).read(number),
-        )
-
-
 async def trial_page(experiments: Experiments, experiment_id: str, name: str) -> None:
     """Show a trial, given by number or id, and keep it up to date."""
     async with experiment_frame(experiments, experiment_id, f"Trial {name}", "trials") as (view, where, live):
         snapshot = await asyncio.to_thread(_Snapshot.of, view, name, "default")
         number = snapshot.trial.sequence_id
-        page = _TrialPage(view, where, snapshot, TrialActions(view, where))
+        page = _TrialPage(view, where, snapshot)
         page.show(snapshot)
         ui.timer(0.01, page.tick, once=True)
 
@@ -94,16 +65,13 @@ async def trial_page(experiments: Experiments, experiment_id: str, name: str) ->
 class _TrialPage:
     """The parts of the page, each of which can be updated."""
 
-    def __init__(
-        self, view: ExperimentView, where: Where, snapshot: _Snapshot, actions: TrialActions
-    ) -> None:
+    def __init__(self, view: ExperimentView, where: Where, snapshot: _Snapshot) -> None:
         self.metric = snapshot.metrics[0]
         self._view = view
         self._where = where
         self._trial = snapshot.trial
         self._shown: Any = None
-        self._actions = actions
-        self._heading(snapshot, actions)
+        self._heading(snapshot)
         self._ending = html.section().classes("pp-panel").props('aria-label="How it ended"')
         with html.div().classes("pp-columns"):
             with panel("Parameters"):
@@ -155,12 +123,13 @@ class _TrialPage:
         """Check for new output."""
         await self._log.look(self._trial)
 
-    def _heading(self, snapshot: _Snapshot, actions: TrialActions) -> None:
+    def _heading(self, snapshot: _Snapshot) -> None:
         number = snapshot.trial.sequence_id
 
         async def this() -> list[int]:
             return [number]
 
+        self._actions = actions = TrialActions(self._view, self._where, this)
         with html.div().classes("pp-row"):
             html.h1(f"Trial {number}")
             html.span(snapshot.trial.trial_id).classes("pp-dim pp-mono")
@@ -171,8 +140,8 @@ class _TrialPage:
                     html.a("Previous", href=self._where.path(f"trials/{number - 1}")).props("rel=prev")
                 if number + 1 < snapshot.summary.trials:
                     html.a("Next", href=self._where.path(f"trials/{number + 1}")).props("rel=next")
-            action("Copy parameters", lambda: actions.copy(this), icon="content_copy")
-            _, self._kill = actions.changes(this)
+            action("Copy parameters", actions.copy, icon="content_copy")
+            _, self._kill = actions.changes()
 
     def _metric_field(self, metrics: list[str]) -> None:
         async def choose(event: Any) -> None:
@@ -207,6 +176,35 @@ class _TrialPage:
                     cells = (row.attempt, row.outcome, row.reason, row.kind, row.agent)
                     for value in (*cells, moment_text(row.end_time)):
                         html.td("" if value is None else escaped(str(value)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Snapshot:
+    """What is read of the trial at once; `metrics` are the names of the numbers in its intermediate results."""
+
+    trial: TrialDetail
+    config: dict[str, Any]
+    metrics: list[str]
+    curve: Curve
+    summary: Summary
+    ending: Ending
+    outputs: list[tuple[str, int]]
+    annotation: Annotation
+
+    @classmethod
+    def of(cls, view: ExperimentView, name: str, metric: str) -> _Snapshot:
+        trial = view.trial(name)
+        number = trial.sequence_id
+        return cls(
+            trial=trial,
+            config=view.config(),
+            metrics=_metrics(view.metrics(number, limit=1).results, view.main_objective()),
+            curve=view.curve(number, metric, _POINTS),
+            summary=view.summary(),
+            ending=ending_of(trial, view),
+            outputs=[(file.name, file.size) for file in view.outputs(number)],
+            annotation=Annotations(view.folder).read(number),
+        )
 
 
 def _metrics(results: list[ReportedResult], main: str) -> list[str]:

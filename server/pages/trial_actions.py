@@ -1,33 +1,33 @@
-"""Actions on trials: kill, rerun, compare, copy their parameters, add one."""
+"""Actions on trials, for the table and for the page of one: compare, copy, kill, rerun, and the form that adds one."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from nicegui import html, ui
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
-from ...store.reading import ExperimentView, Summary, TrialDetail
-from .actions import confirmed, copied, made, show_refusal
-from .elements import action
+from ...search_space import SearchSpace, SearchSpaceError, identity
+from ...store.reading import ExperimentView, Summary, TrialDetail, escaped, option_text, visible
+from .actions import confirmed, copied, made, result_of, show_refusal
+from .elements import action, attributed
 from .frame import ROOT, Where
-from .trial_form import TrialForm
 
-__all__ = ["TrialActions"]
-
-Chosen = Callable[[], Awaitable[list[int]]]
 _MOST_COMPARED = 20
 
 
 class TrialActions:
-    """The actions of one page; `chosen` returns the trials to act on."""
+    """The actions of one page; `chosen` returns the numbers of the trials to act on."""
 
-    def __init__(self, view: ExperimentView, where: Where) -> None:
+    def __init__(
+        self, view: ExperimentView, where: Where, chosen: Callable[[], Awaitable[list[int]]]
+    ) -> None:
         self._view = view
         self._where = where
+        self._chosen = chosen
         self._buttons: list[Any] = []
         self._changing: list[Any] = []
         self._resume: Any = None
@@ -35,24 +35,20 @@ class TrialActions:
         # What was typed into a form that was closed, by the trial that it was filled in from.
         self._unfinished: dict[int | None, dict[str, Any]] = {}
 
-    def toolbar(self, chosen: Chosen) -> None:
+    def toolbar(self) -> None:
         """Make the buttons above the table; some need selected trials."""
-        compare = action(
-            "Compare", lambda: self.compare(chosen), icon="compare_arrows", tip="Compare the selected trials"
-        )
-        copy = action("Copy", lambda: self.copy(chosen), icon="content_copy", tip="Copy the parameters")
-        self._buttons = [compare, copy, *self.changes(chosen)]
+        compare = action("Compare", self.compare, icon="compare_arrows", tip="Compare the selected trials")
+        copy = action("Copy", self.copy, icon="content_copy", tip="Copy the parameters")
+        self._buttons = [compare, copy, *self.changes()]
         for button in self._buttons:
             button.disable()
-        add = action("Add trial", lambda: self.add(chosen), icon="add", kind="outline")
+        add = action("Add trial", self.add, icon="add", kind="outline")
         self._changing.append(add)
 
-    def changes(self, chosen: Chosen) -> tuple[ui.button, ui.button]:
+    def changes(self) -> tuple[ui.button, ui.button]:
         """Make the buttons that run trials again and kill them, and a link in their place when nothing runs."""
-        rerun = action(
-            "Rerun", lambda: self.rerun(chosen), icon="replay", tip="Run again with the same parameters"
-        )
-        kill = action("Kill", lambda: self.kill(chosen), icon="cancel", tip="Kill the trials")
+        rerun = action("Rerun", self.rerun, icon="replay", tip="Run again with the same parameters")
+        kill = action("Kill", self.kill, icon="cancel", tip="Kill the trials")
         self._changing += [rerun, kill]
         with html.a(href=self._where.path("settings")) as self._resume_link:
             self._resume = ui.label()
@@ -65,31 +61,31 @@ class TrialActions:
         self._resume_link.set_visibility(not summary.is_running)
         self._resume.set_text("Run more trials" if summary.status == "DONE" else "Not running: resume")
 
-    async def show_selected(self, chosen: Chosen) -> None:
+    async def show_selected(self) -> None:
         """Enable or disable the buttons."""
-        some = bool(await chosen())
+        some = bool(await self._chosen())
         for button in self._buttons:
             button.set_enabled(some)
 
-    async def compare(self, chosen: Chosen) -> None:
+    async def compare(self) -> None:
         """Open the page that shows the trials side by side."""
-        numbers = await chosen()
+        numbers = await self._chosen()
         if len(numbers) > _MOST_COMPARED:
             show_refusal(f"{len(numbers)} trials are too many to compare: select at most {_MOST_COMPARED}")
             return
         address = f"{self._where.path('compare')}?trials={','.join(map(str, numbers))}"
         ui.navigate.to(address.removeprefix(ROOT))  # navigation adds the root itself
 
-    async def copy(self, chosen: Chosen) -> None:
+    async def copy(self) -> None:
         """Copy the parameters of the trials to the clipboard: an object, or a list of objects."""
-        numbers = await chosen()
-        found = [trial.parameters for trial in await self._trials(numbers)]
+        numbers = await self._chosen()
+        parameters = [trial.parameters for trial in await self._trials(numbers)]
         done = f"The parameters of {_named(numbers)} are on the clipboard"
-        await copied(json.dumps(found[0] if len(found) == 1 else found), done)
+        await copied(json.dumps(parameters[0] if len(parameters) == 1 else parameters), done)
 
-    async def kill(self, chosen: Chosen) -> None:
+    async def kill(self) -> None:
         """Kill the trials after a confirmation."""
-        numbers = await chosen()
+        numbers = await self._chosen()
         what = _named(numbers)
         if await confirmed(
             f"Kill {what}?", "The processes get the grace period to end. The experiment continues.", "Kill"
@@ -98,20 +94,19 @@ class TrialActions:
                 done = f"Trial {trial.sequence_id} is being killed"
                 await made(kill_trial, self._view.folder, trial.trial_id, done=done)
 
-    async def rerun(self, chosen: Chosen) -> None:
+    async def rerun(self) -> None:
         """Run the same parameters again, as new trials."""
-        for trial in await self._trials(await chosen()):
+        for trial in await self._trials(await self._chosen()):
             done = f"The parameters of trial {trial.sequence_id} will run again"
             await made(rerun_trial, self._view.folder, trial.trial_id, done=done)
 
-    async def add(self, chosen: Chosen) -> None:
+    async def add(self) -> None:
         """Show the form of a new trial, filled in as it was closed, or from the first selected trial, or the best."""
-        numbers = await chosen()
+        numbers = await self._chosen()
         config = await asyncio.to_thread(self._view.config)
         source = next(iter(numbers), None)
-        selected = await self._trials(numbers[:1])
-        found = selected[0] if selected else next(iter(await asyncio.to_thread(self._view.best)), None)
-        filled = self._unfinished.get(source) or ({} if found is None else found.parameters)
+        models = await self._trials(numbers[:1]) or await asyncio.to_thread(self._view.best)
+        filled = self._unfinished.get(source) or (models[0].parameters if models else {})
         done = "The trial has been added: it starts as soon as resources are free"
 
         async def run(parameters: dict[str, Any]) -> bool:
@@ -133,3 +128,144 @@ def _named(numbers: Sequence[int]) -> str:
         return f"{len(numbers)} trials"
     words = [str(number) for number in numbers]
     return f"trial {words[0]}" if len(words) == 1 else f"trials {', '.join(words[:-1])} and {words[-1]}"
+
+
+Value = Callable[[], Any]
+
+
+class TrialForm:
+    """Asks for the parameters of a trial, filled in with those of another, and runs it.
+
+    It stays open, with what was typed, until `run` returns that the trial was taken, or the user cancels or presses
+    Escape.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        filled: Mapping[str, Any],
+        run: Callable[[dict[str, Any]], Awaitable[bool]],
+    ) -> None:
+        self._space: Mapping[str, Any] = config.get("searchSpace") or {}
+        self._constraints = config.get("constraints") or ()
+        self._filled = filled
+        self._run = run
+        self._problems: Any = None
+
+    async def ask(self) -> dict[str, Any]:
+        """Show the form until the trial is taken or the form closed; return what Escape left unfinished."""
+        with (
+            ui.dialog().props("no-backdrop-dismiss") as dialog,
+            ui.card().style("min-width: min(30rem, 92vw)"),
+        ):
+            html.h2("Add a trial")
+            html.p("It runs with exactly these parameters, before those from the tuner.").classes("pp-dim")
+            with html.div().classes("pp-stack").style("width: 100%; gap: .4rem"):
+                read = _Fields(self._space, self._filled).read
+            self._problems = html.div().classes("pp-bad").props("role=alert")
+            with html.div().classes("pp-row").style("align-self: flex-end"):
+                ui.button("Cancel", on_click=lambda: dialog.submit({})).props("flat no-caps")
+                ui.button("Run it", on_click=lambda: self._send(dialog, read())).props("unelevated no-caps")
+        is_unfinished = await result_of(dialog) is None
+        return read() if is_unfinished else {}
+
+    async def _send(self, dialog: Any, parameters: dict[str, Any]) -> None:
+        self._problems.clear()
+        problems = self._problems_of(parameters)
+        with self._problems:
+            for problem in problems:
+                html.p(escaped(problem))
+        if not problems and await self._run(parameters):
+            dialog.submit({})
+
+    def _problems_of(self, parameters: dict[str, Any]) -> list[str]:
+        """Return the problems of the parameters, as sentences."""
+        try:
+            space = SearchSpace.parse(self._space, self._constraints)
+        except SearchSpaceError:
+            return []  # only the user's tuner reads this search space
+        if faults := space.validate(parameters):
+            return [str(fault) for fault in faults]
+        return [f"the constraint {text} is not met" for text in space.violations(parameters)]
+
+
+class _Fields:
+    """The fields of one level of the search space."""
+
+    def __init__(self, space: Mapping[str, Any], filled: Mapping[str, Any]) -> None:
+        self._values: dict[str, Value] = {}
+        for name, parameter in space.items():
+            if name != "_name":
+                is_constant = not isinstance(parameter, Mapping)
+                spec = {"_type": "choice", "_value": [parameter]} if is_constant else parameter
+                self._values[name] = _field(name, spec, filled.get(name))
+
+    def read(self) -> dict[str, Any]:
+        """Return what has been filled in."""
+        return {name: value() for name, value in self._values.items()}
+
+
+def _field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
+    if parameter.get("_type") == "choice":
+        options = list(parameter.get("_value", ()))
+        if options and all(isinstance(option, Mapping) and "_name" in option for option in options):
+            return _nested_field(name, options, filled)
+        return _choice_field(name, options, filled)
+    return _number_field(name, parameter, filled)
+
+
+def _number_field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
+    arguments = ", ".join(map(str, parameter.get("_value", ())))
+    field = ui.input(visible(name), value="" if filled is None else str(filled)).style("width: 100%")
+    field.props("outlined dense inputmode=decimal autocomplete=off")
+    attributed(field, hint=escaped(f"{parameter.get('_type')} {arguments}"))
+    return lambda: _number(field.value)
+
+
+def _number(text: Any) -> Any:
+    """Return the number that was typed, or the text if it is not one, for the search space to refuse.
+
+    >>> _number("16"), _number(" 1e-3"), _number("many")
+    (16, 0.001, 'many')
+    """
+    for kind in (int, float):
+        try:
+            return kind(str(text).strip())
+        except ValueError:
+            pass
+    return text
+
+
+def _choice_field(name: str, options: list[Any], filled: Any) -> Value:
+    field = _select(name, options, filled)
+    return lambda: options[field.value]
+
+
+def _select(name: str, options: Sequence[Any], filled: Any) -> Any:
+    """Make a field whose value is the place of an option."""
+    words = [option_text(option) for option in options]
+    places = {identity(option): place for place, option in enumerate(options)}
+    chosen = places.get(identity(filled), 0)
+    field = ui.select(dict(enumerate(words)), label=visible(name), value=chosen)
+    return field.props("outlined dense options-dense").style("width: 100%")
+
+
+def _nested_field(name: str, options: list[Mapping[str, Any]], filled: Any) -> Value:
+    names = [option["_name"] for option in options]
+    before: Mapping[str, Any] = filled if isinstance(filled, Mapping) else {}
+    field = _select(name, names, before.get("_name"))
+    parts: list[tuple[Any, _Fields]] = []
+    for option in options:
+        group = attributed(html.fieldset(), aria_label=escaped(f"{name}: {option['_name']}")).classes(
+            "pp-nested"
+        )
+        with group:
+            parts.append((group, _Fields(option, before)))
+
+    def show() -> None:
+        for place, (group, fields) in enumerate(parts):
+            group.set_visibility(place == field.value and bool(fields.read()))
+
+    show()
+    field.on_value_change(show)
+    return lambda: {"_name": names[field.value], **parts[field.value][1].read()}

@@ -30,9 +30,9 @@ async def trials_page(experiments: Experiments, experiment_id: str, chosen: Tabl
         html.h1("Trials").classes("pp-hidden")
         directions = {goal.name: goal.direction for goal in summary.objectives}
         columns = columns_of(config, metrics, directions, **_filled(summary))
-        table = _Table(where, columns, chosen, _usual_order(summary.objectives, summary.outcome_limits))
-        actions = TrialActions(view, where)
-        table.build(actions)
+        actions = TrialActions(view, where, lambda: table.selected())
+        usual_order = _usual_order(summary.objectives, summary.outcome_limits)
+        table = _Table(where, columns, chosen, usual_order, actions)
         actions.show_state(summary)
 
         async def refresh(events: list[FeedEvent]) -> None:
@@ -82,18 +82,19 @@ _FETCH = (
 class _Table:
     """The grid with its tools."""
 
-    def __init__(self, where: Where, columns: Sequence[Column], chosen: TableView, usual_order: str) -> None:
+    def __init__(
+        self,
+        where: Where,
+        columns: Sequence[Column],
+        chosen: TableView,
+        usual_order: str,
+        actions: TrialActions,
+    ) -> None:
         self._where = where
         self._columns = columns
         self._chosen = chosen
         self._usual_order = usual_order
-        self._grid: Any = None
-        self._count: Any = None
-        self._none: Any = None
         self._fields: list[Any] = []
-
-    def build(self, actions: TrialActions) -> None:
-        """Make the tools and the grid."""
         with html.div().classes("pp-row pp-tools").props('role=toolbar aria-label="Tools of the table"'):
             self._search_field()
             self._where_field()
@@ -101,16 +102,15 @@ class _Table:
             self._column_menu()
             self._count = ui.label().classes("pp-dim").props("role=status").mark("trial-count")
             html.span().style("flex: 1")
-            actions.toolbar(self.selected)
+            actions.toolbar()
         with html.section().classes("pp-panel pp-empty") as self._none:
             self._why_none = ui.label()
             self._clear_button = action("Clear the filters", self._clear, kind="outline")
         self._none.set_visibility(False)
         with html.div() as self._place:  # changing the classes of the grid itself would rebuild it
-            grid = ui.aggrid(self._options(), html_columns=[0], auto_size_columns=False).classes("pp-grid")
-        grid.props('aria-label="Trials"')
-        grid.on("selectionChanged", lambda: actions.show_selected(self.selected), args=[])
-        self._grid = grid
+            self._grid = ui.aggrid(self._options(), html_columns=[0], auto_size_columns=False)
+        self._grid.classes("pp-grid").props('aria-label="Trials"')
+        self._grid.on("selectionChanged", actions.show_selected, args=[])
         ui.on("rows_counted", lambda event: self._show_count(*event.args))
         ui.on("rows_refused", lambda event: self._show_refusal(str(event.args)))
 

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.pages.experiments import sparkline
-from pitchpipe.server.pages.limits import changes_of
+from pitchpipe.server.pages.settings import changes_of
 from pitchpipe.server.report.secrecy import hidden
 
 from ..sentences import SentencesFile, answered

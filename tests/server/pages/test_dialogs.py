@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.server.pages.actions import confirmed
-from pitchpipe.server.pages.trial_form import TrialForm
+from pitchpipe.server.pages.trial_actions import TrialForm
 
 UNIT = {"_type": "uniform", "_value": [0, 1]}
 SPACE = {"searchSpace": {"x": UNIT}}
