@@ -13,22 +13,6 @@ from nicegui.element import Element
 
 from ...store.reading import escaped, flat, number_text, visible
 
-__all__ = [
-    "action",
-    "attributed",
-    "badge",
-    "facts",
-    "figures",
-    "pairs",
-    "panel",
-    "parameter_facts",
-    "parameter_pairs",
-    "scripted",
-    "set_badge",
-    "table",
-]
-
-
 E = TypeVar("E", bound=Element)
 
 
@@ -43,13 +27,13 @@ def attributed(element: E, **attributes: object) -> E:
 
 
 def scripted(code: str, **values: object) -> str:
-    """Return JavaScript in which each name in capitals stands for a value, as JSON; `code` is a constant.
+    """Return JavaScript with the values, as JSON, in the place of their names in capitals; `code` is a constant.
 
     >>> print(scripted("say(TEXT, 3)", TEXT="'); alert('"))
     say("'); alert('", 3)
     """
     names = re.compile(rf"\b({'|'.join(values)})\b")
-    return names.sub(lambda found: json.dumps(values[found[0]]), code)
+    return names.sub(lambda match: json.dumps(values[match[0]]), code)
 
 
 def badge(text: str, tone: str = "") -> Element:
@@ -82,25 +66,22 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Element:
 
 
 def parameter_facts(parameters: Any) -> None:
-    """Show the parameters of a trial, nested ones with dots, a nested choice by its name."""
-    facts((name, number_text(value)) for name, value in _named(parameters).items())
-
-
-def pairs() -> Element:
-    """Make a list of names with values in as many columns as there is room for."""
-    return html.dl().classes("pp-pairs")
+    """Show the parameters of a trial, one per line: nested ones with dots, a nested choice by its name."""
+    facts(_named(parameters))
 
 
 def parameter_pairs(parameters: Any) -> None:
-    """Add the parameters of a trial to `pairs`."""
-    for name, value in _named(parameters).items():
-        with html.div():
-            html.dt(name)
-            html.dd(number_text(value))
+    """Show the parameters of a trial as `parameter_facts` does, in as many columns as there is room for."""
+    with html.dl().classes("pp-pairs"):
+        for name, text in _named(parameters):
+            with html.div():
+                html.dt(name)
+                html.dd(text)
 
 
-def _named(parameters: Any) -> dict[str, Any]:
-    return {visible(name.removesuffix("._name")): value for name, value in flat(parameters).items()}
+def _named(parameters: Any) -> Iterator[tuple[str, str]]:
+    for name, value in flat(parameters).items():
+        yield visible(name.removesuffix("._name")), number_text(value)
 
 
 def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
@@ -120,7 +101,7 @@ def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
 
 
 def table(heads: Iterable[str], caption: str = "", numbers: Container[str] = ()) -> Element:
-    """Make an HTML table with its head and return the element for the rows; heads of `numbers` are on the right."""
+    """Make an HTML table with its head and return the element for the rows; `numbers` are the heads on the right."""
     with html.div().classes("pp-scroll"), html.table().classes("pp-table") as made:
         if caption:
             attributed(made, aria_label=caption)

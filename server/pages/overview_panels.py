@@ -30,7 +30,7 @@ from ...store.reading import (
 )
 from ..figures import Importance
 from .actions import copied
-from .elements import action, attributed, badge, pairs, panel, parameter_pairs, table
+from .elements import action, attributed, badge, panel, parameter_pairs, table
 from .frame import Where
 
 MOST_BEST = 10
@@ -106,8 +106,7 @@ class BestPanel:
             html.span().style("flex: 1")
             copy = action("Copy", lambda: _copy(trial), icon="content_copy")
             copy.props('aria-label="Copy the parameters of the best trial as JSON"')
-        with pairs():
-            parameter_pairs(trial.parameters)
+        parameter_pairs(trial.parameters)
 
 
 class LeadersPanel:

@@ -25,17 +25,12 @@ from .trial import file_response, trial_page
 from .trial_grid import GridRequest, columns_of, read_rows
 from .trials import TableView, trials_page
 
-__all__ = ["add_pages"]
-
-_JSON = "application/json"
-
 
 def add_pages(app: FastAPI, experiments: Experiments) -> None:
-    """Serve the pages below `experiments.root`; once per process, because NiceGUI keeps its pages globally."""
+    """Serve the pages below `ROOT`; once per process, because NiceGUI keeps its pages globally."""
     add_head()
     _add_routes(experiments)
-    _add_rows(experiments)
-    _add_files(experiments)
+    _add_data(experiments)
     ui.run_with(
         app,
         mount_path=ROOT,
@@ -102,8 +97,8 @@ def _add_routes(experiments: Experiments) -> None:
         await _shown(logs_page(experiments, experiment, name))
 
 
-def _add_rows(experiments: Experiments) -> None:
-    """Add the address from which the table of trials fetches its rows."""
+def _add_data(experiments: Experiments) -> None:
+    """Add the addresses from which pages fetch the rows of the table of trials, and the files that a trial wrote."""
 
     @pages.get("/{experiment}/rows", include_in_schema=False)
     def give_rows(
@@ -116,12 +111,14 @@ def _add_rows(experiments: Experiments) -> None:
         filter: str = "",
         where: str = "",
     ) -> Response:
-        asked = (start, end, search, status, sort, filter, where)
-        return Response(_rows(experiments, experiment, asked), media_type=_JSON)
-
-
-def _add_files(experiments: Experiments) -> None:
-    """Add the address of the files that a trial wrote."""
+        try:
+            view = experiments.view(experiment)
+            columns = columns_of(view.config(), view.metric_names())
+            request = GridRequest.parse(start, end, search, status, sort, filter, where)
+            block = read_rows(view, columns, request, Where(view.experiment_id).path("trials"))
+        except (LookupError, QueryError, StoreError) as error:
+            block = {"error": str(error)}
+        return Response(orjson.dumps(block), media_type="application/json")
 
     @pages.get("/{experiment}/trials/{trial}/files/{name}", include_in_schema=False)
     def give_file(experiment: str, trial: str, name: str) -> Response:
@@ -129,19 +126,6 @@ def _add_files(experiments: Experiments) -> None:
             return file_response(experiments.view(experiment).output(trial, name))
         except (LookupError, StoreError) as error:
             return Response(str(error), 404, media_type="text/plain")
-
-
-def _rows(
-    experiments: Experiments, experiment: str, asked: tuple[int, int, str, str, str, str, str]
-) -> bytes:
-    """Return a block of rows as JSON, or `{"error": reason}`."""
-    try:
-        view = experiments.view(experiment)
-        columns = columns_of(view.config(), view.metric_names())
-        root = Where(view.experiment_id).path("trials")
-        return orjson.dumps(read_rows(view, columns, GridRequest.parse(*asked), root))
-    except (LookupError, QueryError, StoreError) as error:
-        return orjson.dumps({"error": str(error)})
 
 
 async def _shown(page: Awaitable[None]) -> None:
