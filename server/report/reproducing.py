@@ -14,8 +14,6 @@ from ...store import shell_word
 from ...store.reading import ExperimentView, TrialRow
 from .secrecy import hidden, hidden_values
 
-__all__ = ["Step", "configuration_text", "steps_of"]
-
 # Where a file names another folder than its own.
 _CODE_DIRECTORY = re.compile(
     r"""(?:trial_?code_?directory|codeDir)["']?\s*:\s*(?!["']?\./?["']?\s*(?:[,}#]|$))\S""", re.I | re.M
@@ -51,11 +49,11 @@ def steps_of(view: ExperimentView) -> list[Step]:
 
 
 def _chosen(view: ExperimentView) -> Iterator[tuple[TrialRow, str]]:
-    """Yield the best trial, if there is one, and what it is: of several objectives the knee of the front, if any."""
+    """Yield the best trial, if there is one, and what it is; with several objectives, the knee of the front if any."""
     best = view.best()
     if len(best) > 1:
         knee = view.front().knee
-        row = next((one for one in best if one.sequence_id == knee), best[0])
+        row = next((trial for trial in best if trial.sequence_id == knee), best[0])
         yield row, ", the knee of the front," if row.sequence_id == knee else ", one of the front,"
     elif best:
         yield best[0], ""

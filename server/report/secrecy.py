@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["hidden", "hidden_values"]
-
 _HIDDEN = "(hidden)"
 _WORD = r"(?:password|passwd|secret|token|credential|api[-_]?key|access[-_]?key|private[-_]?key)"
 # Names have a maximal length and begin at a word boundary, so that long lines are scanned once.
