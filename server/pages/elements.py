@@ -84,7 +84,7 @@ def _named(parameters: Any) -> Iterator[tuple[str, str]]:
         yield visible(name.removesuffix("._name")), number_text(value)
 
 
-def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
+def boxes(names: Iterable[str]) -> Mapping[str, ui.label]:
     """Make a row of boxes, each with a name and a value set later; return the value labels by name.
 
     A box whose label is hidden is hidden with it.

@@ -35,7 +35,7 @@ from ..experiments import Experiments, Shown
 from ..figures import Importance, Objective, importance, plot_pareto
 from ..health import read_health
 from .actions import resume_button
-from .elements import attributed, badge, figures, panel
+from .elements import attributed, badge, boxes, panel
 from .figure_view import BY, By, FigureView, progress_figure
 from .frame import Where, experiment_frame
 from .overview_panels import (
@@ -89,7 +89,7 @@ class _Overview:
         with html.div().classes("pp-row") as self._resume:
             resume_button(view.folder)
         with html.div() as self._row:
-            self._boxes = figures(_BOXES)
+            self._boxes = boxes(_BOXES)
         self._counts = html.nav().classes("pp-row").props('aria-label="Trials by status"')
         self._nothing = html.section().classes("pp-panel pp-empty")
         with html.div().classes("pp-columns pp-overview") as self._results:

@@ -180,8 +180,8 @@ _UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """A limit that can be changed; an empty field removes it if it `may_be_empty`."""
+class LimitField:
+    """A text field for a limit that can be changed; an empty one removes the limit if it `may_be_empty`."""
 
     name: str
     label: str
@@ -227,18 +227,18 @@ class Limit:
 
 
 LIMITS = (
-    Limit(
+    LimitField(
         name="max_trial_number",
         label="Number of trials",
         hint="No new trials after this many; empty: no limit",
     ),
-    Limit(
+    LimitField(
         name="max_experiment_duration",
         label="Duration of the experiment",
         hint="Such as 90m, 12h or 2d, from its start; empty: no limit",
         is_duration=True,
     ),
-    Limit(
+    LimitField(
         name="trial_concurrency",
         label="Trials at a time",
         hint="How many trials run at once",

@@ -21,26 +21,26 @@ _CODE_DIRECTORY = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Instruction:
     """An instruction in a sentence, with its commands or text."""
 
     what: str
     text: str = ""
 
 
-def steps_of(view: ExperimentView) -> list[Step]:
+def steps_of(view: ExperimentView) -> list[Instruction]:
     """Return how to view the experiment, rerun its best trial, and run all of it again."""
     config, folder = view.config(), view.folder
     name = f"{folder.experiment_id} --dir {shell_word(folder.path.parent)}"
-    steps = [Step("View it in a browser, offline:", f"pitchpipe ui {name}")]
+    steps = [Instruction("View it in a browser, offline:", f"pitchpipe ui {name}")]
     for row, what in _chosen(view):
         number = row.sequence_id
         steps += [
-            Step(
+            Instruction(
                 f"Rerun trial {number}{what} with its parameters, environment and code directory:",
                 f"pitchpipe trial rerun {folder.experiment_id} {number} --dir {shell_word(folder.path.parent)}",
             ),
-            Step(
+            Instruction(
                 f"The parameters of trial {number}, for your own script:",
                 json.dumps(row.parameters, indent=2),
             ),
@@ -59,18 +59,18 @@ def _chosen(view: ExperimentView) -> Iterator[tuple[TrialRow, str]]:
         yield best[0], ""
 
 
-def _again(config: Mapping[str, Any], folder: Path) -> Step:
+def _again(config: Mapping[str, Any], folder: Path) -> Instruction:
     seed = config.get("seed")
     file = folder / "experiment.yml"
     if not file.is_file():
-        return Step("A Python program made the experiment: run the program again.")
+        return Instruction("A Python program made the experiment: run the program again.")
     exact = (
         "With the same seed the tuner proposes the same parameters as long as the same results come in the same order; "
         "with several trials at once their order is a matter of time."
         if seed is not None
         else "It had no seed, so another run suggests other parameters."
     )
-    return Step(f"Run the whole experiment again. {exact}", _command(file, config))
+    return Instruction(f"Run the whole experiment again. {exact}", _command(file, config))
 
 
 def _command(file: Path, config: Mapping[str, Any]) -> str:
