@@ -2,12 +2,11 @@
 
 Of several objectives, all are minimised:
 
-fronts             which points no other dominates, how isolated each is, the knee
-dominated_volume   the hypervolume that a front dominates
+fronts             which points no other dominates, how isolated each is, the knee, the dominated volume
 
 Models of a function that is known at some points:
 
-gaussian_process   exact regression with a Matern kernel (`matern_kernel`); its hyper-parameters are fitted
+gaussian_process   exact regression with a Matern kernel; its hyper-parameters are fitted
 sparse_process     a smaller process, in which few coordinates matter
 random_forest      regression trees that know how sure they are
 functional_anova   one tree over the unit cube, and the variance that each axis explains in it
@@ -25,20 +24,20 @@ from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .arrays import Bools, Floats, Ints
-    from .dominated_volume import hypervolume, reference_of
     from .fronts import (
         Fronts,
         Point,
         added,
         crowding_distances,
         front_of,
+        hypervolume,
         is_nondominated,
         knee_of,
         nondominated_ranks,
+        reference_of,
     )
     from .functional_anova import Tree, grow_tree, main_effects, predicted
-    from .gaussian_process import Posterior, Prior, condition, fit, squared_distances
-    from .matern_kernel import SMOOTHNESSES, matern
+    from .gaussian_process import SMOOTHNESSES, Posterior, Prior, condition, fit, matern, squared_distances
     from .random_forest import Forest, grow_forest
     from .sparse_process import Effects, differences
     from .student_t import interval, is_clearly_worse, mean

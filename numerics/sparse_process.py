@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from .arrays import Bools, Floats
-from .matern_kernel import matern
+from .gaussian_process import matern
 
 # Length-scales of a parameter that has an effect, in the unit interval. An option that only adds a little needs a long
 # one: the rest of the function is nearly the same with it.
