@@ -18,8 +18,6 @@ from typing import Any
 
 from .errors import JsonError
 
-__all__ = ["dumps", "loads"]
-
 _SCALARS: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 _MARKER = '"__'  # every encoding of json_tricks is an object with a key that begins with it
 

@@ -2,19 +2,93 @@
 
 A frame is a two-byte code, the length of the payload in bytes as 14 decimal digits, and the payload in UTF-8.
 There is no I/O here: bytes in, frames out, and the reverse.
+
+The names and codes of commands are NNI's, so that a manager or a dispatcher of NNI up to 2.7 can be at the other end of
+the pipe; those in `OWN_COMMANDS` are Pitchpipe's, used only between peers that announced themselves.
 """
 
 from __future__ import annotations
 
-from .commands import CommandType, Frame
-from .errors import BadHeader, BadPayload, FrameError, FrameTooLong, TruncatedFrame, UnknownCommand
+from enum import Enum
+from typing import NamedTuple
 
-__all__ = ["MAX_LENGTH", "FrameDecoder", "encode_frame"]
+from .errors import ProtocolError
+
+PROTOCOL_VERSION = 1
+"""The version of Pitchpipe's additions to the protocol."""
+
+PROTOCOL_ENVIRONMENT = "PITCHPIPE_PROTOCOL"
+"""The environment variable by which a manager tells its dispatcher which version it speaks."""
+
+# Not a command line, which every user of the machine can read.
+PARAMETERS_ENVIRONMENT = "PITCHPIPE_EXP_PARAMS"
+"""The environment variable with the configuration for Pitchpipe's own dispatcher, as `--exp_params` has it."""
 
 MAX_LENGTH = 64 * 1024 * 1024
 """The longest payload that is sent or accepted by default, in bytes."""
 
 _HEADER = 16
+_SHOWN = 32  # bytes at fault in a message
+
+
+class CommandType(Enum):
+    """A command; its value is the code that opens the frame.
+
+    >>> CommandType.RequestTrialJobs.value
+    b'GE'
+    >>> CommandType(b"TR").name
+    'NewTrialJob'
+    """
+
+    wire: bytes  # the value, as a plain attribute: every frame needs it
+    code: str  # the value as text
+
+    def __init__(self, wire: bytes) -> None:
+        self.wire = wire
+        self.code = wire.decode()
+
+    # manager -> dispatcher
+    Initialize = b"IN"
+    RequestTrialJobs = b"GE"
+    ReportMetricData = b"ME"
+    UpdateSearchSpace = b"SS"
+    ImportData = b"FD"
+    AddCustomizedTrialJob = b"AD"
+    TrialEnd = b"EN"
+    Terminate = b"TE"
+    Ping = b"PI"
+
+    # dispatcher -> manager
+    Initialized = b"ID"
+    NewTrialJob = b"TR"
+    SendTrialJobParameter = b"SP"
+    NoMoreTrialJobs = b"NO"
+    KillTrialJob = b"KI"
+    Error = b"ER"
+
+    # dispatcher -> manager, between peers only
+    Pause = b"PA"
+    Resume = b"RE"
+    Checkpoint = b"CK"
+    Processed = b"PR"
+
+    # Members are singletons, every frame is looked up by one, and the enum's own hash is slow.
+    __hash__ = object.__hash__
+
+
+OWN_COMMANDS = frozenset(
+    {CommandType.Error, CommandType.Pause, CommandType.Resume, CommandType.Checkpoint, CommandType.Processed}
+)
+"""Commands that a dispatcher must not send to a manager that did not announce itself: NNI's would end."""
+
+
+class Frame(NamedTuple):  # not a dataclass: the trial's SDK imports this package and must start fast
+    """One command with its payload (JSON text, or nothing)."""
+
+    command: CommandType
+    payload: str = ""
+
+
 _CODES: dict[bytes, CommandType] = {command.value: command for command in CommandType}
 _FIRST_LETTERS = frozenset(code[:1] for code in _CODES)
 
@@ -128,3 +202,38 @@ class FrameDecoder:
         if header[:2] in _CODES or not (header[:2].isalpha() and (header[2:].isdigit() or len(header) == 2)):
             return BadHeader("not the header of a frame", offset, header)
         return UnknownCommand(f"the unknown command {header[:2].decode()!r}", offset, header)
+
+
+class FrameError(ProtocolError):
+    """Bytes that are not frames: says where in the stream and shows them.
+
+    `offset` counts bytes from the start of the stream, `data` holds the bytes at fault (at most 32), and
+    `frames` are the good frames that came before them in the same piece.
+    """
+
+    def __init__(self, problem: str, offset: int, data: bytes, frames: tuple[Frame, ...] = ()) -> None:
+        self.problem = problem
+        self.offset = offset
+        self.data = bytes(data[:_SHOWN])
+        self.frames = frames
+        super().__init__(f"{problem} at byte {offset}: {self.data!r}")
+
+
+class BadHeader(FrameError):
+    """The bytes are not a header, which is two letters and 14 decimal digits."""
+
+
+class UnknownCommand(FrameError):
+    """No command has this code."""
+
+
+class FrameTooLong(FrameError):
+    """The length is above the limit; nothing of that size was allocated."""
+
+
+class BadPayload(FrameError):
+    """The payload is not UTF-8; the offset is that of the first bad byte."""
+
+
+class TruncatedFrame(FrameError):
+    """The stream ended inside a frame."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["lazy_names"]
-
 
 def lazy_names(package: str, file: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package, whose source is in a file."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from .errors import MetricError
 
-__all__ = ["metric_value", "names_of", "number_in", "with_default"]
-
 _MOST_NAMES = 5  # in a message
 
 

@@ -9,8 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from .metrics import metric_value
 
-__all__ = ["Direction", "Objective", "constraint_limits", "main_objective", "objectives_of"]
-
 Direction = Literal["minimize", "maximize"]
 _CONSTRAINT = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 

@@ -13,23 +13,6 @@ from typing import Any, Literal
 
 from .codec import dumps, loads
 
-__all__ = [
-    "STARTING_POINTS",
-    "AddedSource",
-    "added_record",
-    "budget_and_donor",
-    "family_end_of",
-    "is_starting_point",
-    "parameters_of",
-    "pauses_at_budget",
-    "repeat_of",
-    "repeated",
-    "seed_of_repeat",
-    "with_family_end",
-    "with_parameters",
-    "with_pause_at_budget",
-]
-
 AddedSource = Literal["customized", "defaults", "initial", "warm_start"]
 STARTING_POINTS = ("defaults", "initial", "warm_start")
 """The sources of parameters that the configuration names: the tuner learns their results."""
