@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from .algorithms import Registry, UnknownAlgorithm, check, signature_problems
+from .algorithms import (
+    CheckpointFolder,
+    Registered,
+    Registry,
+    UnknownAlgorithm,
+    check,
+    register,
+    registered,
+    registry_file,
+    signature_problems,
+    unregister,
+)
 from .arguments import (
     integer,
     loss_sign,
@@ -16,5 +27,3 @@ from .arguments import (
     synonym,
     taken,
 )
-from .checkpoint_folder import CheckpointFolder
-from .user_registry import Registered, register, registered, registry_file, unregister

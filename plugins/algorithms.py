@@ -1,18 +1,21 @@
 """How a name in a config becomes a class, and how its arguments are checked before a run.
 
-A name is looked up in a literal table, then among the entry points of installed packages. Classes are imported only
-when needed.
+A name is looked up in a literal table, then among the entry points of installed packages, then among those that the
+user registered in a JSON file, for all their experiments. Classes are imported only when needed.
 """
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from ..search_space import Problem
 from .arguments import hint, nearest, optional_mapping, shown
-
-__all__ = ["Registry", "UnknownAlgorithm", "check", "signature_problems"]
 
 Algorithm = TypeVar("Algorithm")
 
@@ -171,3 +174,74 @@ def _blamed(message: str, class_args: Any) -> tuple[str, ...]:
         return ()
     first = min(mentioned, key=words.index)
     return (first, *_blamed(message, class_args[first]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """A class under a name: `kind` is "tuner" or "assessor", `class_args` are defaults.
+
+    Without a `code_directory` the class is in an installed package. `validator` is a class that checks the arguments.
+    """
+
+    kind: str
+    name: str
+    class_name: str
+    code_directory: str | None = None
+    class_args: Mapping[str, Any] = field(default_factory=dict)
+    accepts_class_args: bool = True
+    validator: str | None = None
+
+
+def registry_file() -> Path:
+    """Return where the names are: `pitchpipe/algorithms.json` in `$XDG_CONFIG_HOME`, else in ~/.config."""
+    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(os.path.expanduser(home)) / "pitchpipe" / "algorithms.json"
+
+
+def registered() -> list[Registered]:
+    """Return what is registered, in alphabetical order; raise ValueError for a file that cannot be understood."""
+    file = registry_file()
+    try:
+        found = [Registered(**one) for one in json.loads(file.read_text(encoding="utf-8"))]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}") from error
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{file} is not a list of registered algorithms ({error}): mend or delete it"
+        ) from error
+    return sorted(found, key=lambda one: one.name.lower())
+
+
+def register(algorithm: Registered) -> None:
+    """Register an algorithm, replacing one of the same name."""
+    _write([*_others(algorithm.name), algorithm])
+
+
+def unregister(name: str) -> None:
+    """Remove a name; nothing happens if it is not registered."""
+    _write(_others(name))
+
+
+def _others(name: str) -> list[Registered]:
+    return [one for one in registered() if one.name.lower() != name.lower()]
+
+
+def _write(algorithms: list[Registered]) -> None:
+    file = registry_file()
+    if not file.is_absolute():
+        raise FileNotFoundError(errno.ENOENT, "set HOME or XDG_CONFIG_HOME to an absolute path", str(file))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps([asdict(one) for one in algorithms], indent=2), encoding="utf-8")
+    new.replace(file)
+
+
+class CheckpointFolder:
+    """The folder for the checkpoints of tuners, assessors and dispatchers."""
+
+    def get_checkpoint_path(self) -> str | None:
+        """Return the folder for checkpoints, or None when there is none."""
+        path = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
+        return path if path and Path(path).is_dir() else None

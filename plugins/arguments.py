@@ -9,22 +9,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = [
-    "hint",
-    "integer",
-    "loss_sign",
-    "merged",
-    "nearest",
-    "number",
-    "one_of",
-    "optional_mapping",
-    "positive",
-    "seed_of",
-    "shown",
-    "synonym",
-    "taken",
-]
-
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     """Return `value` if it is one of `allowed`.
