@@ -7,7 +7,7 @@ in Ray Tune and Optuna; the form that pauses and promotes them is the tuner of t
 from __future__ import annotations
 
 from ..plugins import integer, number, synonym
-from .rungs import Bracket, HalvingAssessor, Ladder, Rung, levels
+from .halving import Bracket, HalvingAssessor, Ladder, Rung, levels
 
 _ENDLESS = 2**40  # results; without max_t there are rungs up to here
 

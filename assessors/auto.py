@@ -17,7 +17,7 @@ from ..plugins import loss_sign, one_of
 from ..protocol import main_objective, objectives_of
 from .base import Assessor, AssessResult
 from .gains import GainReader, counted
-from .rungs import Rung, levels, why_stopped
+from .halving import Rung, levels, why_stopped
 
 _LIMIT = 12  # trials that ended without a final result, before a good one is left to run to its end
 _FEWEST = 4  # finished trials that a comparison of early and final results needs

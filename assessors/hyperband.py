@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ..plugins import integer
-from .rungs import Bracket, HalvingAssessor, Ladder, Rung
+from .halving import Bracket, HalvingAssessor, Ladder, Rung
 
 
 class HyperbandAssessor(HalvingAssessor):

@@ -6,8 +6,17 @@ Snoek et al., Scalable Bayesian Optimization Using Deep Neural Networks, ICML 20
 from __future__ import annotations
 
 from ..plugins import integer
-from .candidates import Everywhere, log_expected_improvement
-from .models import LinearPosterior, Model, Network, Score, SurrogateTuner, Training, regress
+from .models import (
+    Everywhere,
+    LinearPosterior,
+    Model,
+    Network,
+    Score,
+    SurrogateTuner,
+    Training,
+    log_expected_improvement,
+    regress,
+)
 
 _LAYERS = (50, 50, 50)  # Snoek et al. 2015, section 3.1
 _SCALE = 3.0  # of inputs: features of the unit interval have a variance of about 1/12

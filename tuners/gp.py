@@ -14,8 +14,7 @@ from typing import Any
 from ..numerics import SMOOTHNESSES, Floats, Posterior, Prior, condition, fit
 from ..plugins import integer, number, one_of, positive
 from .base import active_dimension
-from .candidates import Everywhere, log_expected_improvement
-from .models import Model, Score, SurrogateTuner, Training
+from .models import Everywhere, Model, Score, SurrogateTuner, Training, log_expected_improvement
 
 _LARGEST_SET = 300
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12

@@ -13,9 +13,8 @@ import numpy as np
 from ..numerics import Floats, Posterior
 from ..plugins import integer, number, one_of
 from .base import ready
-from .candidates import Everywhere
 from .gp import GaussianProcessTuner
-from .models import Mixture, Model, Score, Training, features_of
+from .models import Everywhere, Mixture, Model, Score, Training, features_of
 
 _GOOD = 0.25  # of the results are in the density of the good ones
 _BANDWIDTH, _FLIP = 0.1, 0.2

@@ -2,7 +2,7 @@
 
 Deb et al., A fast and elitist multiobjective genetic algorithm: NSGA-II, IEEE Transactions on Evolutionary
 Computation 6(2), 2002 (ranks, crowding, constraint domination)
-Deb and Jain, NSGA-III, 2014: see `candidates/niches.py` (reference points)
+Deb and Jain, NSGA-III, 2014: see `models/niches.py` (reference points)
 Deb and Agrawal, Simulated Binary Crossover for Continuous Search Space, Complex Systems 9, 1995
 Durillo et al., On the Effect of the Steady-State Selection Scheme in Multi-Objective Genetic Algorithms, EMO 2009
 """
@@ -18,7 +18,7 @@ import numpy as np
 from ..numerics import Floats, Ints, nondominated_ranks
 from ..plugins import integer, one_of
 from .base import Embedding, LearningTuner, ready
-from .candidates import mutants, niched, reference_points
+from .models import mutants, niched, reference_points
 
 _PROPOSALS = 50
 _MANY = 4  # objectives from which on crowding distances say little

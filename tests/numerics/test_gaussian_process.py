@@ -17,7 +17,7 @@ from pitchpipe.numerics.gaussian_process import (
     fit,
     matern,
 )
-from pitchpipe.tuners.candidates.acquisition import log_expected_improvement
+from pitchpipe.tuners.models.acquisition import log_expected_improvement
 from pitchpipe.tuners.models.output_warping import warped
 
 from ..lazy import Lazy

@@ -20,7 +20,7 @@ from pitchpipe.tuners import (
     SMACTuner,
     Tuner,
 )
-from pitchpipe.tuners.candidates.regions import Everywhere
+from pitchpipe.tuners.models.regions import Everywhere
 
 CHEAP: dict[str, Callable[[int], Tuner]] = {
     "Anneal": lambda seed: AnnealTuner(seed=seed),

@@ -9,7 +9,7 @@ import numpy as np
 from pitchpipe.numerics.random_forest import Forest
 from pitchpipe.testing import DIFFERENT, SPACES
 from pitchpipe.tuners import DNGOTuner, SMACTuner, Tuner
-from pitchpipe.tuners.candidates.regions import Everywhere
+from pitchpipe.tuners.models.regions import Everywhere
 from pitchpipe.tuners.models.surrogate_tuner import Training
 
 from .searches import LINE, started, suite

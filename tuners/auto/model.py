@@ -14,8 +14,7 @@ import numpy as np
 
 from ...numerics import Floats, Ints, Posterior, Prior, condition
 from ..base import Embedding, active_dimension
-from ..candidates import Branch, log_expected_improvement
-from ..models import HyperParameters, interval_after, warped
+from ..models import Branch, HyperParameters, interval_after, log_expected_improvement, warped
 from .settings import Settings, Warping
 
 _USUAL_SPREAD = 12**-0.5  # of a uniform number

@@ -15,14 +15,14 @@ import numpy as np
 
 from ...numerics import Bools, Floats, Ints, Posterior, Prior, is_nondominated
 from ..base import Embedding, Outcomes, active_dimension
-from ..candidates import (
+from ..models import (
     Boxes,
     Branch,
+    HyperParameters,
     log_expected_hypervolume_improvement,
     log_expected_improvement,
     thinned_front,
 )
-from ..models import HyperParameters
 from .settings import Settings
 
 _GOOD = 0.25  # share of the results that are never compressed

@@ -17,9 +17,8 @@ import numpy as np
 
 from ...numerics import Floats, Ints
 from ..base import Embedding, LearningTuner, Outcomes, ready
-from ..candidates import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
+from ..models import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .earlier import EarlierSearches
-from .failure_model import FailureModel
 from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
 from .levels import plateau_size
@@ -27,6 +26,7 @@ from .local_search import LocalSearch, Step
 from .model import Acquisition, AutoModel
 from .outcome_model import OutcomeAcquisition, OutcomeModel, Results, scalarised
 from .settings import Settings
+from .side_models import FailureModel
 
 _MOST_BRANCHES = 0.35  # of the suggestions
 _EARLY = 100  # suggestions; by twice as many, the late shares hold

@@ -15,8 +15,10 @@ import numpy as np
 
 from ...numerics import Floats, Ints
 from ..base import Embedding, LearningTuner, latin_hypercube, ready
-from ..candidates import Everywhere, Region, climb, log_expected_improvement, neglected_branch
+from .acquisition import log_expected_improvement
+from .climbing import climb
 from .output_warping import warped
+from .regions import Everywhere, Region, neglected_branch
 
 _CLIMBERS = 6
 _BRANCH_SHARE = 0.15

@@ -9,8 +9,8 @@ import pytest
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner
-from pitchpipe.tuners.auto.failure_model import FailureModel
 from pitchpipe.tuners.auto.settings import Settings
+from pitchpipe.tuners.auto.side_models import FailureModel
 from pitchpipe.tuners.base.embedding import Embedding
 
 from ..searches import search, started

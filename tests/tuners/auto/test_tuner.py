@@ -19,8 +19,8 @@ from pitchpipe.tuners.auto.settings import Settings
 from pitchpipe.tuners.base.embedding import Embedding
 from pitchpipe.tuners.base.outcomes import Outcomes
 from pitchpipe.tuners.base.search_prior import SearchPrior
-from pitchpipe.tuners.candidates.mutation import mutants
-from pitchpipe.tuners.candidates.regions import Box, Branch, principal_axes
+from pitchpipe.tuners.models.mutation import mutants
+from pitchpipe.tuners.models.regions import Box, Branch, principal_axes
 
 from ..searches import LINE, PLANE, plane, search, started
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.tuners.candidates import niched, reference_points
+from pitchpipe.tuners.models import niched, reference_points
 
 
 @pytest.mark.parametrize("objectives", [2, 3, 4, 5, 8])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pitchpipe.numerics import is_nondominated
-from pitchpipe.tuners.candidates.acquisition import (
+from pitchpipe.tuners.models.acquisition import (
     Boxes,
     log_expected_hypervolume_improvement,
     thinned_front,
