@@ -15,8 +15,7 @@ import numpy as np
 from ..plugins import integer, number, shown
 from ..search_space import SearchSpace
 from .base import Member, ScheduledTuner, ready
-from .trial_control import Suggestion
-from .tuner import NoMoreTrialError
+from .tuner import NoMoreTrialError, Suggestion
 
 _TRIES = 100
 

@@ -35,7 +35,7 @@ class Optimiser(ABC):
 def make(name: str, space: Parameters, seed: int, objectives: Objectives = ()) -> Optimiser:
     """Make an optimiser by name: `TPE` is a tuner of ours, `optuna-tpe` a peer.
 
-    `TPE:{"name": value}` has other arguments, `Auto@{"name": value}` has other ingredients (`tuners/auto/settings.py`).
+    `TPE:{"name": value}` has other arguments, `Auto@{"name": value}` has other ingredients (`tuners/auto/model.py`).
     """
     package, _, kind = name.partition("-")
     if package == "optuna":

@@ -18,7 +18,7 @@ from pitchpipe.numerics.gaussian_process import (
     matern,
 )
 from pitchpipe.tuners.models.acquisition import log_expected_improvement
-from pitchpipe.tuners.models.output_warping import warped
+from pitchpipe.tuners.models.fitting import warped
 
 from ..lazy import Lazy
 

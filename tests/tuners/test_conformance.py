@@ -18,7 +18,7 @@ from pitchpipe.tuners import (
     TPETuner,
     Tuner,
 )
-from pitchpipe.tuners.auto.settings import Settings
+from pitchpipe.tuners.auto.model import Settings
 
 from .searches import suite
 

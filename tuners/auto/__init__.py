@@ -1,15 +1,13 @@
 """`Auto`, the default tuner, and the parts that no other tuner uses.
 
     tuner            what to suggest next: the first design, the model, a branch, the trust region, a small change
-    model            Gaussian processes of the warped losses, and the candidates' expected improvement
-    failure_model    where trials fail
-    settings         one number or switch for each ingredient
-    initial_design   the first suggestions
-    local_search     how to look near the best point
-    trust_region     how far from it
+    model            one number or switch for each ingredient; the losses and the candidates' expected improvement
+    outcome_model    the same of several objectives, and of limits
+    side_models      where trials fail, and what earlier searches found
+    local_search     how to look near the best point, and how far from it
     learning_curves  results expected of trials that were stopped or still run
 
-The Gaussian process is in `models/`, the search for candidates in `candidates/`; other tuners share both.
+The Gaussian process is in `numerics/`, its fits and the search for candidates in `models/`, which other tuners share.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from ..models import (
     log_expected_improvement,
     thinned_front,
 )
-from .settings import Settings
+from .model import Settings
 
 _GOOD = 0.25  # share of the results that are never compressed
 _SUM = 0.05  # weight of the sum in a scalarisation, which makes every minimum lie on the front

@@ -16,17 +16,13 @@ from typing import Any, Literal
 import numpy as np
 
 from ...numerics import Floats, Ints
-from ..base import Embedding, LearningTuner, Outcomes, ready
+from ..base import Embedding, LearningTuner, Outcomes, SearchPrior, latin_hypercube, ready
 from ..models import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
-from .earlier import EarlierSearches
-from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
-from .levels import plateau_size
 from .local_search import LocalSearch, Step
-from .model import Acquisition, AutoModel
+from .model import Acquisition, AutoModel, Settings
 from .outcome_model import OutcomeAcquisition, OutcomeModel, Results, scalarised
-from .settings import Settings
-from .side_models import FailureModel
+from .side_models import EarlierSearches, FailureModel
 
 _MOST_BRANCHES = 0.35  # of the suggestions
 _EARLY = 100  # suggestions; by twice as many, the late shares hold
@@ -41,6 +37,9 @@ _MOST_KNOWN = 5_000  # results that are looked at: the best half, and the newest
 _MANY = 20  # random points, of which one where trials hardly fail is chosen
 _UNLIKELY = math.log(0.5)
 _CAUTION = 2.0  # the power of the probability not to fail: a trial that fails says little about the objective
+_DESIGNS = 40  # first designs drawn; the one whose closest points are furthest apart is kept
+_LEVELS = 6  # distinct losses that show how far levels are apart
+_APART = 0.25  # of the largest gap between them: less is a difference within a level
 
 
 class AutoTuner(LearningTuner):
@@ -355,3 +354,53 @@ def _telling(known: KnownLosses) -> KnownLosses:
         return known
     newest = np.argpartition(known.rows, count - half)[count - half :]
     return known.take(np.union1d(np.arange(half), newest))
+
+
+def initial_design(
+    rng: np.random.Generator, embedding: Embedding, prior: SearchPrior, count: int, *, centre_first: bool
+) -> Floats:
+    """Return `count` points, shape (count, d), NaN where inactive.
+
+    Every parameter is stratified (McKay et al. 1979); of several such designs the maximin one is taken (Johnson et al.
+    1990). With a prior, the middle is its centre, and every second point is drawn from it.
+    """
+    dimension = embedding.layout.dimension
+    centre = _centre_of(rng, embedding)[None] if centre_first else np.empty((0, dimension))
+    size = count - len(centre)
+    designs = [
+        embedding.snap(prior.mixed(np.concatenate([centre, latin_hypercube(rng, size, dimension)])))
+        for _ in range(_DESIGNS)
+    ]
+    return max(designs, key=lambda points: _smallest_distance(embedding.features(points)))
+
+
+def _centre_of(rng: np.random.Generator, embedding: Embedding) -> Floats:
+    """Return the point with every number in the middle of its range and any options, shape (d,)."""
+    layout = embedding.layout
+    point = np.full(layout.dimension, 0.5)
+    point[layout.choices] = rng.random(len(layout.choices))
+    return point
+
+
+def _smallest_distance(features: Floats) -> float:
+    squared = ((features[:, None] - features[None]) ** 2).sum(axis=2)
+    squared[np.arange(len(squared)), np.arange(len(squared))] = np.inf
+    return float(squared.min(initial=np.inf))
+
+
+def plateau_size(losses: Floats) -> int:
+    """Return how many losses, ascending, are on the best level; 0 unless half of these are equal.
+
+    Shape (n,), inf for failures. Only the best levels are looked at, however many losses there are.
+
+    >>> plateau_size(np.array([0.1, 0.101, 0.101, 0.2, 0.2, 0.2, 0.3]))
+    3
+    """
+    finite, ends = losses[: np.searchsorted(losses, np.inf)], [0]
+    while ends[-1] < len(finite) and len(ends) <= _LEVELS:
+        ends.append(int(np.searchsorted(finite, finite[ends[-1]], side="right")))
+    values, counts = finite[ends[:-1]], np.diff(ends)
+    gaps = np.diff(values)
+    last = int(np.argmax(gaps >= _APART * gaps.max())) if len(gaps) else 0
+    on_level = counts[: last + 1]
+    return int(on_level.sum()) if 2 * on_level.max(initial=0) >= on_level.sum() else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...numerics import Floats, Ints
-from .layout import Layout
+from .embedding import Layout
 
 _GROWTH = 64
 _MANY = 64  # results that one sort ranks sooner than as many shifts

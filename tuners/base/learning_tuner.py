@@ -13,9 +13,9 @@ from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value, objectives_of
 from ...search_space import SearchSpace
 from ..tuner import Tuner
+from .embedding import Layout
 from .explored import Explored, measurements, ready
 from .history import History
-from .layout import Layout
 from .outcomes import Outcomes
 from .search_prior import SearchPrior
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value
-from ..trial_control import Suggestion
-from .explored import ready
-from .non_repeating_tuner import NonRepeatingTuner
+from ..tuner import Suggestion
+from .explored import NonRepeatingTuner, ready
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -2,17 +2,12 @@
 
 Gaussian processes and forests are in `numerics/`.
 
-surrogate_tuner   the base class of GP, Metis, SMAC and DNGO: the first design, training data, the search
-acquisition       the expected improvement, of one objective and of several
-climbing          hill-climbing from the best candidates
-regions           where to search: everywhere, one branch, a box around the best point
-mutation          small changes of points
-niches            directions spread over several objectives, and the points near each
-fitting           hyper-parameters of several Gaussian processes, fitted again at intervals: Auto
-neural_features   Bayesian linear regression on a network's features: DNGO
-parzen            densities of good and of other points: TPE, BOHB, Metis
-further_gain      what the search may still find: when to stop it
-output_warping    losses as targets: bad ones are compressed
+surrogate_tuner  the base class of GP, Metis, SMAC and DNGO: the first design, training data, the search
+regions          where to search, and hill-climbing there
+acquisition      the expected improvement, of one objective and of several
+fitting          losses as targets of Gaussian processes, and their hyper-parameters
+parzen           densities of good and of other points: TPE, BOHB, Metis
+further_gain     what the search may still find: when to stop it
 """
 
 from __future__ import annotations
@@ -28,15 +23,10 @@ if TYPE_CHECKING:
         log_expected_improvement,
         thinned_front,
     )
-    from .climbing import climb
-    from .fitting import HyperParameters, interval_after
+    from .fitting import HyperParameters, interval_after, warped
     from .further_gain import expected_gain
-    from .mutation import mutants
-    from .neural_features import LinearPosterior, Network, regress
-    from .niches import niched, reference_points
-    from .output_warping import warped
     from .parzen import Mixture, ParzenHistory, features_of
-    from .regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes
+    from .regions import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
     from .surrogate_tuner import Model, Score, SurrogateTuner, Training
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -18,9 +18,8 @@ import numpy as np
 from ...numerics import Bools, Floats, Ints, Posterior, Prior, condition, fit
 from ..base import Embedding, active_dimension
 from .acquisition import log_expected_improvement
-from .climbing import climb
-from .output_warping import warped
-from .regions import Everywhere
+from .fitting import warped
+from .regions import Everywhere, climb
 
 _MOST = 120  # results that the models learn from
 _QUANTILE = 0.5  # losses above it are compressed

@@ -16,9 +16,8 @@ import numpy as np
 from ...numerics import Floats, Ints
 from ..base import Embedding, LearningTuner, latin_hypercube, ready
 from .acquisition import log_expected_improvement
-from .climbing import climb
-from .output_warping import warped
-from .regions import Everywhere, Region, neglected_branch
+from .fitting import warped
+from .regions import Everywhere, Region, climb, neglected_branch
 
 _CLIMBERS = 6
 _BRANCH_SHARE = 0.15

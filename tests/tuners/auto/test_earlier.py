@@ -10,7 +10,7 @@ import pytest
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner
-from pitchpipe.tuners.auto.earlier import EarlierSearches
+from pitchpipe.tuners.auto.side_models import EarlierSearches
 from pitchpipe.tuners.base.embedding import Embedding
 
 from ..searches import LINE, search, started

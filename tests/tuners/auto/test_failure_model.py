@@ -9,7 +9,7 @@ import pytest
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner
-from pitchpipe.tuners.auto.settings import Settings
+from pitchpipe.tuners.auto.model import Settings
 from pitchpipe.tuners.auto.side_models import FailureModel
 from pitchpipe.tuners.base.embedding import Embedding
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.tuners.auto import AutoTuner
-from pitchpipe.tuners.auto.levels import plateau_size
+from pitchpipe.tuners.auto.tuner import plateau_size
 
 from ..searches import started
 

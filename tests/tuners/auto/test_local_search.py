@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.tuners.auto.local_search import LocalSearch, Step
-from pitchpipe.tuners.auto.trust_region import DescentRegion, TrustRegion
-from pitchpipe.tuners.base.layout import Layout
+from pitchpipe.tuners.auto.local_search import DescentRegion, LocalSearch, Step, TrustRegion
+from pitchpipe.tuners.base.embedding import Layout
 
 NUMBER = {"_type": "uniform", "_value": [0, 1]}
 CHOICE: dict[str, Any] = {"_type": "choice", "_value": ["a", "b", "c", "d"]}

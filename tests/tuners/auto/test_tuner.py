@@ -12,15 +12,13 @@ import pytest
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner
-from pitchpipe.tuners.auto.initial_design import initial_design
 from pitchpipe.tuners.auto.local_search import Step
-from pitchpipe.tuners.auto.model import Acquisition, AutoModel, FeatureTransform
-from pitchpipe.tuners.auto.settings import Settings
+from pitchpipe.tuners.auto.model import Acquisition, AutoModel, FeatureTransform, Settings
+from pitchpipe.tuners.auto.tuner import initial_design
 from pitchpipe.tuners.base.embedding import Embedding
 from pitchpipe.tuners.base.outcomes import Outcomes
 from pitchpipe.tuners.base.search_prior import SearchPrior
-from pitchpipe.tuners.models.mutation import mutants
-from pitchpipe.tuners.models.regions import Box, Branch, principal_axes
+from pitchpipe.tuners.models.regions import Box, Branch, mutants, principal_axes
 
 from ..searches import LINE, PLANE, plane, search, started
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pitchpipe import tuners
-from pitchpipe.tuners.base.layout import Floats
+from pitchpipe.numerics import Floats
 from pitchpipe.tuners.base.learning_tuner import LearningTuner, latin_hypercube
 
 SPACE: dict[str, Any] = {

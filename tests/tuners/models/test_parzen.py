@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.search_space import SearchSpace
+from pitchpipe.tuners.base.embedding import Layout
 from pitchpipe.tuners.base.history import History
-from pitchpipe.tuners.base.layout import Layout
 from pitchpipe.tuners.models.parzen import Mixture, ParzenHistory, features_of
 
 NESTED: dict[str, Any] = {

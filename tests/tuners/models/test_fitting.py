@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pitchpipe.tuners.models.output_warping import warped
+from pitchpipe.tuners.models.fitting import warped
 
 
 @pytest.mark.parametrize("quantile", [0.25, 0.5])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pitchpipe.tuners.models.neural_features import Network, regress
+from pitchpipe.tuners.dngo import Network, regress
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 3))
