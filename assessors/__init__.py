@@ -4,6 +4,7 @@ Importing this package imports neither numpy nor a rule: a class is loaded on fi
 
 Arguments are checked before a class is made:
 
+>>> from pitchpipe.assessors import check, find
 >>> [problem.path for problem in check(find("Medianstop"), {"optimize_mode": "best"})]
 [('optimize_mode',)]
 """
@@ -12,21 +13,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..plugins import UnknownAlgorithm, check
-from .base import Assessor, AssessResult
-from .registry import REGISTRY, create, find, names
+from ..protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .asha import ASHAAssessor
+    from ..plugins import UnknownAlgorithm, check
     from .auto import AutoAssessor
+    from .base import Assessor, AssessResult
     from .curvefitting import CurvefittingAssessor
-    from .hyperband import HyperbandAssessor
+    from .halving import ASHAAssessor, HyperbandAssessor
     from .medianstop import MedianstopAssessor
-    from .patient import PatientAssessor
-    from .plateau import PlateauAssessor
+    from .plateau import PatientAssessor, PlateauAssessor
+    from .registry import REGISTRY, create, find, names
     from .threshold import ThresholdAssessor
-else:  # a type checker must see which names there are
-    __getattr__ = REGISTRY.class_called
+else:
+    __getattr__ = lazy_names(__name__, __file__)
 
 __all__ = [
     "REGISTRY",

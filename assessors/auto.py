@@ -15,8 +15,7 @@ from typing import Any
 
 from ..plugins import loss_sign, one_of
 from ..protocol import main_objective, objectives_of
-from .base import Assessor, AssessResult
-from .gains import GainReader, counted
+from .base import Assessor, AssessResult, GainReader, counted
 from .halving import Rung, levels, why_stopped
 
 _LIMIT = 12  # trials that ended without a final result, before a good one is left to run to its end

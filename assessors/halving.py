@@ -1,20 +1,138 @@
-"""The rungs of successive halving: at each, a trial continues if it is among the best 1 / eta so far.
+"""Successive halving: at each rung, a trial continues if it is among the best 1 / eta that reached it so far.
 
-Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020 (ASHA), in its stopping form: no trial
-waits for others, so an early one may continue with a result that would not suffice later.
+Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020 (ASHA)
+Li et al., Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization, JMLR 18, 2018 (brackets)
+
+This is the form that stops trials, as in Ray Tune and Optuna: no trial waits for others, so an early one may continue
+with a result that would not suffice later. The forms that pause and promote trials are the tuners of the same names.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..plugins import loss_sign
+from ..plugins import integer, loss_sign, number, synonym
 from ..protocol import objectives_of
-from .base import Assessor, AssessResult
-from .gains import GainReader, Gains, counted
+from .base import Assessor, AssessResult, GainReader, Gains, counted
 from .outcomes import OutcomeReader, Standing
+
+_ENDLESS = 2**40  # results; without max_t there are rungs up to here
+
+
+class HalvingAssessor(Assessor):
+    """Judges trials at the rungs of a ladder; a subclass says which rungs."""
+
+    def __init__(self, optimize_mode: str, ladder: Ladder) -> None:
+        self._reader: Any = GainReader(-loss_sign(optimize_mode))
+        self._ladder = ladder
+        self.reason: str | None = None
+
+    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+        """Take the objectives of an experiment; several, or limits, are judged by non-dominated rank."""
+        found = objectives_of(objectives)
+        if len(found) == 1 and not found[0].is_limited:
+            self._reader = GainReader(-found[0].sign, found[0].name)
+        else:
+            self._reader = OutcomeReader(found)
+            goals = len(self._reader.goals)
+            self._ladder.compare_by(lambda: Standing(goals))
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
+        """Return Bad when the trial reached a rung and is not among the best there, else Good."""
+        if trial_history:
+            self._reader.check(trial_history[-1])  # refused at once, not at the next rung
+        stop = self._ladder.judge(
+            trial_job_id, len(trial_history), lambda i: self._reader.read(trial_history, i)
+        )
+        self.reason = None if stop is None else _explained(stop, self._reader.shown(stop.result))
+        return AssessResult(stop is None)
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        """Forget the trial; its results at the rungs still count, however it ended."""
+        self._ladder.end(trial_job_id)
+
+
+class ASHAAssessor(HalvingAssessor):
+    """Judges trials after grace_period, grace_period eta, grace_period eta^2 ... results, and stops all but the best.
+
+    At each of these rungs the best 1 / `eta` of the trials that reached it continue, and always the best one.
+    `max_t` is how many results a full trial makes: from there on no trial is judged. Bracket s of `brackets`
+    begins s rungs later and gets eta^-s of the trials. The first `min_competitors` - 1 trials at a rung do not
+    continue. `reduction_factor` is another name of `eta`, whose default is 3. NaN is the worst value. Raises ValueError
+    for other arguments.
+
+    >>> rule = ASHAAssessor(optimize_mode="maximize", eta=3)
+    >>> rule.assess_trial("good", [0.8]), rule.assess_trial("bad", [0.5])
+    (<AssessResult.Good: True>, <AssessResult.Bad: False>)
+    >>> rule.reason
+    '0.5 is not among the best 1 of 2 after 1 result (rung 0 of bracket 0)'
+    """
+
+    def __init__(
+        self,
+        optimize_mode: str = "maximize",
+        eta: float | None = None,
+        grace_period: int = 1,
+        max_t: int | None = None,
+        brackets: int = 1,
+        min_competitors: int = 1,
+        reduction_factor: float | None = None,
+    ) -> None:
+        given = synonym("eta", eta, "reduction_factor", reduction_factor)
+        self._eta = number("eta", 3 if given is None else given, 1.1)
+        grace = integer("grace_period", grace_period, 1)
+        most = _ENDLESS if max_t is None else integer("max_t", max_t, 1)
+        rungs = levels(grace, self._eta, most)
+        count = integer("brackets", brackets, 1)
+        if count > max(1, len(rungs)):
+            raise ValueError(
+                f"brackets must be at most {max(1, len(rungs))}, the number of rungs, not {count}"
+            )
+        ladder = Ladder(
+            [Bracket(s, [Rung(level) for level in rungs[s:]], self._eta**-s) for s in range(count)],
+            self._eta,
+            integer("min_competitors", min_competitors, 1),
+        )
+        super().__init__(optimize_mode, ladder)
+
+
+class HyperbandAssessor(HalvingAssessor):
+    """Spreads trials over brackets that begin to judge early, later, or never, and halves each asynchronously.
+
+    `R` is how many results a full trial makes, `eta` how many compete for one place. Of s_max + 1 brackets, bracket
+    s judges after R / eta^s results and every eta times as many, below R; it gets the share of trials that it has in
+    Hyperband, where it starts ceil((s_max + 1) / (s + 1) eta^s) of them (Li et al. 2018, algorithm 1). So some trials
+    are never judged. NaN is the worst value. Raises ValueError for other arguments.
+
+    >>> rule = HyperbandAssessor(optimize_mode="maximize", R=9, eta=3)
+    >>> [rule.assess_trial(f"t{i}", [0.9 - i / 10]).name for i in range(6)]
+    ['Good', 'Good', 'Bad', 'Bad', 'Good', 'Good']
+    >>> rule.reason is None, rule.assess_trial("t1", [0.8] * 3).name
+    (True, 'Good')
+    """
+
+    def __init__(self, optimize_mode: str = "maximize", R: int = 60, eta: int = 3) -> None:
+        R, eta = integer("R", R, 1), integer("eta", eta, 2)
+        s_max = 0
+        while eta ** (s_max + 1) <= R:
+            s_max += 1
+        super().__init__(
+            optimize_mode, Ladder([_bracket(s, s_max, R, eta) for s in range(s_max, -1, -1)], eta)
+        )
+
+
+def _bracket(s: int, s_max: int, R: int, eta: int) -> Bracket:
+    rungs = [Rung(max(1, R // eta**i)) for i in range(s, 0, -1)]
+    return Bracket(s, rungs, math.ceil((s_max + 1) * eta**s / (s + 1)))
+
+
+def _explained(stop: Stop, shown: str) -> str:
+    """Return why a trial with the shown result is stopped."""
+    why = why_stopped(shown, stop.level, stop.places, stop.count, stop.least)
+    return f"{why} (rung {stop.rung} of bracket {stop.bracket})"
 
 
 class _Results(Protocol):
@@ -159,45 +277,6 @@ def levels(grace_period: int, eta: float, most: float) -> list[int]:
             found.append(round(level))
         level *= eta
     return found
-
-
-class HalvingAssessor(Assessor):
-    """Judges trials at the rungs of a ladder; a subclass says which rungs."""
-
-    def __init__(self, optimize_mode: str, ladder: Ladder) -> None:
-        self._reader: Any = GainReader(-loss_sign(optimize_mode))
-        self._ladder = ladder
-        self.reason: str | None = None
-
-    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
-        """Take the objectives of an experiment; several, or limits, are judged by non-dominated rank."""
-        found = objectives_of(objectives)
-        if len(found) == 1 and not found[0].is_limited:
-            self._reader = GainReader(-found[0].sign, found[0].name)
-        else:
-            self._reader = OutcomeReader(found)
-            goals = len(self._reader.goals)
-            self._ladder.compare_by(lambda: Standing(goals))
-
-    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
-        """Return Bad when the trial reached a rung and is not among the best there, else Good."""
-        if trial_history:
-            self._reader.check(trial_history[-1])  # refused at once, not at the next rung
-        stop = self._ladder.judge(
-            trial_job_id, len(trial_history), lambda i: self._reader.read(trial_history, i)
-        )
-        self.reason = None if stop is None else _explained(stop, self._reader.shown(stop.result))
-        return AssessResult(stop is None)
-
-    def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Forget the trial; its results at the rungs still count, however it ended."""
-        self._ladder.end(trial_job_id)
-
-
-def _explained(stop: Stop, shown: str) -> str:
-    """Return why a trial with the shown result is stopped."""
-    why = why_stopped(shown, stop.level, stop.places, stop.count, stop.least)
-    return f"{why} (rung {stop.rung} of bracket {stop.bracket})"
 
 
 def why_stopped(shown: str, level: int, places: int, count: int, least: int) -> str:

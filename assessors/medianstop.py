@@ -13,8 +13,7 @@ from typing import Any
 
 from ..plugins import integer, loss_sign
 from ..protocol import metric_value, objectives_of
-from .base import Assessor, AssessResult
-from .gains import Gains, counted
+from .base import Assessor, AssessResult, Gains, counted
 from .outcomes import MedianRanks
 
 

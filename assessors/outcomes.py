@@ -13,7 +13,7 @@ from typing import Any
 
 from ..numerics import Fronts, crowding_distances
 from ..protocol import MetricError, Objective, main_objective, metric_value
-from .gains import counted
+from .base import counted
 
 _LARGEST = 1e150  # differences of losses stay finite
 

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 REGISTRY: Registry[Assessor] = Registry(
     "assessor",
     __package__,
-    {
-        "ASHA": ".asha:ASHAAssessor",
-        "Auto": ".auto:AutoAssessor",
-        "Curvefitting": ".curvefitting:CurvefittingAssessor",
-        "Hyperband": ".hyperband:HyperbandAssessor",
-        "Medianstop": ".medianstop:MedianstopAssessor",
-        "Patient": ".patient:PatientAssessor",
-        "Plateau": ".plateau:PlateauAssessor",
-        "Threshold": ".threshold:ThresholdAssessor",
-    },
+    ["ASHA", "Auto", "Curvefitting", "Hyperband", "Medianstop", "Patient", "Plateau", "Threshold"],
 )
 names, find, create = REGISTRY.names, REGISTRY.find, REGISTRY.create

@@ -7,8 +7,7 @@ from typing import Any
 
 from ..plugins import integer, loss_sign, number
 from ..protocol import metric_value
-from .base import Assessor, AssessResult
-from .gains import counted
+from .base import Assessor, AssessResult, counted
 
 
 class ThresholdAssessor(Assessor):

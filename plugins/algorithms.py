@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -36,20 +37,21 @@ class UnknownAlgorithm(LookupError):
 class Registry(Generic[Algorithm]):
     """The algorithms of one kind by name.
 
-    `built_in` maps names to "module:Class" relative to `package`, `aliases` other names (in lower case) to those;
-    `group` is the entry-point group in which other packages offer theirs.
+    Those called `built_in` are classes of the `package`, whose names also have the kind: `TPETuner` for "TPE".
+    `aliases` maps other names (in lower case) to those in lower case; `group` is the entry-point group in which other
+    packages offer theirs.
     """
 
     def __init__(
         self,
         kind: str,
         package: str | None,
-        built_in: Mapping[str, str],
+        built_in: Sequence[str],
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.kind = kind
         self.group = f"pitchpipe.{kind}s"
-        self.built_in = dict(built_in)
+        self.built_in = tuple(built_in)
         self._package = package
         self._aliases = dict(aliases or {})
 
@@ -61,14 +63,15 @@ class Registry(Generic[Algorithm]):
         """Tell whether an algorithm has this name, in any mix of upper and lower case; aliases do not count."""
         # Built-in names come first: a look through the installed packages takes 10 ms.
         wanted = name.lower()
-        return any(wanted in map(str.lower, names()) for names in (self.built_in.keys, self.entry_points))
+        return wanted in map(str.lower, self.built_in) or wanted in map(str.lower, self.entry_points())
 
     def find(self, name: str) -> type[Algorithm]:
         """Return the class of a name in any mix of upper and lower case; raise `UnknownAlgorithm`."""
         wanted = self._aliases.get(name.lower(), name.lower())
-        built_in = {key.lower(): target for key, target in self.built_in.items()}
-        if wanted in built_in:
-            return self._load(built_in[wanted])
+        for built_in in self.built_in:
+            if built_in.lower() == wanted:
+                package = import_module(str(self._package))
+                return cast(type[Algorithm], getattr(package, f"{built_in}{self.kind.capitalize()}"))
         plugins = {key.lower(): entry for key, entry in self.entry_points().items()}
         if name.lower() in plugins:
             return plugins[name.lower()].load()
@@ -106,26 +109,11 @@ class Registry(Generic[Algorithm]):
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self.kind}_args: {error}") from error
 
-    def class_called(self, name: str) -> type[Algorithm]:
-        """Return a built-in class by its own name; the package uses this as its `__getattr__`."""
-        for target in self.built_in.values():
-            module, _, attribute = target.partition(":")
-            # In any case: NNI's `TpeTuner` is another name in its module.
-            if attribute.lower() == name.lower():
-                return self._load(f"{module}:{name}")
-        raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
-
     def entry_points(self) -> dict[str, Any]:
         """Return the entry points of installed packages, by name."""
         from importlib.metadata import entry_points
 
         return {entry.name: entry for entry in entry_points(group=self.group)}
-
-    def _load(self, target: str) -> type[Algorithm]:
-        import importlib
-
-        module, _, attribute = target.partition(":")
-        return cast(type[Algorithm], getattr(importlib.import_module(module, self._package), attribute))
 
 
 def check(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:

@@ -4,6 +4,7 @@ Importing this package imports neither numpy nor an algorithm: a class is loaded
 
 Arguments are checked before a class is made:
 
+>>> from pitchpipe.tuners import check, find
 >>> [problem.path for problem in check(find("Random"), {"seed": "x"})]
 [('seed',)]
 """
@@ -12,12 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..plugins import UnknownAlgorithm, check
-from .registry import REGISTRY, create, find, names
-from .trial_control import Suggestion, TrialControl
-from .tuner import NoMoreTrialError, Tuner
+from ..protocol import lazy_names
 
 if TYPE_CHECKING:
+    from ..plugins import UnknownAlgorithm, check
     from .anneal import AnnealTuner
     from .asha import ASHATuner
     from .auto import AutoTuner
@@ -37,10 +36,12 @@ if TYPE_CHECKING:
     from .pbt import PBTTuner
     from .qmc import QMCTuner
     from .random import RandomTuner
+    from .registry import REGISTRY, create, find, names
     from .smac import SMACTuner
     from .tpe import TPETuner, TpeTuner
-else:  # a type checker must see which names there are
-    __getattr__ = REGISTRY.class_called
+    from .tuner import NoMoreTrialError, Suggestion, TrialControl, Tuner
+else:
+    __getattr__ = lazy_names(__name__, __file__)
 
 __all__ = [
     "REGISTRY",

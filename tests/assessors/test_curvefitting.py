@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pitchpipe.assessors import AssessResult, CurvefittingAssessor
-from pitchpipe.assessors.learning_curve import extrapolate
+from pitchpipe.assessors.curvefitting import extrapolate
 
 GOOD, BAD = AssessResult.Good, AssessResult.Bad
 
