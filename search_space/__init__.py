@@ -6,10 +6,9 @@ Pure: no I/O, no clock, and every random number comes from a generator that the 
 from __future__ import annotations
 
 from .json_values import identity, non_finite, plain_copy
-from .numeric import MAX_INTEGER, MAX_STEPS
 from .parameter import TYPES, Parameter, separators
 from .problems import Path, Problem, SearchSpaceError, format_path
-from .reading import with_constants
+from .reading import MAX_INTEGER, MAX_STEPS, with_constants
 from .sampling import (
     choice,
     lognormal,

@@ -9,8 +9,6 @@ from typing import Any, cast
 
 from .problems import Path, Problem, show
 
-__all__ = ["MAX_DEPTH", "identity", "json_problems", "non_finite", "number", "plain_copy"]
-
 MAX_DEPTH = 64  # levels of nesting of lists, objects and choices
 
 

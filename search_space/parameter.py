@@ -6,8 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["NUMERIC", "TYPES", "Kind", "Parameter", "dotted", "separators"]
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Path", "Problem", "SearchSpaceError", "format_path", "nearest", "show", "spec_hint"]
-
 Path = tuple[str | int, ...]
 _HUGE = 1e300  # no end of a range that anybody means
 

@@ -8,20 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = [
-    "choice",
-    "lognormal",
-    "lograndint",
-    "loguniform",
-    "normal",
-    "qlognormal",
-    "qloguniform",
-    "qnormal",
-    "quniform",
-    "randint",
-    "uniform",
-]
-
 Spec = dict[str, Any]
 
 

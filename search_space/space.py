@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-from .constraints import Constraint, evaluation_error, read_constraints
-from .expressions import Names
+from .constraints import Constraint, Names, evaluation_error, read_constraints
 from .json_values import identity, non_finite, plain_copy
 from .parameter import Parameter
-from .problems import Problem, SearchSpaceError
+from .problems import Path, Problem, SearchSpaceError, nearest, show
 from .reading import read
-from .tree import Node, build, count, faults, fill, grow, mark_active
+from .units import UnitMap, unit_map
 
 if TYPE_CHECKING:
     # The manager checks spaces and draws no points: it does not pay for numpy.
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
-
-__all__ = ["MAX_REJECTIONS", "SearchSpace", "check", "impossible"]
 
 MAX_REJECTIONS = 10_000  # draws that may violate the constraints before sample() gives up
 _PROBES = 16
@@ -50,10 +49,10 @@ def impossible(space: Any, constraints: Any) -> list[Problem]:
     return []
 
 
-_Parts = tuple[tuple[Parameter, ...], tuple[Node, ...], tuple[Constraint, ...], list[Problem]]
-
-
-def _examine(space: Any, constraints: Any) -> _Parts:
+def _examine(
+    space: Any, constraints: Any
+) -> tuple[tuple[Parameter, ...], tuple[_Node, ...], tuple[Constraint, ...], list[Problem]]:
+    """Return the parameters, as a list and as a tree, the constraints, and all problems."""
     parameters, unread, problems = read(space)
     # Of several parameters with one dotted name, the outermost is meant.
     keys: dict[str, tuple[str, ...]] = {}
@@ -63,16 +62,16 @@ def _examine(space: Any, constraints: Any) -> _Parts:
     problems += faults_in_conditions
     if problems:
         return (), (), (), problems
-    nodes = grow(parameters)
+    nodes = _grow(parameters)
     return parameters, nodes, conditions, _probe(nodes, len(parameters), conditions)
 
 
-def _probe(nodes: tuple[Node, ...], dimension: int, conditions: tuple[Constraint, ...]) -> list[Problem]:
+def _probe(nodes: tuple[_Node, ...], dimension: int, conditions: tuple[Constraint, ...]) -> list[Problem]:
     """Return the conditions that fail at every one of some points, perhaps by comparing a string with a number."""
     if not conditions:
         return []
     rng = random.Random(0)
-    points = [build(nodes, [rng.random() for _ in range(dimension)]) for _ in range(_PROBES)]
+    points = [_build(nodes, [rng.random() for _ in range(dimension)]) for _ in range(_PROBES)]
     reasons = [evaluation_error(condition, points) for condition in conditions]
     return [
         Problem(("constraints", i), f"cannot be evaluated: {reason}")
@@ -97,7 +96,7 @@ class SearchSpace:
     constraints: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     size: int | None
-    _nodes: tuple[Node, ...] = field(repr=False)
+    _nodes: tuple[_Node, ...] = field(repr=False)
     _conditions: tuple[Constraint, ...] = field(repr=False)
 
     @classmethod
@@ -114,7 +113,7 @@ class SearchSpace:
             specification=plain_copy(space),
             constraints=texts,
             parameters=parameters,
-            size=count(nodes),
+            size=_count(nodes),
             _nodes=nodes,
             _conditions=conditions,
         )
@@ -143,10 +142,10 @@ class SearchSpace:
         """
         dimension = len(self.parameters)
         if not self._conditions:
-            return build(self._nodes, rng.random(dimension).tolist())
+            return _build(self._nodes, rng.random(dimension).tolist())
         rejected = []
         for _ in range(MAX_REJECTIONS):
-            point = build(self._nodes, rng.random(dimension).tolist())
+            point = _build(self._nodes, rng.random(dimension).tolist())
             if all(condition.met(point) for condition in self._conditions):
                 return point
             rejected.append(point)
@@ -186,7 +185,7 @@ class SearchSpace:
         import numpy as np
 
         vector = np.full(len(self.parameters), np.nan)
-        fill(self._nodes, point, vector)
+        _fill(self._nodes, point, vector)
         return vector
 
     def decode(self, vector: ArrayLike) -> dict[str, Any]:
@@ -200,14 +199,14 @@ class SearchSpace:
         missing = self.active(units) & np.isnan(units)
         if missing.any():
             raise ValueError(f"{self.parameters[int(missing.argmax())].path} is active but NaN in the vector")
-        return build(self._nodes, units.tolist())
+        return _build(self._nodes, units.tolist())
 
     def active(self, vector: ArrayLike) -> NDArray[np.bool_]:
         """Return which parameters the point of a vector has, shape (d,); a NaN choice activates nothing."""
         import numpy as np
 
         active = np.zeros(len(self.parameters), dtype=bool)
-        mark_active(self._nodes, self._units(vector).tolist(), active)
+        _mark_active(self._nodes, self._units(vector).tolist(), active)
         return active
 
     def _units(self, vector: ArrayLike) -> NDArray[np.float64]:
@@ -220,8 +219,127 @@ class SearchSpace:
 
     def validate(self, parameters: Any) -> list[Problem]:
         """Return why this is not a point of the space; constraints are left to `violations`."""
-        return faults(self._nodes, parameters)
+        return _faults(self._nodes, parameters)
 
     def violations(self, parameters: dict[str, Any]) -> list[str]:
         """Return the constraints that a point does not meet; one on an inactive parameter is met."""
         return [condition.text for condition in self._conditions if not condition.met(parameters)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """One option of a nested choice: its `_name` and its sub-parameters."""
+
+    label: Any
+    nodes: tuple[_Node, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    """A parameter in the tree; `index` is its position in the flat list and in a vector."""
+
+    name: str
+    index: int
+    parameter: Parameter
+    unit: UnitMap
+    branches: tuple[_Branch, ...]
+
+    def branch_of(self, label: Any) -> _Branch:
+        """Return the branch with this `_name`, which must exist."""
+        wanted = identity(label)
+        return next(branch for branch in self.branches if identity(branch.label) == wanted)
+
+
+def _grow(parameters: Sequence[Parameter]) -> tuple[_Node, ...]:
+    """Return the top-level nodes of parameters that are listed parents first."""
+    groups: dict[tuple[int, int] | None, list[_Node]] = {}
+    # Children come after their parents, so going backwards every choice finds its branches complete.
+    for index in reversed(range(len(parameters))):
+        parameter = parameters[index]
+        branches = tuple(
+            _Branch(label, tuple(reversed(groups.get((index, option), ()))))
+            for option, label in enumerate(parameter.options if parameter.nested else ())
+        )
+        node = _Node(
+            name=parameter.name,
+            index=index,
+            parameter=parameter,
+            unit=unit_map(parameter),
+            branches=branches,
+        )
+        groups.setdefault(parameter.parent, []).append(node)
+    return tuple(reversed(groups.get(None, ())))
+
+
+def _build(nodes: tuple[_Node, ...], units: Sequence[float]) -> dict[str, Any]:
+    """Return the point of the space at these units, which must lie in [0, 1]."""
+    point = {}
+    for node in nodes:
+        value = node.unit.from_unit(units[node.index])
+        if node.branches:
+            branch = node.branches[value]
+            value = {"_name": branch.label, **_build(branch.nodes, units)}
+        point[node.name] = value
+    return point
+
+
+def _fill(nodes: tuple[_Node, ...], point: dict[str, Any], vector: NDArray[np.float64]) -> None:
+    """Write the units of a valid point into a vector; inactive entries stay unchanged."""
+    for node in nodes:
+        value = point[node.name]
+        if node.branches:
+            _fill(node.branch_of(value["_name"]).nodes, value, vector)
+            value = value["_name"]
+        vector[node.index] = node.unit.to_unit(value)
+
+
+def _mark_active(nodes: tuple[_Node, ...], vector: Sequence[float], active: NDArray[np.bool_]) -> None:
+    """Set `active` for the parameters that a point with these units has; a NaN choice has no branch."""
+    for node in nodes:
+        active[node.index] = True
+        unit = vector[node.index]
+        if node.branches and unit == unit:
+            _mark_active(node.branches[node.unit.from_unit(unit)].nodes, vector, active)
+
+
+def _count(nodes: tuple[_Node, ...]) -> int | None:
+    """Return the number of distinct points, or None if it is not finite."""
+    sizes = [_count_node(node) for node in nodes]
+    finite = [size for size in sizes if size is not None]
+    return prod(finite) if len(finite) == len(sizes) else None
+
+
+def _count_node(node: _Node) -> int | None:
+    if not node.branches:
+        return node.parameter.size
+    sizes = [_count(branch.nodes) for branch in node.branches]
+    finite = [size for size in sizes if size is not None]
+    return sum(finite) if len(finite) == len(sizes) else None
+
+
+def _faults(nodes: tuple[_Node, ...], point: Any, path: Path = (), *, nested: bool = False) -> list[Problem]:
+    """Return why `point` is not a point of the space: what is missing, unknown, or not a possible value."""
+    if not isinstance(point, dict):
+        return [Problem(path, f"expected an object, not {show(point)}")]
+    known = [node.name for node in nodes]
+    problems = [p for node in nodes for p in _faults_of_node(node, point, path)]
+    expected = {*known, "_name"} if nested else set(known)
+    for name in point:
+        if name not in expected:
+            problems.append(Problem((*path, str(name)), "there is no such parameter", nearest(name, known)))
+    return problems
+
+
+def _faults_of_node(node: _Node, point: dict[str, Any], path: Path) -> list[Problem]:
+    here = (*path, node.name)
+    if node.name not in point:
+        return [Problem(here, "is missing")]
+    value = point[node.name]
+    if not node.branches:
+        message = node.unit.fault(value)
+        return [Problem(here, message)] if message else []
+    if not isinstance(value, dict) or "_name" not in value:
+        return [Problem(here, f"expected an object with a _name, not {show(value)}")]
+    if message := node.unit.fault(value["_name"]):
+        return [Problem((*here, "_name"), message)]
+    return _faults(node.branch_of(value["_name"]).nodes, value, here, nested=True)

@@ -13,18 +13,17 @@ from statistics import NormalDist
 from typing import Any
 
 from .json_values import identity, json_problems, number, plain_copy
-from .numeric import MAX_LOG, grid_range
 from .parameter import Parameter
 from .problems import nearest, show
 
-__all__ = ["Curve", "UnitMap", "ends_of", "finite_exp", "unit_map"]
-
 Curve = Callable[[float], float]
 
+MAX_LOG = 700.0  # exp() of up to 709.78 is a finite double; models and figures need some room
 _EDGE = 2.0**-53  # the smallest and, from 1, the largest unit a normal type tells apart
 _MAX_GRID = 2.0**53
 _TOLERANCE = 1e-9
 _inverse_bell = NormalDist().inv_cdf
+_TIE = 1e-9  # steps; 0.15 / 0.1 is 1.4999999999999998
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,3 +277,17 @@ def _grid(parameter: Parameter) -> UnitMap:
         return f"{show(value)} is not a multiple of {grid.q:g}, the nearest value is {nearest_value:g}"
 
     return UnitMap(lambda u: grid.value(grid.step(quantile(u))), to_unit, fault)
+
+
+def grid_range(low: float, high: float, q: float) -> tuple[int, int]:
+    """Return the first and the last k for which `round(x / q) == k` has a probability above 0 on [low, high].
+
+    A bound half-way between two multiples rounds away only in that single point, so it does not count.
+
+    >>> grid_range(2.0, 10.0, 5.0), grid_range(0.5, 2.5, 1.0)
+    ((0, 2), (1, 2))
+    """
+    if low == high:
+        return round(low / q), round(low / q)
+    first = math.floor(low / q + 0.5 + _TIE)
+    return first, max(first, math.ceil(high / q - 0.5 - _TIE))
