@@ -18,6 +18,7 @@ from keyword import iskeyword
 from numbers import Real
 from typing import Any
 
+from .parameter import Parameters
 from .problems import Problem, nearest, show
 
 MAX_LENGTH = 1000  # characters
@@ -37,7 +38,7 @@ class Constraint:
     text: str
     run: Run
 
-    def holds(self, point: Mapping[str, Any]) -> bool:
+    def holds(self, point: Point) -> bool:
         """Return whether a point meets the condition; one on an inactive parameter is met.
 
         Raise `ExpressionError` if the condition cannot be evaluated at this point (such as a division by zero).
@@ -49,7 +50,7 @@ class Constraint:
         except (ArithmeticError, TypeError, ValueError) as error:
             raise ExpressionError(str(error)) from error
 
-    def met(self, point: Mapping[str, Any]) -> bool:
+    def met(self, point: Point) -> bool:
         """Return whether a point meets the condition; one that cannot be evaluated is not met."""
         try:
             return self.holds(point)
@@ -81,7 +82,7 @@ def read_constraints(constraints: Any, names: Names) -> tuple[tuple[Constraint, 
     return tuple(read), problems
 
 
-def evaluation_error(constraint: Constraint, points: list[dict[str, Any]]) -> str:
+def evaluation_error(constraint: Constraint, points: list[Parameters]) -> str:
     """Return why a condition cannot be evaluated at any of these points; an empty string if it can at one."""
     message = ""
     for point in points:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .json_values import MAX_DEPTH, identity, json_problems, number, plain_copy
-from .parameter import NUMERIC, TYPES, Kind, Parameter, dotted
+from .parameter import NUMERIC, TYPES, Kind, Parameter, Parameters, dotted
 from .problems import Path, Problem, nearest, show, spec_hint
 from .units import MAX_LOG, grid_range
 
@@ -41,7 +41,7 @@ def read(space: Any) -> tuple[tuple[Parameter, ...], frozenset[str], list[Proble
     return tuple(reader.parameters), frozenset(reader.unread), reader.problems
 
 
-def with_constants(space: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
+def with_constants(space: Mapping[str, Any], point: Mapping[str, Any]) -> Parameters:
     """Return a point with the constants of a valid search space, which users need not write.
 
     >>> with_constants({"lr": {"_type": "uniform", "_value": [0, 1]}, "epochs": 5}, {"lr": 0.1})

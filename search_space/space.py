@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .constraints import Constraint, Names, evaluation_error, read_constraints
 from .json_values import identity, non_finite, plain_copy
-from .parameter import Parameter
+from .parameter import Parameter, Parameters
 from .problems import Path, Problem, SearchSpaceError, nearest, show
 from .reading import read
 from .units import UnitMap, unit_map
@@ -135,7 +135,7 @@ class SearchSpace:
         keys = tuple(parameter.key for parameter in self.parameters)
         return keys, self.constraints, identity(self.specification)
 
-    def sample(self, rng: np.random.Generator) -> dict[str, Any]:
+    def sample(self, rng: np.random.Generator) -> Parameters:
         """Draw a point that meets the constraints; each draw takes one number per parameter from `rng`.
 
         Raise SearchSpaceError if the constraints reject 10,000 draws in a row.
@@ -151,7 +151,7 @@ class SearchSpace:
             rejected.append(point)
         raise SearchSpaceError([self._why_rejected(rejected)])
 
-    def _why_rejected(self, points: list[dict[str, Any]]) -> Problem:
+    def _why_rejected(self, points: list[Parameters]) -> Problem:
         """Return the constraint that none of the points meets, or several that none meets together."""
         met = [{i for i, point in enumerate(points) if each.met(point)} for each in self._conditions]
         together = list(range(len(met)))
@@ -170,7 +170,7 @@ class SearchSpace:
             )
         return Problem(("constraints", last), message, hint)
 
-    def encode(self, parameters: dict[str, Any]) -> NDArray[np.float64]:
+    def encode(self, parameters: Parameters) -> NDArray[np.float64]:
         """Return the vector of a point, shape (d,): units in [0, 1], NaN where inactive.
 
         Raise SearchSpaceError if `parameters` is not a point of the space.
@@ -180,7 +180,7 @@ class SearchSpace:
             raise SearchSpaceError(problems)
         return self.vector(parameters)
 
-    def vector(self, point: dict[str, Any]) -> NDArray[np.float64]:
+    def vector(self, point: Parameters) -> NDArray[np.float64]:
         """Return what `encode` does, of what is known to be a point of the space."""
         import numpy as np
 
@@ -188,7 +188,7 @@ class SearchSpace:
         _fill(self._nodes, point, vector)
         return vector
 
-    def decode(self, vector: ArrayLike) -> dict[str, Any]:
+    def decode(self, vector: ArrayLike) -> Parameters:
         """Return the point of a vector of shape (d,); entries outside [0, 1] are moved to its ends.
 
         Raise ValueError if the shape is wrong or an active entry is NaN.
@@ -221,7 +221,7 @@ class SearchSpace:
         """Return why this is not a point of the space; constraints are left to `violations`."""
         return _faults(self._nodes, parameters)
 
-    def violations(self, parameters: dict[str, Any]) -> list[str]:
+    def violations(self, parameters: Parameters) -> list[str]:
         """Return the constraints that a point does not meet; one on an inactive parameter is met."""
         return [condition.text for condition in self._conditions if not condition.met(parameters)]
 
@@ -271,7 +271,7 @@ def _grow(parameters: Sequence[Parameter]) -> tuple[_Node, ...]:
     return tuple(reversed(groups.get(None, ())))
 
 
-def _build(nodes: tuple[_Node, ...], units: Sequence[float]) -> dict[str, Any]:
+def _build(nodes: tuple[_Node, ...], units: Sequence[float]) -> Parameters:
     """Return the point of the space at these units, which must lie in [0, 1]."""
     point = {}
     for node in nodes:
@@ -283,7 +283,7 @@ def _build(nodes: tuple[_Node, ...], units: Sequence[float]) -> dict[str, Any]:
     return point
 
 
-def _fill(nodes: tuple[_Node, ...], point: dict[str, Any], vector: NDArray[np.float64]) -> None:
+def _fill(nodes: tuple[_Node, ...], point: Parameters, vector: NDArray[np.float64]) -> None:
     """Write the units of a valid point into a vector; inactive entries stay unchanged."""
     for node in nodes:
         value = point[node.name]
@@ -330,7 +330,7 @@ def _faults(nodes: tuple[_Node, ...], point: Any, path: Path = (), *, nested: bo
     return problems
 
 
-def _faults_of_node(node: _Node, point: dict[str, Any], path: Path) -> list[Problem]:
+def _faults_of_node(node: _Node, point: Parameters, path: Path) -> list[Problem]:
     here = (*path, node.name)
     if node.name not in point:
         return [Problem(here, "is missing")]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..numerics import interval, mean
+from ..search_space import Parameters
 from ..tuners import NoMoreTrialError, RandomTuner, Tuner
 
 
@@ -19,19 +20,19 @@ class Task:
     """A search space and a function of its points to be minimised; the least value is 0."""
 
     space: Mapping[str, Any]
-    objective: Callable[[dict[str, Any]], float]
+    objective: Callable[[Parameters], float]
 
 
 def _number(kind: str, *values: float) -> dict[str, Any]:
     return {"_type": kind, "_value": list(values)}
 
 
-def _bowl(point: dict[str, Any]) -> float:
+def _bowl(point: Parameters) -> float:
     lr, rest = math.log10(point["lr"]) + 2.5, (point["x"] - 1.2, point["y"] + 2.1, (point["n"] - 13) / 4)
     return lr * lr + sum(part * part for part in rest)
 
 
-def _branches(point: dict[str, Any]) -> float:
+def _branches(point: Parameters) -> float:
     model, penalty = point["model"], abs(point["scale"] - 0.7)
     if model["_name"] == "linear":
         return 1.5 + penalty

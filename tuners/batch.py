@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..plugins import shown
-from ..search_space import SearchSpace, identity, plain_copy
+from ..search_space import Parameters, SearchSpace, identity, plain_copy
 from .tuner import NoMoreTrialError, Tuner
 
 
@@ -24,7 +24,7 @@ class BatchTuner(Tuner):
     learns = False
 
     def __init__(self) -> None:
-        self._queue: list[dict[str, Any]] = []
+        self._queue: list[Parameters] = []
 
     def update_search_space(self, search_space: Any) -> None:
         """Take the list; it replaces what is left of an earlier one."""
@@ -41,7 +41,7 @@ class BatchTuner(Tuner):
             )
         self._queue = _allowed([plain_copy(option) for option in options], self.constraints)[::-1]
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Parameters:
         """Return the next configuration of the list."""
         if not self._queue:
             raise NoMoreTrialError("every configuration of the list was run")
@@ -58,7 +58,7 @@ class BatchTuner(Tuner):
         self._queue = [option for option in self._queue if identity(option) not in done]
 
 
-def _allowed(options: list[dict[str, Any]], constraints: Sequence[str]) -> list[dict[str, Any]]:
+def _allowed(options: list[Parameters], constraints: Sequence[str]) -> list[Parameters]:
     """Return the options that meet the constraints, which are about the parameters inside the options."""
     if not constraints:
         return options

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import integer, number, positive
-from ..search_space import SearchSpace
+from ..search_space import Parameters, SearchSpace
 from .base import Layout, Member, measurements, ready
 from .hyperband import HyperbandTuner, halvings
 from .models import Mixture, features_of
@@ -96,7 +96,7 @@ class BOHBTuner(HyperbandTuner):
         )
         self._random_fraction = number("random_fraction", random_fraction, 0, 1.0)
         # By budget, what was measured there, ascending: loss, order of arrival, parameters, and their vector.
-        self._results: dict[int, list[tuple[float, int, dict[str, Any], Floats]]] = {}
+        self._results: dict[int, list[tuple[float, int, Parameters, Floats]]] = {}
         self._arrivals = 0
 
     def update_search_space(self, search_space: Any) -> None:
@@ -120,12 +120,12 @@ class BOHBTuner(HyperbandTuner):
             self._note(member.target, member.loss, member.parameters)
         super()._arrived(member)
 
-    def _note(self, budget: int, loss: float, parameters: dict[str, Any]) -> None:
+    def _note(self, budget: int, loss: float, parameters: Parameters) -> None:
         self._arrivals += 1
         result = (loss, self._arrivals, parameters, ready(self._explored).space.encode(parameters))
         insort(self._results.setdefault(budget, []), result)
 
-    def _sample(self) -> dict[str, Any]:
+    def _sample(self) -> Parameters:
         """Return a configuration of the model if there is one yet, or a random one."""
         explored = ready(self._explored)
         modelled = self._rng.random() >= self._random_fraction
@@ -134,7 +134,7 @@ class BOHBTuner(HyperbandTuner):
                 return parameters
         return super()._sample()
 
-    def _modelled(self, space: SearchSpace) -> Iterator[dict[str, Any]]:
+    def _modelled(self, space: SearchSpace) -> Iterator[Parameters]:
         """Yield the best candidates of the model on the largest budget that has one."""
         dimension = len(space.parameters)
         for budget in sorted(self._results, reverse=True):

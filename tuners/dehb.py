@@ -14,6 +14,7 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import integer, number
+from ..search_space import Parameters
 from .base import Member, ScheduledTuner, ready
 from .hyperband import bracket_plan, halvings
 
@@ -147,7 +148,7 @@ class DEHBTuner(ScheduledTuner):
     def _budget(self, level: int) -> int:
         return max(1, self._R // self._eta ** (self._s_max - level))
 
-    def _bred(self, bracket: _Bracket, level: int, target_index: int) -> tuple[dict[str, Any], Floats]:
+    def _bred(self, bracket: _Bracket, level: int, target_index: int) -> tuple[Parameters, Floats]:
         """Return parameters and vector of a new configuration: random in the first bracket, else offspring."""
         explored, space = ready(self._explored), ready(self._explored).space
         dimension = len(space.parameters)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..search_space import Parameters
 from .base import NonRepeatingTuner, ready
 
 
@@ -26,6 +27,6 @@ class GridSearchTuner(NonRepeatingTuner):
     def __init__(self, optimize_mode: str | None = None) -> None:
         """Ignore `optimize_mode`, which configs written for NNI may pass."""
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Parameters:
         """Return the next point of the grid that meets the constraints and was not measured before."""
         return ready(self._explored).next_left()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics import Floats, matern, squared_distances
-from ..search_space import SearchSpace
+from ..search_space import Parameters, SearchSpace
 from .base import Embedding, Member, ready
 from .pbt import Legacy, PBTTuner
 
@@ -59,7 +59,7 @@ class PB2Tuner(PBTTuner):
         # By place in the population: the loss that the generation began with.
         self._before: dict[int, float] = {}
         # Parameters, generation, and the improvement in it, compared with the others.
-        self._measured: list[tuple[dict[str, Any], int, float]] = []
+        self._measured: list[tuple[Parameters, int, float]] = []
         self._surrogate: tuple[Embedding, _TimeVarying] | None = None  # of this generation
 
     def update_search_space(self, search_space: Any) -> None:
@@ -87,7 +87,7 @@ class PB2Tuner(PBTTuner):
         if legacy.model is not None:
             self._before[self._members.index(member)] = legacy.model.loss
 
-    def _explore(self, model: Member) -> dict[str, Any]:
+    def _explore(self, model: Member) -> Parameters:
         """Return the parameters with the highest upper confidence bound (eq. 5); earlier choices count as measured."""
         space = ready(self._explored).space
         if self._surrogate is None:

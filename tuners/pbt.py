@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..plugins import integer, number, shown
-from ..search_space import SearchSpace
+from ..search_space import Parameters, SearchSpace
 from .base import Member, ScheduledTuner, ready
 from .tuner import NoMoreTrialError, Suggestion
 
@@ -24,7 +24,7 @@ _TRIES = 100
 class Legacy:
     """What one of the worst continues with: parameters, the trial whose checkpoint it takes, and its member."""
 
-    parameters: dict[str, Any]
+    parameters: Parameters
     source: str | None
     model: Member | None
 
@@ -83,7 +83,7 @@ class PBTTuner(ScheduledTuner):
         self._members.append(member)
         return member
 
-    def _draw(self) -> dict[str, Any]:
+    def _draw(self) -> Parameters:
         return ready(self._explored).space.sample(self._rng)
 
     def _is_paused_at(self, member: Member) -> bool:
@@ -154,7 +154,7 @@ class PBTTuner(ScheduledTuner):
         model = best[int(self._rng.integers(len(best)))]
         return Legacy(self._explore(model), model.trial_id, model)
 
-    def _explore(self, model: Member) -> dict[str, Any]:
+    def _explore(self, model: Member) -> Parameters:
         """Return varied parameters for continuing from a member's checkpoint."""
         space = ready(self._explored).space
         if space.validate(model.parameters):
@@ -165,7 +165,7 @@ class PBTTuner(ScheduledTuner):
                 return parameters
         return model.parameters
 
-    def _vary(self, space: SearchSpace, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _vary(self, space: SearchSpace, parameters: Parameters) -> Parameters:
         """Explore: move every parameter a little in the unit cube, or draw it again."""
         old, fresh = space.encode(parameters), self._rng.random(len(space.parameters))
         steps = np.array(

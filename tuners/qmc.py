@@ -16,6 +16,7 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import integer, one_of, seed_of
+from ..search_space import Parameters
 from .base import Explored, latin_hypercube, ready
 from .random import RandomTuner
 
@@ -56,12 +57,12 @@ class QMCTuner(RandomTuner):
         dimension = len(ready(self._explored).space.parameters)
         self._points = _Points(self._sequence, dimension, self._scramble, self._block, self._rng)
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Parameters:
         """Return the next point of the sequence that is new and meets the constraints."""
         explored = ready(self._explored)
         return explored.new_point(lambda: self._next_allowed(explored))
 
-    def _next_allowed(self, explored: Explored) -> dict[str, Any]:
+    def _next_allowed(self, explored: Explored) -> Parameters:
         for _ in range(self._TRIES):
             point = explored.space.decode(next(self._points))
             if not explored.space.violations(point):

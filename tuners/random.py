@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..plugins import seed_of
+from ..search_space import Parameters
 from .base import NonRepeatingTuner, ready
 
 
@@ -30,7 +31,7 @@ class RandomTuner(NonRepeatingTuner):
     def __init__(self, seed: int | None = None, optimize_mode: str | None = None) -> None:
         self._rng = np.random.default_rng(seed_of(seed))
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Parameters:
         """Return a random point of the space that was not suggested before."""
         explored = ready(self._explored)
         if explored.is_endless:

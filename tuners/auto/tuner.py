@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...numerics import Floats, Ints
+from ...search_space import Parameters
 from ..base import Embedding, LearningTuner, Outcomes, SearchPrior, latin_hypercube, ready
 from ..models import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .learning_curves import KnownLosses, LearningCurves
@@ -326,7 +327,7 @@ class AutoTuner(LearningTuner):
         order = np.argsort(losses, kind="stable")
         return KnownLosses(rows[order], losses[order])
 
-    def _results(self) -> list[tuple[int, dict[str, Any], float]]:
+    def _results(self) -> list[tuple[int, Parameters, float]]:
         """Return the known results, without stopped trials: they neither failed nor have a result."""
         return self._decoded(row for row in self._history.ranked.tolist() if row not in self._stopped)
 

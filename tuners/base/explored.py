@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import cached_property
 from typing import Any
 
-from ...search_space import Parameter, SearchSpace, identity
+from ...search_space import Parameter, Parameters, SearchSpace, identity
 from ..tuner import NoMoreTrialError, Tuner
 from .grid import GridWalk
 
@@ -44,24 +44,24 @@ class Explored:
         """How many digits of a float distinguish points: more where a range is narrow and far from 0."""
         return min(max([_DIGITS, *map(_digits_of, self.space.parameters)]), _ALL_DIGITS)
 
-    def key(self, parameters: dict[str, Any]) -> Hashable:
+    def key(self, parameters: Parameters) -> Hashable:
         """Return a key that equal points share; floats count as equal up to rounding errors.
 
         A normal value that goes to the unit interval and back may differ from itself in the last digits.
         """
         return identity(parameters, self._digits)
 
-    def add(self, parameters: dict[str, Any]) -> bool:
+    def add(self, parameters: Parameters) -> bool:
         """Remember a point; return whether it is new."""
         key, before = self.key(parameters), len(self._points)
         self._points.add(key)
         return len(self._points) > before
 
-    def forget(self, parameters: dict[str, Any]) -> None:
+    def forget(self, parameters: Parameters) -> None:
         """Forget a point, so that it can be suggested again."""
         self._points.discard(self.key(parameters))
 
-    def new_point(self, draw: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def new_point(self, draw: Callable[[], Parameters]) -> Parameters:
         """Return the first new point among those drawn, else the next new point of the grid.
 
         Raises `NoMoreTrialError` when every point was suggested or measured.
@@ -72,7 +72,7 @@ class Explored:
                 return point
         return self.next_left()
 
-    def next_left(self) -> dict[str, Any]:
+    def next_left(self) -> Parameters:
         """Return the next point of the grid that is new and satisfies the constraints."""
         for _ in range(_GRID_STEPS):
             vector = self._walk.next()
@@ -107,7 +107,7 @@ def ready(explored: Explored | None) -> Explored:
     return explored
 
 
-def measurements(explored: Explored, data: Iterable[Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+def measurements(explored: Explored, data: Iterable[Any]) -> Iterator[tuple[Parameters, Any]]:
     """Yield parameters and value of the imported items that are points of the space; skip the others."""
     for item in data:
         if isinstance(item, Mapping) and "parameter" in item:
@@ -129,7 +129,7 @@ class NonRepeatingTuner(Tuner):
         """Remember the point, which may not be a suggestion of this tuner."""
         self.import_data([{"parameter": parameters, "value": value}])
 
-    def update_running(self, points: Sequence[dict[str, Any]]) -> None:
+    def update_running(self, points: Sequence[Parameters]) -> None:
         """Remember starting points that run already."""
         for point in points:
             ready(self._explored).add(point)

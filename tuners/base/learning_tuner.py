@@ -11,7 +11,7 @@ import numpy as np
 from ...numerics import Floats, Ints
 from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value, objectives_of
-from ...search_space import SearchSpace
+from ...search_space import Parameters, SearchSpace
 from ..tuner import Tuner
 from .embedding import Layout
 from .explored import Explored, measurements, ready
@@ -114,7 +114,7 @@ class LearningTuner(Tuner):
                     self._failed[row] = failed[old_row]
                 self._settle(row, loss)
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Parameters:
         """Return the best proposal that is new and meets the constraints."""
         explored = ready(self._explored)
         self._rank_outcomes()
@@ -126,7 +126,7 @@ class LearningTuner(Tuner):
         self._suggested(parameter_id, row)
         return parameters
 
-    def _first_new(self, explored: Explored) -> dict[str, Any] | None:
+    def _first_new(self, explored: Explored) -> Parameters | None:
         for vector in self._proposals():
             parameters = explored.space.decode(vector)
             if not explored.space.violations(parameters) and explored.add(parameters):
@@ -168,7 +168,7 @@ class LearningTuner(Tuner):
         self._failed[row], self._failed_points[explored.key(parameters)] = cause, row
         self._settle(row, math.inf)
 
-    def update_running(self, points: Sequence[dict[str, Any]]) -> None:
+    def update_running(self, points: Sequence[Parameters]) -> None:
         """Take starting points that run already, in order not to suggest them again."""
         explored = ready(self._explored)
         for point in points:
@@ -229,11 +229,11 @@ class LearningTuner(Tuner):
         history = self._history
         return self._prior.weight(history.units(history.ranked), history.losses) if self._prior else 0.0
 
-    def _results(self) -> list[tuple[int, dict[str, Any], float]]:
+    def _results(self) -> list[tuple[int, Parameters, float]]:
         """Return the known rows, parameters and losses, in order of arrival."""
         return self._decoded(self._history.ranked.tolist())
 
-    def _decoded(self, rows: Iterable[int]) -> list[tuple[int, dict[str, Any], float]]:
+    def _decoded(self, rows: Iterable[int]) -> list[tuple[int, Parameters, float]]:
         space, history = ready(self._explored).space, self._history
         return [
             (row, space.decode(history.units(np.array([row]))[0]), history.loss(row)) for row in sorted(rows)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value
+from ...search_space import Parameters
 from ..tuner import Suggestion
 from .explored import NonRepeatingTuner, ready
 
@@ -23,7 +24,7 @@ from .explored import NonRepeatingTuner, ready
 class Member:
     """One configuration that is trained in stages; `count` is the number of its intermediate results so far."""
 
-    parameters: dict[str, Any]
+    parameters: Parameters
     target: int
     parameter_id: int | None = None
     trial_id: str | None = None
@@ -142,7 +143,7 @@ class ScheduledTuner(NonRepeatingTuner):
     # for subclasses to call
 
     def _continue(
-        self, member: Member, target: int, parameters: dict[str, Any] | None = None, source: str | None = None
+        self, member: Member, target: int, parameters: Parameters | None = None, source: str | None = None
     ) -> None:
         """Continue a waiting member to its next target, perhaps with new parameters and another checkpoint."""
         member.target, member.waits, member.source = target, False, source
@@ -165,7 +166,7 @@ class ScheduledTuner(NonRepeatingTuner):
         if member.parameter_id is not None:
             self._running.pop(member.parameter_id, None)
 
-    def _sample(self) -> dict[str, Any]:
+    def _sample(self) -> Parameters:
         explored = ready(self._explored)
         return explored.new_point(lambda: explored.space.sample(self._rng))
 
