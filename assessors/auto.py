@@ -114,9 +114,9 @@ class AutoAssessor(Assessor):
 
     def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
         """Take the objectives of an experiment."""
-        found = objectives_of(objectives)
-        main = main_objective(found)
-        self._is_off = len(found) > 1 or main.is_limited
+        parsed = objectives_of(objectives)
+        main = main_objective(parsed)
+        self._is_off = len(parsed) > 1 or main.is_limited
         self._reader = GainReader(-main.sign, main.name)
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
@@ -219,12 +219,12 @@ class AutoAssessor(Assessor):
         """Return whether the results at a stage say something about the final ones, as far as is known."""
         if all(trial.ends_as_reported for trial in self._finished):
             return True
-        known = [trial for trial in self._finished if len(trial.gains) > stage]
-        if len(known) < _FEWEST:
+        peers = [trial for trial in self._finished if len(trial.gains) > stage]
+        if len(peers) < _FEWEST:
             return False
         early, final = (
-            _ranks([trial.gains[stage] for trial in known]),
-            _ranks([trial.final for trial in known]),
+            _ranks([trial.gains[stage] for trial in peers]),
+            _ranks([trial.final for trial in peers]),
         )
         covariance = sum(a * b for a, b in zip(early, final, strict=True))
         spread = sum(a * a for a in early) * sum(b * b for b in final)
@@ -232,12 +232,12 @@ class AutoAssessor(Assessor):
 
     def _why_hopeless(self, trial: _Trial, stage: int) -> str | None:
         """Return why a trial cannot become the best, or None if it may."""
-        known = [one for one in self._finished if len(one.gains) > stage and one.gains[stage] > -math.inf]
+        peers = [peer for peer in self._finished if len(peer.gains) > stage and peer.gains[stage] > -math.inf]
         first, last = _STAGE_SHARES
-        if len(known) < _FEWEST or not first <= _STAGES[stage] / self._shortest() <= last:
+        if len(peers) < _FEWEST or not first <= _STAGES[stage] / self._shortest() <= last:
             return None
-        change = max(0.0, *(one.final - one.gains[stage] for one in known))
-        finals = sorted(one.final for one in self._finished)
+        change = max(0.0, *(peer.final - peer.gains[stage] for peer in peers))
+        finals = sorted(peer.final for peer in self._finished)
         bar = self._best - _MARGIN * (self._best - finals[len(finals) // 2])
         gain = trial.gains[stage]
         if not gain + _CAUTION * change < bar or not self._foretells(stage):
@@ -251,4 +251,4 @@ class AutoAssessor(Assessor):
 def _ranks(values: Sequence[Any]) -> list[float]:
     """Return the ranks, less their mean; equal values share theirs."""
     ordered, middle = sorted(values), (len(values) - 1) / 2
-    return [(bisect_left(ordered, one) + bisect_right(ordered, one) - 1) / 2 - middle for one in values]
+    return [(bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 - middle for value in values]

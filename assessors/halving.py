@@ -32,11 +32,11 @@ class HalvingAssessor(Assessor):
 
     def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
         """Take the objectives of an experiment; several, or limits, are judged by non-dominated rank."""
-        found = objectives_of(objectives)
-        if len(found) == 1 and not found[0].is_limited:
-            self._reader = GainReader(-found[0].sign, found[0].name)
+        parsed = objectives_of(objectives)
+        if len(parsed) == 1 and not parsed[0].is_limited:
+            self._reader = GainReader(-parsed[0].sign, parsed[0].name)
         else:
-            self._reader = OutcomeReader(found)
+            self._reader = OutcomeReader(parsed)
             goals = len(self._reader.goals)
             self._ladder.compare_by(lambda: Standing(goals))
 
@@ -270,13 +270,13 @@ def levels(grace_period: int, eta: float, most: float) -> list[int]:
     >>> levels(1, 3, 27), levels(2, 1.5, 10)
     ([1, 3, 9], [2, 3, 4, 7])
     """
-    found: list[int] = []
+    counts: list[int] = []
     level = float(grace_period)
     while round(level) < most:
-        if not found or round(level) > found[-1]:
-            found.append(round(level))
+        if not counts or round(level) > counts[-1]:
+            counts.append(round(level))
         level *= eta
-    return found
+    return counts
 
 
 def why_stopped(shown: str, level: int, places: int, count: int, least: int) -> str:

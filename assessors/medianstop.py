@@ -60,11 +60,11 @@ class MedianstopAssessor(Assessor):
 
     def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
         """Take the objectives of an experiment; several, or limits, are judged by non-dominated rank."""
-        found = objectives_of(objectives)
-        if len(found) == 1 and not found[0].is_limited:
-            self._rule = _Medians(-found[0].sign, found[0].name)
+        parsed = objectives_of(objectives)
+        if len(parsed) == 1 and not parsed[0].is_limited:
+            self._rule = _Medians(-parsed[0].sign, parsed[0].name)
         else:
-            self._rule = MedianRanks(found)
+            self._rule = MedianRanks(parsed)
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
         """Return Bad when the best of `trial_history` is worse than the median at this step, else Good."""

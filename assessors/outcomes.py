@@ -42,22 +42,24 @@ class OutcomeReader:
     def __init__(self, objectives: Sequence[Objective]) -> None:
         self._objectives = tuple(objectives)
         self._main = main_objective(objectives).name
-        self.goals = tuple(one for one in objectives if one.direction is not None)
+        self.goals = tuple(metric for metric in objectives if metric.direction is not None)
 
     def check(self, report: Any) -> None:
         """Raise `MetricError` for a report without any objective, or with one that is not a number."""
-        values = [self._number(report, one.name) for one in self._objectives]
+        values = [self._number(report, metric.name) for metric in self._objectives]
         if all(value is None for value in values):
-            names = ", ".join(repr(one.name) for one in self._objectives)
+            names = ", ".join(repr(metric.name) for metric in self._objectives)
             raise MetricError(f"reported a dict with none of the objectives {names}")
 
     def read(self, history: Sequence[Any], place: int) -> Outcome:
         """Return the outcome of a trial at a place of its history."""
-        values = [(one, self._latest(history, place, one.name)) for one in self._objectives]
-        losses = tuple(_loss(one, value) for one, value in values if one.direction is not None)
-        known = [(one, value) for one, value in values if value is not None]
+        values = [(metric, self._latest(history, place, metric.name)) for metric in self._objectives]
+        losses = tuple(_loss(metric, value) for metric, value in values if metric.direction is not None)
+        known = [(metric, value) for metric, value in values if value is not None]
         finite = all(math.isfinite(value) for _, value in known)
-        return Outcome(losses, sum(one.violation(value) for one, value in known) if finite else math.inf)
+        return Outcome(
+            losses, sum(metric.violation(value) for metric, value in known) if finite else math.inf
+        )
 
     def shown(self, outcome: Outcome) -> str:
         """Return an outcome in words.
@@ -69,7 +71,7 @@ class OutcomeReader:
         if outcome.violation == math.inf:
             return "no finite number"
         pairs = zip(self.goals, outcome.losses, strict=True)
-        text = ", ".join(f"{one.name} {one.sign * loss + 0.0:.6g}" for one, loss in pairs if loss == loss)
+        text = ", ".join(f"{goal.name} {goal.sign * loss + 0.0:.6g}" for goal, loss in pairs if loss == loss)
         return text + " (a limit is broken)" * (outcome.violation > 0)
 
     def _latest(self, history: Sequence[Any], place: int, name: str) -> float | None:
@@ -82,10 +84,10 @@ class OutcomeReader:
         return metric_value(report, name) if name == self._main else None
 
 
-def _loss(one: Objective, value: float | None) -> float:
+def _loss(metric: Objective, value: float | None) -> float:
     if value is None:
         return math.nan
-    return min(max(one.sign * value, -_LARGEST), _LARGEST) if math.isfinite(value) else _LARGEST
+    return min(max(metric.sign * value, -_LARGEST), _LARGEST) if math.isfinite(value) else _LARGEST
 
 
 class Standing:

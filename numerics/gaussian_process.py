@@ -147,7 +147,7 @@ def fit(
 
     scales = int(groups.max(initial=-1)) + 1
     theta = prior.start(scales) if start is None else start
-    found = minimize(
+    result = minimize(
         _negative_log_posterior,
         theta,
         args=(features, targets, groups, prior.nu, prior.moments(scales), _quadratic(features @ features.T)),
@@ -156,7 +156,7 @@ def fit(
         bounds=prior.bounds(scales),
         options={"maxiter": iterations},
     )
-    return np.asarray(found.x)
+    return np.asarray(result.x)
 
 
 def condition(

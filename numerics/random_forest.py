@@ -156,8 +156,8 @@ def _splits(
         best = np.maximum(best, gain)
     chosen = np.argmax(best, axis=1)
     place = np.arange(len(chosen))
-    found = np.isfinite(best[place, chosen])
-    column[open_] = np.where(found, chosen, -1)
+    is_split = np.isfinite(best[place, chosen])
+    column[open_] = np.where(is_split, chosen, -1)
     cut[open_] = best_cut[place, chosen]
     return column, cut
 

@@ -85,7 +85,7 @@ class Effects:
             for axis in range(len(squares)):
                 options = [_with(weights, axis, length**-2) for length in _LENGTHS]
                 options.append(_with(weights, axis, 0.0))
-                weights = max(options, key=lambda one: self._evidence(squares, one, noise))
+                weights = max(options, key=lambda option: self._evidence(squares, option, noise))
         return weights
 
     def _evidence(self, squares: Floats, weights: Floats, noise: float) -> float:

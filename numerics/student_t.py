@@ -40,8 +40,8 @@ def interval(values: Sequence[float]) -> float | None:
     count = len(values)
     if count < 2 or not all(map(math.isfinite, values)):
         return None
-    found = _quantile(0.975, count - 1) * (_distance(values) / math.sqrt(count * (count - 1)))
-    return found if math.isfinite(found) else None
+    half_width = _quantile(0.975, count - 1) * (_distance(values) / math.sqrt(count * (count - 1)))
+    return half_width if math.isfinite(half_width) else None
 
 
 def is_clearly_worse(losses: Sequence[float], best: Sequence[float]) -> bool:

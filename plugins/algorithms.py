@@ -190,7 +190,7 @@ def registered() -> list[Registered]:
     """Return what is registered, in alphabetical order; raise ValueError for a file that cannot be understood."""
     file = registry_file()
     try:
-        found = [Registered(**one) for one in json.loads(file.read_text(encoding="utf-8"))]
+        algorithms = [Registered(**algorithm) for algorithm in json.loads(file.read_text(encoding="utf-8"))]
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -199,7 +199,7 @@ def registered() -> list[Registered]:
         raise ValueError(
             f"{file} is not a list of registered algorithms ({error}): mend or delete it"
         ) from error
-    return sorted(found, key=lambda one: one.name.lower())
+    return sorted(algorithms, key=lambda algorithm: algorithm.name.lower())
 
 
 def register(algorithm: Registered) -> None:
@@ -213,7 +213,7 @@ def unregister(name: str) -> None:
 
 
 def _others(name: str) -> list[Registered]:
-    return [one for one in registered() if one.name.lower() != name.lower()]
+    return [algorithm for algorithm in registered() if algorithm.name.lower() != name.lower()]
 
 
 def _write(algorithms: list[Registered]) -> None:
@@ -222,7 +222,7 @@ def _write(algorithms: list[Registered]) -> None:
         raise FileNotFoundError(errno.ENOENT, "set HOME or XDG_CONFIG_HOME to an absolute path", str(file))
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_suffix(".new")
-    new.write_text(json.dumps([asdict(one) for one in algorithms], indent=2), encoding="utf-8")
+    new.write_text(json.dumps([asdict(algorithm) for algorithm in algorithms], indent=2), encoding="utf-8")
     new.replace(file)
 
 

@@ -106,8 +106,8 @@ def main_objective(objectives: Sequence[Objective]) -> Objective:
     >>> main_objective(objectives_of(given)).name
     'f1'
     """
-    goals = [one for one in objectives if one.direction is not None] or [Objective()]
-    return next((one for one in goals if one.name == "default"), goals[0])
+    goals = [goal for goal in objectives if goal.direction is not None] or [Objective()]
+    return next((goal for goal in goals if goal.name == "default"), goals[0])
 
 
 def constraint_limits(text: str) -> tuple[float, float]:
@@ -118,11 +118,11 @@ def constraint_limits(text: str) -> tuple[float, float]:
     """
     at_least, at_most = -math.inf, math.inf
     for part in text.split(","):
-        found = _CONSTRAINT.fullmatch(part)
-        if found is None:
+        match = _CONSTRAINT.fullmatch(part)
+        if match is None:
             raise ValueError(f"{part.strip()!r} is not <= NUMBER or >= NUMBER")
-        limit = float(found[2])
-        if found[1] == "<=":
+        limit = float(match[2])
+        if match[1] == "<=":
             at_most = min(at_most, limit)
         else:
             at_least = max(at_least, limit)

@@ -60,8 +60,8 @@ def nearest(word: object, words: Iterable[str]) -> str:
     >>> nearest("unifrom", ["uniform", "choice"])
     "did you mean 'uniform'?"
     """
-    found = difflib.get_close_matches(str(word)[:100], list(words), n=1)
-    return f"did you mean {found[0]!r}?" if found else ""
+    matches = difflib.get_close_matches(str(word)[:100], list(words), n=1)
+    return f"did you mean {matches[0]!r}?" if matches else ""
 
 
 def spec_hint(spec: object) -> str:

@@ -47,15 +47,15 @@ def with_constants(space: Mapping[str, Any], point: Mapping[str, Any]) -> Parame
     >>> with_constants({"lr": {"_type": "uniform", "_value": [0, 1]}, "epochs": 5}, {"lr": 0.1})
     {'epochs': 5, 'lr': 0.1}
     """
-    found = {name: spec for name, spec in space.items() if isinstance(spec, str | int | float)} | dict(point)
+    filled = {name: spec for name, spec in space.items() if isinstance(spec, str | int | float)} | dict(point)
     for name, value in point.items():
         spec = space.get(name)
         if isinstance(spec, dict) and isinstance(value, dict) and "_name" in value:
             wanted = identity(value["_name"])
             for option in spec.get("_value", ()):
                 if isinstance(option, dict) and "_name" in option and identity(option["_name"]) == wanted:
-                    found[name] = with_constants(option, value)
-    return found
+                    filled[name] = with_constants(option, value)
+    return filled
 
 
 class _Reader:

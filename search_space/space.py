@@ -32,10 +32,10 @@ def check(space: Any, constraints: Any = (), *, stored: bool = False) -> list[Pr
     >>> for problem in check({"lr": {"_type": "uniform", "_value": [1, "1e-5"]}}): print(problem)
     lr._value[1]: '1e-5' is a string, not a number (YAML reads it as text: write 1.0e-5)
     """
-    found = _examine(space, constraints)[3]
-    known = [problem.path for problem in found]
+    problems = _examine(space, constraints)[3]
+    paths = [problem.path for problem in problems]
     more = [] if stored else non_finite(space)
-    return found + [one for one in more if not any(one.path[: len(path)] == path for path in known)]
+    return problems + [new for new in more if not any(new.path[: len(path)] == path for path in paths)]
 
 
 def impossible(space: Any, constraints: Any) -> list[Problem]:
@@ -56,8 +56,8 @@ def _examine(
     parameters, unread, problems = read(space)
     # Of several parameters with one dotted name, the outermost is meant.
     keys: dict[str, tuple[str, ...]] = {}
-    for one in sorted(parameters, key=lambda one: len(one.key)):
-        keys.setdefault(one.path, tuple(part for part in one.key if isinstance(part, str)))
+    for parameter in sorted(parameters, key=lambda parameter: len(parameter.key)):
+        keys.setdefault(parameter.path, tuple(part for part in parameter.key if isinstance(part, str)))
     conditions, faults_in_conditions = read_constraints(constraints, Names(keys, unread))
     problems += faults_in_conditions
     if problems:

@@ -237,8 +237,8 @@ class TunerConformance:
         assert all(self.is_point(space, point) for point in points)
 
     def test_the_same_seed_gives_the_same_suggestions(self, space: Any) -> None:
-        one, other = (self._searched_with_failures(space) for _ in range(2))
-        assert one == other
+        first, second = (self._searched_with_failures(space) for _ in range(2))
+        assert first == second
 
     def _searched_with_failures(self, space: Any) -> list[Any]:
         tuner = self.started(space)

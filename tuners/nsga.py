@@ -139,13 +139,13 @@ def reference_points(objectives: int, most: int) -> Floats:
     >>> reference_points(2, 4).round(2).tolist()
     [[0.0, 1.0], [0.33, 0.67], [0.67, 0.33], [1.0, 0.0]]
     """
-    found = _layers(objectives, 1)
+    grid = _layers(objectives, 1)
     for divisions in range(2, most):
         finer = _layers(objectives, divisions)
         if len(finer) > most:
             break
-        found = finer
-    return found
+        grid = finer
+    return grid
 
 
 def _layers(objectives: int, divisions: int) -> Floats:

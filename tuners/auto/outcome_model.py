@@ -162,7 +162,7 @@ class OutcomeModel:
         feasible = np.concatenate([results.feasible & results.final, expected_feasible])
         early = np.append(results.rows <= np.median(results.rows), np.zeros(len(pending), dtype=bool))
         expected = np.column_stack(means)
-        found = OutcomeAcquisition(
+        acquisition = OutcomeAcquisition(
             embedding=self._embedding,
             units=units,
             goals=goals,
@@ -173,7 +173,7 @@ class OutcomeModel:
             floor=_floor(expected[feasible], expected[feasible & early]),
             rng=rng,
         )
-        return found.against(np.ones(len(units), dtype=bool))
+        return acquisition.against(np.ones(len(units), dtype=bool))
 
     def _bend(self, results: Results, place: int) -> float:
         """Return the loss above which losses are compressed: the worst on the front, or of the best quarter."""

@@ -54,7 +54,7 @@ class FailureModel:
         if failed.all():
             return confirmed
         for kind in sorted({kind for kind in kinds if kind is not None}):
-            chosen = np.flatnonzero(~failed | np.array([one == kind for one in kinds]))[-self._most :]
+            chosen = np.flatnonzero(~failed | np.array([other == kind for other in kinds]))[-self._most :]
             posterior, middle, targets = self._posterior(kind, units[chosen], failed[chosen], suggested)
             self._posteriors.append((posterior, middle))
             without = targets - posterior.alpha / (posterior.whitener**2).sum(axis=0)
@@ -94,8 +94,8 @@ class EarlierSearches:
         sources: dict[Any, list[tuple[Floats, float]]] = {}
         for result in results:
             if not space.validate(result["parameter"]):
-                found = space.encode(result["parameter"]), float(result["value"])
-                sources.setdefault(result["source"], []).append(found)
+                measured = space.encode(result["parameter"]), float(result["value"])
+                sources.setdefault(result["source"], []).append(measured)
         self._posteriors = [
             self._model(np.array([units for units, _ in rows]), np.array([loss for _, loss in rows]))
             for rows in sources.values()
@@ -116,7 +116,7 @@ class EarlierSearches:
         count = len(losses)
         some = np.unique(np.linspace(0, count - 1, min(count, _COMPARED)).astype(np.int64))
         features = self._embedding.features(units[some])
-        agreements = [rank_agreement(one.mean(features), losses[some]) for one in self._posteriors]
+        agreements = [rank_agreement(model.mean(features), losses[some]) for model in self._posteriors]
         trust = (_BELIEVED_FOR * _BELIEVED + np.array(agreements) * count) / (_BELIEVED_FOR + count)
         trust = np.maximum(trust, 0.0)
         return trust**2 / max(float(trust.sum()), 1e-9) * min(_DURATION / max(count, 1), 2.0)

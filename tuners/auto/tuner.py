@@ -223,10 +223,10 @@ class AutoTuner(LearningTuner):
         )
 
         def score(units: Floats) -> Floats:
-            found = acquisition.score(units) + _CAUTION * self._failures.log_success(units)
+            scores = acquisition.score(units) + _CAUTION * self._failures.log_success(units)
             if weight:
-                found += weight * prior.log_density(units)
-            return found if earlier is None else found + earlier.bonus(weights, units)
+                scores += weight * prior.log_density(units)
+            return scores if earlier is None else scores + earlier.bonus(weights, units)
 
         return score
 
@@ -315,7 +315,9 @@ class AutoTuner(LearningTuner):
         """Return final losses, and those that learning curves predict, best first."""
         ranked, losses = self._history.ranked, self._history.losses
         if not len(self._curves):
-            unknown = [row for row in self._stopped if not any(row in one for one in self._outcome_curves)]
+            unknown = [
+                row for row in self._stopped if not any(row in curves for curves in self._outcome_curves)
+            ]
             is_known = np.isfinite(losses) | ~np.isin(ranked, unknown)
             return KnownLosses(ranked[is_known], losses[is_known])
         results = dict(zip(ranked.tolist(), losses.tolist(), strict=True))

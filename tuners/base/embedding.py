@@ -208,9 +208,9 @@ def _shared_key(parameter: Parameter) -> tuple[Any, ...]:
 def _alike(parameters: Sequence[Parameter]) -> list[list[int]]:
     """Return the numbers of the parameters in each group of choices side by side with the same options, not numbers."""
     groups = dict[Any, list[int]]()
-    for i, one in enumerate(parameters):
-        if len(one.options) >= _FEWEST and not one.nested and not _are_numbers(one.options):
-            groups.setdefault((one.parent, repr(one.options)), []).append(i)
+    for i, parameter in enumerate(parameters):
+        if len(parameter.options) >= _FEWEST and not parameter.nested and not _are_numbers(parameter.options):
+            groups.setdefault((parameter.parent, repr(parameter.options)), []).append(i)
     return [group for group in groups.values() if len(group) >= _FEWEST]
 
 

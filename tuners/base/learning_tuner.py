@@ -64,11 +64,11 @@ class LearningTuner(Tuner):
 
         With several, or with limits on outcomes, results are ranked: feasible before infeasible, by non-dominated rank.
         """
-        found = objectives_of(objectives)
-        goals = [one for one in found if one.direction is not None]
+        parsed = objectives_of(objectives)
+        goals = [objective for objective in parsed if objective.direction is not None]
         self._sign, self._goal = goals[0].sign, goals[0].name
-        if len(found) > 1 or goals[0].is_limited:
-            self._outcomes = Outcomes(found)
+        if len(parsed) > 1 or goals[0].is_limited:
+            self._outcomes = Outcomes(parsed)
 
     def _proposals(self) -> Iterable[Floats]:
         """Return vectors of the unit cube to try next, best first, each of shape (d,); there may be none."""

@@ -35,8 +35,8 @@ class Outcomes:
 
     def __init__(self, objectives: Sequence[Objective]) -> None:
         self.objectives = tuple(objectives)
-        self.goals = tuple(one for one in objectives if one.direction is not None)
-        self.limits = tuple(one for one in objectives if one.is_limited)
+        self.goals = tuple(objective for objective in objectives if objective.direction is not None)
+        self.limits = tuple(objective for objective in objectives if objective.is_limited)
         self._reported: dict[int, _Reported] = {}
 
     def __contains__(self, row: int) -> bool:
@@ -44,12 +44,12 @@ class Outcomes:
 
     def note(self, row: int, report: Any) -> bool:
         """Record a report; return whether it has a number for everything. Raises `MetricError`."""
-        losses = [one.loss(report) for one in self.goals]
-        excesses = [one.excess(report) for one in self.limits]
+        losses = [goal.loss(report) for goal in self.goals]
+        excesses = [limit.excess(report) for limit in self.limits]
         self._reported.pop(row, None)
         if not all(map(math.isfinite, (*losses, *excesses))):
             return False
-        violation = sum(one.violation(metric_value(report, one.name)) for one in self.limits)
+        violation = sum(limit.violation(metric_value(report, limit.name)) for limit in self.limits)
         self._reported[row] = _Reported(
             [_bounded(loss) for loss in losses],
             [_bounded(excess) for excess in excesses],
@@ -72,8 +72,8 @@ class Outcomes:
         if not isinstance(report, dict):
             return [math.nan] * self.width
         known = {name for name, value in report.items() if value is not None}
-        losses = [one.loss(report) if one.name in known else math.nan for one in self.goals]
-        return losses + [one.excess(report) if one.name in known else math.nan for one in self.limits]
+        losses = [goal.loss(report) if goal.name in known else math.nan for goal in self.goals]
+        return losses + [limit.excess(report) if limit.name in known else math.nan for limit in self.limits]
 
     def take(self, row: int, other: Outcomes, other_row: int) -> None:
         """Record what another one has recorded of its row."""

@@ -85,12 +85,12 @@ class SearchPrior:
     @classmethod
     def of(cls, space: SearchSpace, priors: Mapping[str, Mapping[str, Any]]) -> SearchPrior:
         """Return the prior of a configuration; what the space does not have is left out."""
-        found = {
+        densities = {
             column: _density(parameter, **priors[parameter.path])
             for column, parameter in enumerate(space.parameters)
             if parameter.path in priors and not unit_map(parameter).fault(priors[parameter.path]["centre"])
         }
-        return cls(found)
+        return cls(densities)
 
     def __bool__(self) -> bool:
         return bool(self.densities)
@@ -144,11 +144,11 @@ class SearchPrior:
         return mixed
 
 
-def rank_agreement(one: Floats, other: Floats) -> float:
+def rank_agreement(first: Floats, second: Floats) -> float:
     """Return Kendall's rank correlation of two rows of numbers, shape (n,); ties count as 0."""
-    one, other = (np.nan_to_num(row, posinf=np.finfo(np.float64).max) for row in (one, other))
-    signs = np.sign(one[:, None] - one[None]) * np.sign(other[:, None] - other[None])
-    return float(signs.sum()) / max(len(one) * (len(one) - 1), 1)
+    first, second = (np.nan_to_num(row, posinf=np.finfo(np.float64).max) for row in (first, second))
+    signs = np.sign(first[:, None] - first[None]) * np.sign(second[:, None] - second[None])
+    return float(signs.sum()) / max(len(first) * (len(first) - 1), 1)
 
 
 def _density(parameter: Parameter, centre: Any, confidence: float) -> _Bell | _Favourite:

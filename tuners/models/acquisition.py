@@ -86,8 +86,8 @@ def _cut(front: Floats, reference: Floats) -> tuple[Floats, Floats]:
     lower, upper = list[Floats](), list[Floats]()
     for low, high in itertools.pairwise([-np.inf, *np.unique(front[:, -1]), reference[-1]]):
         inner = _cut(front[front[:, -1] <= low][:, :-1], reference[:-1])
-        for found, bounds, bound in ((lower, inner[0], low), (upper, inner[1], high)):
-            found.append(np.column_stack([bounds, np.full(len(bounds), bound)]))
+        for parts, bounds, bound in ((lower, inner[0], low), (upper, inner[1], high)):
+            parts.append(np.column_stack([bounds, np.full(len(bounds), bound)]))
     return np.concatenate(lower), np.concatenate(upper)
 
 

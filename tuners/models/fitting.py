@@ -60,7 +60,7 @@ class HyperParameters:
 
     def __init__(self, groups: Ints) -> None:
         self._groups = groups
-        self._found: dict[Hashable, tuple[Floats, int]] = {}
+        self._fits: dict[Hashable, tuple[Floats, int]] = {}
 
     def fitted(
         self,
@@ -76,14 +76,14 @@ class HyperParameters:
 
         `suggested` counts suggestions, after `interval` of which a fit is old.
         """
-        earlier, fitted_at = self._found.get(name, (None, 0))
+        earlier, fitted_at = self._fits.get(name, (None, 0))
         due = fitted_at + (interval_after(len(targets)) if interval is None else interval)
         if earlier is not None and suggested < due:
             return earlier
         iterations = _FIRST_ITERATIONS if earlier is None else _ITERATIONS
-        found = fit(features, targets, self._groups, prior, earlier, iterations)
-        self._found[name] = found, suggested
-        return found
+        theta = fit(features, targets, self._groups, prior, earlier, iterations)
+        self._fits[name] = theta, suggested
+        return theta
 
     def believed(
         self, theta: Floats, features: Floats, targets: Floats, pending: Floats

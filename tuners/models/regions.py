@@ -212,8 +212,8 @@ def _columns_to_change(rng: np.random.Generator, active: Bools, expected_changes
     wanted = rng.choice(expected_changes, rows)
     probability = np.minimum(wanted / np.maximum(active.sum(axis=1), 1), 1.0)
     changed = (rng.random(active.shape) < probability[:, None]) & active
-    one = np.argmax(rng.random(active.shape) * active, axis=1)
-    changed[np.arange(rows), one] = True
+    column = np.argmax(rng.random(active.shape) * active, axis=1)
+    changed[np.arange(rows), column] = True
     return changed
 
 
