@@ -200,7 +200,7 @@ class Ladder:
     """Brackets of rungs and the trials in them; a judgement costs O(log n) comparisons for n trials.
 
     `eta` trials compete for one place; none continues from a rung before `least` have reached it.
-    A new trial goes to the bracket that lacks most of its share.
+    A new trial goes to the bracket that is farthest below its share.
 
     >>> ladder = Ladder([Bracket(0, [Rung(1), Rung(3)])], eta=2)
     >>> ladder.judge("a", 1, lambda i: 0.5), ladder.judge("b", 1, lambda i: 0.4).places
@@ -212,7 +212,7 @@ class Ladder:
         self._running: dict[str, _Running] = {}
 
     def compare_by(self, results: Callable[[], _Results]) -> None:
-        """Compare results of another kind, before any trial has come."""
+        """Replace how results are compared; call this before the first trial."""
         for bracket in self._brackets:
             for rung in bracket.rungs:
                 rung.results = results()

@@ -32,7 +32,7 @@ class Outcome:
 class OutcomeReader:
     """Reads outcomes from reports: dicts by the names of the objectives, or numbers, which are the main objective.
 
-    An objective that a report lacks, or has as None, has its latest earlier value.
+    An objective that is missing or None in a report has its latest earlier value.
 
     >>> reader = OutcomeReader([Objective(), Objective(name="ms", direction=None, at_most=20.0)])
     >>> reader.read([{"default": 0.5, "ms": 25.0}, 0.4], 1)
@@ -94,7 +94,7 @@ class Standing:
     """The outcomes of trials after the same number of results, and how many of them are better than another.
 
     Feasible outcomes are ranked by non-dominated fronts; infeasible ones follow, in order of their violation. An
-    objective that one of the feasible lacks is left out.
+    objective is left out if one of the feasible outcomes has no value for it.
 
     >>> standing = Standing(2)
     >>> for losses in [(0.0, 2.0), (1.0, 1.0), (2.0, 0.0), (3.0, 3.0)]:
@@ -158,7 +158,7 @@ class Standing:
         return tuple(losses[place] for place in self._compared)
 
     def _has_changed(self, outcome: Outcome, count: int) -> bool:
-        """Count what an outcome lacks; return whether other objectives are compared now, and all are ranked again."""
+        """Count the missing values of an outcome; if this changes which objectives are compared, rank all again."""
         for place, loss in enumerate(outcome.losses):
             self._unknown[place] += count * math.isnan(loss)
         if (known := self._known()) == self._compared:

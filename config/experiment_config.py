@@ -67,10 +67,12 @@ class ExperimentConfig(ConfigFields):
         """
         copied, findings = plain(data)
         check = ConfigCheck(cls, copied, base_directory, needs_command=needs_command)
-        # The copy has null in place of what is not JSON. Whatever is wrong with such a null, nobody wrote it.
-        nulls = [one.path for one in findings if _at(copied, one.path) is None]
+        # The copy has null in place of what is not JSON: no finding is about what the user wrote there.
+        nulls = [finding.path for finding in findings if _at(copied, finding.path) is None]
         others = [
-            one for one in check.draft.findings if not any(one.path[: len(null)] == null for null in nulls)
+            other
+            for other in check.draft.findings
+            if not any(other.path[: len(null)] == null for null in nulls)
         ]
         check.draft.findings = [*others, *findings]
         return check.result()

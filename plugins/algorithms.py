@@ -136,7 +136,7 @@ def check(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
 
 
 def signature_problems(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
-    """Return a problem for each argument that the constructor lacks, and for each required one that is missing."""
+    """Return a problem for each argument that is unknown to the constructor, and for each that is missing."""
     import inspect
 
     parameters = inspect.signature(cls).parameters

@@ -65,7 +65,7 @@ def nearest(word: object, words: Iterable[str]) -> str:
 
 
 def spec_hint(spec: object) -> str:
-    """Return what to write in place of a parameter that is no object.
+    """Return what to write in place of a parameter that is not an object.
 
     >>> spec_hint(["relu", "tanh"])
     'for one of these options write {"_type": "choice", "_value": [...]}, in Python pitchpipe.choice([...])'

@@ -107,16 +107,16 @@ class ASHATuner(ScheduledTuner):
     def receive_intermediate_result(
         self, parameter_id: int, parameters: Any, value: Any, *, trial_job_id: str, sequence: int
     ) -> None:
-        """Tell the tuner that proposed, and pause a member that has reached its target."""
+        """Pass the result on to the tuner that proposed the parameters; pause a member that has reached its target."""
         member = self._running.get(parameter_id)
         if isinstance(member, _Climber):
-            self._tell_on_the_way(member, value, sequence, trial_job_id)
+            self._pass_intermediate(member, value, sequence, trial_job_id)
         super().receive_intermediate_result(
             parameter_id, parameters, value, trial_job_id=trial_job_id, sequence=sequence
         )
 
     def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
-        """Take the final result of a member's trial, which is one on the way if it only obeyed its budget."""
+        """Take the final result of a member's trial; if the trial only obeyed its budget, it is an intermediate one."""
         super().receive_trial_result(parameter_id, parameters, value, **kwargs)
         member = self._running.get(parameter_id)
         if not isinstance(member, _Climber):
@@ -124,22 +124,22 @@ class ASHATuner(ScheduledTuner):
         if member.rung == len(self._rungs) - 1:
             self._source.receive_trial_result(member.proposal, member.parameters, value)
         elif member.reports == 0:
-            self._tell_on_the_way(member, value, member.target - 1, str(member.trial_id))
+            self._pass_intermediate(member, value, member.target - 1, str(member.trial_id))
 
-    def _tell_on_the_way(self, member: _Climber, value: Any, sequence: int, trial_job_id: str) -> None:
+    def _pass_intermediate(self, member: _Climber, value: Any, sequence: int, trial_job_id: str) -> None:
         if self._source.wants_periodical:
             self._source.receive_intermediate_result(
                 member.proposal, member.parameters, value, trial_job_id=trial_job_id, sequence=sequence
             )
 
     def trial_stopped(self, parameter_id: int) -> None:
-        """Tell the tuner that proposed that this one did not fail."""
+        """Pass on that the trial was stopped and did not fail."""
         member = self._running.get(parameter_id)
         if isinstance(member, _Climber):
             self._source.trial_stopped(member.proposal)
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """See what the end of a trial means for its member, and tell the tuner that proposed it."""
+        """Update the member whose trial ended, and pass the end on."""
         member = self._running.get(parameter_id)
         if isinstance(member, _Climber) and (not success or member.rung == len(self._rungs) - 1):
             self._source.trial_end(member.proposal, success)

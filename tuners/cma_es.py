@@ -215,7 +215,7 @@ class _Strategy:
         return self._inner.ask()
 
     def tell(self, generation: list[tuple[Any, float]]) -> None:
-        """Move the distribution; only the order of the losses counts, so that no size of theirs is too large."""
+        """Move the distribution; only the order of the losses counts, so they may be of any size."""
         ranks = np.unique([loss for _, loss in generation], return_inverse=True)[1] + _TIE * np.arange(
             len(generation)
         )

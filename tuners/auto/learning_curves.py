@@ -60,7 +60,7 @@ class LearningCurves:
 
     @property
     def unfinished(self) -> int:
-        """The number of trials without a final result, as of the last call of `comparable`."""
+        """The number of trials that had no final result at the last call of `comparable`."""
         return len(self._latest) - len(self._finished)
 
     def note(self, row: int, stage: int, loss: float) -> None:

@@ -35,7 +35,7 @@ _FEWEST = 4  # results that a model needs
 _FEWEST_TO_DESCEND = 40  # results that the model of a descent learns from, also in few dimensions
 _TELLING = 32  # results: among fewer, equal ones may be chance
 _MOST_KNOWN = 5_000  # results that are looked at: the best half, and the newest
-_MANY = 20  # random points, of which one where trials hardly fail is chosen
+_MANY = 20  # random points; one where trials hardly fail is chosen
 _UNLIKELY = math.log(0.5)
 _CAUTION = 2.0  # the power of the probability not to fail: a trial that fails says little about the objective
 _DESIGNS = 40  # first designs drawn; the one whose closest points are furthest apart is kept
@@ -185,7 +185,7 @@ class AutoTuner(LearningTuner):
         return self._likely_first(mutants(self._rng, self._embedding, units, 10))
 
     def _any_of(self, rows: Ints) -> Ints:
-        """Return one of the rows, shape (1,): of equal results, the first is no better than the others."""
+        """Return a random row, shape (1,): the first of equal results is not better than the others."""
         return rows if len(rows) == 1 else rows[[int(self._rng.integers(len(rows)))]]
 
     def _model_based(self, known: KnownLosses) -> Floats:

@@ -68,7 +68,7 @@ class Outcomes:
         return len(self.goals) + len(self.limits)
 
     def partial(self, report: Any) -> list[float]:
-        """Return the losses and the excesses in an intermediate report, NaN for those that it lacks or has as None."""
+        """Return the losses and the excesses in an intermediate report, NaN where it has None or nothing."""
         if not isinstance(report, dict):
             return [math.nan] * self.width
         known = {name for name, value in report.items() if value is not None}
@@ -76,7 +76,7 @@ class Outcomes:
         return losses + [limit.excess(report) if limit.name in known else math.nan for limit in self.limits]
 
     def take(self, row: int, other: Outcomes, other_row: int) -> None:
-        """Record what another one has recorded of its row."""
+        """Record a row as `other` has it."""
         if other_row in other:
             self._reported[row] = other._reported[other_row]
 

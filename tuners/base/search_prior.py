@@ -135,7 +135,7 @@ class SearchPrior:
         return changed
 
     def mixed(self, design: Floats) -> Floats:
-        """Return a uniform design of which every second point is drawn from the prior, and the first is its centre."""
+        """Return a uniform design with every second point drawn from the prior instead, and the centre as the first."""
         if not self.densities or not len(design):
             return design
         mixed = design.copy()
