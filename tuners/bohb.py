@@ -18,10 +18,11 @@ from ..plugins import integer, number, positive
 from ..search_space import Parameters, SearchSpace
 from .base import Layout, Member, measurements, ready
 from .hyperband import HyperbandTuner, halvings
-from .models import Mixture, features_of
+from .models import Mixture, by_ratio
 
 _FLIP = 0.3  # how often a kernel leaves the option of a choice, with one observation; less often with more
 _LARGEST_SET = 500  # points in the density of the bad; beyond it, every n-th by rank
+_PRIOR_WEIGHT = 1e-3  # of the sampling distribution, in observations
 _CANDIDATES_TRIED = 16  # the best candidates, to find a new one that meets the constraints
 
 
@@ -150,11 +151,7 @@ class BOHBTuner(HyperbandTuner):
     def _candidates(self, good: Floats, bad: Floats) -> Floats:
         """Draw from the widened density of the good, and order by l / g (Falkner et al. 2018, algorithm 2)."""
         units = self._density(good, self._model.widening).sample(self._rng, self._model.samples)
-        codes = self._layout.codes(units)
-        ratio = self._density(good, 1.0).log_density(units, codes) - self._density(bad, 1.0).log_density(
-            units, codes
-        )
-        return units[np.argsort(-ratio, kind="stable")]
+        return by_ratio(self._density(good, 1.0), self._density(bad, 1.0), units)
 
     def _density(self, units: Floats, widening: float) -> Mixture:
         """Return the kernel density of points, with a little of the sampling distribution for places without points."""
@@ -163,14 +160,8 @@ class BOHBTuner(HyperbandTuner):
             _normal_reference(units[:, layout.numeric], len(layout.numeric)), layout.cells / 2
         )
         bandwidth = np.maximum(bandwidth, self._model.narrowest) * widening
-        return Mixture(
-            layout=layout,
-            features=features_of(layout, units, bandwidth),
-            codes=layout.codes(units),
-            weights=np.append(np.full(n, 1.0), 1e-3) / (n + 1e-3),
-            bandwidth=bandwidth,
-            flip=min(0.9, _FLIP * widening**0.5 * n ** (-2 / (4 + layout.dimension))),
-        )
+        flip = min(0.9, _FLIP * widening**0.5 * n ** (-2 / (4 + layout.dimension)))
+        return Mixture.of(layout, units, bandwidth, flip=flip, prior_weight=_PRIOR_WEIGHT)
 
 
 def _normal_reference(units: Floats, dimension: int) -> Floats:

@@ -7,17 +7,23 @@ Kushner, Journal of Basic Engineering 86(1), 1964 (the probability of improvemen
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
-from ..numerics import SMOOTHNESSES, Floats, Posterior, Prior, condition, fit
+from ..numerics import SMOOTHNESSES, Floats, Posterior, Prior, condition
 from ..plugins import integer, number, one_of, positive
-from .base import active_dimension
-from .models import Everywhere, Model, Score, SurrogateTuner, Training, log_expected_improvement
+from .models import (
+    Everywhere,
+    HyperParameters,
+    Model,
+    Score,
+    SurrogateTuner,
+    Training,
+    dimension_factor,
+    log_expected_improvement,
+)
 
 _LARGEST_SET = 300
-_FIRST_ITERATIONS, _ITERATIONS = 40, 12
 _LENGTH_SCALE = 0.5
 _FINITE = sys.float_info.max
 
@@ -33,29 +39,15 @@ class GaussianProcessTuner(SurrogateTuner):
 
     def _begin(self) -> None:
         super()._begin()
-        self._theta: Floats | None = None
-        self._fitted_with = 0
+        self._parameters = HyperParameters(self._embedding.groups)
 
     def _fit(self, training: Training) -> Posterior:
-        return self._condition(self._hyperparameters(training), training)
-
-    def _condition(self, theta: Floats, training: Training) -> Posterior:
-        return condition(theta, training.features, training.targets, self._embedding.groups, nu=self._nu)
-
-    def _hyperparameters(self, training: Training) -> Floats:
-        """Return those of the last fit, or of a new one if there are enough new results."""
-        n = self._history.finished
-        every = 1 if n <= 40 else 2 if n < 100 else 5
-        if self._theta is None or n - self._fitted_with >= every:
-            # Hvarfner et al., ICML 2024: distances grow with the square root of the dimension.
-            scale = _LENGTH_SCALE * math.sqrt(max(active_dimension(training.units), 1.0) / 4)
-            prior = Prior(length_scale=scale, noise=self._noise, nu=self._nu)
-            iterations = _FIRST_ITERATIONS if self._theta is None else _ITERATIONS
-            self._theta = fit(
-                training.features, training.targets, self._embedding.groups, prior, self._theta, iterations
-            )
-            self._fitted_with = n
-        return self._theta
+        units, features, targets = training.units, training.features, training.targets
+        prior = Prior(length_scale=_LENGTH_SCALE * dimension_factor(units), noise=self._noise, nu=self._nu)
+        count = self._history.finished
+        every = 1 if count <= 40 else 2 if count < 100 else 5
+        theta = self._parameters.fitted("", features, targets, prior, suggested=count, interval=every)
+        return condition(theta, features, targets, self._embedding.groups, nu=self._nu)
 
 
 class GPTuner(GaussianProcessTuner):

@@ -14,7 +14,7 @@ from ..numerics import Floats, Posterior
 from ..plugins import integer, number, one_of
 from .base import ready
 from .gp import GaussianProcessTuner
-from .models import Everywhere, Mixture, Model, Score, Training, features_of
+from .models import Everywhere, Mixture, Model, Score, Training, by_ratio
 
 _GOOD = 0.25  # of the results are in the density of the good ones
 _BANDWIDTH, _FLIP = 0.1, 0.2
@@ -102,20 +102,11 @@ class MetisTuner(GaussianProcessTuner):
         count = max(math.ceil(_GOOD * len(order)), 1)
         good, others = (self._density(training.units[rows]) for rows in (order[:count], order[count:]))
         units = self._embedding.snap(good.sample(self._rng, _DRAWS))
-        codes = self._layout.codes(units)
-        ratio = good.log_density(units, codes) - others.log_density(units, codes)
-        return units[np.argsort(-ratio, kind="stable")]
+        return by_ratio(good, others, units)
 
     def _density(self, units: Floats) -> Mixture:
         bandwidth = np.maximum(np.full(len(self._layout.numeric), _BANDWIDTH), self._layout.cells / 2)
-        return Mixture(
-            layout=self._layout,
-            features=features_of(self._layout, units, bandwidth),
-            codes=self._layout.codes(units),
-            weights=np.full(len(units) + 1, 1 / (len(units) + 1)),
-            bandwidth=bandwidth,
-            flip=_FLIP,
-        )
+        return Mixture.of(self._layout, units, bandwidth, flip=_FLIP, prior_weight=1.0)
 
 
 def _misfits(model: Posterior, training: Training) -> Floats:

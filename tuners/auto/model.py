@@ -7,14 +7,20 @@ The evidence for each way of warping decides which losses are compressed, if any
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...numerics import Floats, Ints, Posterior, Prior, condition
-from ..base import Embedding, active_dimension
-from ..models import Branch, HyperParameters, interval_after, log_expected_improvement, warped
+from ..base import Embedding
+from ..models import (
+    Branch,
+    HyperParameters,
+    dimension_factor,
+    interval_after,
+    log_expected_improvement,
+    warped,
+)
 
 _USUAL_SPREAD = 12**-0.5  # of a uniform number
 _NEVER = -(10**9)
@@ -146,11 +152,11 @@ class FeatureTransform:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Training:
-    """What the model learns from: features (n, f), losses (n,), and how many parameters are active on average."""
+    """What the model learns from: features (n, f), losses (n,), and the factor of length-scales."""
 
     features: Floats
     losses: Floats
-    active: float
+    factor: float
     suggested: int
     near: bool
 
@@ -177,7 +183,7 @@ class AutoModel:
         known = _Training(
             features=transform.features(units),
             losses=losses,
-            active=max(active_dimension(units), 1.0),
+            factor=dimension_factor(units),
             suggested=suggested,
             near=near,
         )
@@ -218,8 +224,7 @@ class AutoModel:
         s = self._settings
         noise = s.noises[0 if known.near else known.suggested % len(s.noises)]
         prior = Prior(
-            # Hvarfner et al. 2024: distances grow with the square root of the dimension, so length-scales must.
-            length_scale=warping.length_scale * math.sqrt(known.active / 4),
+            length_scale=warping.length_scale * known.factor,
             length_scale_spread=s.length_scale_spread,
             trend=s.near_trend if known.near else s.trend,
             noise=noise,

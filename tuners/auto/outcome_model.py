@@ -6,7 +6,6 @@ Gardner et al., Bayesian Optimization with Inequality Constraints, ICML 2014
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...numerics import Bools, Floats, Ints, Posterior, Prior, is_nondominated
-from ..base import Embedding, Outcomes, active_dimension
+from ..base import Embedding, Outcomes
 from ..models import (
     Boxes,
     Branch,
     HyperParameters,
+    dimension_factor,
     log_expected_hypervolume_improvement,
     log_expected_improvement,
     thinned_front,
@@ -128,11 +128,9 @@ class OutcomeModel:
         suggestions.
         """
         features, more = self._embedding.features(results.units), self._embedding.features(pending)
-        active = max(active_dimension(results.units), 1.0)
-
         noise = self._settings.noises[suggested % len(self._settings.noises)]
         prior = Prior(
-            length_scale=0.5 * math.sqrt(active / 4),
+            length_scale=0.5 * dimension_factor(results.units),
             length_scale_spread=self._settings.length_scale_spread,
             noise=noise,
             noise_spread=self._settings.noise_spread,

@@ -7,7 +7,6 @@ Ensembles, 2018 (earlier searches: a process for each, weighted by how well it r
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +14,8 @@ import numpy as np
 
 from ...numerics import Bools, Floats, Posterior, Prior, condition
 from ...search_space import SearchSpace
-from ..base import Embedding, active_dimension, rank_agreement
-from ..models import HyperParameters, warped
+from ..base import Embedding, rank_agreement
+from ..models import HyperParameters, dimension_factor, warped
 from .model import Settings
 
 _FAILED, _ENDED_WELL = 1.0, -1.0
@@ -132,4 +131,4 @@ class EarlierSearches:
 
 def _prior(units: Floats) -> Prior:
     """Return the prior of a process at points (n, d)."""
-    return Prior(length_scale=0.5 * math.sqrt(max(active_dimension(units), 1.0) / 4), noise=1e-2)
+    return Prior(length_scale=0.5 * dimension_factor(units), noise=1e-2)

@@ -12,7 +12,7 @@ search_prior     where users expect good points
 
 from __future__ import annotations
 
-from .embedding import Embedding, Layout, active_dimension
+from .embedding import Embedding, Layout
 from .explored import Explored, NonRepeatingTuner, measurements, ready
 from .history import History
 from .learning_tuner import LearningTuner, latin_hypercube

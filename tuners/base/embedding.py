@@ -194,11 +194,6 @@ def _signs(options: Ints) -> Floats:
     return signs / math.sqrt(_SIGNS)
 
 
-def active_dimension(units: Floats) -> float:
-    """Return the average number of active parameters."""
-    return float((~np.isnan(units)).sum(axis=1).mean()) if len(units) else 1.0
-
-
 def _shared_key(parameter: Parameter) -> tuple[Any, ...]:
     """Return a key that parameters of the same name in sibling branches share."""
     path = tuple(part for part in parameter.key if isinstance(part, str))

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         log_expected_improvement,
         thinned_front,
     )
-    from .fitting import HyperParameters, interval_after, warped
+    from .fitting import HyperParameters, dimension_factor, interval_after, warped
     from .further_gain import expected_gain
-    from .parzen import Mixture, ParzenHistory, features_of
+    from .parzen import Mixture, ParzenHistory, by_ratio, features_of
     from .regions import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
     from .surrogate_tuner import Model, Score, SurrogateTuner, Training
 else:

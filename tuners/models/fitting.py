@@ -7,6 +7,7 @@ suggestion to the next, and fitted again at intervals.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 
 import numpy as np
@@ -47,6 +48,15 @@ def _compressed(losses: Floats, quantile: float) -> tuple[Floats, float]:
     return np.where(z > 1, 1 + logs, z), -float(logs.sum()) - len(losses) * float(np.log(bend - best))
 
 
+def dimension_factor(units: Floats) -> float:
+    """Return by what length-scales grow with the number of active parameters at points (n, d); it is 1 for four.
+
+    Distances grow with the square root of the dimension, so length-scales must (Hvarfner et al., ICML 2024).
+    """
+    active = float((~np.isnan(units)).sum(axis=1).mean()) if len(units) else 1.0
+    return math.sqrt(max(active, 1.0) / 4)
+
+
 def interval_after(count: int, *, near: bool = False) -> int:
     """Return after how many suggestions to fit again, with so many results.
 
@@ -74,7 +84,7 @@ class HyperParameters:
     ) -> Floats:
         """Return those for features (n, f) and targets (n,): of the last fit, or of a new one if that is old.
 
-        `suggested` counts suggestions, after `interval` of which a fit is old.
+        `suggested` counts suggestions; a fit is old after `interval` more of them.
         """
         earlier, fitted_at = self._fits.get(name, (None, 0))
         due = fitted_at + (interval_after(len(targets)) if interval is None else interval)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...numerics import Bools, Floats, Ints, Posterior, Prior, condition, fit
-from ..base import Embedding, active_dimension
+from ..base import Embedding
 from .acquisition import log_expected_improvement
-from .fitting import warped
+from .fitting import dimension_factor, warped
 from .regions import Everywhere, climb
 
 _MOST = 120  # results that the models learn from
@@ -85,7 +85,7 @@ def _representative(losses: Floats, excesses: Floats) -> Ints:
 
 
 def _model(embedding: Embedding, units: Floats, features: Floats, targets: Floats) -> Posterior:
-    prior = Prior(length_scale=0.5 * math.sqrt(max(active_dimension(units), 1.0) / 4))
+    prior = Prior(length_scale=0.5 * dimension_factor(units))
     theta = fit(features, targets, embedding.groups, prior, iterations=_ITERATIONS)
     return condition(theta, features, targets, embedding.groups)
 

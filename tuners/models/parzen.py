@@ -34,6 +34,20 @@ class Mixture:
     bandwidth: Floats
     flip: float
 
+    @classmethod
+    def of(
+        cls, layout: Layout, units: Floats, bandwidth: Floats, *, flip: float, prior_weight: float
+    ) -> Mixture:
+        """Return the mixture of equal kernels at points (k, d); `prior_weight` is in observations."""
+        return cls(
+            layout=layout,
+            features=features_of(layout, units, bandwidth),
+            codes=layout.codes(units),
+            weights=np.append(np.ones(len(units)), prior_weight) / (len(units) + prior_weight),
+            bandwidth=bandwidth,
+            flip=flip,
+        )
+
     def log_density(self, units: Floats, codes: Ints) -> Floats:
         """Return the logarithm of the density at points of shape (m, d); shape (m,)."""
         exponents = self._numeric_exponents(units)
@@ -88,6 +102,13 @@ class Mixture:
         keep = (codes >= 0) & known[:, None] & (rng.random(codes.shape) >= self.flip)
         columns = self.layout.choices
         units[:, columns] = np.where(keep, (codes + 0.5) / self.layout.options, units[:, columns])
+
+
+def by_ratio(good: Mixture, others: Mixture, units: Floats) -> Floats:
+    """Return points (m, d) in the order of the ratio of two densities, the highest first."""
+    codes = good.layout.codes(units)
+    ratio = good.log_density(units, codes) - others.log_density(units, codes)
+    return units[np.argsort(-ratio, kind="stable")]
 
 
 class ParzenHistory(History):
