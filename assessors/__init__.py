@@ -1,4 +1,4 @@
-"""Early-stopping rules: one file each, pure; created by name through `create`.
+"""Early-stopping rules: pure, and created by name through `create`.
 
 Importing this package imports neither numpy nor a rule: a class is loaded on first use.
 

@@ -1,6 +1,4 @@
-"""NSGA: it conforms, keeps what no other result beats, beats random search, keeps limits, and survives a resume;
-reference points are spread over the simplex, and a front is thinned to what is near them.
-"""
+"""NSGA: it conforms, keeps what no other result beats, beats random search, keeps limits, and survives a resume."""
 
 from __future__ import annotations
 
