@@ -28,7 +28,7 @@ from synthetic_experiment import make
 
 from pitchpipe.executors.base import Deliver, RunSetup, TrialExecutor
 from pitchpipe.manager.control.extension import Extension, extend_experiment
-from pitchpipe.manager.experiments import resume_experiment
+from pitchpipe.manager.experiment_factory import resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported

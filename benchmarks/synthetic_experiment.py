@@ -14,7 +14,7 @@ import random
 from pathlib import Path
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.runner.changes import Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus, new_trial_id
 from pitchpipe.store.folder import ExperimentFolder

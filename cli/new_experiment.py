@@ -158,5 +158,5 @@ def make_experiment(
 
 def _import_ahead() -> None:
     """Import what running an experiment needs while the plug-ins are checked."""
-    for name in ("..manager.experiments", "..executors.local", ".foreground"):
+    for name in ("..manager.experiment_factory", "..executors.local", ".foreground"):
         import_module(name, __package__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .base import Ending, MsgDispatcherBase, dispatcher_at_work
 from .channel import Channel, FdChannel, MemoryChannel
 from .errors import (
     ChannelClosed,
@@ -14,6 +13,7 @@ from .errors import (
 )
 from .inline import InlineDispatcher
 from .msg_dispatcher import MsgDispatcher
+from .msg_dispatcher_base import Ending, MsgDispatcherBase, dispatcher_at_work
 from .recoverable import Recoverable
 
 __all__ = [

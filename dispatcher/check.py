@@ -7,10 +7,10 @@ from typing import Any
 
 from ..protocol import Objective, main_objective, objectives_of
 from ..search_space import Problem, SearchSpaceError, impossible
-from .base import MsgDispatcherBase
+from .dispatcher_settings import Settings
 from .errors import PluginNotLoaded
-from .plugins import find_class, load_plugin, plugin_direction
-from .settings import Settings
+from .msg_dispatcher_base import MsgDispatcherBase
+from .plugin_loading import find_class, load_plugin, plugin_direction
 
 _OF_SEVERAL = "ASHA, Hyperband and Medianstop"  # assessors that judge by all objectives
 _WITHOUT_SAMPLES = ("gridsearch", "batch", "batchtuner")

@@ -8,11 +8,11 @@ from typing import Any
 from ..protocol import PROTOCOL_ENVIRONMENT, PROTOCOL_VERSION, CommandType, Frame, loads
 from ..tuners import Tuner
 from .channel import MemoryChannel
+from .dispatcher_settings import Settings
 from .errors import PluginFailed
 from .making import made_from
 from .msg_dispatcher import MsgDispatcher
 from .one_thread import OneThread
-from .settings import Settings
 
 
 class InlineDispatcher:

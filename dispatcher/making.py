@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 
-from .base import MsgDispatcherBase
 from .channel import Channel
+from .dispatcher_settings import Settings
 from .msg_dispatcher import MsgDispatcher
-from .plugins import load_plugin
-from .settings import Settings
-from .stopping import StopRule
+from .msg_dispatcher_base import MsgDispatcherBase
+from .plugin_loading import load_plugin
+from .stop_rule import StopRule
 
 _log = logging.getLogger(__name__)
 

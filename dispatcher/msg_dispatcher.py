@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import CommandType, loads
-from .base import MsgDispatcherBase
 from .channel import Channel
 from .controlling import DispatcherControl
 from .judging import Judging
+from .msg_dispatcher_base import MsgDispatcherBase
 from .outside import OutsideWatch, is_own
-from .stopping import StopRule
+from .stop_rule import StopRule
 from .suggesting import Suggesting
 from .workers import Worker
 

@@ -24,16 +24,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..protocol import PARAMETERS_ENVIRONMENT, CommandType, dumps
-from .base import Ending, MsgDispatcherBase
 from .channel import FdChannel
+from .dispatcher_settings import Settings, decode_exp_params
 from .errors import ChannelClosed, PluginFailed, PluginNotLoaded
 from .log import configure_logging
 from .making import made_from
 from .msg_dispatcher import MsgDispatcher
+from .msg_dispatcher_base import Ending, MsgDispatcherBase
 from .plugin import Plugin
 from .report import error_report
 from .saving import CheckpointUnusable, Saver, read_checkpoint
-from .settings import Settings, decode_exp_params
 
 IN_FD, OUT_FD = 3, 4
 UNUSABLE = 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .experiments import (
+    from .experiment_factory import (
         create_experiment,
         directory_of,
         experiment_config,
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         why_outside,
     )
     from .manager import Manager
+    from .run_settings import most_at_once, run_of
     from .search_session import (
         OtherSearchError,
         PausesError,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         TrialOverError,
         UnknownTrialError,
     )
-    from .settings import most_at_once, run_of
     from .standby import StandbyDispatcher
     from .startable import faults_at_start
     from .trace import Trace

@@ -30,7 +30,7 @@ from ..store import ExperimentFolder, Mirror, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
 from .event_log import EventLog
 from .hooks import Hooks, experiment_row
-from .settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
+from .run_settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
 from .standby import StandbyDispatcher
 from .timers import Timers
 from .trace import Trace, TracedTurnLoop

@@ -56,7 +56,7 @@ from ..runner import (
 )
 from ..store import ExperimentFolder, ExperimentRow, RecordRow, Store, Tick, has_ended, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
-from .settings import limits_of, objectives_of
+from .run_settings import limits_of, objectives_of
 
 _log = logging.getLogger(__name__)
 

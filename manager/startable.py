@@ -12,7 +12,7 @@ from ..config import ExperimentConfig, Finding
 from ..sdk import flat_arguments
 from ..store import runtime_directory
 from ..trial_agent import StartError, arguments_of, base_environment, filled, misfits
-from .settings import runs_here, shortages_of
+from .run_settings import runs_here, shortages_of
 
 _PYTHON = re.compile(r"python[\d.]*")
 _SHELL = re.compile("(ba|da|z|k)?sh")

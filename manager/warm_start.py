@@ -14,7 +14,7 @@ from ..protocol import Objective, main_objective, number_in
 from ..search_space import Parameter, SearchSpace, identity, separators, unit_map
 from ..store.reading import cell_value, flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
-from .settings import objectives_of
+from .run_settings import objectives_of
 
 _MOST_OF_A_SOURCE = 3
 _BEST_MODELLED = _OTHERS_MODELLED = 75  # results of a source at most

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
         TrialAddRequested,
         TrialKillRequested,
     )
-    from .experiment_status import ExperimentStatus
-    from .families import Repeats
+    from .experiment_state import ExperimentStatus
+    from .family_rules import Repeats
     from .ledger import Ledger, Request, Totals
     from .limits import Limits, Retries
     from .payloads import added_trial

@@ -8,7 +8,7 @@ from .attempts import resume_text
 from .dispatcher_failures import DispatcherFailures
 from .effects import RestoreDispatcher
 from .experiment_rules import ExperimentRules
-from .experiment_status import ExperimentStatus
+from .experiment_state import ExperimentStatus
 from .trial import Cause, TrialStatus, Verdict
 
 

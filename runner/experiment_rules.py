@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from ..protocol import CommandType, Objective, is_starting_point
 from .attempts import retry_ended
 from .effects import Finish
-from .experiment_status import ExperimentStatus
-from .families import Families, Family, Repeats
+from .experiment_state import ExperimentStatus
+from .family_rules import Families, Family, Repeats
 from .objectives import BestTrials
 from .payloads import import_payload, metric_payload, trial_end_payload, with_results
 from .pending import Pending
 from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict
-from .trials import Trials
+from .trial_moves import Trials
 from .tuner_requests import TunerRequests
 from .verdicts import FailureStreak
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
+from .experiment_state import EXPERIMENT_MOVES, ExperimentStatus
 from .limits import Limits
 
 

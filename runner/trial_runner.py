@@ -24,14 +24,14 @@ from .effects import AttemptOrder, CopyCheckpoint, Effect
 from .events import Event
 from .executor_events import ExecutorEvents
 from .experiment_rules import ExperimentRules
-from .experiment_status import ExperimentStatus
-from .families import Repeats
+from .experiment_state import ExperimentStatus
+from .family_rules import Repeats
 from .ledger import Ledger, Request
 from .limits import Limits
 from .pending import Pending
 from .state import ExperimentState
 from .trial import Trial
-from .trials import Trials
+from .trial_moves import Trials
 from .user_requests import UserRequests
 
 # At most so many agents start before their trials: not all of them may be needed.

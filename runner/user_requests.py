@@ -9,7 +9,7 @@ from . import events as happened
 from .attempts import leave_rung
 from .executor_events import ExecutorEvents
 from .experiment_rules import ExperimentRules
-from .experiment_status import ExperimentStatus
+from .experiment_state import ExperimentStatus
 from .limits import Limits
 from .payloads import running_payload
 from .trial import Cause, FailureKind, TrialStatus, Verdict

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from pitchpipe.dispatcher import check
-from pitchpipe.dispatcher.base import Ending, MsgDispatcherBase
 from pitchpipe.dispatcher.channel import FdChannel
+from pitchpipe.dispatcher.dispatcher_settings import Settings, decode_exp_params
 from pitchpipe.dispatcher.making import made_from
+from pitchpipe.dispatcher.msg_dispatcher_base import Ending, MsgDispatcherBase
 from pitchpipe.dispatcher.saving import CheckpointUnusable, Saver, read_checkpoint
-from pitchpipe.dispatcher.settings import Settings, decode_exp_params
 from pitchpipe.manager.dispatcher_link import dispatcher as manager_side
 from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess, _Backpressure
 from pitchpipe.protocol import PARAMETERS_ENVIRONMENT, CommandType

@@ -31,7 +31,7 @@ class ForkedVerb(Popen):
         "pitchpipe.cli.verbs.run",
         "pitchpipe.config.checking",
         "pitchpipe.executors.local",
-        "pitchpipe.manager.experiments",
+        "pitchpipe.manager.experiment_factory",
         "pitchpipe.tuners.random",
         __name__,
     )

@@ -46,7 +46,7 @@ from pitchpipe.config.sections import (
     Storage,
     WorkingDirectory,
 )
-from pitchpipe.runner.experiment_status import EXPERIMENT_MOVES
+from pitchpipe.runner.experiment_state import EXPERIMENT_MOVES
 from pitchpipe.runner.trial import TRIAL_MOVES
 from pitchpipe.store.schema import MIGRATIONS
 

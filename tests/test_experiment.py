@@ -39,7 +39,7 @@ from pitchpipe.config.root_fields import ConfigFields
 from pitchpipe.executors.local.local_executor import LocalTrialExecutor
 from pitchpipe.keywords import ExperimentOptions, SearchOptions
 from pitchpipe.manager.control import ask_manager, read_running, stop_experiment
-from pitchpipe.manager.experiments import resume_experiment
+from pitchpipe.manager.experiment_factory import resume_experiment
 from pitchpipe.manager.hooks.stoppers import StopperError
 from pitchpipe.manager.turn import TurnLoop
 from pitchpipe.registry import NotRegistered, make_env, registered

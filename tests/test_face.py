@@ -69,7 +69,7 @@ def test_validate_starts_without_the_manager_and_the_state_machine(tmp_path: Pat
     code = f"from pitchpipe.cli.app import run\nassert run(['validate', {str(file)!r}]) == 0"
     modules = modules_after(code)
     heavy = ["asyncio", "sqlite3", "cloudpickle", "filelock", "numpy"]
-    heavy += [f"pitchpipe.{name}" for name in ("manager.experiments", "runner.events", "store.store")]
+    heavy += [f"pitchpipe.{name}" for name in ("manager.experiment_factory", "runner.events", "store.store")]
     assert [name for name in heavy if name in modules] == []
 
 

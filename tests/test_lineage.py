@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pitchpipe.compat.tune.statuses import TUNE_STATUS
-from pitchpipe.dispatcher.base import MsgDispatcherBase
+from pitchpipe.dispatcher.msg_dispatcher_base import MsgDispatcherBase
 
 # Every name that must have a row, by section.
 NAMES = {

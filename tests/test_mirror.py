@@ -11,7 +11,7 @@ import pytest
 ELSEWHERE = {
     "executors/agent_events.py": "test_agents.py",
     "executors/agent_link.py": "test_agents.py",
-    "runner/deadlines.py": "test_limits.py",
+    "runner/timing.py": "test_limits.py",
     "runner/effects.py": "test_trial_runner.py",
     "runner/events.py": "test_dispatcher_failures.py",
     "runner/pending.py": "driver.py",  # every test of the runner reads its effects and its changes

@@ -9,7 +9,7 @@ from harness import SPACE, answer, options, resident
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiment_factory import create_experiment
 
 chosen = options()
 memory: dict[int, int] = {}

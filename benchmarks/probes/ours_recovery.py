@@ -22,7 +22,7 @@ import psutil
 from harness import SPACE, answer, options
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.trial import Trial
 

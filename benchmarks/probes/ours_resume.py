@@ -13,7 +13,7 @@ from harness import SPACE, answer, options
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.experiment_factory import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.trial import TrialStatus
 

@@ -38,7 +38,7 @@ from ...runner import (
 )
 from ...search_space import non_finite
 from ...store import NotWritableError, StoreError
-from ..experiments import BY_USER
+from ..experiment_factory import BY_USER
 from .change_checks import problems_of
 from .connection import ControlError
 from .extension import LIMITS

@@ -15,7 +15,7 @@ from ...protocol import dumps
 from ...runner import ExperimentStatus
 from ...search_space import with_constants
 from ...store import ExperimentFolder, FolderError, Store
-from ..experiments import BY_USER, experiment_config, reasons_outside
+from ..experiment_factory import BY_USER, experiment_config, reasons_outside
 from .connection import ControlError, ask_manager
 from .extension import LIMITS, Extension, ExtensionError, extend_experiment, options_to_extend, owned_store
 from .operations import changed_config, checked_import

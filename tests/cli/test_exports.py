@@ -11,8 +11,8 @@ import pytest
 
 import pitchpipe
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.manager.experiments import create_experiment
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.manager.experiment_factory import create_experiment
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.store.reading.trial_rows import read_exports
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.schema import MIGRATIONS

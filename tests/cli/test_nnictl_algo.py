@@ -11,7 +11,7 @@ from pitchpipe.cli.app import run
 from pitchpipe.compat.nni.nnictl_algo import ALGO
 from pitchpipe.config import check_parameters
 from pitchpipe.dispatcher.check import directions
-from pitchpipe.dispatcher.plugins import load_plugin
+from pitchpipe.dispatcher.plugin_loading import load_plugin
 from pitchpipe.plugins import Registered, register, registered, registry_file
 
 from ..homeless import leave_home

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig, with_plugins_checked
-from pitchpipe.manager.settings import request_of, run_of
+from pitchpipe.manager.run_settings import request_of, run_of
 from pitchpipe.store import ExperimentFolder
 
 from .refusals import made, problems_of

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.dispatcher import Ending, MemoryChannel, MsgDispatcher, MsgDispatcherBase
-from pitchpipe.dispatcher.settings import encode_exp_params
+from pitchpipe.dispatcher.dispatcher_settings import encode_exp_params
 from pitchpipe.protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame, loads
 
 PATIENCE_S = 20.0

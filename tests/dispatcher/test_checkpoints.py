@@ -12,9 +12,9 @@ import pytest
 
 from pitchpipe.assessors import Assessor
 from pitchpipe.dispatcher import MemoryChannel, MsgDispatcher
+from pitchpipe.dispatcher.dispatcher_settings import Settings
 from pitchpipe.dispatcher.saving import _HEAD, CheckpointUnusable, Saver, read_checkpoint
-from pitchpipe.dispatcher.settings import Settings
-from pitchpipe.dispatcher.stopping import StopRule
+from pitchpipe.dispatcher.stop_rule import StopRule
 from pitchpipe.protocol import CommandType, loads
 from pitchpipe.tuners import RandomTuner, Tuner, create
 
@@ -234,7 +234,7 @@ def test_what_the_dispatcher_keeps_besides_the_plug_ins_is_that_of_the_layout_in
 def test_process_ends_with_3_when_its_checkpoint_is_unusable(spawn: Any, tmp_path: Path) -> None:
     import sys
 
-    from pitchpipe.dispatcher.settings import encode_exp_params
+    from pitchpipe.dispatcher.dispatcher_settings import encode_exp_params
 
     (tmp_path / "bad.pkl").write_bytes(b"nonsense")
     parameters = encode_exp_params({"tuner": {"name": "Random"}})

@@ -11,7 +11,7 @@ import pytest
 
 from pitchpipe.assessors import Assessor
 from pitchpipe.dispatcher import Ending, MemoryChannel, MsgDispatcher, MsgDispatcherBase, PluginFailed
-from pitchpipe.dispatcher.base import QUEUE_WARNING_PAUSE_S
+from pitchpipe.dispatcher.msg_dispatcher_base import QUEUE_WARNING_PAUSE_S
 from pitchpipe.protocol import CommandType, dumps, loads
 from pitchpipe.tuners import Tuner
 

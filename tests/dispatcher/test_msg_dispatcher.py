@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.assessors import Assessor, AssessResult, ThresholdAssessor
-from pitchpipe.dispatcher.stopping import StopRule
+from pitchpipe.dispatcher.stop_rule import StopRule
 from pitchpipe.protocol import CommandType
 from pitchpipe.tuners import (
     ASHATuner,

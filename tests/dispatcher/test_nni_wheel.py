@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.dispatcher.settings import encode_exp_params
+from pitchpipe.dispatcher.dispatcher_settings import encode_exp_params
 from pitchpipe.protocol import CommandType, Frame, dumps, encode_frame, loads
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.dispatcher.settings import encode_exp_params
+from pitchpipe.dispatcher.dispatcher_settings import encode_exp_params
 from pitchpipe.protocol import CommandType
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}

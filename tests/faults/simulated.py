@@ -20,7 +20,7 @@ from plan import Plan
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.experiment_factory import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.store import Store

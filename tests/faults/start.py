@@ -23,7 +23,7 @@ def load_train(path: str):  # type: ignore[no-untyped-def]
 def main() -> int:
     """Make the experiment of a plan and run it to its end."""
     from pitchpipe.config import ExperimentConfig
-    from pitchpipe.manager.experiments import create_experiment
+    from pitchpipe.manager.experiment_factory import create_experiment
 
     plan = json.loads(Path(sys.argv[1]).read_text())
     config = ExperimentConfig.from_dict(plan["config"], needs_command=False)

@@ -22,9 +22,9 @@ import pytest
 
 from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.manager.control.connection import ControlError, ask_manager
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.manager.manager import Manager
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.store.store import StoreError
 
 from ..dispatcher_threads import dispatchers_on_threads

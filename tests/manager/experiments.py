@@ -14,10 +14,10 @@ from typing import Any
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.experiment_factory import create_experiment, resume_experiment
 from pitchpipe.manager.hooks import Hooks
 from pitchpipe.manager.manager import Manager
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.runner.trial import Trial
 from pitchpipe.store.folder import ExperimentFolder

@@ -14,7 +14,7 @@ from pitchpipe.executors.agents import AgentTrialExecutor
 from pitchpipe.executors.base import Deliver, RunSetup
 from pitchpipe.manager.dispatcher_link import dispatcher
 from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.store.store import NotWritableError, StoreError, Tick

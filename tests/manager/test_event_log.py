@@ -16,7 +16,7 @@ from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.control.operations import LiveChanges
 from pitchpipe.manager.event_log import EventLog
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.settings import limits_of, objectives_of, request_of
+from pitchpipe.manager.run_settings import limits_of, objectives_of, request_of
 from pitchpipe.runner.effects import Effect
 from pitchpipe.runner.events import Tick
 from pitchpipe.runner.ledger import Ledger, Totals

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.executors.simulated import SimulatedRun
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.store.store import Store
 
 from .experiments import CopyingStore, config, created, plugin, run, story

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.experiment_factory import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.store.store import Store
 
 from .experiments import config, run

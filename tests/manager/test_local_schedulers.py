@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.manager.experiments import create_experiment
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.manager.experiment_factory import create_experiment
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.store.store import Store
 

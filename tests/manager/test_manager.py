@@ -17,11 +17,11 @@ from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, 
 from pitchpipe.manager.control.extension import Extension, ExtensionError, extend_experiment
 from pitchpipe.manager.dispatcher_link.dispatcher import Dispatcher
 from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.settings import run_of
+from pitchpipe.manager.run_settings import run_of
 from pitchpipe.runner.effects import AttemptOrder
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.store import ExperimentFolder, FolderError

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pitchpipe.assessors import registry
 from pitchpipe.config import ConfigError, ExperimentConfig, with_plugins_checked
-from pitchpipe.dispatcher.stopping import StopRule
+from pitchpipe.dispatcher.stop_rule import StopRule
 from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.manager.control.operations import checked_import
@@ -35,7 +35,7 @@ from pitchpipe.manager.hooks.stoppers import (
 )
 from pitchpipe.manager.warm_start import warm_start_of
 from pitchpipe.protocol import Objective, dumps
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.verdicts import check_final, check_intermediate
 from pitchpipe.store.reading.csv_cells import csv_text
 from pitchpipe.store.reading.json_values import add_functions

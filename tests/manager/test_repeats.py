@@ -12,7 +12,7 @@ import pytest
 from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.manager import Manager
 from pitchpipe.protocol import repeat_of, seed_of_repeat
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 
 from .experiments import CopyingStore, config, created, plugin, run, story, trials_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.manager import Manager
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.trial import TrialStatus
 
 from .experiments import comes_back_alike, plugin, resumed, run, simulated, trials_of, viewed

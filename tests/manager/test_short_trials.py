@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.protocol import parameters_of
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.tuners import RandomTuner

@@ -12,7 +12,7 @@ import pytest
 from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.control import Extension, extend_experiment
 from pitchpipe.manager.manager import Manager
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import ExperimentView
 from pitchpipe.store.reading.defaults import gain_text, gains_over_defaults

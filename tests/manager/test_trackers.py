@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.manager.hooks.callbacks import Callback
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 
 from .experiments import resumed, run, run_with_crash, simulated, trials_of
 

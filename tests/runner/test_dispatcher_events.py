@@ -9,7 +9,7 @@ import pytest
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, PauseTrial, StartTrial, StopTrial
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.ledger import Ledger, Totals
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner

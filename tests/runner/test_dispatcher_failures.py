@@ -6,7 +6,7 @@ import pytest
 
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import RestoreDispatcher, StopTrial
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 
 from .driver import Driver, of_type, running_trial
 

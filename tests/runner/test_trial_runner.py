@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, SendCommand, StartTrial, StopTrial
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.ledger import Ledger, Request, Totals
 from pitchpipe.runner.limits import Limits, Retries
 from pitchpipe.runner.recording import recorded, replay

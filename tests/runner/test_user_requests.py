@@ -10,7 +10,7 @@ import pytest
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, StartTrial, StopTrial
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.payloads import added_trial
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus

@@ -12,7 +12,7 @@ import pytest
 
 from pitchpipe.executors.simulated import VirtualClock
 from pitchpipe.runner.changes import Changes
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.sdk import remove
 from pitchpipe.store import ExperimentFolder, FolderError

@@ -12,7 +12,7 @@ import psutil
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess, dispatcher_environment
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.manager.standby import DISPATCHER_COMMAND
 from pitchpipe.protocol import CommandType, encode_frame
 

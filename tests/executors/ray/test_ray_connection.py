@@ -14,9 +14,9 @@ import pytest
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
-from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.experiment_factory import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.store.folder import ExperimentFolder
 
 from ..cluster_support import HEAD, Cluster

@@ -30,7 +30,7 @@ from pitchpipe.manager.control.steering import (
 from pitchpipe.manager.dispatcher_link.results_so_far import user_imports
 from pitchpipe.manager.manager import Manager
 from pitchpipe.protocol import repeat_of
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.store.store import NotWritableError, Store, StoreError
 
 from ...runner.invariants import broken_invariants

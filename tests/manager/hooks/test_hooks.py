@@ -26,7 +26,7 @@ from pitchpipe.manager.hooks.stoppers import (
 )
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner import events as happened
-from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.trial import TrialStatus
 
 from ...runner.driver import Driver

@@ -30,7 +30,7 @@ from ..trial_agent import pickled
 from . import hooks as _hooks
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
-from .settings import objectives_of
+from .run_settings import objectives_of
 
 if TYPE_CHECKING:
     from .warm_start import WarmStart

@@ -21,7 +21,6 @@ from .attempts import (
     rewind,
     start_from,
 )
-from .deadlines import Deadlines
 from .effects import AttemptOrder, CopyCheckpoint, PauseTrial, StartTrial, StopTrial
 from .events import AttemptEvent
 from .ledger import Assignment, Ledger, Request
@@ -29,6 +28,7 @@ from .payloads import of_repeat, trial_end_payload
 from .pending import Pending
 from .slots import Slots
 from .state import ExperimentState
+from .timing import Deadlines
 from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id
 from .verdicts import is_checkpoint_gone
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitchpipe.runner.experiment_status import EXPERIMENT_MOVES, ExperimentStatus
+from pitchpipe.runner.experiment_state import EXPERIMENT_MOVES, ExperimentStatus
 from pitchpipe.runner.limits import Limits
 from pitchpipe.runner.state import ExperimentState
 

@@ -10,8 +10,8 @@ import pytest
 
 from pitchpipe.protocol import CommandType, Objective, family_end_of, repeat_of, seed_of_repeat
 from pitchpipe.runner import events as happened
-from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.runner.families import FamilyEnd, Repeats
+from pitchpipe.runner.experiment_state import ExperimentStatus
+from pitchpipe.runner.family_rules import FamilyEnd, Repeats
 from pitchpipe.runner.payloads import added_trial
 from pitchpipe.runner.trial import Trial, TrialStatus
 

@@ -10,8 +10,8 @@ import pytest
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.local.local_executor import LocalTrialExecutor
 from pitchpipe.executors.ray import RayTrialExecutor
-from pitchpipe.manager.experiments import executor_for
-from pitchpipe.manager.settings import repeats_of, run_of
+from pitchpipe.manager.experiment_factory import executor_for
+from pitchpipe.manager.run_settings import repeats_of, run_of
 from pitchpipe.store.folder import ExperimentFolder
 
 from .experiments import config

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pitchpipe.dispatcher.stopping import StopRule
+from pitchpipe.dispatcher.stop_rule import StopRule
 from pitchpipe.protocol import CommandType, dumps
 from pitchpipe.tuners import RandomTuner
 

@@ -12,8 +12,8 @@ import pytest
 
 from pitchpipe.dispatcher import PluginNotLoaded
 from pitchpipe.dispatcher.check import check
-from pitchpipe.dispatcher.plugins import load_plugin, own_direction
-from pitchpipe.dispatcher.settings import Settings
+from pitchpipe.dispatcher.dispatcher_settings import Settings
+from pitchpipe.dispatcher.plugin_loading import load_plugin, own_direction
 
 TUNER = """
 from pitchpipe.tuners import Tuner
