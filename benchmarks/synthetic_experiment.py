@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiment_factory import create_experiment
-from pitchpipe.runner.changes import Changes, MetricRow
+from pitchpipe.runner.effects import Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus, new_trial_id
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.store import Tick

@@ -14,10 +14,9 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import IO, Any
 
 from ..manager import Manager
-from ..manager.control import RateMeter, forecast
 from ..numerics import interval
 from ..protocol import parameters_of
-from ..runner import Trial, TrialRunner, TrialStatus
+from ..runner import RateMeter, Trial, TrialRunner, TrialStatus, forecast
 from ..store.reading import (
     FailedTrial,
     closest_text,

@@ -24,7 +24,6 @@ from ..runner import (
     TrialRunner,
     added_trial,
     event_of,
-    warnings_of,
 )
 from ..store import ExperimentFolder, Mirror, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
@@ -192,7 +191,7 @@ class Manager:
         """Return what the experiment suffers from or waits for at present, as sentences."""
         if self._loop is None:
             return []
-        of_runner = () if self.runner is None else warnings_of(self.runner)
+        of_runner = () if self.runner is None else self.runner.warnings()
         return [
             *self._loop.disk_space.warnings(),
             *self.executor.warnings(),

@@ -52,7 +52,7 @@ from ..runner import (
     Verdict,
     added_trial,
     check_final,
-    check_intermediate,
+    fault_of_intermediate,
 )
 from ..store import ExperimentFolder, ExperimentRow, RecordRow, Store, Tick, has_ended, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
@@ -143,8 +143,8 @@ class SearchSession:
 
     def why_not_judged(self, value: str) -> str:
         """Return why an intermediate result, JSON text, cannot be judged; empty if it can."""
-        unusable = check_intermediate(value, main_objective(objectives_of(self.config)).name, self.objectives)
-        return "" if unusable is None else unusable.reason
+        main = main_objective(objectives_of(self.config)).name
+        return fault_of_intermediate(value, main, self.objectives)
 
     def report(self, trial_id: str, attempt: int | None, sequence: int, value: str) -> str | None:
         """Take an intermediate result, JSON text; return why the trial should stop, None if it should not."""

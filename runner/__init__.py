@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from ..protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .changes import AttemptRow, Changes, MetricRow
-    from .description import warnings_of
     from .effects import (
         AttemptOrder,
+        AttemptRow,
+        Changes,
         CopyCheckpoint,
         Effect,
         Finish,
+        MetricRow,
         PauseTrial,
         RestoreDispatcher,
         SendCommand,
@@ -53,13 +54,14 @@ if TYPE_CHECKING:
         TotalsChanged,
         TrialAddRequested,
         TrialKillRequested,
+        added_trial,
+        event_of,
+        recorded,
     )
-    from .experiment_state import ExperimentStatus
+    from .experiment_state import ExperimentStatus, Limits, Retries
     from .family_rules import Repeats
     from .ledger import Ledger, Request, Totals
-    from .limits import Limits, Retries
-    from .payloads import added_trial
-    from .recording import event_of, recorded
+    from .timing import RateMeter, forecast
     from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
     from .trial_runner import TrialRunner
     from .verdicts import (
@@ -67,7 +69,7 @@ if TYPE_CHECKING:
         TUNES_NOTHING,
         UNASKED,
         check_final,
-        check_intermediate,
+        fault_of_intermediate,
         fingerprint,
         is_disk_full,
         last_line,

@@ -1,4 +1,4 @@
-"""From one attempt of a trial to the next: where it begins, what no longer counts, what is recorded."""
+"""From one attempt of a trial to the next: where it begins, and what no longer counts."""
 
 from __future__ import annotations
 
@@ -6,27 +6,10 @@ import json
 from typing import Any
 
 from ..protocol import loads, pauses_at_budget, with_parameters, with_pause_at_budget
-from .changes import AttemptRow
 from .events import CheckpointSaved, ResumeRequested
 from .trial import Cause, FailureKind, Trial, Verdict
 
 _NOT_BY_CHECKPOINT = (FailureKind.INFRA, FailureKind.OOM, FailureKind.TIMEOUT, FailureKind.KILLED)
-
-
-def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> AttemptRow:
-    """Return the record of an attempt that is not the trial's last; `outcome` is what happens next."""
-    return AttemptRow(
-        sequence_id=trial.sequence_id,
-        attempt=trial.attempt,
-        outcome=outcome,
-        agent=trial.agent,
-        start_time=trial.start_time,
-        end_time=time,
-        reason=verdict.reason,
-        kind=verdict.kind,
-        exit_code=trial.exit_code,
-        error=trial.error,
-    )
 
 
 def start_from(trial: Trial, donor: Trial | None) -> None:

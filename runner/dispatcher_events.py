@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..protocol import CommandType
 from . import events as happened
 from .attempts import resume_text
-from .dispatcher_failures import DispatcherFailures
 from .effects import RestoreDispatcher
 from .experiment_rules import ExperimentRules
 from .experiment_state import ExperimentStatus
@@ -21,7 +20,7 @@ class DispatcherEvents:
         self._state = rules.state
         self._requests = rules.requests
         self._pending = rules.pending
-        self._failures = DispatcherFailures()
+        self._failures = _DispatcherFailures()
 
     def ready(self, event: happened.DispatcherReady) -> None:
         """Handle a dispatcher that is ready; with the first one the experiment begins."""
@@ -110,3 +109,41 @@ class DispatcherEvents:
             self._rules.stop(ExperimentStatus.ERROR, why)
         else:
             self._pending.effects.append(RestoreDispatcher(event.reason))
+
+
+# After this many deaths in a row, without a new command handled in between, it is not restored any more.
+_MOST_DEATHS = 3
+
+
+class _DispatcherFailures:
+    """Judges the failures of one experiment's dispatcher, in the order in which they come.
+
+    If a plug-in raises, the same command is tried once more. If the process ends by itself, is killed or is silent, the
+    reason may be temporary (no memory, a `kill` by hand), so it is restored twice.
+    """
+
+    def __init__(self) -> None:
+        self._raised_at: int | None = None
+        self._died_at = -1  # the highest number of a command at which it did
+        self._deaths = 0
+
+    def verdict(self, failure: happened.DispatcherFailed) -> str:
+        """Return why the dispatcher is not restored any more, as a sentence; an empty text if it is.
+
+        >>> failures = _DispatcherFailures()
+        >>> raised = happened.DispatcherFailed(0.0, message="the tuner raised", where="t.py:3", command=7)
+        >>> failures.verdict(raised), failures.verdict(raised)
+        ('', 'the tuner raised (t.py:3)')
+        """
+        command = -1 if failure.command is None else failure.command
+        if not failure.died:
+            is_repeated, self._raised_at = self._raised_at == command, command
+            return failure.reason if is_repeated else ""
+        self._deaths = 1 if command > self._died_at else self._deaths + 1
+        self._died_at = max(command, self._died_at)
+        if self._deaths < _MOST_DEATHS:
+            return ""
+        return (
+            f"{failure.reason}, {self._deaths} times in a row at command {self._died_at}: "
+            "see logs/dispatcher.log and logs/dispatcher.out; a resume tries again"
+        )

@@ -1,10 +1,27 @@
-"""What the manager does about an event: `TrialRunner.handle` returns effects, performed only after the commit."""
+"""What the runner has decided: changes to commit, and effects that the manager performs only after that commit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from ..protocol import CommandType
+from .trial import FailureKind, Trial
+
+
+@dataclass(slots=True)
+class Effect:
+    """Something to do; `cause` is the cause of the event that it follows from."""
+
+    cause: str = field(default="", kw_only=True, compare=False, repr=False)
+
+
+@dataclass(slots=True)
+class SendCommand(Effect):
+    """A command for the dispatcher, numbered when it is committed; `is_periodical` marks an intermediate result."""
+
+    command: CommandType
+    payload: str
+    is_periodical: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,22 +45,6 @@ class AttemptOrder:
     checkpoint: str | None = None
     budget: float | None = None
     mark: str = ""
-
-
-@dataclass(slots=True)
-class Effect:
-    """Something to do; `cause` is the cause of the event that it follows from."""
-
-    cause: str = field(default="", kw_only=True, compare=False, repr=False)
-
-
-@dataclass(slots=True)
-class SendCommand(Effect):
-    """A command for the dispatcher, numbered when it is committed; `is_periodical` marks an intermediate result."""
-
-    command: CommandType
-    payload: str
-    is_periodical: bool = False
 
 
 @dataclass(slots=True)
@@ -91,3 +92,73 @@ class RestoreDispatcher(Effect):
 @dataclass(slots=True)
 class Finish(Effect):
     """The experiment is over; its status says how."""
+
+
+# ------------------------------------------------------------------ changes, in the form that the store takes
+
+
+@dataclass(slots=True)
+class MetricRow:
+    """One reported result. The fields are positional because that is faster."""
+
+    trial: Trial
+    attempt: int
+    kind: str
+    sequence: int
+    value: str
+    time: float
+
+
+@dataclass(slots=True, kw_only=True)
+class AttemptRow:
+    """An attempt after which its trial was retried or paused, which is its `outcome`."""
+
+    sequence_id: int
+    attempt: int
+    outcome: str
+    agent: str | None
+    start_time: float | None
+    end_time: float
+    reason: str
+    kind: FailureKind | None = None
+    exit_code: int | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Changes:
+    """What has changed since the last commit.
+
+    `superseded`: (sequence id, last attempt, sequence) of trials whose results from `sequence`, in that attempt and
+    earlier ones, no longer count. `exports`: (sequence id, format, path) of what trials exported.
+    """
+
+    trials: dict[str, Trial] = field(default_factory=dict)
+    metrics: list[MetricRow] = field(default_factory=list)
+    attempts: list[AttemptRow] = field(default_factory=list)
+    superseded: list[tuple[int, int, int]] = field(default_factory=list)
+    exports: list[tuple[int, str, str]] = field(default_factory=list)
+
+
+class Pending:
+    """Collects the effects and the changes of all parts of the runner; `now` is the time of the present event."""
+
+    __slots__ = ("changes", "effects", "now")
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.effects: list[Effect] = []
+        self.changes = Changes()
+
+    def send(self, command: CommandType, payload: str, *, is_periodical: bool = False) -> None:
+        """Add a command for the dispatcher to the effects."""
+        self.effects.append(SendCommand(command, payload, is_periodical))
+
+    def note(self, trial: Trial) -> None:
+        """Add a trial to the next commit."""
+        self.changes.trials[trial.trial_id] = trial
+
+    def take_changes(self) -> Changes:
+        """Return what has changed since the last call."""
+        changes, self.changes = self.changes, Changes()
+        return changes

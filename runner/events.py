@@ -1,15 +1,17 @@
 """What can happen to an experiment. `TrialRunner.handle` takes all events but `ExecutorFailed`.
 
 An event is plain data and carries the time at which it happened (seconds since the epoch, on the experiment's
-clock). So the runner needs no clock, and a test can replay any history.
+clock). So the runner needs no clock, and a test can replay any history: a runner that handles all events of an
+experiment again makes the same trials, changes and effects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from ..protocol import AddedSource, added_record
 from .ledger import Totals
 
 
@@ -177,7 +179,7 @@ class AttemptEnded(AttemptEvent):
     """An attempt is over; it arrives after every report of that attempt.
 
     `lost`: its agent or node is gone, so nothing is known about its end. `paused`: it ended because of a pause.
-    `killed`: its agent killed it, on request or because the agent had to leave. `out_of_memory`: it was killed for its
+    `killed`: its agent killed it, on request or because the agent was shut down. `out_of_memory`: it was killed for its
     memory. `infra`: the machine refused what the agent needs. `exported`: the paths of what it exported, by format.
     `unasked`: it reported, and nothing asked for its parameters, which its command does not contain.
     """
@@ -226,7 +228,7 @@ class ResourcesChanged(Event):
 
 @dataclass(slots=True)
 class TotalsChanged(Event):
-    """A node joined or left: the totals are others now."""
+    """A node joined or left, which changes the totals."""
 
     totals: Totals
 
@@ -311,3 +313,46 @@ class DataImported(Event):
 @dataclass(slots=True)
 class Tick(Event):
     """Time has passed: deadlines are checked."""
+
+
+def added_trial(
+    parameters: Mapping[str, Any], time: float, source: AddedSource = "customized"
+) -> TrialAddRequested:
+    """Return the event that adds a trial with a user's own parameters."""
+    return TrialAddRequested(time, added_record(parameters, source), cause="user: add")
+
+
+# ------------------------------------------------------------------ events as plain JSON values
+#
+# The manager commits users' requests in this form before it handles them: a request is refused only while nothing has
+# happened, and the next manager carries out an accepted one if this one dies.
+
+_KINDS: Mapping[str, type[Any]] = {
+    name: kind for name, kind in globals().items() if isinstance(kind, type) and issubclass(kind, Event)
+}
+_TUPLES = ("devices", "busy_devices", "any_results")  # fields that JSON holds as lists
+
+
+def recorded(event: Event) -> dict[str, Any]:
+    """Return an event as plain JSON values.
+
+    >>> recorded(TrialKillRequested(12.5, "AbCdE", cause="user: kill"))
+    {'kind': 'TrialKillRequested', 'event': {'time': 12.5, 'cause': 'user: kill', 'trial_id': 'AbCdE'}}
+    """
+    return {"kind": type(event).__name__, "event": asdict(event)}
+
+
+def event_of(row: Mapping[str, Any]) -> Event:
+    """Return the event of a row that `recorded` returned.
+
+    >>> event_of({"kind": "TrialKillRequested", "event": {"time": 12.5, "trial_id": "AbCdE"}})
+    TrialKillRequested(time=12.5, trial_id='AbCdE')
+    """
+    kind, values = _KINDS[row["kind"]], _with_tuples(row["event"])
+    if kind is TotalsChanged:
+        values["totals"] = Totals(**_with_tuples(values["totals"]))
+    return kind(**values)
+
+
+def _with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if name in _TUPLES else value for name, value in values.items()}

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from ..protocol import CommandType, Objective, is_starting_point, main_objective
 from . import events as happened
 from .attempts import ends_rung, note_checkpoint
-from .changes import MetricRow
+from .effects import MetricRow
 from .experiment_rules import ExperimentRules
 from .payloads import IMPORTED, import_payload, metric_payload, of_repeat
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
-from .verdicts import check_final, check_intermediate, judge_end
+from .verdicts import check_final, fault_of_intermediate, judge_end
 
 
 class ExecutorEvents:
@@ -66,12 +66,11 @@ class ExecutorEvents:
     def _is_readable(self, trial: Trial, event: happened.Reported) -> bool:
         """Return whether what judges intermediate results can read this one; keep the first that it cannot."""
         is_any = "PERIODICAL" in self._state.any_results
-        verdict = None if is_any else check_intermediate(event.value, self._main, self._names)
-        if verdict is None:
-            return True
-        where = f"intermediate result {event.sequence} of trial {trial.sequence_id}"
-        self._state.unread_result = self._state.unread_result or f"{where}: {verdict.reason}"
-        return False
+        fault = "" if is_any else fault_of_intermediate(event.value, self._main, self._names)
+        if fault and not self._state.unread_result:
+            where = f"intermediate result {event.sequence} of trial {trial.sequence_id}"
+            self._state.unread_result = f"{where}: {fault}"
+        return not fault
 
     def _is_judged(self, trial: Trial) -> bool:
         """Return whether the dispatcher gets the trial's intermediate results."""

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..protocol import CommandType, Objective, is_starting_point
 from .attempts import retry_ended
-from .effects import Finish
-from .experiment_state import ExperimentStatus
+from .effects import Finish, Pending
+from .experiment_state import ExperimentState, ExperimentStatus
 from .family_rules import Families, Family, Repeats
-from .objectives import BestTrials
 from .payloads import import_payload, metric_payload, trial_end_payload, with_results
-from .pending import Pending
-from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict
 from .trial_moves import Trials
-from .tuner_requests import TunerRequests
 from .verdicts import FailureStreak
 
 # A tuner that does not learn is asked for so many trials more than can run, while the last trial took at most so many
@@ -47,9 +45,8 @@ class ExperimentRules:
         self.pending = pending
         self.families = Families(repeats, objectives)  # without repeats it has none
         self.requests = TunerRequests()
-        self.best = BestTrials(
-            objectives
-        )  # of trials that succeeded, or the outcomes of families, never of both
+        # Of trials that succeeded, or of the outcomes of families, never of both.
+        self.best = BestTrials(objectives)
         self.failures: deque[Trial] = deque(maxlen=5)  # the last ones that failed
         self.streak = FailureStreak(state.limits.max_identical_failures)
         self._final_status = ExperimentStatus.DONE  # what STOPPING becomes when the last slot is free
@@ -274,3 +271,120 @@ class ExperimentRules:
     def _finish(self, status: ExperimentStatus) -> None:
         self.state.move(status)
         self.pending.effects.append(Finish())
+
+
+class TunerRequests:
+    """The open requests for trials, in the order in which they were sent.
+
+    `has_more` is False after the tuner had nothing to propose, and `why_no_more` is the reason if one was given.
+    `has_news` says whether it received anything since the last request, so that it may have something to propose now.
+
+    >>> requests = TunerRequests()
+    >>> requests.ask(2); requests.ask(1); requests.total
+    3
+    >>> requests.fulfil_one(); requests.exhausted(); requests.total, requests.has_more
+    (1, False)
+    """
+
+    def __init__(self) -> None:
+        self.has_more = True
+        self.why_no_more = ""
+        self.has_news = False
+        self._asked: deque[int] = deque()  # how many trials each request still waits for
+
+    @property
+    def total(self) -> int:
+        """How many trials are requested and neither proposed nor declined."""
+        return sum(self._asked)
+
+    def ask(self, count: int) -> None:
+        """Note a request."""
+        self._asked.append(count)
+        self.has_news = False
+
+    def fulfil_one(self) -> None:
+        """Note a proposal, whether or not it is used."""
+        if self._asked:
+            self._asked[0] -= 1
+            if self._asked[0] == 0:
+                self._asked.popleft()
+
+    def exhausted(self, reason: str = "") -> None:
+        """Note that the tuner has nothing more: the first request is closed, later ones stay open."""
+        self.why_no_more = reason
+        if self._asked:
+            self._asked.popleft()
+        self.has_more = False
+
+    @property
+    def may_ask_again(self) -> bool:
+        """Whether no request is open, and the tuner has received something since the last one."""
+        return not self._asked and self.has_news
+
+    def merge(self) -> None:
+        """Merge all open requests into one."""
+        self._asked = deque([self.total] if self._asked else [])
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what a resumed runner needs, as plain JSON values."""
+        return {"asked": list(self._asked), "tuner_has_more": self.has_more}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Restore what `snapshot` returned."""
+        self._asked = deque(snapshot.get("asked", ()))
+        self.has_more = snapshot.get("tuner_has_more", True)
+
+
+class BestTrials:
+    """The best of the trials added so far that keep all limits.
+
+    `front` has one trial for one objective (the earlier one of equals), for several all that no other dominates. While
+    it is empty, `closest` is the trial that exceeds the limits least.
+    """
+
+    def __init__(self, objectives: Sequence[Objective]) -> None:
+        numbered = list(enumerate(objectives))
+        self._goals = tuple(
+            (place, objective.sign) for place, objective in numbered if objective.direction is not None
+        )
+        self._limits = tuple((place, objective) for place, objective in numbered if objective.is_limited)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all trials."""
+        self._least_violation = math.inf
+        self.front: list[Trial] = []
+        self._losses: list[tuple[float, ...]] = []  # of the front
+        self.closest: Trial | None = None
+
+    def add(self, trial: Trial) -> None:
+        """Add a finished trial; one without values does not count."""
+        if trial.values is None or not self._is_feasible(trial, trial.values):
+            return
+        losses = tuple([sign * trial.values[place] for place, sign in self._goals])
+        for others in self._losses:
+            if _beats(others, losses):
+                return
+        kept = [place for place, others in enumerate(self._losses) if not _beats(losses, others)]
+        self.front = [*(self.front[place] for place in kept), trial]
+        self._losses = [*(self._losses[place] for place in kept), losses]
+
+    def points(self) -> dict[int, tuple[float, ...]]:
+        """Return the losses of the trials on the front, by their sequence numbers."""
+        return {trial.sequence_id: losses for trial, losses in zip(self.front, self._losses, strict=True)}
+
+    def _is_feasible(self, trial: Trial, values: Sequence[float]) -> bool:
+        violation = sum([objective.violation(values[place]) for place, objective in self._limits])
+        if violation > 0:
+            if not self.front and violation < self._least_violation:
+                self._least_violation, self.closest = violation, trial
+            return False
+        self.closest = None
+        return True
+
+
+def _beats(earlier: Sequence[float], later: Sequence[float]) -> bool:
+    """Return whether the losses of one trial keep another one off the front: for several objectives, equals stay."""
+    if len(earlier) == 1:
+        return earlier[0] <= later[0]
+    return earlier != later and all(mine <= theirs for mine, theirs in zip(earlier, later, strict=True))

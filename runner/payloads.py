@@ -6,12 +6,10 @@ JSON text is not parsed and dumped again; NNI's format has a metric's value as J
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any
 
-from ..protocol import AddedSource, added_record, parameters_of, repeat_of
-from .events import TrialAddRequested
+from ..protocol import parameters_of, repeat_of
 
 # Marks the final result of a starting point: the tuner has it by ImportData, only the assessor takes it.
 IMPORTED = ', "imported": true'
@@ -49,8 +47,8 @@ def of_repeat(record: str) -> str:
     >>> of_repeat('{"parameters": {"x": 1}, "family": 7, "repeat": 2}'), of_repeat('{"parameters": {"x": 1}}')
     (', "repeat": 2', '')
     """
-    found = repeat_of(record) if '"repeat"' in record else None  # most records have none
-    return "" if found is None else f', "repeat": {found[1]}'
+    place = repeat_of(record) if '"repeat"' in record else None  # most records have none
+    return "" if place is None else f', "repeat": {place[1]}'
 
 
 def with_results(results: Sequence[str]) -> str:
@@ -84,10 +82,3 @@ def _id(parameter_id: int | str | None) -> str:
     if parameter_id is None:
         return "null"
     return quoted(parameter_id) if isinstance(parameter_id, str) else str(parameter_id)
-
-
-def added_trial(
-    parameters: Mapping[str, Any], time: float, source: AddedSource = "customized"
-) -> TrialAddRequested:
-    """Return the event that adds a trial with a user's own parameters."""
-    return TrialAddRequested(time, added_record(parameters, source), cause="user: add")

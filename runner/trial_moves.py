@@ -15,19 +15,17 @@ from ..protocol import CommandType, budget_and_donor
 from .attempts import (
     came_to_nothing,
     count_failure,
-    ended_attempt,
     exploit,
     forget_checkpoint,
     rewind,
     start_from,
 )
-from .effects import AttemptOrder, CopyCheckpoint, PauseTrial, StartTrial, StopTrial
+from .effects import AttemptOrder, AttemptRow, CopyCheckpoint, PauseTrial, Pending, StartTrial, StopTrial
 from .events import AttemptEvent
+from .experiment_state import ExperimentState
 from .ledger import Assignment, Ledger, Request
 from .payloads import of_repeat, trial_end_payload
-from .pending import Pending
 from .slots import Slots
-from .state import ExperimentState
 from .timing import Deadlines
 from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id
 from .verdicts import is_checkpoint_gone
@@ -358,7 +356,20 @@ class Trials:
                 self.resume(heir)
 
     def _keep_attempt(self, trial: Trial, outcome: str, verdict: Verdict) -> None:
-        self.pending.changes.attempts.append(ended_attempt(trial, outcome, verdict, self.pending.now))
+        """Record an attempt that is not the trial's last; `outcome` is what happens next."""
+        attempt = AttemptRow(
+            sequence_id=trial.sequence_id,
+            attempt=trial.attempt,
+            outcome=outcome,
+            agent=trial.agent,
+            start_time=trial.start_time,
+            end_time=self.pending.now,
+            reason=verdict.reason,
+            kind=verdict.kind,
+            exit_code=trial.exit_code,
+            error=trial.error,
+        )
+        self.pending.changes.attempts.append(attempt)
 
 
 def _is_pausing(trial: Trial) -> bool:

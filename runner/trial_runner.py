@@ -5,7 +5,7 @@ House rules of the runner:
 * `handle` is the only way in; other rooms read the runner's attributes and change none of them;
 * its parts are layers: `Trials` (moves of trials), `ExperimentRules` (moves of the experiment), then the handlers of
   events by their origin: `ExecutorEvents`, `DispatcherEvents`, `UserRequests`;
-* statuses change only by the tables in `trial.py` and `experiment_status.py`;
+* statuses change only by the tables in `trial.py` and `experiment_state.py`;
 * what must survive a kill is recorded in the changes at once; the manager takes the changes after each batch of
   events, commits them, and only then performs the effects;
 * an event may come too late (a report of an ended trial, a second kill verdict): its handler drops it without an error.
@@ -13,26 +13,23 @@ House rules of the runner:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..protocol import Objective
 from . import events as happened
-from .changes import Changes, MetricRow
 from .dispatcher_events import DispatcherEvents
-from .effects import AttemptOrder, CopyCheckpoint, Effect
+from .effects import AttemptOrder, Changes, CopyCheckpoint, Effect, MetricRow, Pending
 from .events import Event
 from .executor_events import ExecutorEvents
 from .experiment_rules import ExperimentRules
-from .experiment_state import ExperimentStatus
+from .experiment_state import ExperimentState, ExperimentStatus, Limits
 from .family_rules import Repeats
 from .ledger import Ledger, Request
-from .limits import Limits
-from .pending import Pending
-from .state import ExperimentState
 from .trial import Trial
 from .trial_moves import Trials
 from .user_requests import UserRequests
+from .verdicts import TUNE_SOMETHING, TUNES_NOTHING
 
 # At most so many agents start before their trials: not all of them may be needed.
 _AGENTS_AHEAD = 4
@@ -178,16 +175,6 @@ class TrialRunner:
         return self._state.reason
 
     @property
-    def unread_result(self) -> str:
-        """The first intermediate result that was not sent to the dispatcher, and why; empty if all were."""
-        return self._state.unread_result
-
-    @property
-    def tunes_nothing(self) -> bool:
-        """Whether trials have ended well, and none of them ever asked for its parameters."""
-        return self._state.has_asked is False
-
-    @property
     def error(self) -> str:
         """The traceback that ended the experiment."""
         return self._state.error
@@ -235,6 +222,17 @@ class TrialRunner:
             return [(trial, trial.final) for trial in self.trials.values() if trial.final is not None]
         reports = [(family.first, self.families.report(family)) for family in self.families]
         return [(first, report[0]) for first, report in reports if report is not None]
+
+    def warnings(self) -> Iterator[str]:
+        """Yield the present warnings, as sentences: what the scripts do wrong, silent agents."""
+        if unread := self._state.unread_result:
+            yield f"results that are not numbers are kept, but neither assessor nor tuner gets them: {unread}"
+        if self._state.has_asked is False:
+            yield f"{TUNES_NOTHING}: {TUNE_SOMETHING}"
+        for agent in self.silent_agents:
+            runs = [trial for trial in self.live.values() if trial.agent == agent and trial.is_assigned]
+            what = f"trial {runs[0].sequence_id} runs there" if runs else "it gets nothing new to do"
+            yield f"agent {agent} gives no sign of life: {what}"
 
     def elapsed(self, now: float) -> float:
         """Return for how many seconds the experiment has run, over all its managers."""

@@ -9,8 +9,7 @@ from . import events as happened
 from .attempts import leave_rung
 from .executor_events import ExecutorEvents
 from .experiment_rules import ExperimentRules
-from .experiment_state import ExperimentStatus
-from .limits import Limits
+from .experiment_state import ExperimentStatus, Limits
 from .payloads import running_payload
 from .trial import Cause, FailureKind, TrialStatus, Verdict
 
@@ -24,9 +23,8 @@ class UserRequests:
         self._trials = rules.trials
         self._state = rules.state
         self._pending = rules.pending
-        self._left_out: list[
-            str
-        ] = []  # records that max_trial_number leaves out; each manager requests them again
+        # Records that max_trial_number leaves out; each manager requests them again.
+        self._left_out: list[str] = []
 
     def why_not_add(self) -> str:
         """Say why no trial can be added; return an empty text if one can."""
@@ -82,8 +80,9 @@ class UserRequests:
 
     def retry_cancelled(self, _event: happened.RetryCancelledRequested) -> None:
         """Run the trials again that the end of the experiment cancelled."""
-        cancelled = [one for one in self._trials.all.values() if one.status is TrialStatus.SYS_CANCELED]
-        retried = [one for one in cancelled if self._rules.may_undo(one)]
+        trials = self._trials.all.values()
+        cancelled = [trial for trial in trials if trial.status is TrialStatus.SYS_CANCELED]
+        retried = [trial for trial in cancelled if self._rules.may_undo(trial)]
         for trial in retried:
             self._rules.run_again(trial, from_checkpoint=True)
         if retried:
@@ -96,8 +95,8 @@ class UserRequests:
 
     def limits(self, event: happened.LimitsChanged) -> None:
         """Apply new limits."""
-        changed = {one.name: getattr(event, one.name) for one in fields(Limits) if hasattr(event, one.name)}
-        self._state.limits = replace(self._state.limits, **changed)
+        names = [limit.name for limit in fields(Limits) if hasattr(event, limit.name)]
+        self._state.limits = replace(self._state.limits, **{name: getattr(event, name) for name in names})
         while self._left_out and not self.why_not_add():
             self._add(self._left_out.pop(0))
         self._rules.proceed()

@@ -19,24 +19,24 @@ TUNE_SOMETHING = "use what pitchpipe.get_next_parameter() returns, or write {arg
 NO_RESULT = "ended without reporting a final result: call pitchpipe.report_final_result(value) once"
 
 
-def check_intermediate(value: str, main: str = "default", names: Sequence[str] = ()) -> Verdict | None:
-    """Return the verdict on an unusable intermediate result; None for a usable one (NaN is left to the assessor).
+def fault_of_intermediate(value: str, main: str, names: Sequence[str]) -> str:
+    """Return why an intermediate result is unusable; empty for a usable one (NaN is left to the assessor).
 
-    A dict needs only the `main` objective; of the other `names`, None is as good as nothing.
+    A dict needs only the `main` objective; the others of `names` may be missing or None.
     """
     try:
         if math.isfinite(float(value)):
-            return None  # the usual case, a bare number: no JSON parser needed
+            return ""  # the usual case, a bare number: no JSON parser needed
     except ValueError:
         pass
     report = loads(value)
-    known = {name for name in names if isinstance(report, dict) and report.get(name) is not None}
+    reported = {name for name in names if isinstance(report, dict) and report.get(name) is not None}
     try:
-        for name in sorted(known | {main}):
+        for name in sorted(reported | {main}):
             metric_value(report, name)
     except MetricError as error:
-        return _bad_report(str(error))
-    return None
+        return str(error)
+    return ""
 
 
 def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict:
@@ -111,7 +111,7 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
     if ended.lost:
         return Verdict(Cause.ENDED_BADLY, ended.error or "its agent was lost", FailureKind.INFRA)
     if ended.killed and trial.final is None:
-        return Verdict(Cause.ENDED_BADLY, "its agent had to leave", FailureKind.INFRA)
+        return Verdict(Cause.ENDED_BADLY, "its agent was shut down", FailureKind.INFRA)
     if failed:
         return Verdict(Cause.ENDED_BADLY, _why_failed(ended), kind)
     if trial.final is None:
@@ -128,7 +128,7 @@ def _cut_off_by(ended: AttemptEnded, kind: FailureKind | None) -> str | None:
     if ended.paused:
         return ""
     if ended.killed:
-        return "its agent had to leave after its final result"
+        return "its agent was shut down after its final result"
     if kind in _CUT_OFF or ended.out_of_memory:
         return f"it failed after it had reported its final result ({_why_failed(ended)})"
     return None

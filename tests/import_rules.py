@@ -129,7 +129,7 @@ POSITIONAL = frozenset(
         ("search_space/parameter.py", "Parameter"),
         ("server/figures/tables.py", "TrialRecord"),
         # Faster this way, and made once for each result.
-        ("runner/changes.py", "MetricRow"),
+        ("runner/effects.py", "MetricRow"),
         ("trial_agent/events.py", "Report"),
     }
 )

@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.runner.changes import AttemptRow, Changes, MetricRow
+from pitchpipe.runner.effects import AttemptRow, Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import FamilyRow, Goal, Summary, TrialRow, database

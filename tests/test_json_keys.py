@@ -12,7 +12,7 @@ import pytest
 from pitchpipe.cli.app import run
 from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.results import result_of
-from pitchpipe.runner.changes import AttemptRow
+from pitchpipe.runner.effects import AttemptRow
 from pitchpipe.server.experiments import Experiments
 
 from .server.asking import Asking

@@ -12,11 +12,6 @@ ELSEWHERE = {
     "executors/agent_events.py": "test_agents.py",
     "executors/agent_link.py": "test_agents.py",
     "runner/timing.py": "test_limits.py",
-    "runner/effects.py": "test_trial_runner.py",
-    "runner/events.py": "test_dispatcher_failures.py",
-    "runner/pending.py": "driver.py",  # every test of the runner reads its effects and its changes
-    "runner/state.py": "test_experiment_status.py",
-    "runner/tuner_requests.py": "test_experiment_rules.py",
     "store/directory_links.py": "test_folder.py",
     "store/trial_table.py": "test_store.py",
 }

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         with_code_in,
     )
     from .host import RunningManager, why_failed
-    from .rate import RateMeter, forecast
     from .steering import (
         add_trial,
         add_trials,

@@ -11,12 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...executors import ExecutorError
-from ...runner import ExperimentStatus, TrialRunner
+from ...runner import ExperimentStatus, RateMeter, TrialRunner, forecast
 from ...store import StoreError
 from .connection import ControlServer
 from .manager_log import logged
 from .operations import LiveChanges
-from .rate import RateMeter, forecast
 from .trial_reading import read_part
 
 if TYPE_CHECKING:

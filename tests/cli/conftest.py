@@ -19,7 +19,7 @@ import pytest
 
 from pitchpipe.cli.app import run
 from pitchpipe.compat.nni import nnictl
-from pitchpipe.runner.changes import AttemptRow, MetricRow
+from pitchpipe.runner.effects import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.store.folder import ExperimentFolder
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.cli.verbs.doctor import checks
-from pitchpipe.runner.changes import Changes
+from pitchpipe.runner.effects import Changes
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.folder import ExperimentFolder

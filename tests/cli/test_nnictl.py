@@ -16,7 +16,7 @@ import pytest
 from pitchpipe.cli.app import LazyGroup, pitchpipe
 from pitchpipe.compat.nni.nnictl_script import help_lines, of_nnictl
 from pitchpipe.compat.nni.nnictl_words import REPLACED, WITHOUT_EQUIVALENT
-from pitchpipe.runner.changes import MetricRow
+from pitchpipe.runner.effects import MetricRow
 from pitchpipe.store import ExperimentFolder
 
 from .conftest import Call, Storing, call_nnictl, make_trial

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.runner.changes import MetricRow
+from pitchpipe.runner.effects import MetricRow
 
 from ..stored import results
 from .conftest import Call, Storing, make_trial

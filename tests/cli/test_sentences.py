@@ -31,7 +31,7 @@ from pitchpipe.cli.verbs.trial_rerun import changed_parameters
 from pitchpipe.compat.nni.nnictl_words import translated
 from pitchpipe.config import ExperimentConfig, load_config
 from pitchpipe.protocol import added_record, repeated, with_family_end
-from pitchpipe.runner.changes import AttemptRow
+from pitchpipe.runner.effects import AttemptRow
 from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.store.reading.failures import FailedTrial
 

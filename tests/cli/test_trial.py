@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pitchpipe.runner.changes import AttemptRow
+from pitchpipe.runner.effects import AttemptRow
 from pitchpipe.runner.trial import FailureKind
 
 from ..stored import results

@@ -18,9 +18,8 @@ from pitchpipe.manager.event_log import EventLog
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.run_settings import limits_of, objectives_of, request_of
 from pitchpipe.runner.effects import Effect
-from pitchpipe.runner.events import Tick
+from pitchpipe.runner.events import Tick, event_of
 from pitchpipe.runner.ledger import Ledger, Totals
-from pitchpipe.runner.recording import replay
 from pitchpipe.runner.trial_runner import TrialRunner
 
 from .experiments import SPACE, config, created, let_go, resumed, run, run_with_crash
@@ -91,7 +90,8 @@ def replayed(config: ExperimentConfig, recording: list[Rows]) -> tuple[TrialRunn
             "exp", limits_of(config), Ledger(totals), request_of(config), objectives_of(config)
         )
         runner.restore(trials, begin["snapshot"], begin["run_time"])
-        effects += replay(rows, runner)
+        for row in rows:
+            effects += runner.handle(event_of(row))
     return runner, effects
 
 

@@ -36,7 +36,7 @@ from pitchpipe.manager.hooks.stoppers import (
 from pitchpipe.manager.warm_start import warm_start_of
 from pitchpipe.protocol import Objective, dumps
 from pitchpipe.runner.experiment_state import ExperimentStatus
-from pitchpipe.runner.verdicts import check_final, check_intermediate
+from pitchpipe.runner.verdicts import check_final, fault_of_intermediate
 from pitchpipe.store.reading.csv_cells import csv_text
 from pitchpipe.store.reading.json_values import add_functions
 from pitchpipe.store.reading.trial_query import Condition, TrialQuery
@@ -113,9 +113,9 @@ def succeeded(value: Any) -> bool:
 
 def judged(value: Any) -> bool:
     """Return whether an intermediate result reaches the assessor, and a bare one, too."""
-    found = check_intermediate(dumps(report(value)), "loss", ("loss",)) is None
+    found = not fault_of_intermediate(dumps(report(value)), "loss", ("loss",))
     if value is not MISSING and not isinstance(value, dict):
-        assert (check_intermediate(dumps(value), "loss", ("loss",)) is None) is found
+        assert (not fault_of_intermediate(dumps(value), "loss", ("loss",))) is found
     return found
 
 

@@ -11,8 +11,8 @@ from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, 
 from pitchpipe.manager.hooks import Hooks
 from pitchpipe.manager.timers import Timers
 from pitchpipe.runner import events as happened
+from pitchpipe.runner.experiment_state import Limits
 from pitchpipe.runner.ledger import Ledger, Totals
-from pitchpipe.runner.limits import Limits
 from pitchpipe.runner.trial_runner import TrialRunner
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from pitchpipe.protocol import CommandType, Objective
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import SendCommand, StartTrial
+from pitchpipe.runner.experiment_state import Limits
 from pitchpipe.runner.family_rules import Repeats
 from pitchpipe.runner.ledger import Ledger, Request, Totals
-from pitchpipe.runner.limits import Limits
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
 

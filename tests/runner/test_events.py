@@ -7,8 +7,8 @@ import json
 import pytest
 
 from pitchpipe.runner import events as happened
+from pitchpipe.runner.events import event_of, recorded
 from pitchpipe.runner.ledger import Totals
-from pitchpipe.runner.recording import event_of, recorded
 
 from .driver import EVENT_KINDS
 

@@ -9,9 +9,8 @@ import pytest
 
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
-from pitchpipe.runner.description import warnings_of
 from pitchpipe.runner.effects import SendCommand, StartTrial, StopTrial
-from pitchpipe.runner.limits import Retries
+from pitchpipe.runner.experiment_state import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
 from .driver import Driver, lost_and_retried, of_type, running_trial, sent
@@ -51,7 +50,7 @@ def test_intermediate_result_that_is_not_a_number_is_kept_and_judged_by_none(
     assert of_type(effects, StopTrial) == []
     payloads = sent(effects, CommandType.ReportMetricData)
     assert [(payload["sequence"], payload["value"]) for payload in payloads] == [(2, "0.5")] * is_judged
-    warnings = list(warnings_of(driver.runner))
+    warnings = list(driver.runner.warnings())
     assert len(warnings) == is_judged
     assert all("intermediate result 0 of trial 0: reported" in warning for warning in warnings)
     driver.succeed(trial)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitchpipe.runner.experiment_state import EXPERIMENT_MOVES, ExperimentStatus
-from pitchpipe.runner.limits import Limits
-from pitchpipe.runner.state import ExperimentState
+from pitchpipe.runner.experiment_state import EXPERIMENT_MOVES, ExperimentState, ExperimentStatus, Limits
 
 
 def test_every_status_has_a_row() -> None:

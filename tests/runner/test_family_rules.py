@@ -10,9 +10,9 @@ import pytest
 
 from pitchpipe.protocol import CommandType, Objective, family_end_of, repeat_of, seed_of_repeat
 from pitchpipe.runner import events as happened
+from pitchpipe.runner.events import added_trial
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.family_rules import FamilyEnd, Repeats
-from pitchpipe.runner.payloads import added_trial
 from pitchpipe.runner.trial import Trial, TrialStatus
 
 from .driver import Driver, running_trial, sent

@@ -6,8 +6,7 @@ import pytest
 
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import StopTrial
-from pitchpipe.runner.experiment_state import ExperimentStatus
-from pitchpipe.runner.limits import Retries
+from pitchpipe.runner.experiment_state import ExperimentStatus, Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
 from .driver import Driver, of_type, running_trial

@@ -106,11 +106,12 @@ def test_intermediate_results_need_the_main_objective_only(
     driver = limited_driver()
     trial = driver.running_trial()
     driver.report(trial, usable)
-    assert not driver.runner.unread_result
+    assert list(driver.runner.warnings()) == []
     driver.report(trial, unusable)
     assert trial.verdict is None
-    assert driver.runner.unread_result.startswith("intermediate result 1 of trial 0: reported ")
-    assert why in driver.runner.unread_result
+    (warning,) = driver.runner.warnings()
+    assert "intermediate result 1 of trial 0: reported " in warning
+    assert why in warning
 
 
 def test_bare_number_is_the_only_objective_whatever_its_name() -> None:

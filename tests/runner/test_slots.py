@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.runner import events as happened
-from pitchpipe.runner.description import warnings_of
 from pitchpipe.runner.effects import StartTrial
+from pitchpipe.runner.experiment_state import Retries
 from pitchpipe.runner.ledger import Request, Totals
-from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.slots import Slots
 from pitchpipe.runner.trial import Trial, TrialStatus
 
@@ -44,13 +43,13 @@ def test_silent_agent_gets_nothing_new_until_it_gives_a_sign_of_life() -> None:
     first = driver.running_trial()
     assert first.agent == "0-0"
     driver.handle(happened.AgentSilent(driver.now, "0-0"))
-    assert list(warnings_of(driver.runner)) == ["agent 0-0 gives no sign of life: trial 0 runs there"]
+    assert list(driver.runner.warnings()) == ["agent 0-0 gives no sign of life: trial 0 runs there"]
     driver.end(first)
-    assert list(warnings_of(driver.runner)) == ["agent 0-0 gives no sign of life: it gets nothing new to do"]
+    assert list(driver.runner.warnings()) == ["agent 0-0 gives no sign of life: it gets nothing new to do"]
     second = driver.running_trial()
     assert second.agent == "1-0"
     driver.handle(happened.AgentSilent(driver.now, "0-0", is_over=True))
-    assert list(warnings_of(driver.runner)) == []
+    assert list(driver.runner.warnings()) == []
     driver.end(second)
     assert driver.running_trial().agent == "0-0"
     assert broken_invariants(driver.runner) == []
@@ -62,7 +61,7 @@ def test_name_of_an_agent_that_was_lost_while_it_was_idle_is_not_used_again() ->
     driver.handle(happened.AgentSilent(driver.now, "0-0"))
     for _ in range(2):  # the second report of the same loss changes nothing
         driver.handle(happened.AgentLost(driver.now, "0-0"))
-    assert list(warnings_of(driver.runner)) == []
+    assert list(driver.runner.warnings()) == []
     trial = driver.running_trial()
     assert trial.agent == "0-1"
     driver.handle(happened.AgentLost(driver.now, "0-1"))  # too late: the slot has a new agent of that name

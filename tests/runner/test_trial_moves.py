@@ -7,8 +7,8 @@ import json
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import CopyCheckpoint, Finish, PauseTrial, StartTrial
+from pitchpipe.runner.experiment_state import Retries
 from pitchpipe.runner.ledger import Request, Totals
-from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import Trial, TrialStatus
 
 from .driver import Driver, lost_and_retried, of_type, paused_trial, running_trial, sent

@@ -13,10 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, SendCommand, StartTrial, StopTrial
-from pitchpipe.runner.experiment_state import ExperimentStatus
+from pitchpipe.runner.events import event_of, recorded
+from pitchpipe.runner.experiment_state import ExperimentStatus, Limits, Retries
 from pitchpipe.runner.ledger import Ledger, Request, Totals
-from pitchpipe.runner.limits import Limits, Retries
-from pitchpipe.runner.recording import recorded, replay
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
 
@@ -61,7 +60,8 @@ class RunnerMachine(RuleBasedStateMachine):
         self.effects: list[Any] = []
 
     def check_replay(self) -> None:
-        effects = replay(map(json.loads, self.recording), self.begun)
+        rows = map(json.loads, self.recording)
+        effects = [effect for row in rows for effect in self.begun.handle(event_of(row))]
         assert effects == self.effects
         assert [effect.cause for effect in effects] == [effect.cause for effect in self.effects]
         assert (self.begun.trials, self.begun.status) == (self.runner.trials, self.runner.status)

@@ -10,9 +10,9 @@ import pytest
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, StartTrial, StopTrial
+from pitchpipe.runner.events import added_trial
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.ledger import Request, Totals
-from pitchpipe.runner.payloads import added_trial
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 
 from .driver import Driver, of_type, running_trial, sent

@@ -9,7 +9,7 @@ import pytest
 from pitchpipe.protocol import LED_TO
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import StartTrial
-from pitchpipe.runner.limits import Retries
+from pitchpipe.runner.experiment_state import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 from pitchpipe.runner.verdicts import NO_RESULT
 
@@ -211,8 +211,8 @@ AFTER = "it failed after it had reported its final result"
         (None, {"exit_code": 139}, f"{AFTER} (killed by SIGSEGV)"),
         (None, {"exit_code": None, "signal": 9, "out_of_memory": True}, f"{AFTER} (killed by SIGKILL)"),
         (None, {**TERM, "out_of_memory": True, "error": OVER_LIMIT}, f"{AFTER} ({OVER_LIMIT})"),
-        (None, {**TERM, "killed": True}, "its agent had to leave after its final result"),
-        (None, {"exit_code": 1, "killed": True}, "its agent had to leave after its final result"),
+        (None, {**TERM, "killed": True}, "its agent was shut down after its final result"),
+        (None, {"exit_code": 1, "killed": True}, "its agent was shut down after its final result"),
     ],
 )  # fmt: skip
 def test_trial_that_is_cut_off_after_its_final_result_has_succeeded(

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pitchpipe.runner.changes import Changes
+from pitchpipe.runner.effects import Changes
 from pitchpipe.runner.trial import Trial
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.reading.view import ExperimentView

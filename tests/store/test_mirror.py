@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.executors.simulated import VirtualClock
-from pitchpipe.runner.changes import Changes
+from pitchpipe.runner.effects import Changes
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.sdk import remove

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitchpipe.runner.changes import Changes, MetricRow
+from pitchpipe.runner.effects import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from pitchpipe.store.dispatcher_record import DispatcherRecord, SavedState
 from pitchpipe.store.opening import open_to_write

@@ -9,7 +9,7 @@ import pytest
 
 from pitchpipe.manager.hooks.rows import result_row, trial_row
 from pitchpipe.protocol import Objective, dumps
-from pitchpipe.runner.changes import MetricRow
+from pitchpipe.runner.effects import MetricRow
 from pitchpipe.runner.trial import Trial
 
 from ...runner.driver import Driver

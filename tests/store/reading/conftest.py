@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.runner.changes import MetricRow
+from pitchpipe.runner.effects import MetricRow
 from pitchpipe.runner.trial import Trial
 from pitchpipe.store.reading.view import ExperimentView
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitchpipe.results import result_of
-from pitchpipe.runner.changes import AttemptRow
+from pitchpipe.runner.effects import AttemptRow
 from pitchpipe.store.reading import TrialQuery
 from pitchpipe.store.reading.trial_rows import read_matching
 from pitchpipe.store.reading.view import ExperimentView
