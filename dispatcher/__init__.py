@@ -13,8 +13,7 @@ from .errors import (
 )
 from .inline import InlineDispatcher
 from .msg_dispatcher import MsgDispatcher
-from .msg_dispatcher_base import Ending, MsgDispatcherBase, dispatcher_at_work
-from .recoverable import Recoverable
+from .msg_dispatcher_base import Ending, MsgDispatcherBase, Recoverable, dispatcher_at_work
 
 __all__ = [
     "Channel",

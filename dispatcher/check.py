@@ -7,7 +7,7 @@ from typing import Any
 
 from ..protocol import Objective, main_objective, objectives_of
 from ..search_space import Problem, SearchSpaceError, impossible
-from .dispatcher_settings import Settings
+from .dispatcher_settings import DispatcherSettings
 from .errors import PluginNotLoaded
 from .msg_dispatcher_base import MsgDispatcherBase
 from .plugin_loading import find_class, load_plugin, plugin_direction
@@ -23,7 +23,7 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
     [('tuner', 'classArgs', 'sead')]
     """
     try:
-        settings = Settings.read(config, {})
+        settings = DispatcherSettings.read(config, {})
     except ValueError as error:
         return [Problem(("tuner",), str(error))]
     problems, tuner = _loaded("tuner", settings.tuner, settings)
@@ -126,7 +126,7 @@ def _direction(role: str, config: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _loaded(role: str, config: Mapping[str, Any], settings: Settings) -> tuple[list[Problem], Any]:
+def _loaded(role: str, config: Mapping[str, Any], settings: DispatcherSettings) -> tuple[list[Problem], Any]:
     try:
         plugin = load_plugin(role, config, settings.injected, settings.objectives, settings.priors)
     except PluginNotLoaded as error:

@@ -1,21 +1,28 @@
-"""The settings of the dispatcher process, from the experiment's configuration and the environment."""
+"""From an experiment's configuration and the environment to its dispatcher."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..protocol import PROTOCOL_ENVIRONMENT, main_objective, objectives_of
+from .channel import Channel
+from .msg_dispatcher import MsgDispatcher
+from .msg_dispatcher_base import MsgDispatcherBase
+from .plugin_loading import load_plugin
+from .stop_rule import StopRule
 
 _POOL_THREADS = 4
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class DispatcherSettings:
     """The parts of an experiment's configuration (camelCase JSON) and of the environment that matter here."""
 
     tuner: Mapping[str, Any]
@@ -33,10 +40,10 @@ class Settings:
     synced: bool
 
     @classmethod
-    def read(cls, config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
+    def read(cls, config: Mapping[str, Any], environment: Mapping[str, str]) -> DispatcherSettings:
         """Return the settings; raise ValueError for a configuration without a tuner.
 
-        >>> settings = Settings.read({"tuner": {"name": "TPE"}, "seed": 1}, {"PITCHPIPE_PROTOCOL": "1"})
+        >>> settings = DispatcherSettings.read({"tuner": {"name": "TPE"}, "seed": 1}, {"PITCHPIPE_PROTOCOL": "1"})
         >>> settings.protocol, settings.injected
         (1, {'optimize_mode': None, 'seed': 1, 'all_checkpoint_dir': None})
         """
@@ -73,6 +80,32 @@ def _nnis_pbt_folder(tuner: Mapping[str, Any], environment: Mapping[str, str]) -
         tuner.get("classArgs") or {}
     )
     return environment.get("NNI_CHECKPOINT_DIRECTORY") if is_nnis else None
+
+
+def dispatcher_from(settings: DispatcherSettings, channel: Channel) -> MsgDispatcherBase:
+    """Return the dispatcher with the plug-ins of an experiment; raise `PluginNotLoaded`."""
+    tuner = load_plugin("tuner", settings.tuner, settings.injected, settings.objectives, settings.priors)
+    if isinstance(tuner, MsgDispatcherBase):  # an advisor: tuner, assessor and dispatcher in one
+        if settings.assessor is not None:
+            _log.error("The assessor is ignored: %s judges trials itself", type(tuner).__name__)
+        tuner.connect(channel, settings.protocol)
+        return tuner
+    assessor = None
+    if settings.assessor is not None:
+        assessor = load_plugin("assessor", settings.assessor, settings.injected, settings.objectives)
+    rule = None
+    if settings.stop_when is not None:
+        rule = StopRule(settings.stop_when, settings.objectives, has_repeats=settings.has_repeats)
+    return MsgDispatcher(
+        tuner,
+        assessor,
+        channel,
+        constraints=settings.constraints,
+        objective=settings.objective,
+        stop_rule=rule,
+        protocol=settings.protocol,
+        threads=settings.threads,
+    )
 
 
 def encode_exp_params(config: Mapping[str, Any]) -> str:

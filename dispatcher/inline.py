@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from ..protocol import PROTOCOL_ENVIRONMENT, PROTOCOL_VERSION, CommandType, Frame, loads
 from ..tuners import Tuner
 from .channel import MemoryChannel
-from .dispatcher_settings import Settings
+from .dispatcher_settings import DispatcherSettings, dispatcher_from
 from .errors import PluginFailed
-from .making import made_from
 from .msg_dispatcher import MsgDispatcher
-from .one_thread import OneThread
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 class InlineDispatcher:
@@ -29,10 +34,10 @@ class InlineDispatcher:
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        settings = Settings.read(config, {PROTOCOL_ENVIRONMENT: str(PROTOCOL_VERSION)})
+        settings = DispatcherSettings.read(config, {PROTOCOL_ENVIRONMENT: str(PROTOCOL_VERSION)})
         self._channel = MemoryChannel()
         self._one_thread = OneThread()
-        self._dispatcher = made_from(settings, self._channel)
+        self._dispatcher = dispatcher_from(settings, self._channel)
 
     @property
     def pauses(self) -> bool:
@@ -67,3 +72,46 @@ class InlineDispatcher:
                 raise
         sent = self._channel.sent
         return [sent.get() for _ in range(sent.qsize())]
+
+
+_USERS_SETTING = "OPENBLAS_NUM_THREADS"
+# The libraries have one number of threads: of two that overlap, the second would restore that of the first.
+_LIMITING = threading.Lock()
+
+
+class OneThread:
+    """Limits BLAS to one thread inside a block, unless the user has set `OPENBLAS_NUM_THREADS`.
+
+    Suggestions are small sums: threads that wait for each other cost more than they save, above all on a busy machine.
+    A dispatcher process is started with this setting; here the libraries are loaded already, and others use them, too.
+    While another thread is inside such a block, the number is left to that one.
+
+    >>> one_thread = OneThread()
+    >>> with one_thread():
+    ...     total = sum(range(4))
+    """
+
+    def __init__(self) -> None:
+        self._libraries: ThreadpoolController | None = None  # finding them takes milliseconds
+        self._have_scipys = False
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Return the block."""
+        if _USERS_SETTING in os.environ or not _LIMITING.acquire(blocking=False):
+            yield
+            return
+        try:
+            with self._found().limit(limits=1, user_api="blas"):
+                yield
+        finally:
+            _LIMITING.release()
+
+    def _found(self) -> ThreadpoolController:
+        """Return the loaded libraries; SciPy has a BLAS of its own, and is loaded late."""
+        has_scipys = "scipy.linalg" in sys.modules
+        if self._libraries is None or has_scipys != self._have_scipys:
+            from threadpoolctl import ThreadpoolController
+
+            self._libraries, self._have_scipys = ThreadpoolController(), has_scipys
+        return self._libraries

@@ -10,7 +10,6 @@ from typing import Any
 from ..protocol import CommandType, JsonError, dumps, loads, with_default
 from .errors import PluginFailed
 from .plugin import Plugin
-from .trials import History, Recent
 
 _STATE = ("_histories", "_stopped", "_ended")
 _log = logging.getLogger(__name__)
@@ -34,9 +33,9 @@ class Judging:
         self.peer = peer
         self._send = send
         self._objective = objective
-        self._histories: dict[str, History] = {}
+        self._histories: dict[str, TrialHistory] = {}
         self._stopped: set[str] = set()  # each gets one verdict, however many results follow
-        self._ended = Recent()
+        self._ended = RecentIds()
 
     def state(self) -> dict[str, Any]:
         """Return what must be saved besides the assessor itself."""
@@ -60,7 +59,7 @@ class Judging:
         history = self._histories.get(trial_job_id)
         if history is None:
             # A peer sends them in order; the first of a trial that started from a checkpoint is not number 0.
-            history = self._histories[trial_job_id] = History(sequence if self.peer else 0)
+            history = self._histories[trial_job_id] = TrialHistory(sequence if self.peer else 0)
         if history.add(sequence, decoded):
             self._judge(trial_job_id, history)
 
@@ -81,7 +80,7 @@ class Judging:
         if self._histories.pop(trial_job_id, None) is not None:
             self.plugin.call("trial_end", trial_job_id, success)
 
-    def _judge(self, trial_job_id: str, history: History) -> None:
+    def _judge(self, trial_job_id: str, history: TrialHistory) -> None:
         self._forget_reason()
         # A copy, because assessors may keep or change it.
         verdict = _plain(self.plugin.call("assess_trial", trial_job_id, history.values.copy()))
@@ -95,20 +94,20 @@ class Judging:
         else:
             raise self.plugin.invalid("assess_trial", verdict, "neither an AssessResult nor a bool")
 
-    def _pause(self, trial_job_id: str, history: History) -> None:
+    def _pause(self, trial_job_id: str, history: TrialHistory) -> None:
         if self.peer:
             # Not remembered, so that the trial is judged again once it is resumed.
             self._send_verdict(CommandType.Pause, trial_job_id, history)
         else:
             _log.warning("Trial %s continues: this manager cannot pause it", trial_job_id)
 
-    def _send_verdict(self, command: CommandType, trial_job_id: str, history: History) -> None:
+    def _send_verdict(self, command: CommandType, trial_job_id: str, history: TrialHistory) -> None:
         reason = self._reason(command, history)
         _log.info("%s %s: %s", command.name, trial_job_id, reason)
         payload = {"trial_job_id": trial_job_id, "reason": reason} if self.peer else trial_job_id
         self._send(command, dumps(payload))
 
-    def _reason(self, command: CommandType, history: History) -> str:
+    def _reason(self, command: CommandType, history: TrialHistory) -> str:
         given = self._reason_of_plugin("__getattribute__", "reason")
         if given:
             return str(given)
@@ -143,3 +142,58 @@ def _plain(verdict: Any) -> Any:
     if getattr(getattr(verdict, "dtype", None), "kind", "") == "b" and verdict.shape == ():
         return bool(verdict)  # a numpy bool, which comparisons of numpy numbers return
     return verdict
+
+
+class TrialHistory:
+    """The intermediate results of one trial, in the order of their sequence numbers, which begin with `first`.
+
+    >>> history = TrialHistory()
+    >>> history.add(0, 0.1), history.add(2, 0.3), history.values
+    (True, False, [0.1])
+    >>> history.add(1, 0.2), history.values
+    (True, [0.1, 0.2, 0.3])
+    """
+
+    __slots__ = ("_early", "_first", "values")
+
+    def __init__(self, first: int = 0) -> None:
+        self.values: list[Any] = []
+        self._first = first
+        self._early: dict[int, Any] = {}  # arrived before an earlier one
+
+    def add(self, sequence: int, value: Any) -> bool:
+        """Take a result and return whether `values` grew; a known one changes nothing."""
+        values = self.values
+        sequence -= self._first
+        if sequence != len(values):
+            if sequence > len(values):
+                self._early.setdefault(sequence, value)
+            return False
+        values.append(value)
+        while self._early and len(values) in self._early:
+            values.append(self._early.pop(len(values)))
+        return True
+
+
+class RecentIds:
+    """The ids that were added last, at most `limit`.
+
+    >>> recent = RecentIds(2)
+    >>> for name in "abc":
+    ...     recent.add(name)
+    >>> "a" in recent, "b" in recent, "c" in recent
+    (False, True, True)
+    """
+
+    def __init__(self, limit: int = 10_000) -> None:
+        self._limit = limit
+        self._ids: dict[Any, None] = {}
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self._ids
+
+    def add(self, item: Any) -> None:
+        """Add an id; forget the oldest one beyond the limit."""
+        self._ids[item] = None
+        if len(self._ids) > self._limit:
+            del self._ids[next(iter(self._ids))]

@@ -14,15 +14,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..protocol import CommandType, loads
+from ..protocol import CommandType, dumps, loads
+from ..tuners import TrialControl
 from .channel import Channel
-from .controlling import DispatcherControl
 from .judging import Judging
 from .msg_dispatcher_base import MsgDispatcherBase
-from .outside import OutsideWatch, is_own
 from .stop_rule import StopRule
 from .suggesting import Suggesting
 from .workers import Worker
@@ -78,7 +77,7 @@ class MsgDispatcher(MsgDispatcherBase):
     def _give_control(self) -> None:
         """Let a tuner that can pause and resume trials do so."""
         if hasattr(self.tuner, "connect_trials"):
-            control = DispatcherControl(
+            control = _DispatcherControl(
                 self.send, lambda: self.protocol is not None, self._suggesting.change_parameters
             )
             self.tuner.connect_trials(control)
@@ -192,17 +191,9 @@ class MsgDispatcher(MsgDispatcherBase):
 
     def handle_update_search_space(self, data: Any) -> None:
         """Pass the search space and its constraints to the tuner; raise `SearchSpaceError`."""
-        plugin = self._suggesting.plugin
-        if self.constraints:
-            from ..search_space import SearchSpace  # needs numpy, and most experiments have no constraints
-
-            self._suggesting.violations = SearchSpace.parse(data, self.constraints).violations
-            if plugin.has("update_constraints"):
-                plugin.call("update_constraints", list(self.constraints))
-        plugin.call("update_search_space", data)
+        self._suggesting.update_search_space(data, self.constraints)
         if self.stop_rule is not None:
             self.stop_rule.update_search_space(data)
-        self._suggesting.watch = None if is_own(self.tuner) else OutsideWatch(data)
 
     def handle_request_trial_jobs(self, data: int) -> None:
         """Have the tuner suggest parameters, unless the search should end."""
@@ -259,3 +250,60 @@ def _is_of_later_repeat(data: Mapping[str, Any], kind: str) -> bool:
 
 def _is_final(command: CommandType, data: Any) -> bool:
     return command is CommandType.ReportMetricData and data["type"] == "FINAL"
+
+
+class _DispatcherControl(TrialControl):
+    """A `TrialControl` that sends to the manager.
+
+    `send(command, payload)` sends with the command being handled; `is_peer()` says whether the manager knows
+    Pitchpipe's own commands; `changed(trial_job_id, parameters)` is called with new parameters. Every frame is
+    marked as the tuner's, because verdicts of the assessor come from another queue.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[CommandType, str], None],
+        is_peer: Callable[[], bool],
+        changed: Callable[[str, Mapping[str, Any]], None],
+    ) -> None:
+        self._send, self._is_peer, self._changed = send, is_peer, changed
+
+    def pause(self, trial_job_id: str, reason: str) -> None:
+        """Send Pause; raise RuntimeError if the manager does not know it."""
+        self._require_peer("pause")
+        self._verdict(CommandType.Pause, trial_job_id, reason)
+
+    def resume(
+        self,
+        trial_job_id: str,
+        parameters: Mapping[str, Any] | None,
+        checkpoint_of: str | None,
+        budget: float | None,
+        pauses_at_budget: bool = False,
+    ) -> None:
+        """Send Resume; raise RuntimeError if the manager does not know it."""
+        self._require_peer("resume")
+        payload = {
+            "trial_job_id": trial_job_id,
+            "parameters": parameters,
+            "checkpoint_of": checkpoint_of,
+            "budget": budget,
+            **({"pauses_at_budget": True} if pauses_at_budget else {}),
+        }
+        self._send(CommandType.Resume, dumps(payload))
+        if parameters is not None:
+            self._changed(trial_job_id, parameters)
+
+    def stop(self, trial_job_id: str, reason: str) -> None:
+        """Send KillTrialJob."""
+        if self._is_peer():
+            self._verdict(CommandType.KillTrialJob, trial_job_id, reason)
+        else:
+            self._send(CommandType.KillTrialJob, dumps(trial_job_id))
+
+    def _verdict(self, command: CommandType, trial_job_id: str, reason: str) -> None:
+        self._send(command, dumps({"trial_job_id": trial_job_id, "reason": reason, "by": "tuner"}))
+
+    def _require_peer(self, what: str) -> None:
+        if not self._is_peer():
+            raise RuntimeError(f"this manager cannot {what} trials")

@@ -16,13 +16,11 @@ from contextvars import ContextVar
 from enum import Enum
 from typing import Any
 
+from ..plugins import CheckpointFolder
 from ..protocol import PROTOCOL_VERSION, CommandType, Frame, TruncatedFrame, dumps, loads
 from .channel import Channel
-from .checkpointing import Checkpointing
-from .errors import ChannelClosed, UnsupportedCommand
-from .recoverable import Recoverable
-from .report import error_report
-from .saving import Saver
+from .checkpointing import Checkpointing, Saver
+from .errors import ChannelClosed, UnsupportedCommand, error_report
 from .workers import PooledWorker, Worker
 
 QUEUE_LENGTH_WARNING = 20
@@ -45,7 +43,7 @@ _HANDLERS = {
 }
 
 
-# Whose command the thread handles.
+# The dispatcher whose command the thread handles.
 _AT_WORK: ContextVar[MsgDispatcherBase] = ContextVar("at_work")
 
 
@@ -60,6 +58,48 @@ class Ending(Enum):
     TERMINATED = "terminated by the manager"
     CLOSED = "the manager is gone"
     FAILED = "a plug-in or the dispatcher failed"
+
+
+class Recoverable(CheckpointFolder):
+    """Knows which parameter ids an earlier run made, so that new ids follow them.
+
+    >>> dispatcher = Recoverable()
+    >>> dispatcher.recover_parameter_id([{"parameter_id": 4, "parameters": {"x": 1}}])
+    4
+    >>> dispatcher.is_created_in_previous_exp(3), dispatcher.is_created_in_previous_exp(5)
+    (True, False)
+    >>> dispatcher.get_previous_param(4)
+    {'x': 1}
+    """
+
+    recovered_max_param_id: int = -1
+
+    def __init__(self) -> None:
+        self.recovered_trial_params: dict[Any, Any] = {}
+
+    def recover_parameter_id(self, data: list[Any] | dict[str, Any] | str) -> int:
+        """Take records (or their JSON) of an earlier run; return its highest parameter id, or -1."""
+        for item in data if isinstance(data, list) else [data]:
+            record = loads(item) if isinstance(item, str) else item
+            parameter_id = record.get("parameter_id")
+            if isinstance(parameter_id, int):  # not for trials that the user added: theirs is null
+                self.recovered_trial_params[parameter_id] = record.get("parameters")
+                self.recovered_max_param_id = max(self.recovered_max_param_id, parameter_id)
+        return self.recovered_max_param_id
+
+    def is_created_in_previous_exp(self, parameter_id: Any) -> bool:
+        """Return whether an earlier run made these parameters."""
+        return isinstance(parameter_id, int) and parameter_id <= self.recovered_max_param_id
+
+    def get_previous_param(self, parameter_id: Any) -> Any:
+        """Return the parameters that an earlier run made, or None when they were not passed on."""
+        return self.recovered_trial_params.get(parameter_id)
+
+    def load_checkpoint(self) -> None:
+        """Restore what `save_checkpoint` wrote; called at the start of a resumed run."""
+
+    def save_checkpoint(self) -> None:
+        """Write your own state."""
 
 
 class MsgDispatcherBase(Recoverable):
@@ -95,7 +135,7 @@ class MsgDispatcherBase(Recoverable):
         self._was_restored = False
 
     def _new_worker(self, name: str, handle: Callable[[CommandType, Any], None]) -> Worker:
-        calls = (self._collecting(handle), self._worker_done, self._worker_leaving, self._worker_failed)
+        calls = (self._at_work(handle), self._worker_done, self._worker_leaving, self._worker_failed)
         return Worker(name, *calls) if self._pool is None else PooledWorker(name, *calls, pool=self._pool)
 
     @property
@@ -209,17 +249,17 @@ class MsgDispatcherBase(Recoverable):
 
     # the workers
 
-    def _collecting(self, handle: Callable[[CommandType, Any], None]) -> Callable[[CommandType, Any], None]:
-        """Wrap `handle` so that its output is collected, and written at once after the command."""
+    def _at_work(self, handle: Callable[[CommandType, Any], None]) -> Callable[[CommandType, Any], None]:
+        """Wrap `handle` so that meanwhile `dispatcher_at_work` returns this dispatcher, and `send` collects output."""
 
-        def collecting(command: CommandType, data: Any) -> None:
+        def handle_at_work(command: CommandType, data: Any) -> None:
             token = _AT_WORK.set(self)
             try:
                 handle(command, data)
             finally:
                 _AT_WORK.reset(token)
 
-        return collecting
+        return handle_at_work
 
     def process_command(self, command: CommandType, data: Any) -> None:
         """Call the handler of a command; raise `UnsupportedCommand` for one that has none."""

@@ -13,6 +13,11 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from io import BytesIO
+from types import FunctionType
+from typing import Any
+
+import cloudpickle
 
 _PACKAGE = __name__.partition(".")[0]
 _PYTHON = "python"
@@ -21,25 +26,25 @@ _CHANGED = "changed while it ran"  # equals no hash
 
 
 class Origin:
-    """The code that this process runs, by module; a file that changes after this was made is not that code.
+    """The code that a process runs, by module; a file that has changed since the process `began` is not that code.
 
-    >>> origin = Origin()
+    >>> origin = Origin(began=time.time())
     >>> sorted(origin.of(["pitchpipe.tuners.random", "numpy.random", "threading"]))
     ['numpy', 'pitchpipe.tuners.random', 'python']
     """
 
-    def __init__(self) -> None:
-        self._began = time.time()
+    def __init__(self, began: float) -> None:
+        self._began = began
         self._known: dict[str, Mapping[str, str]] = {}
 
     def of(self, modules: Iterable[str]) -> dict[str, str]:
         """Return what identifies the code of modules: by library its version, by other module a hash."""
-        found = {_PYTHON: _python()}
+        identities = {_PYTHON: _python()}
         for name in modules:
             if name not in self._known:
                 self._known[name] = _identity(name, self._began)
-            found |= self._known[name]
-        return found
+            identities |= self._known[name]
+        return identities
 
 
 def misfit(needed: Mapping[str, str]) -> str:
@@ -51,10 +56,10 @@ def misfit(needed: Mapping[str, str]) -> str:
     now = time.time()
     for name, identity in needed.items():
         try:
-            found = _python() if name == _PYTHON else _identity(name, now).get(name)
+            present = _python() if name == _PYTHON else _identity(name, now).get(name)
         except Exception as error:  # noqa: BLE001 - importing a module may raise anything
             return f"needs {name}, which cannot be imported: {error!r}"
-        if found != identity:
+        if present != identity:
             is_hash = len(identity) == _HASH_LENGTH or identity == _CHANGED
             return (
                 f"was written by other code of {name}" if is_hash else f"was written with {name} {identity}"
@@ -91,3 +96,34 @@ def _hash(source: bytes) -> str:
 
 
 _HASH_LENGTH = len(_hash(b""))
+
+
+def pickle_of(value: object) -> tuple[bytes, set[str]]:
+    """Return an object as a pickle, and the modules of the classes, their bases and the functions that it needs.
+
+    >>> from pitchpipe.tuners import RandomTuner
+    >>> needed = pickle_of(RandomTuner(seed=1))[1]
+    >>> sorted({"pitchpipe.tuners.random", "pitchpipe.tuners.tuner", "pitchpipe.tuners.tpe"} & needed)
+    ['pitchpipe.tuners.random', 'pitchpipe.tuners.tuner']
+    """
+    file = BytesIO()
+    pickler = _Pickler(file)
+    pickler.dump(value)
+    bases = {base for cls in pickler.classes for base in cls.__mro__}
+    return file.getvalue(), pickler.modules | {base.__module__ for base in bases}
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Notes the classes and functions that it names."""
+
+    def __init__(self, file: BytesIO) -> None:
+        super().__init__(file)
+        self.classes: set[type] = set()
+        self.modules: set[str] = set()
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, FunctionType):
+            self.modules.add(obj.__module__)
+        else:
+            self.classes.add(obj if isinstance(obj, type) else type(obj))
+        return super().reducer_override(obj)

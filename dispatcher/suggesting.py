@@ -9,15 +9,15 @@ from typing import Any
 from ..protocol import STARTING_POINTS, CommandType, JsonError, dumps, loads, with_default
 from ..tuners import Suggestion
 from .errors import PluginReturnedInvalid
-from .outside import OutsideWatch
+from .msg_dispatcher_base import Recoverable
 from .plugin import Plugin
-from .recoverable import Recoverable
 
 MAX_INFEASIBLE = 100
 """How many suggestions in a row may violate the constraints."""
 
 _DROPPED = object()
 _STATE = ("violations", "_next_id", "_parameters", "_reported", "_ids", "_held")
+_OWN_TUNERS = f"{__name__.partition('.')[0]}.tuners."
 _log = logging.getLogger(__name__)
 
 
@@ -38,7 +38,7 @@ class Suggesting:
     ) -> None:
         self.plugin = Plugin("tuner", tuner)
         self.violations: Callable[[Any], Sequence[str]] | None = None
-        self.watch: OutsideWatch | None = None
+        self._watch: _OutsideWatch | None = None
         self._send, self._send_now = send, send_now
         self._earlier = earlier
         self._objective = objective
@@ -59,6 +59,18 @@ class Suggesting:
             setattr(self, name, state[name])
 
     # suggestions
+
+    def update_search_space(self, space: Any, constraints: Sequence[str]) -> None:
+        """Pass the search space (its JSON form) and its constraints to the tuner; raise `SearchSpaceError`."""
+        if constraints:
+            from ..search_space import SearchSpace  # needs numpy, and most experiments have no constraints
+
+            self.violations = SearchSpace.parse(space, constraints).violations
+            if self.plugin.has("update_constraints"):
+                self.plugin.call("update_constraints", list(constraints))
+        self.plugin.call("update_search_space", space)
+        is_own = type(self.plugin.instance).__module__.startswith(_OWN_TUNERS)  # they stay inside the space
+        self._watch = None if is_own else _OutsideWatch(space)
 
     def request(self, count: int) -> None:
         """Send parameters for `count` trials, and NoMoreTrialJobs when the tuner has fewer.
@@ -143,8 +155,8 @@ class Suggesting:
             record = _record(parameter_id, parameters, extras)
         except JsonError as error:
             raise self.plugin.invalid("generate_parameters", parameters, str(error)) from error
-        if self.watch is not None:
-            self.watch.look(parameters)
+        if self._watch is not None:
+            self._watch.look(parameters)
         self._parameters[parameter_id] = parameters
         send(CommandType.NewTrialJob, record)
 
@@ -325,3 +337,32 @@ def _with_value(item: Any, objective: str) -> Any:
 def _means_no_more(error: BaseException | None) -> bool:
     """Return whether an error says that the search is over; any library may define a class of this name."""
     return error is not None and any(cls.__name__ == "NoMoreTrialError" for cls in type(error).__mro__)
+
+
+class _OutsideWatch:
+    """Warns once of a proposal outside `search_space` (its JSON form): allowed, but rarely intended."""
+
+    def __init__(self, search_space: Any) -> None:
+        self._json = search_space
+        self._space: Any = None
+        self._looks = True
+
+    def look(self, parameters: Any) -> None:
+        """Warn once if parameters are not a point of the space."""
+        if not self._looks:
+            return
+        from ..search_space import SearchSpace, SearchSpaceError  # needs numpy, which a tuner may not need
+
+        try:
+            self._space = self._space or SearchSpace.parse(self._json)
+        except SearchSpaceError:
+            self._looks = False  # the tuner has its own format of search spaces
+            return
+        if problems := self._space.validate(parameters):
+            self._looks = False
+            where = ".".join(map(str, problems[0].path))
+            _log.warning(
+                "The tuner proposes a point outside the search space (logged once): %s%s",
+                f"{where}: " if where else "",
+                problems[0].message,
+            )

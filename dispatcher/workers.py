@@ -33,9 +33,7 @@ class Worker:
         failed: Callable[[Worker, BaseException], None],
     ) -> None:
         self.name = name
-        self.queue: SimpleQueue[tuple[int, CommandType, Any] | Callable[[Worker], None] | None] = (
-            SimpleQueue()
-        )
+        self.queue: SimpleQueue[_Item] = SimpleQueue()
         self.n = 0
         self.handled_s = 0.0  # that its commands took in all
         self.unacknowledged = 0
@@ -49,20 +47,23 @@ class Worker:
 
     def put(self, n: int, command: CommandType, data: Any) -> None:
         """Queue the command with number `n`."""
-        self.queue.put((n, command, data))
+        self._put((n, command, data))
 
     def put_task(self, task: Callable[[Worker], None]) -> None:
         """Have the worker call `task(worker)` after the commands that are queued now."""
-        self.queue.put(task)
+        self._put(task)
 
     def finish(self) -> None:
         """Let the worker end after the commands that are queued now."""
-        self.queue.put(None)
+        self._put(None)
 
     def halt(self) -> None:
         """Let the worker end before its next command."""
         self._halted = True
-        self.queue.put(None)
+        self._put(None)
+
+    def _put(self, item: _Item) -> None:
+        self.queue.put(item)
 
     def ended(self, timeout: float) -> bool:
         """Wait for the worker for at most `timeout` seconds and return whether it has ended."""
@@ -72,7 +73,7 @@ class Worker:
         while self._serve_one(self.queue.get()):
             pass
 
-    def _serve_one(self, item: tuple[int, CommandType, Any] | Callable[[Worker], None] | None) -> bool:
+    def _serve_one(self, item: _Item) -> bool:
         """Handle one command or task, or leave; return whether to continue."""
         continues = False
         try:
@@ -114,27 +115,8 @@ class PooledWorker(Worker):
         """Start handling the queue."""
         self._pool.submit(self._serve)
 
-    def put(self, n: int, command: CommandType, data: Any) -> None:
-        """Queue the command with number `n`."""
-        super().put(n, command, data)
-        self._wake()
-
-    def put_task(self, task: Callable[[Worker], None]) -> None:
-        """Have the worker call `task(worker)` after the commands that are queued now."""
-        super().put_task(task)
-        self._wake()
-
-    def finish(self) -> None:
-        """Let the worker end after the commands that are queued now."""
-        super().finish()
-        self._wake()
-
-    def halt(self) -> None:
-        """Let the worker end before its next command."""
-        super().halt()
-        self._wake()
-
-    def _wake(self) -> None:
+    def _put(self, item: _Item) -> None:
+        super()._put(item)
         with self._lock:
             if self._active:
                 return
@@ -151,3 +133,6 @@ class PooledWorker(Worker):
                     return
             if not self._serve_one(item):
                 return
+
+
+_Item = tuple[int, CommandType, Any] | Callable[[Worker], None] | None  # a command, a task, or the end

@@ -17,10 +17,9 @@ import pytest
 
 from pitchpipe.dispatcher import check
 from pitchpipe.dispatcher.channel import FdChannel
-from pitchpipe.dispatcher.dispatcher_settings import Settings, decode_exp_params
-from pitchpipe.dispatcher.making import made_from
+from pitchpipe.dispatcher.checkpointing import CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.dispatcher.dispatcher_settings import DispatcherSettings, decode_exp_params, dispatcher_from
 from pitchpipe.dispatcher.msg_dispatcher_base import Ending, MsgDispatcherBase
-from pitchpipe.dispatcher.saving import CheckpointUnusable, Saver, read_checkpoint
 from pitchpipe.manager.dispatcher_link import dispatcher as manager_side
 from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess, _Backpressure
 from pitchpipe.protocol import PARAMETERS_ENVIRONMENT, CommandType
@@ -54,8 +53,10 @@ class DispatcherThread(DispatcherProcess):
     def _serve(self, channel: FdChannel, environment: Mapping[str, str], restored: Path | None) -> None:
         code = 1
         try:
-            settings = Settings.read(decode_exp_params(environment[PARAMETERS_ENVIRONMENT]), environment)
-            dispatcher = made_from(settings, channel)
+            settings = DispatcherSettings.read(
+                decode_exp_params(environment[PARAMETERS_ENVIRONMENT]), environment
+            )
+            dispatcher = dispatcher_from(settings, channel)
             if restored is not None:
                 restore(dispatcher, restored)
             dispatcher.save_into(Saver(Path(environment["NNI_CHECKPOINT_DIRECTORY"])))

@@ -12,8 +12,8 @@ import pytest
 
 from pitchpipe.assessors import Assessor
 from pitchpipe.dispatcher import MemoryChannel, MsgDispatcher
-from pitchpipe.dispatcher.dispatcher_settings import Settings
-from pitchpipe.dispatcher.saving import _HEAD, CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.dispatcher.checkpointing import _HEAD, CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.dispatcher.dispatcher_settings import DispatcherSettings
 from pitchpipe.dispatcher.stop_rule import StopRule
 from pitchpipe.protocol import CommandType, loads
 from pitchpipe.tuners import RandomTuner, Tuner, create
@@ -217,7 +217,7 @@ def test_damaged_checkpoint_is_refused_by_name(harm: Callable[[bytes], bytes], t
 
 
 def test_what_the_dispatcher_keeps_besides_the_plug_ins_is_that_of_the_layout_in_the_file() -> None:
-    """If this fails, the number in `saving._HEAD` must rise: an earlier checkpoint has other names."""
+    """If this fails, the number in `checkpointing._HEAD` must rise: an earlier checkpoint has other names."""
     rule = StopRule({"expectedGainBelow": 0.05, "minTrials": 10}, [{"direction": "minimize"}])
     dispatcher = MsgDispatcher(RandomTuner(seed=1), Counting(), MemoryChannel(), stop_rule=rule)
     names = {queue: dispatcher.state_of(queue) for queue in ("default", "assessor")}
@@ -271,6 +271,6 @@ def test_checkpoint_is_on_the_disk_before_it_is_announced_if_the_experiment_asks
 
 def test_durability_of_the_experiment_reaches_the_dispatcher() -> None:
     tuner = {"tuner": {"name": "TPE"}}
-    assert Settings.read({**tuner, "durability": "power"}, {}).synced
-    assert not Settings.read({**tuner, "durability": "process"}, {}).synced
-    assert not Settings.read(tuner, {}).synced
+    assert DispatcherSettings.read({**tuner, "durability": "power"}, {}).synced
+    assert not DispatcherSettings.read({**tuner, "durability": "process"}, {}).synced
+    assert not DispatcherSettings.read(tuner, {}).synced

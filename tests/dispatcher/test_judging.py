@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.dispatcher.errors import PluginFailed
-from pitchpipe.dispatcher.judging import Judging
-from pitchpipe.dispatcher.trials import Recent
+from pitchpipe.dispatcher.judging import Judging, RecentIds
 from pitchpipe.protocol import CommandType, dumps, loads
 
 ARRIVALS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 6)), max_size=30)
@@ -79,7 +78,7 @@ class Everything:
 
 def test_memory_of_ended_trials_is_bounded():
     judging = Judging(Everything(), lambda *_: None)
-    judging._ended = Recent(5)
+    judging._ended = RecentIds(5)
     for i in range(100):
         judging.metric(str(i), 0, "1")
         judging.trial_end(str(i), True)

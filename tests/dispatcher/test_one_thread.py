@@ -11,7 +11,7 @@ import pytest
 from threadpoolctl import OpenBLASController, threadpool_info, threadpool_limits
 
 from pitchpipe.dispatcher import InlineDispatcher
-from pitchpipe.dispatcher.one_thread import OneThread
+from pitchpipe.dispatcher.inline import OneThread
 from pitchpipe.protocol import CommandType
 
 

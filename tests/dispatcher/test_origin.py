@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pitchpipe.dispatcher.origin import Origin, misfit
-from pitchpipe.dispatcher.pickler import pickle_of
-from pitchpipe.dispatcher.saving import CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.dispatcher.checkpointing import CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.dispatcher.origin import Origin, misfit, pickle_of
 from pitchpipe.tuners import create
 
 PARENT = "class Parent:\n    pass\n"
@@ -56,7 +56,7 @@ def test_checkpoint_fits_until_the_code_of_a_class_or_of_its_base_changes(
 
 @pytest.mark.parametrize("value", [lambda module: module.helper, lambda module: module.Child])
 def test_functions_and_classes_count_as_objects_do(value: Callable[[Any], Any], child: Any) -> None:
-    assert "origin_child" in Origin().of(pickle_of({"value": value(child)})[1])
+    assert "origin_child" in Origin(time.time()).of(pickle_of({"value": value(child)})[1])
 
 
 def test_checkpoint_does_not_fit_code_that_changed_while_the_writer_ran(child: Any, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_checkpoint_fits_the_version_of_a_library_that_wrote_it(
 
 
 def test_checkpoint_of_another_python_does_not_fit() -> None:
-    needed = Origin().of([])
+    needed = Origin(time.time()).of([])
     assert misfit(needed) == ""
     assert misfit({**needed, "python": "cpython-27"}) == "was written with python cpython-27"
 
@@ -97,6 +97,6 @@ def test_checkpoint_of_another_python_does_not_fit() -> None:
 def test_built_in_tuners_name_their_own_code(name: str) -> None:
     tuner = create(name, seed=1)
     tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
-    needed = Origin().of(pickle_of(tuner)[1])
+    needed = Origin(time.time()).of(pickle_of(tuner)[1])
     assert {type(tuner).__module__, "pitchpipe.tuners.tuner", "numpy", "python"} <= set(needed)
     assert misfit(needed) == ""

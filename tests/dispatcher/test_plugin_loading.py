@@ -12,7 +12,7 @@ import pytest
 
 from pitchpipe.dispatcher import PluginNotLoaded
 from pitchpipe.dispatcher.check import check
-from pitchpipe.dispatcher.dispatcher_settings import Settings
+from pitchpipe.dispatcher.dispatcher_settings import DispatcherSettings
 from pitchpipe.dispatcher.plugin_loading import load_plugin, own_direction
 
 TUNER = """
@@ -104,7 +104,7 @@ def test_priors_are_handed_to_a_plug_in_that_takes_them(plugin_file):
     priors = {"x": {"centre": 1, "confidence": 0.5}}
     taking = TUNER + "    def update_priors(self, priors): self.priors = priors\n"
     assert load_plugin("tuner", plugin_file("mine.Mine", taking), {}, (), priors).priors == priors
-    assert Settings.read({"tuner": {"name": "Auto"}, "priors": priors}, {}).priors == priors
+    assert DispatcherSettings.read({"tuner": {"name": "Auto"}, "priors": priors}, {}).priors == priors
     load_plugin("tuner", plugin_file("plain.Mine", TUNER), {}, (), priors)
 
 
@@ -249,8 +249,10 @@ def test_direction_of_the_default_objective_and_the_seed_are_what_is_injected():
     cost, default = {"name": "cost", "direction": "minimize"}, {"name": "default", "direction": "maximize"}
     config = {"tuner": {"name": "x"}, "objectives": [cost, default], "seed": 3}
     injected = {"optimize_mode": "maximize", "seed": 3, "all_checkpoint_dir": None}
-    assert Settings.read(config, {}).injected == injected
-    assert Settings.read({**config, "objectives": [{**default, "name": "a"}]}, {}).injected == injected
+    assert DispatcherSettings.read(config, {}).injected == injected
+    assert (
+        DispatcherSettings.read({**config, "objectives": [{**default, "name": "a"}]}, {}).injected == injected
+    )
 
 
 @pytest.mark.parametrize(
@@ -262,15 +264,15 @@ def test_direction_of_the_default_objective_and_the_seed_are_what_is_injected():
     ],
 )
 def test_pbt_under_nnis_name_keeps_checkpoints_in_a_folder(tuner: dict[str, Any], folder: str | None) -> None:
-    injected = Settings.read({"tuner": tuner}, {"NNI_CHECKPOINT_DIRECTORY": "/all"}).injected
+    injected = DispatcherSettings.read({"tuner": tuner}, {"NNI_CHECKPOINT_DIRECTORY": "/all"}).injected
     assert injected["all_checkpoint_dir"] == folder
 
 
 def test_manager_is_a_peer_when_it_announced_itself_and_an_advisor_stands_for_the_tuner():
     config = {"advisor": {"name": "x"}}
-    assert Settings.read(config, {}).tuner == {"name": "x"}
-    assert Settings.read(config, {}).protocol is None
-    assert Settings.read(config, {"PITCHPIPE_PROTOCOL": "1"}).protocol == 1
+    assert DispatcherSettings.read(config, {}).tuner == {"name": "x"}
+    assert DispatcherSettings.read(config, {}).protocol is None
+    assert DispatcherSettings.read(config, {"PITCHPIPE_PROTOCOL": "1"}).protocol == 1
 
 
 SMALL = {name: {"_type": "randint", "_value": [1, 9]} for name in ("layers", "units")}
