@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         why_outside,
     )
     from .manager import Manager
-    from .run_settings import most_at_once, run_of
+    from .run_settings import run_of
     from .search_session import (
         OtherSearchError,
         PausesError,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         UnknownTrialError,
     )
     from .standby import StandbyDispatcher
-    from .startable import faults_at_start
+    from .startable import faults_at_start, most_at_once
     from .trace import Trace
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -27,13 +27,12 @@ from ..runner import (
 )
 from ..store import ExperimentFolder, Mirror, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
-from .event_log import EventLog
 from .hooks import Hooks, experiment_row
 from .run_settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
 from .standby import StandbyDispatcher
-from .timers import Timers
+from .timers import ExperimentTimers
 from .trace import Trace, TracedTurnLoop
-from .turn import TurnLoop
+from .turn import EventLog, TurnLoop
 
 _log = logging.getLogger(__name__)
 
@@ -234,7 +233,7 @@ class Manager:
             await starting
         snapshot = self.store.experiment().snapshot or {}
         runner = self._restored_runner(Ledger(totals), snapshot)
-        timers = Timers(
+        timers = ExperimentTimers(
             runner=runner,
             executor=self.executor,
             hooks=self.hooks,

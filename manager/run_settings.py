@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..config import ExperimentConfig, LocalConfig, RayConfig
+from ..config import ExperimentConfig, RayConfig
 from ..protocol import Objective, main_objective
-from ..runner import FailureKind, Ledger, Limits, Repeats, Request, Retries
+from ..runner import FailureKind, Limits, Repeats, Request, Retries
 from ..trial_agent import Keeping, RunSpec, usable_cpus
 
 if TYPE_CHECKING:
@@ -81,48 +80,6 @@ def request_of(config: ExperimentConfig) -> Request:
         gpus=config.trial_gpu_number,
         custom=dict(config.trial_resources),
     )
-
-
-def runs_here(config: ExperimentConfig) -> bool:
-    """Return whether trials run on this machine and in its environment: not on a cluster, not in one that Ray makes."""
-    service = config.training_service
-    return isinstance(service, LocalConfig) or (service.address is None and not service.runtime_env)
-
-
-def shortages_of(config: ExperimentConfig) -> Mapping[str, str]:
-    """Return the resources of which a trial takes more than this machine has, each with a sentence."""
-    request, here = _on_this_machine(config)
-    return here.shortages(request) if here is not None else {}
-
-
-def most_at_once(config: ExperimentConfig) -> int:
-    """Return how many trials can run at a time: `trial_concurrency`, or fewer if this machine is too small."""
-    request, here = _on_this_machine(config)
-    most = config.trial_concurrency
-    return here.fitting(request, most) if here is not None else most
-
-
-def _on_this_machine(config: ExperimentConfig) -> tuple[Request, Ledger | None]:
-    """Return what a trial takes of this machine, and what there is; None on a cluster, which is not asked."""
-    request, service = request_of(config), config.training_service
-    if not isinstance(service, LocalConfig):
-        if service.address is not None:
-            return request, None
-        from ..executors.private_ray import most_of_this_machine
-
-        return replace(request, custom={}), Ledger(
-            most_of_this_machine(request)
-        )  # Ray itself knows custom ones
-    from ..executors.local import local_totals
-
-    totals = local_totals(
-        request,
-        service.gpu_indices,
-        service.max_trial_number_per_gpu,
-        service.use_active_gpu,
-        service.resources,
-    )
-    return request, Ledger(totals)
 
 
 def agent_timeout_of(config: ExperimentConfig) -> float:

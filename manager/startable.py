@@ -1,4 +1,4 @@
-"""Whether this machine can start a trial of a config, checked before anything is made."""
+"""Whether this machine can start a trial of a config, and how many at a time, before anything is made."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ..config import ExperimentConfig, Finding
+from ..config import ExperimentConfig, Finding, LocalConfig
+from ..runner import Ledger, Request
 from ..sdk import flat_arguments
 from ..store import runtime_directory
 from ..trial_agent import StartError, arguments_of, base_environment, filled, misfits
-from .run_settings import runs_here, shortages_of
+from .run_settings import request_of
 
 _PYTHON = re.compile(r"python[\d.]*")
 _SHELL = re.compile("(ba|da|z|k)?sh")
@@ -32,18 +34,27 @@ def faults_at_start(config: ExperimentConfig) -> list[Finding]:
     runtime_directory()
     command = config.trial_command
     faults = [] if command is None else [*_faults_of_placeholders(config, command)]
-    if command is not None and runs_here(config) and not faults:
+    if command is not None and _runs_here(config) and not faults:
         faults += _faults_of_command(config, command)
     return [*_shortages(config), *faults]
 
 
+def most_at_once(config: ExperimentConfig) -> int:
+    """Return how many trials can run at a time: `trial_concurrency`, or fewer if this machine is too small."""
+    request, here = _on_this_machine(config)
+    most = config.trial_concurrency
+    return here.fitting(request, most) if here is not None else most
+
+
 def _shortages(config: ExperimentConfig) -> Iterator[Finding]:
+    """Yield the resources of which a trial takes more than this machine has."""
     fields = {
         "CPU": ("trial_cpu_number",) if config.resources is None else ("resources", "processes"),
         "GPU": ("trial_gpu_number",) if config.resources is None else ("resources", "gpus_per_process"),
         "memory": ("trial_memory_size",),
     }
-    for name, why in shortages_of(config).items():
+    request, here = _on_this_machine(config)
+    for name, why in (here.shortages(request) if here is not None else {}).items():
         hint = "pitchpipe doctor shows what you may use" if name in fields else ""
         place = fields.get(name, ("trial_resources", name))
         yield Finding(path=place, message=f"{why} on this machine", hint=hint)
@@ -101,3 +112,34 @@ def _script(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
     script = next((word for word in rest if not option.fullmatch(word)), "-")
     on_path = is_shell and "/" not in script and shutil.which(script, os.F_OK, environment.get("PATH"))
     return "" if script.startswith("-") or on_path else script
+
+
+# ------------------------------------------------------------------ this machine
+
+
+def _runs_here(config: ExperimentConfig) -> bool:
+    """Return whether trials run on this machine and in its environment: not on a cluster, not in one that Ray makes."""
+    service = config.training_service
+    return isinstance(service, LocalConfig) or (service.address is None and not service.runtime_env)
+
+
+def _on_this_machine(config: ExperimentConfig) -> tuple[Request, Ledger | None]:
+    """Return what a trial takes of this machine, and what there is; None on a cluster, which is not asked."""
+    request, service = request_of(config), config.training_service
+    if not isinstance(service, LocalConfig):
+        if service.address is not None:
+            return request, None
+        from ..executors.private_ray import most_of_this_machine
+
+        here = Ledger(most_of_this_machine(request))
+        return replace(request, custom={}), here  # Ray itself knows custom ones
+    from ..executors.local import local_totals
+
+    totals = local_totals(
+        request,
+        service.gpu_indices,
+        service.max_trial_number_per_gpu,
+        service.use_active_gpu,
+        service.resources,
+    )
+    return request, Ledger(totals)

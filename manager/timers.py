@@ -13,7 +13,7 @@ from .hooks import Hooks
 _STOP_MARGIN = 2.0
 
 
-class Timers:
+class ExperimentTimers:
     """The deadlines of an open experiment; each posts an event when it comes."""
 
     def __init__(

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from ..runner import (
     SendCommand,
     StartTrial,
     StopTrial,
+    Totals,
     TrialRunner,
     TrialStatus,
     recorded,
@@ -41,9 +43,8 @@ from ..store import NotWritableError, RecordRow, SavedState, Store, StoreError, 
 from ..store import Tick as StoreTick
 from .disk_space import DiskSpaceGuard
 from .dispatcher_link import REPLIES, Command, Dispatcher
-from .event_log import EventLog
 from .hooks import Hooks
-from .timers import Timers
+from .timers import ExperimentTimers
 
 _log = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ class TurnLoop:
         self._is_sound = True  # what the runner knows is in the store, or will be
         self._tasks = Tasks(self._fail)
         self._dispatcher: Dispatcher
-        self._timers: Timers
+        self._timers: ExperimentTimers
         self._event_log: EventLog | None = None
 
     # ------------------------------------------------------------------ opening and closing
@@ -104,7 +105,7 @@ class TurnLoop:
         self,
         runner: TrialRunner,
         dispatcher: Dispatcher,
-        timers: Timers,
+        timers: ExperimentTimers,
         snapshot: Mapping[str, Any],
         event_log: EventLog | None = None,
     ) -> None:
@@ -404,3 +405,39 @@ class TurnLoop:
 
 def _because(event: Event) -> str:
     return f" (cause: {event.cause})" if event.cause else ""
+
+
+class EventLog:
+    """`logs/events.jsonl`: what happened to an experiment, in full, so that it can be replayed.
+
+    A line is an event as `recorded` writes it, in the order in which the runner handled them. Each manager begins with
+    a line of the kind `Begin`: how it found the experiment. The file's size at the last commit is `recorded` in the
+    snapshot that it found; what an earlier manager wrote after that was never committed, and a replay leaves it out. A
+    file that cannot be written any more is logged once and left as it is.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = (folder / "logs" / "events.jsonl").open("ab", buffering=0)
+        self.size = self._file.tell()
+
+    def begin(self, runner: TrialRunner, totals: Totals, snapshot: Mapping[str, Any], now: float) -> None:
+        """Note how a manager found the experiment."""
+        facts = {"run_time": runner.elapsed(now), "limits": asdict(runner.limits), "totals": asdict(totals)}
+        self._write({"kind": "Begin", "time": now, "snapshot": snapshot, **facts})
+
+    def add(self, event: Event) -> None:
+        """Note an event that is about to be handled."""
+        self._write(recorded(event))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _write(self, row: Mapping[str, Any]) -> None:
+        if self._file.closed:
+            return
+        try:
+            self.size += self._file.write(json.dumps(row).encode() + b"\n")
+        except OSError as error:
+            _log.error("events are not recorded any more: %s", error)
+            self._file.close()

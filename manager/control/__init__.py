@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .connection import ControlError, ask_manager
+    from .connection import ControlError, ask_manager, read_running
     from .extension import (
         EXTENDED,
         Extension,
@@ -28,6 +28,5 @@ if TYPE_CHECKING:
         rerun_trial,
         stop_experiment,
     )
-    from .trial_reading import read_running
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -12,6 +12,7 @@ that processes with another runtime directory find it, too. Requests of other us
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 import logging
@@ -21,8 +22,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...store import JsonConnection, discard, json_line, runtime_directory
-
-__all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
 
 Answer = dict[str, Any]
 Operation = Callable[[Answer], Answer | Awaitable[Answer]]
@@ -163,6 +162,15 @@ def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Ans
     if "error" in answer:
         raise ControlError(answer["error"], answer.get("kind", "conflict"))
     return answer
+
+
+def read_running(folder: Path, trial_id: str, name: str, offset: int) -> bytes:
+    """Return a part of a file of a running trial, from `offset` on; nothing if its manager cannot read it."""
+    request = {"op": "read_file", "trial": trial_id, "name": name, "offset": offset}
+    try:
+        return base64.b64decode(ask_manager(folder, request)["data"])
+    except ControlError:
+        return b""
 
 
 def _find(folder: Path) -> Path:

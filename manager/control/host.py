@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import os
 import time
@@ -13,18 +14,16 @@ from typing import TYPE_CHECKING, Any
 from ...executors import ExecutorError
 from ...runner import ExperimentStatus, RateMeter, TrialRunner, forecast
 from ...store import StoreError
-from .connection import ControlServer
+from .connection import ControlError, ControlServer
 from .manager_log import logged
 from .operations import LiveChanges
-from .trial_reading import read_part
 
 if TYPE_CHECKING:
     from ..manager import Manager
 
-__all__ = ["RunningManager", "why_failed"]
-
 _log = logging.getLogger(__name__)
 _MOST_WAITING = 100
+_MOST_BYTES = 48 * 1024  # of a file, in one reply
 
 
 class RunningManager:
@@ -142,6 +141,26 @@ class RunningManager:
     def _note_progress(self) -> None:
         if (runner := self._manager.runner) is not None:
             self._rate.note(time.time(), _finished(runner))
+
+
+async def read_part(manager: Manager, request: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of a file of a running trial: `{"data": base64}`, empty after its end.
+
+    The request names the `trial`, the `name` of a file in its folder and an `offset` in bytes. Raise `ControlError` if
+    it cannot be read.
+    """
+    runner, name = manager.runner, str(request.get("name", ""))
+    trial_id, offset = str(request.get("trial")), request.get("offset", 0)
+    if not name or "/" in name or not isinstance(offset, int) or offset < 0:
+        raise ControlError("name a file of the trial's folder, and an offset in bytes", "invalid")
+    orders = [] if runner is None else [each for each in runner.orders() if each.trial_id == trial_id]
+    if not orders:
+        raise ControlError(f"trial {trial_id} does not run")
+    try:
+        data = await manager.executor.read_file(orders[0], name, offset, _MOST_BYTES)
+    except OSError as error:
+        raise ControlError(f"{name} of trial {trial_id} cannot be read: {error}") from error
+    return {"data": base64.b64encode(data).decode()}
 
 
 def why_failed(error: Exception) -> str:

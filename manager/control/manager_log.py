@@ -15,8 +15,6 @@ from logging.handlers import RotatingFileHandler
 from ...store import ExperimentFolder
 from ...store.reading import escaped
 
-__all__ = ["logged"]
-
 _MAX_BYTES = 10_000_000
 _LEVELS = {"fatal": logging.CRITICAL, "trace": logging.DEBUG}
 _CHANGING = threading.Lock()

@@ -39,15 +39,12 @@ from ...runner import (
 from ...search_space import non_finite
 from ...store import NotWritableError, StoreError
 from ..experiment_factory import BY_USER
-from .change_checks import problems_of
 from .connection import ControlError
-from .extension import LIMITS
+from .extension import LIMITS, problems_of
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
     from ..manager import Manager
-
-__all__ = ["LiveChanges", "changed_config", "checked_import"]
 
 _CHANGEABLE = (*LIMITS, "search_space")
 

@@ -20,17 +20,6 @@ from .connection import ControlError, ask_manager
 from .extension import LIMITS, Extension, ExtensionError, extend_experiment, options_to_extend, owned_store
 from .operations import changed_config, checked_import
 
-__all__ = [
-    "add_trial",
-    "add_trials",
-    "change_experiment",
-    "import_results",
-    "kill_trial",
-    "rename_experiment",
-    "rerun_trial",
-    "stop_experiment",
-]
-
 _PATIENCE = 10.0
 # The size of one request: the manager's loop has other things to do.
 _MOST_CHARACTERS = 48_000

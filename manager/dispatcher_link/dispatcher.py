@@ -37,11 +37,8 @@ from ...store import DispatcherRecord, RecordRow, SavedState, Store
 from ..standby import DISPATCHER_COMMAND, StandbyDispatcher
 from .dispatcher_checkpoints import DispatcherCheckpoints
 from .dispatcher_process import DispatcherProcess, dispatcher_environment
-from .numbered_commands import Command, CommandSender
-from .queue_progress import QueueProgress
-from .replay import Divergence, Replay
-from .replies import failure_of, is_reply, meaning_of
-from .results_so_far import history_of, user_imports
+from .numbered_commands import Command, CommandSender, QueueProgress, history_of, user_imports
+from .replies import Divergence, Replay, failure_of, is_reply, meaning_of
 
 _log = logging.getLogger(__name__)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from .callbacks import Callback
-from .hooks import Hooks
-from .rows import experiment_row
+from .hooks import Callback, Hooks, experiment_row
 from .stoppers import (
     CombinedStopper,
     CriteriaStopper,

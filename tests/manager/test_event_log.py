@@ -14,9 +14,9 @@ import pytest
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.control.operations import LiveChanges
-from pitchpipe.manager.event_log import EventLog
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.run_settings import limits_of, objectives_of, request_of
+from pitchpipe.manager.turn import EventLog
 from pitchpipe.runner.effects import Effect
 from pitchpipe.runner.events import Tick, event_of
 from pitchpipe.runner.ledger import Ledger, Totals

@@ -22,8 +22,7 @@ from pitchpipe.executors.simulated import SimulatedRun
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.manager.control.operations import checked_import
 from pitchpipe.manager.earlier_results import UnreadableSource, read_earlier
-from pitchpipe.manager.hooks.callbacks import Callback
-from pitchpipe.manager.hooks.hooks import Hooks
+from pitchpipe.manager.hooks.hooks import Callback, Hooks
 from pitchpipe.manager.hooks.stoppers import (
     CriteriaStopper,
     ExperimentPlateauStopper,

@@ -9,7 +9,7 @@ import pytest
 
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.hooks import Hooks
-from pitchpipe.manager.timers import Timers
+from pitchpipe.manager.timers import ExperimentTimers
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.experiment_state import Limits
 from pitchpipe.runner.ledger import Ledger, Totals
@@ -22,10 +22,14 @@ class RealTime(SimulatedTrialExecutor):
     has_virtual_clock = False
 
 
-def timers_of(runner: TrialRunner, grace: float, post: Callable[[Sequence[happened.Event]], None]) -> Timers:
+def timers_of(
+    runner: TrialRunner, grace: float, post: Callable[[Sequence[happened.Event]], None]
+) -> ExperimentTimers:
     clock = VirtualClock(1000.0)
     executor = RealTime(lambda parameters: SimulatedRun(0.0), clock)
-    return Timers(runner=runner, executor=executor, hooks=Hooks(), clock=clock, grace=grace, post=post)
+    return ExperimentTimers(
+        runner=runner, executor=executor, hooks=Hooks(), clock=clock, grace=grace, post=post
+    )
 
 
 async def posted(runner: TrialRunner) -> list[happened.Event]:

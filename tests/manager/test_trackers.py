@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.hooks.callbacks import Callback
+from pitchpipe.manager.hooks.hooks import Callback
 from pitchpipe.runner.experiment_state import ExperimentStatus
 
 from .experiments import resumed, run, run_with_crash, simulated, trials_of

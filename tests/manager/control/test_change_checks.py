@@ -9,8 +9,8 @@ import pytest
 
 from pitchpipe.cli.verbs.resume import resume, update
 from pitchpipe.manager.control import extension
-from pitchpipe.manager.control.change_checks import problems_of
 from pitchpipe.manager.control.connection import ControlError
+from pitchpipe.manager.control.extension import problems_of
 from pitchpipe.manager.control.operations import changed_config
 from pitchpipe.runner import LimitsChanged
 from pitchpipe.runner.events import Event

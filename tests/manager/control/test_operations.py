@@ -27,7 +27,7 @@ from pitchpipe.manager.control.steering import (
     rerun_trial,
     stop_experiment,
 )
-from pitchpipe.manager.dispatcher_link.results_so_far import user_imports
+from pitchpipe.manager.dispatcher_link.numbered_commands import user_imports
 from pitchpipe.manager.manager import Manager
 from pitchpipe.protocol import repeat_of
 from pitchpipe.runner.experiment_state import ExperimentStatus

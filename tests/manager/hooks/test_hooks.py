@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.executors.simulated import SimulatedRun
-from pitchpipe.manager.hooks.callbacks import Callback
-from pitchpipe.manager.hooks.hooks import Hooks
+from pitchpipe.manager.hooks.hooks import Callback, Hooks
 from pitchpipe.manager.hooks.stoppers import (
     CriteriaStopper,
     ExperimentPlateauStopper,

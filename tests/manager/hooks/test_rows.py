@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
-from pitchpipe.manager.hooks.rows import result_row, trial_row
+from pitchpipe.manager.hooks.hooks import result_row, trial_row
 from pitchpipe.protocol import Objective, dumps
 from pitchpipe.runner.effects import MetricRow
 from pitchpipe.runner.trial import Trial

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from pitchpipe.manager.control.connection import ControlError
-from pitchpipe.manager.control.trial_reading import read_part
+from pitchpipe.manager.control.host import read_part
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.effects import AttemptOrder
 
