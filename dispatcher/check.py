@@ -32,8 +32,8 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
     if tuner is not None and settings.has_repeats:
         problems += _problems_of_repeats(tuner)
     if tuner is not None and "searchSpace" in config and hasattr(tuner, "update_search_space"):
-        found = _space_problems(tuner, config["searchSpace"], settings.constraints)
-        problems += found or _impossible(settings.tuner, config["searchSpace"], settings.constraints)
+        refused = _space_problems(tuner, config["searchSpace"], settings.constraints)
+        problems += refused or _impossible(settings.tuner, config["searchSpace"], settings.constraints)
     return problems
 
 
@@ -43,12 +43,12 @@ def directions(config: Mapping[str, Any]) -> dict[str, str]:
     >>> directions({"tuner": {"name": "TPE"}, "assessor": {"name": "Medianstop"}})
     {'tuner': 'minimize', 'assessor': 'maximize'}
     """
-    found = {role: _direction(role, config.get(role) or {}) for role in ("tuner", "assessor")}
-    return {role: direction for role, direction in found.items() if direction is not None}
+    defaults = {role: _direction(role, config.get(role) or {}) for role in ("tuner", "assessor")}
+    return {role: direction for role, direction in defaults.items() if direction is not None}
 
 
 def warnings(config: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each thing that a plug-in ignores: objectives, limits, the rule to stop, the other one.
+    """Return a sentence for each part of a config that a plug-in ignores: objectives, limits, stop_when, the assessor.
 
     >>> warnings({"tuner": {"name": "BOHB"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
     ['the tuner optimises default alone, without its limit (unlike Auto, TPE and NSGA)']
@@ -78,21 +78,21 @@ def _of_stop_rule(cls: type) -> list[str]:
 
 
 def _of_assessor(section: Mapping[str, Any], objectives: Sequence[Objective], scheduler: str) -> list[str]:
-    """Return warnings about the assessor of a config, if it has one; `scheduler` is the tuner, if it is one."""
+    """Return warnings about the assessor of a config; `scheduler` is the name of a tuner that stops trials itself."""
     try:
         cls = find_class("assessor", section) if section else None
     except PluginNotLoaded:  # `check` says why
         return []
     if cls is None:
         return []
-    found = _alone(cls, section, objectives, "assessor judges", _OF_SEVERAL)
+    ignored = _alone(cls, section, objectives, "assessor judges", _OF_SEVERAL)
     if _are_several(objectives) and not getattr(cls, "judges_several", True):
-        found.append(
+        ignored.append(
             f"the assessor stops no trial: there are several objectives or limits (unlike {_OF_SEVERAL})"
         )
     if scheduler:
-        found.append(f"{scheduler} stops trials itself, and counts those that the assessor stops as failed")
-    return found
+        ignored.append(f"{scheduler} stops trials itself, and counts those that the assessor stops as failed")
+    return ignored
 
 
 def _alone(
@@ -108,7 +108,7 @@ def _alone(
 
 def _are_several(objectives: Sequence[Objective]) -> bool:
     """Return whether there is more than one objective, or a limit."""
-    return len(objectives) > 1 or any(one.is_limited for one in objectives)
+    return len(objectives) > 1 or any(objective.is_limited for objective in objectives)
 
 
 def _follows_trials(tuner: type) -> bool:

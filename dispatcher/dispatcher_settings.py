@@ -29,7 +29,7 @@ class DispatcherSettings:
     assessor: Mapping[str, Any] | None
     constraints: tuple[str, ...]
     objectives: tuple[Mapping[str, Any], ...]  # as in the configuration, for plug-ins that take them
-    objective: str  # the name of the one that other plug-ins optimise
+    objective: str  # the name of the main objective, which other plug-ins optimise
     priors: Mapping[str, Mapping[str, Any]]  # as in the configuration
     stop_when: Mapping[str, Any] | None  # the same
     has_repeats: bool
@@ -93,16 +93,16 @@ def dispatcher_from(settings: DispatcherSettings, channel: Channel) -> MsgDispat
     assessor = None
     if settings.assessor is not None:
         assessor = load_plugin("assessor", settings.assessor, settings.injected, settings.objectives)
-    rule = None
+    stop_rule = None
     if settings.stop_when is not None:
-        rule = StopRule(settings.stop_when, settings.objectives, has_repeats=settings.has_repeats)
+        stop_rule = StopRule(settings.stop_when, settings.objectives, has_repeats=settings.has_repeats)
     return MsgDispatcher(
         tuner,
         assessor,
         channel,
         constraints=settings.constraints,
         objective=settings.objective,
-        stop_rule=rule,
+        stop_rule=stop_rule,
         protocol=settings.protocol,
         threads=settings.threads,
     )

@@ -124,7 +124,7 @@ class Judging:
             self._reason_of_plugin("__setattr__", "reason", None)
 
     def _reason_of_plugin(self, method: str, *args: Any) -> Any:
-        """Set or get `reason`; ignore a class that has no such attribute, or one that computes it."""
+        """Set or get `reason`; ignore that a class has no such attribute, or computes it."""
         try:
             return self.plugin.call(method, *args)
         except PluginFailed as failed:

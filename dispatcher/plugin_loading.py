@@ -81,10 +81,10 @@ def _registered(role: str, name: str) -> Registered | None:
     if name in _REGISTRIES[role]:
         return None
     try:
-        found = registered()
+        algorithms = [algorithm for algorithm in registered() if algorithm.kind == role]
     except ValueError as error:
         raise _problem((role, "name"), str(error)) from error
-    return next((one for one in found if (one.kind, one.name.lower()) == (role, name.lower())), None)
+    return next((algorithm for algorithm in algorithms if algorithm.name.lower() == name.lower()), None)
 
 
 def _class(role: str, own: Registered, class_name: str) -> type:
@@ -175,7 +175,7 @@ def _named(role: str, name: str) -> type:
             raise _problem(
                 (role, "name"), what, "for hyper-parameters there are Auto, TPE, Evolution"
             ) from error
-        known = [*error.known, *(one.name for one in registered() if one.kind == role)]
+        known = [*error.known, *(algorithm.name for algorithm in registered() if algorithm.kind == role)]
         raise _problem((role, "name"), str(UnknownAlgorithm(role, name, known))) from error
 
 
@@ -221,9 +221,9 @@ def _from_file(role: str, name: str, file: Path) -> ModuleType:
 
     A tuner and an assessor in one file share it.
     """
-    other_names = {one: f"{one}_plugin_{name.replace('.', '_')}" for one in _REGISTRIES}
-    for taken in (name, *other_names.values()):
-        module = sys.modules.get(taken)
+    other_names = {kind: f"{kind}_plugin_{name.replace('.', '_')}" for kind in _REGISTRIES}
+    for loaded in (name, *other_names.values()):
+        module = sys.modules.get(loaded)
         if module is not None and Path(getattr(module, "__file__", None) or "") == file:
             return module
     if "." in name and not _is_taken(name.partition(".")[0]):
@@ -250,9 +250,9 @@ def _execute(name: str, file: Path) -> ModuleType:
 
 
 def _attribute(role: str, module: ModuleType, name: str) -> type:
-    found = getattr(module, name, None)
-    if isinstance(found, type):
-        return found
+    cls = getattr(module, name, None)
+    if isinstance(cls, type):
+        return cls
     classes = [key for key, value in vars(module).items() if isinstance(value, type)]
     nearest = difflib.get_close_matches(name, classes, 1)
     hint = f"did you mean {nearest[0]!r}?" if nearest else ""

@@ -16,9 +16,9 @@ _log = logging.getLogger(__name__)
 class StopRule:
     """Says why the tuner need not be asked for more trials: the expected gain is below a number, or below the noise.
 
-    `rule` and `objectives` are as in the configuration. So many trials as the rule says must have succeeded, and kept
-    all limits, before. What is not a point of the search space, or has no finite number for every objective, does not
-    count. With `has_repeats` the results are means of families.
+    `rule` and `objectives` are as in the configuration. First, `minTrials` trials must have succeeded within all
+    limits. Points outside the search space, and results without a finite number for every objective, do not count.
+    With `has_repeats` the results are means of families.
 
     >>> rule = StopRule({"expectedGainBelow": "noise", "minTrials": 5}, [{"direction": "minimize"}])
     >>> rule.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
@@ -34,14 +34,13 @@ class StopRule:
         self._below: float | str = rule["expectedGainBelow"]
         self._fewest: int = rule["minTrials"]
         parsed = objectives_of(objectives or [{"direction": "minimize"}])
-        self._goal = next(one for one in parsed if one.direction is not None)
-        self._limits = [one for one in parsed if one.is_limited]
+        self._goal = next(objective for objective in parsed if objective.direction is not None)
+        self._limits = [objective for objective in parsed if objective.is_limited]
         self._space: Any = {}
-        self._results: list[
-            tuple[dict[str, Any], list[float]]
-        ] = []  # parameters; the loss, then the excesses
+        # Parameters, and the loss with the excesses over the limits.
+        self._results: list[tuple[dict[str, Any], list[float]]] = []
         self._reported: dict[str, Any] = {}  # final results of trials that have not ended
-        self._decided: tuple[int, str] = -1, ""  # after so many results
+        self._decided: tuple[int, str] = -1, ""  # the number of results, and the reason then
 
     def state(self) -> dict[str, Any]:
         """Return what must be saved."""
@@ -80,7 +79,7 @@ class StopRule:
         """Note a result; its value may be JSON text."""
         try:
             report = loads(value) if isinstance(value, str) else value
-            numbers = [self._goal.loss(report), *(one.excess(report) for one in self._limits)]
+            numbers = [self._goal.loss(report), *(limit.excess(report) for limit in self._limits)]
         except (JsonError, MetricError):
             return
         if isinstance(parameters, dict) and all(map(math.isfinite, numbers)):
@@ -107,12 +106,12 @@ class StopRule:
         from ..tuners.models import expected_gain
 
         space = SearchSpace.parse(self._space)
-        known = [result for result in self._results[:count] if not space.validate(result[0])]
-        numbers = np.array([found for _, found in known]).reshape(len(known), 1 + len(self._limits))
+        inside = [result for result in self._results[:count] if not space.validate(result[0])]
+        numbers = np.array([row for _, row in inside]).reshape(len(inside), 1 + len(self._limits))
         feasible = int(np.all(numbers[:, 1:] <= 0, axis=1).sum())
         if feasible < max(self._fewest, 1):
             return ""
-        units = np.array([space.encode(parameters) for parameters, _ in known])
+        units = np.array([space.encode(parameters) for parameters, _ in inside])
         outlook = expected_gain(Embedding.of(space), units, numbers[:, 0], numbers[:, 1:])
         least = outlook.noise if self._below == "noise" else float(self._below)
         _log.info(

@@ -47,10 +47,8 @@ class EarlierResult:
 def read_earlier(source: str, objective: Objective, directory: Path) -> tuple[list[EarlierResult], int]:
     """Return the results of an earlier search for an objective, and how many others are not finite or missing.
 
-    Raise `UnreadableSource`.
-
     `source` is an experiment's id (in `directory`) or folder, a CSV file, `STORAGE:STUDY` of Optuna, or the folder of
-    an experiment of NNI.
+    an experiment of NNI. Raise `UnreadableSource`.
     """
     try:
         everything = list(_results(os.path.expanduser(source), objective, directory))
@@ -77,7 +75,7 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
     try:
         folder = ExperimentFolder(Path(source)) if "/" in source else _found(directory, source)
         with ExperimentView(folder) as view:
-            objectives = {one.name: one.direction for one in view.objectives()}
+            objectives = {objective.name: objective.direction for objective in view.objectives()}
             name = objective.name if objective.name in objectives else next(iter(objectives))
             if len(objectives) > 1 and name != objective.name:
                 known = ", ".join(objectives)
@@ -162,9 +160,9 @@ def _head(names: Sequence[str]) -> list[str]:
 
 def _mean(repeats: Sequence[EarlierResult]) -> EarlierResult:
     """Return the result of one configuration."""
-    names = set.intersection(*(set(one.metrics) for one in repeats))
-    metrics = {name: mean([one.metrics[name] for one in repeats]) for name in names}
-    return EarlierResult(repeats[0].parameters, mean([one.loss for one in repeats]), metrics)
+    names = set.intersection(*(set(result.metrics) for result in repeats))
+    metrics = {name: mean([result.metrics[name] for result in repeats]) for name in names}
+    return EarlierResult(repeats[0].parameters, mean([result.loss for result in repeats]), metrics)
 
 
 def _of_study(source: str) -> Iterator[EarlierResult]:

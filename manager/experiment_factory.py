@@ -222,7 +222,7 @@ def why_outside(config: ExperimentConfig, parameters: Mapping[str, Any]) -> str:
 
 
 def reasons_outside(config: ExperimentConfig, several: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what `why_outside` does of each of several parameters."""
+    """Return why each of several parameter sets is outside the search space; empty texts for those inside."""
     try:
         space = SearchSpace.parse(config.search_space or {})
     except SearchSpaceError:
@@ -247,7 +247,7 @@ def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
 
 
 class _StopperLoader(pickle.Unpickler):
-    """Finds our own stoppers by their names alone: in an earlier version, their module may have had another name."""
+    """Finds Pitchpipe's stoppers by their names alone: earlier versions may have had them in another module."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         try:
@@ -261,7 +261,7 @@ class _StopperLoader(pickle.Unpickler):
 
 
 def warm_start_faults(config: ExperimentConfig, directory: Path | None = None) -> list[Finding]:
-    """Return what of the warm start of a configuration cannot be read; its other fields may be wrong."""
+    """Return which sources of a warm start cannot be read; other fields of the configuration may be wrong."""
     if not config.warm_start:
         return []
     from .warm_start import unreadable_sources
@@ -273,8 +273,8 @@ def warm_start_notes(
     config: ExperimentConfig, directory: Path | None = None
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Return what the warm start of a configuration would use and leave out, and warnings; raise `ConfigError`."""
-    found = _warm_start_of(config, directory or directory_of(config))
-    return ((), ()) if found is None else (found.notes, found.warnings)
+    warm_start = _warm_start_of(config, directory or directory_of(config))
+    return ((), ()) if warm_start is None else (warm_start.notes, warm_start.warnings)
 
 
 def executor_for(config: ExperimentConfig, *, ending: bool = False) -> TrialExecutor:

@@ -83,7 +83,7 @@ def request_of(config: ExperimentConfig) -> Request:
 
 
 def agent_timeout_of(config: ExperimentConfig) -> float:
-    """Return how long (s) an agent may be silent; one that runs functions may be busy for a while."""
+    """Return how long (s) an agent may be silent; a function may keep its agent busy for a while."""
     if config.agent_timeout is not None:
         return config.agent_timeout
     return 60.0 if config.trial_command is None else 10.0
@@ -130,7 +130,7 @@ def _threads_of(config: ExperimentConfig) -> int | None:
 
 
 def _keeping_of(config: ExperimentConfig) -> Keeping:
-    """Return what is kept of a trial's checkpoints, and when a class makes one."""
+    """Return which checkpoints of a trial are kept, and when a class saves one."""
     checkpoint = config.checkpoint
     main = main_objective(objectives_of(config))
     return Keeping(

@@ -68,7 +68,7 @@ class PausesError(ValueError):
 
 
 class OtherSearchError(ValueError):
-    """The folder has a search that differs from the one that is asked for."""
+    """The folder has another search."""
 
 
 class UnknownTrialError(LookupError):
@@ -97,7 +97,7 @@ class SearchSession:
         with self.folder.locked():
             self._store = _opened(self.folder, config, self.now())
         self.config = ExperimentConfig.from_canonical(self._store.experiment().config)
-        self.objectives = tuple(one.name for one in objectives_of(self.config))
+        self.objectives = tuple(objective.name for objective in objectives_of(self.config))
         self._store.objectives = self.objectives
         most = (config or self.config).max_trial_number
         self._limits = replace(limits_of(self.config), max_trial_number=most, max_identical_failures=0)
@@ -169,16 +169,16 @@ class SearchSession:
             return trial
 
     def _final(self, trial: Trial, final: str | None) -> str:
-        found = self._last_report(trial) if final is None else final
-        if found is None:
+        final = self._last_report(trial) if final is None else final
+        if final is None:
             raise ValueError(f"trial {trial.sequence_id} has neither a result nor a report")
-        judged = check_final(found, self.objectives)
+        judged = check_final(final, self.objectives)
         if isinstance(judged, Verdict) and judged.kind is FailureKind.USER_ERROR:
             raise ValueError(f"trial {trial.sequence_id} {judged.reason}")
-        return found
+        return final
 
     def fail(self, trial_id: str, attempt: int | None, error: str, *, lost: bool = False) -> Trial:
-        """End an attempt with an error, and return its trial; one that is lost through no fault is begun again."""
+        """End an attempt with an error, and return its trial; one that is `lost` without its fault is begun again."""
         with self._turn():
             trial = self._claimed(trial_id, attempt)
             who = self.now(), trial_id, trial.attempt
@@ -355,20 +355,20 @@ class SearchSession:
             _log.warning(
                 "the tuner is not reproducible: it gets the results so far, and not what was asked when"
             )
-            self._begin_anew()
+            self._begin_again()
 
-    def _begin_anew(self) -> None:
+    def _begin_again(self) -> None:
         """Make new plug-ins that learn the results, and which parameters are being tried."""
         runner = self._current
         self._dispatcher = _hosted(self.config)
         running = [{"parameter": parameters_of(trial.record)} for trial in runner.live.values()]
-        told = [
+        first = [
             *history_of(runner),
             *user_imports(self._store.commands(), runner.results()),
             SendCommand(CommandType.ImportData, dumps(running)),
         ]
         self._dispatcher.handle(CommandType.Initialize, json.dumps(self.config.search_space))
-        for command in told:
+        for command in first:
             self._dispatcher.handle(command.command, command.payload)
 
     def _handle_first(self) -> None:
@@ -398,7 +398,7 @@ def _hosted(config: ExperimentConfig) -> InlineDispatcher:
 def _opened(folder: ExperimentFolder, config: ExperimentConfig | None, now: float) -> Store:
     """Return the store in a folder, or one made of `config`; raise `OtherSearchError` if it differs."""
     if config is not None and not folder.database.exists():
-        names = tuple(one.name for one in objectives_of(config))
+        names = tuple(objective.name for objective in objectives_of(config))
         if config.seed is None:
             # A drawn seed is kept: all processes must propose the same.
             config = config.model_copy(update={"seed": secrets.randbelow(2**31)})
@@ -429,7 +429,7 @@ _FREE = {"training_service", "max_trial_number", "trial_code_directory"}
 
 
 def _check_same(folder: ExperimentFolder, stored: ExperimentConfig, given: ExperimentConfig | None) -> None:
-    """Raise `OtherSearchError` if a field that is given is another one in the store, or trials have a command."""
+    """Raise `OtherSearchError` if a given field differs from the stored one, or if the experiment runs its trials."""
     if not folder.is_search(stored.canonical()):
         raise OtherSearchError(
             f"{folder.path} has an experiment that runs its own trials: continue it with pitchpipe resume"

@@ -1,4 +1,4 @@
-"""Spawning dispatchers, also one that imports its libraries before there is an experiment for it.
+"""Spawning dispatchers, and a standby that imports its libraries before there is an experiment for it.
 
 `pitchpipe run` imports this module before all that `dispatcher_link` needs.
 """

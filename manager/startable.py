@@ -47,7 +47,7 @@ def most_at_once(config: ExperimentConfig) -> int:
 
 
 def _shortages(config: ExperimentConfig) -> Iterator[Finding]:
-    """Yield the resources of which a trial takes more than this machine has."""
+    """Yield a finding for each resource that a trial takes more of than this machine has."""
     fields = {
         "CPU": ("trial_cpu_number",) if config.resources is None else ("resources", "processes"),
         "GPU": ("trial_gpu_number",) if config.resources is None else ("resources", "gpus_per_process"),
@@ -66,23 +66,24 @@ def _faults_of_placeholders(config: ExperimentConfig, command: str) -> Iterator[
 
 
 def _values(config: ExperimentConfig) -> dict[str, list[Any]]:
-    """Return the values of each parameter, one for all numbers; none where only a tuner knows them."""
+    """Return the values of each parameter, a single one for all numbers; none if only the tuner knows them."""
     from ..search_space import SearchSpace, SearchSpaceError
 
     space: Any = config.search_space or {}
-    found: dict[str, list[Any]] = {}
+    values: dict[str, list[Any]] = {}
     if config.tuner.name == "Batch":
         batch = [option for spec in space.values() for option in spec["_value"]]
         for name, value in (item for option in batch for item in flat_arguments(option).items()):
-            found.setdefault(name, []).append(value)
-        return found
+            values.setdefault(name, []).append(value)
+        return values
     try:
         parameters = SearchSpace.parse(space).parameters
     except SearchSpaceError:
         return {name: [_A_NUMBER] for name in space if isinstance(name, str)}
-    for one in parameters:
-        found.setdefault(one.name, []).extend(one.options if one.categorical else [_A_NUMBER])
-    return found
+    for parameter in parameters:
+        options = parameter.options if parameter.categorical else [_A_NUMBER]
+        values.setdefault(parameter.name, []).extend(options)
+    return values
 
 
 def _faults_of_command(config: ExperimentConfig, command: str) -> Iterator[Finding]:

@@ -35,8 +35,8 @@ _ROWS = {_MANAGER: "manager", _DISPATCHER: "dispatcher", _TRIALS: "trials"}
 class Trace:
     """Writes spans to a file, in the order in which they end; raises OSError if it cannot be made.
 
-    Times are seconds since the epoch; in the file they count from the first span. A trace whose manager was killed
-    lacks the closing bracket, which viewers accept. A file that cannot be written any more is logged once and left as
+    Times are seconds since the epoch; in the file they count from the first span. If the manager is killed, the closing
+    bracket is missing, which viewers accept. A file that cannot be written any more is logged once and left as
     it is.
     """
 

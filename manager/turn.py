@@ -90,7 +90,7 @@ class TurnLoop:
         self.over: asyncio.Future[None] = self._loop.create_future()
         self._inbox: list[Event] = []
         self._accepted: list[Mapping[str, Any]] = []  # users' requests, committed and not yet handled
-        self._last_reply: int | None = None  # the last one that was handled; None: all were
+        self._last_reply: int | None = None  # the last reply that was handled; None: all were
         self._is_scheduled = False
         self._is_closing = False
         self._is_sound = True  # what the runner knows is in the store, or will be

@@ -19,7 +19,7 @@ from .run_settings import objectives_of
 _MOST_OF_A_SOURCE = 3
 _BEST_MODELLED = _OTHERS_MODELLED = 75  # results of a source at most
 _NOTHING_SHARED = "share no parameter with it"
-_SHARE = 4  # of the trials, one in so many at most
+_SHARE = 4  # at most one trial in four
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
     """
     space = SearchSpace.parse(config.search_space, config.constraints)
     objectives = objectives_of(config)
-    limits = [one for one in objectives if one.is_limited]
+    limits = [objective for objective in objectives if objective.is_limited]
     slots = _slots(space)
     known = _names(name for slot in slots for name in slot.names)
     fitting = _Fitting(
@@ -56,19 +56,19 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
     )
     results, faults = _read(config, directory)
     if faults:
-        raise ConfigError([ConfigProblem(path=one.path, message=one.message) for one in faults])
-    sources = [fitting.of(*one) for one in results]
-    notes = [
-        f"warm start from {name}: {one.note}"
-        for name, one in zip(dict.fromkeys(config.warm_start), sources, strict=True)
-    ]
-    known = [point.parameters for point in config.starting_points]
-    points = list(_chosen([one.points for one in sources], known, config.max_trial_number))
+        raise ConfigError([ConfigProblem(path=fault.path, message=fault.message) for fault in faults])
+    names = dict.fromkeys(config.warm_start)
+    sources = [fitting.of(*earlier) for earlier in results]
+    used, unused = list[str](), list[str]()
+    for name, source in zip(names, sources, strict=True):
+        (used if source.points else unused).append(f"warm start from {name}: {source.note}")
+    own_points = [point.parameters for point in config.starting_points]
+    points = list(_chosen([source.points for source in sources], own_points, config.max_trial_number))
     tried = [f"warm start tries {len(points)} of these points first"] if points else []
     return WarmStart(
         points=points,
-        notes=[*(note for note, one in zip(notes, sources, strict=True) if one.points), *tried],
-        warnings=[note for note, one in zip(notes, sources, strict=True) if not one.points],
+        notes=[*used, *tried],
+        warnings=unused,
         results=list(_modelled(sources)) if (config.tuner.name or "").lower() == "auto" else (),
     )
 
@@ -113,9 +113,9 @@ def _chosen(
 
 def _modelled(sources: Iterable[_Fitted]) -> Iterator[dict[str, Any]]:
     """Yield the results of all sources; a large source gives its best ones, and others evenly by rank."""
-    for number, one in enumerate(sources):
-        step = max(len(one.points) - _BEST_MODELLED, 0) // _OTHERS_MODELLED + 1
-        for rank, (point, loss) in enumerate(zip(one.points, one.losses, strict=True)):
+    for number, source in enumerate(sources):
+        step = max(len(source.points) - _BEST_MODELLED, 0) // _OTHERS_MODELLED + 1
+        for rank, (point, loss) in enumerate(zip(source.points, source.losses, strict=True)):
             if rank < _BEST_MODELLED or (rank - _BEST_MODELLED) % step == 0:
                 yield {"parameter": point, "value": loss, "source": number}
 
@@ -156,7 +156,7 @@ class _Slot:
     def value(self, found: Any) -> list[Any]:
         """Return the value that a text or number in an earlier result stands for; an empty list if there is none.
 
-        An option is equal to it, or the only one that a table has alike, such as `"0.1"` for 0.1.
+        An option is equal to it, or is the only one that looks like it in a table, such as `"0.1"` for 0.1.
         """
         if self.parameter.categorical:
             forms = [_parts(found), _said(_parts(found))]
@@ -172,22 +172,24 @@ class _Slot:
 
 def _slots(space: SearchSpace) -> list[_Slot]:
     """Return the parameters with the names that `flat` and a search without nested choices may give them."""
-    between = separators([one.key for one in space.parameters])
+    parameters = space.parameters
+    between = separators([parameter.key for parameter in parameters])
     names = [
-        between[one.key].join(part for part in one.key if isinstance(part, str)) for one in space.parameters
+        between[parameter.key].join(part for part in parameter.key if isinstance(part, str))
+        for parameter in parameters
     ]
-    leaves = dict(zip(names, (one.name for one in space.parameters), strict=True))
+    leaves = dict(zip(names, (parameter.name for parameter in parameters), strict=True))
     count = Counter(leaves.values())
     return [
-        _Slot(one, name, leaves[name] if count[leaves[name]] == 1 else name)
-        for one, name in zip(space.parameters, names, strict=True)
+        _Slot(parameter, name, leaves[name] if count[leaves[name]] == 1 else name)
+        for parameter, name in zip(parameters, names, strict=True)
     ]
 
 
 def _whole(values: Mapping[str, Any], slots: Sequence[_Slot], known: set[str]) -> Mapping[str, Any]:
     """Return flat values in which each option that is an object is one value again."""
     for slot in slots:
-        if slot.parameter.nested or not any(isinstance(one, dict) for one in slot.parameter.options):
+        if slot.parameter.nested or not any(isinstance(option, dict) for option in slot.parameter.options):
             continue
         for name in slot.names:
             inner = (f"{name}.", f"{name}/")
@@ -229,7 +231,10 @@ class _Fitting:
     def of(self, results: Sequence[EarlierResult], unmeasured: int) -> _Fitted:
         """Return the results of one source as points; `unmeasured` of its rows have none."""
         points, reasons = dict[Any, tuple[dict[str, Any], float]](), Counter[str]()
-        results = [replace(one, parameters=_whole(one.parameters, self.slots, self.known)) for one in results]
+        results = [
+            replace(result, parameters=_whole(result.parameters, self.slots, self.known))
+            for result in results
+        ]
         for result in sorted(results, key=lambda result: result.loss):
             point = self._point(result.parameters) if self._shares(result.parameters) else _NOTHING_SHARED
             point = self._broken(result) or point
@@ -237,8 +242,8 @@ class _Fitting:
                 reasons[point] += 1
             else:
                 points.setdefault(identity(point), (point, result.loss))
-        found, losses = zip(*points.values(), strict=True) if points else ((), ())
-        return _Fitted(found, losses, self._note(results, unmeasured, reasons))
+        fitting, losses = zip(*points.values(), strict=True) if points else ((), ())
+        return _Fitted(fitting, losses, self._note(results, unmeasured, reasons))
 
     def _note(self, results: Sequence[EarlierResult], unmeasured: int, reasons: Counter[str]) -> str:
         """Return what was used and what was left out."""
@@ -250,10 +255,10 @@ class _Fitting:
         if unmeasured:
             parts.append(f"{unmeasured} without a result")
         named = {name for result in results for name in _names(result.parameters)}
-        filled = [one.parameter.path for one in self.slots if self._is_filled(one, named)]
+        filled = [slot.parameter.path for slot in self.slots if self._is_filled(slot, named)]
         if fit and filled:
             parts.append(f"from your defaults: {', '.join(filled)}")
-        if unknown := named - self.known - {one.name for one in self.limits}:
+        if unknown := named - self.known - {limit.name for limit in self.limits}:
             parts.append(f"ignored, because this space does not have them: {', '.join(sorted(unknown))}")
         theirs, ours = results[0].direction, self.objective.direction
         if theirs is not None and ours is not None and theirs != ours:
@@ -277,8 +282,8 @@ class _Fitting:
         A column of a CSV file may have the plain name of the metric.
         """
         metrics = {**result.parameters, **result.metrics}
-        known = [one for one in self.limits if one.name in metrics and one.name not in self.known]
-        broken = [one for one in known if one.violation(number_in(metrics, one.name)) > 0]
+        measured = [limit for limit in self.limits if limit.name in metrics and limit.name not in self.known]
+        broken = [limit for limit in measured if limit.violation(number_in(metrics, limit.name)) > 0]
         return f"break the limit {broken[0].name} {broken[0].limits_text}" if broken else ""
 
     def _point(self, values: Mapping[str, Any]) -> dict[str, Any] | str:
@@ -292,12 +297,12 @@ class _Fitting:
             given = slot.given(values, self.defaults)
             if not given:
                 return f"have no value for {parameter.path}"
-            found = slot.value(given[0])
-            if not found:
+            fitting = slot.value(given[0])
+            if not fitting:
                 return f"have a value of {parameter.path} that this space does not have"
             if parameter.nested:
-                chosen[index] = slot.unit.from_unit(slot.unit.to_unit(found[0]))
-            _put(point, parameter, found[0])
+                chosen[index] = slot.unit.from_unit(slot.unit.to_unit(fitting[0]))
+            _put(point, parameter, fitting[0])
         return f"violate {broken[0]}" if (broken := self.space.violations(point)) else point
 
 

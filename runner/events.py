@@ -289,7 +289,7 @@ class StopRequested(Event):
 
 @dataclass(slots=True)
 class LimitsChanged(Event):
-    """A user changed the limits of the running experiment: their new values, None is no bound."""
+    """A user changed the limits of the running experiment: their new values; None lifts a bound."""
 
     trial_concurrency: int
     max_trial_number: int | None = None

@@ -107,7 +107,7 @@ class ExecutorEvents:
             self._send(trial, "FINAL", 0, event.value)
 
     def _may_be_anything(self, trial: Trial) -> bool:
-        """Return whether a final result need not be a number: the tuner takes any, and there is no mean to make."""
+        """Return whether a final result may be anything: the tuner takes it as it is, and no mean is made of it."""
         return "FINAL" in self._state.any_results and self._rules.families.of(trial) is None
 
     def _reach_rung(self, trial: Trial, value: str) -> None:

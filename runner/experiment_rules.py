@@ -18,8 +18,8 @@ from .trial import Cause, Trial, TrialStatus, Verdict
 from .trial_moves import Trials
 from .verdicts import FailureStreak
 
-# A tuner that does not learn is asked for so many trials more than can run, while the last trial took at most so many
-# seconds: then the end of a trial and the start of the next one are one turn.
+# While trials take at most `_SHORT` seconds, a tuner that does not learn is asked for `_AHEAD` more than can run: then
+# the end of a trial and the start of the next one are one turn.
 _AHEAD = 16
 _SHORT = 0.1
 _NOTHING_MORE = "the tuner has nothing more to propose"
@@ -107,7 +107,7 @@ class ExperimentRules:
 
     @property
     def _may_ask_ahead(self) -> bool:
-        """Whether trials may wait for a slot: none of them would be another one if it was asked for later."""
+        """Whether proposals may wait for a slot: asked for later, they would be the same."""
         return (
             self.trials.last_took <= _SHORT
             and not self.state.tuner_learns
@@ -116,7 +116,7 @@ class ExperimentRules:
         )
 
     def _free_slots(self) -> int:
-        """Return for how many slots there is no trial."""
+        """Return how many slots have no trial yet."""
         trials, limits = self.trials, self.state.limits
         return limits.trial_concurrency - len(trials.live) + trials.paused_count
 
@@ -217,7 +217,7 @@ class ExperimentRules:
             self.run_again(trial, from_checkpoint=True)
 
     def may_undo(self, trial: Trial) -> bool:
-        """Return whether a trial that the end of the experiment cancelled runs again, as it does not end now.
+        """Return whether a trial that the end of the experiment cancelled runs again now that the experiment continues.
 
         Trials with a budget stay cancelled, because their tuner has planned without them; so do repeats, which their
         family replaces.

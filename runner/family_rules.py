@@ -49,13 +49,13 @@ class FamilyEnd(StrEnum):
 class Family:
     """The trials of one configuration, by the number of their repeat.
 
-    A repeat that the end of the experiment cancelled is replaced. `first` is the first trial of all. `is_late` says
-    that the tuner knows the family as ended.
+    A repeat that the end of the experiment cancelled is replaced. The family `is_late` if the tuner has received its
+    end already, and a failed repeat is retried since then.
     """
 
     def __init__(self, first: Trial) -> None:
-        self.first = first  # of all trials, also if another one has replaced it in `trials`
-        # The last trial of each repeat: it replaces one that was cancelled.
+        self.first = first  # the oldest trial, even after another one has replaced it in `trials`
+        # The last trial of each repeat: it replaces a cancelled one.
         self.trials: dict[int, Trial] = {}
         end = family_end_of(first.record)
         # With an `end`, no repeat is live and none will be added. The first trial's record has both for a restart.
@@ -232,7 +232,7 @@ class Families:
         return has_begun and not self._is_lost(family, best)
 
     def _is_lost(self, family: Family, best: _Losses) -> bool:
-        """Return whether one of the best, which keep all limits, is clearly better in every objective or in a limit."""
+        """Return whether a rival, all of which keep the limits, is clearly better in every objective or in a limit."""
         if not self.repeats.race or len(family.ended) < self.fewest or not family.results:
             return False
         own = self._losses(family)

@@ -135,7 +135,7 @@ class Ledger:
         return next(iter(self.shortages(request).values()), None)
 
     def shortages(self, request: Request) -> dict[str, str]:
-        """Return the resources of which `request` takes more than there are here, each with a sentence."""
+        """Return a sentence for each resource that `request` takes more of than there is, by resource."""
         asked = {**request.amounts, "GPU": request.gpus or 0.0}
         gpus = len(self.totals.devices) or self.totals.anonymous_gpus
         there = {**self.totals.amounts, "GPU": float(gpus)}

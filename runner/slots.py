@@ -11,7 +11,7 @@ from .trial import Trial
 
 
 class Slots:
-    """Slots 0, 1, 2 ... as they are needed, each held by one trial at a time; others may queue behind it.
+    """Slots 0, 1, 2 ... as they are needed, each held by one trial at a time; others may queue for it.
 
     An agent's name consists of its slot and of how many agents that slot has lost: a lost agent may still live where it
     cannot be reached, so its name is never used again.
@@ -45,7 +45,7 @@ class Slots:
     def queue(self, trial: Trial, most: int, *, since: float, avoiding: Container[str] = ()) -> Trial | None:
         """Queue `trial` on the slot with the shortest queue; return the trial ahead of it, or None if all hold `most`.
 
-        No trial queues behind one that began before `since`. Only new trials queue, the older ones first: so their
+        A slot whose trial began before `since` takes no more. Only new trials queue, the older ones first: so their
         order is known after a restart.
         """
         queues = [

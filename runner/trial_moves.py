@@ -30,8 +30,8 @@ from .timing import Deadlines
 from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id
 from .verdicts import is_checkpoint_gone
 
-# Trials queue in the agents while so many of the last ones took at most so many seconds each. One that takes longer
-# delays those behind it, so none queues behind one that runs for longer than it should.
+# Trials queue in the agents while the last `_ALIKE` trials took at most `_VERY_SHORT` seconds each. A longer trial
+# delays those that queue, so none joins a queue whose first trial has run for more than `_OVERDUE` seconds.
 _ALIKE = 8
 _VERY_SHORT = 0.01
 _OVERDUE = 0.1
@@ -58,7 +58,7 @@ class Trials:
         self.slots = Slots()
         self.deadlines = Deadlines()
         self.silent_agents: set[str] = set()  # no trial starts on them
-        self._took = deque([math.inf], maxlen=_ALIKE)  # seconds that the trials ran that ended last
+        self._took = deque([math.inf], maxlen=_ALIKE)  # seconds that the last trials ran
         self.stall_was_reported = False  # the tuner was asked to resume trials, and none was since
 
     # ------------------------------------------------------------------ lookups
@@ -159,7 +159,7 @@ class Trials:
 
     @property
     def last_took(self) -> float:
-        """How many seconds the trial ran that ended last; infinite where none did."""
+        """How many seconds the trial that ended last ran; infinite if none has ended."""
         return self._took[-1]
 
     @property
@@ -167,7 +167,7 @@ class Trials:
         return len(self._took) == _ALIKE and max(self._took) <= _VERY_SHORT
 
     def _queue_waiting(self) -> None:
-        """Queue waiting trials in the agents, which then begin the next one at once; those that ran before wait."""
+        """Queue waiting trials in the agents, which then begin the next one at once; retried trials wait for a slot."""
         most = self.ledger.totals.orders_per_agent
         while most > 1 and self.waiting and not self.waiting[0].attempt and self._may_queue:
             since = self.pending.now - _OVERDUE

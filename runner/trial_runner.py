@@ -31,7 +31,7 @@ from .trial_moves import Trials
 from .user_requests import UserRequests
 from .verdicts import TUNE_SOMETHING, TUNES_NOTHING
 
-# At most so many agents start before their trials: not all of them may be needed.
+# How many agents start before their trials, at most: not all of them may be needed.
 _AGENTS_AHEAD = 4
 
 

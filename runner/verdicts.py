@@ -65,7 +65,7 @@ def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict
 
 
 def _missing(result: Any, names: Sequence[str]) -> list[str]:
-    """Return which of several metrics a result lacks; `metric_value` judges the result of one."""
+    """Return which of several metrics are missing in a result; `metric_value` judges a result with one metric."""
     if len(names) == 1:
         return []
     return [name for name in names if not isinstance(result, dict) or name not in result]
@@ -211,7 +211,7 @@ def _said(traceback: str) -> list[str]:
 
 
 def _memory_line(error: str | None) -> str:
-    """Return the line that says that memory was used up, of the last exception or of one that led to it."""
+    """Return the line of an exception, or of a cause of it, that says that memory was used up."""
     lines = [line for part in reversed(_chain(error)) for line in _said(part)]
     return next(filter(_OUT_OF_MEMORY.match, lines), "")
 
@@ -275,7 +275,7 @@ def fingerprint(text: str) -> str:
     >>> fingerprint("kernel is none of {'rbf', 'poly'}") == fingerprint("kernel is none of {'poly', 'rbf'}")
     True
     """
-    in_order = _SET.sub(lambda found: f"{{{', '.join(sorted(found[1].split(', ')))}}}", text)
+    in_order = _SET.sub(lambda match: f"{{{', '.join(sorted(match[1].split(', ')))}}}", text)
     return _NUMBERS.sub("#", in_order)
 
 

@@ -114,7 +114,7 @@ def _extend(store: Store, extension: Extension, *, to_continue: bool) -> None:
     if extension.max_experiment_duration is not None and row.run_time >= extension.max_experiment_duration:
         raise ExtensionError(too_short)
     number, duration = config.max_trial_number, config.max_experiment_duration
-    # The limits of one that is not done may be reached already: its trials still continue.
+    # An experiment that is not done may have reached its limits already: its trials still continue.
     has_all = needs_more and number is not None and number <= made
     is_over = is_done and duration is not None and row.run_time >= duration
     if to_continue and has_all:
@@ -127,7 +127,7 @@ def _extend(store: Store, extension: Extension, *, to_continue: bool) -> None:
         store.set_status(ExperimentStatus.STOPPED.value, EXTENDED)
 
 
-# ------------------------------------------------------------------ what a change has to be, whoever asks for it
+# ------------------------------------------------------------------ checks of a change
 
 
 def problems_of(changes: Mapping[str, Any]) -> list[str]:

@@ -82,7 +82,7 @@ class LiveChanges:
         several: list[Any] = parameters if isinstance(parameters, list) else [parameters]
         if not several or not all(isinstance(each, dict) for each in several):
             raise ControlError('parameters are an object, such as {"lr": 0.1}', "invalid")
-        if problems := [str(one) for each in several for one in non_finite(each)]:
+        if problems := [str(problem) for each in several for problem in non_finite(each)]:
             raise ControlError("; ".join(problems), "invalid")
         made = self._begin("add", {}, several)
         return {"trials": made} if isinstance(parameters, list) else made[0]

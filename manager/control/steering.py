@@ -1,6 +1,6 @@
 """Changing an experiment from another process: what verbs, the HTTP API and the pages call.
 
-A running experiment is changed through its manager (`operations.py`), one that does not run in its store (limits only).
+A running experiment is changed through its manager (`operations.py`), any other one in its store (limits only).
 What takes time (whether the tuner takes a new search space) is checked here, not in the manager.
 All functions raise `ControlError`, whose `kind` says what sort of refusal it is.
 """

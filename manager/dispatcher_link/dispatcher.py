@@ -361,7 +361,7 @@ class Dispatcher:
             self._ended(f"it {self._misfit}" if code == CHECKPOINT_UNUSABLE and self._misfit else sentence)
 
     def _ended(self, sentence: str) -> None:
-        """Report the end of the process: of one that did nothing since it was restored, the checkpoint is the cause."""
+        """Report the end of the process; if it has done nothing since it was restored, the checkpoint is the cause."""
         saved = self._restored
         if saved is None or not self._progress.is_still_at(saved.n):
             self._deliver([self._failed(sentence)])

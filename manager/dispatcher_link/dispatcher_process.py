@@ -84,7 +84,7 @@ class DispatcherProcess(asyncio.Protocol):
         output: Path,
         standby: StandbyDispatcher | None = None,
     ) -> None:
-        """Take the one that stands by, or spawn the process; what it prints goes to the file `output`."""
+        """Take the standby process, or spawn one; what it prints goes to the file `output`."""
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(output), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),

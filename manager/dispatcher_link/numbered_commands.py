@@ -14,8 +14,9 @@ from ...protocol import CommandType, dumps, encode_frame, loads, parameters_of
 from ...runner import SendCommand, Trial, TrialRunner
 from ...store import QUEUES, RecordRow
 
-# What a tuner that does not learn only notes. It waits for so many others, or so many seconds, to leave in one write:
-# each write wakes the dispatcher up. A longer queue would cause a warning there.
+# A tuner that does not learn only notes these commands. They wait until there are `_MOST_UNSENT`, or for
+# `_LONGEST_UNSENT` seconds, to leave in one write: each write wakes the dispatcher up. A longer queue would cause a
+# warning there.
 _NOTED = frozenset((CommandType.ReportMetricData, CommandType.TrialEnd))
 _MOST_UNSENT = 18
 _LONGEST_UNSENT = 0.02

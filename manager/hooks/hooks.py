@@ -1,8 +1,8 @@
 """Passes on what was committed to callbacks, lets a stopper judge results, and turns what it decides into events.
 
 Both are users' code. A callback that raises is logged and dropped. A stopper that raises ends nothing there, because a
-value that a trial reports must not end the experiment; one that cannot begin ends it in ERROR. A result and what the
-stopper decides about it are one commit: what the trial does later, however soon, cannot change that.
+value that a trial reports must not end the experiment; a stopper that cannot begin ends it in ERROR. A result and the
+stopper's decision about it are one commit: what the trial does later, however soon, cannot change that.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def _value(trial: Trial, objectives: Sequence[Objective]) -> float | dict[str, f
     if len(trial.values) == 1:
         return trial.values[0]
     pairs = zip(objectives, trial.values, strict=True)
-    values = {one.name: value for one, value in pairs if one.direction is not None}
+    values = {objective.name: value for objective, value in pairs if objective.direction is not None}
     return values if len(values) > 1 else next(iter(values.values()))
 
 
@@ -290,8 +290,8 @@ def result_row(metric: MetricRow, objectives: Sequence[Objective] = ()) -> dict[
 
     The main one of the `objectives` is also called `default`, and a bare number has both names.
 
-    A reported key never replaces one of ours, which stoppers rely on. A reported `done` that is true, or 1, counts:
-    with `stop={"done": True}` a trial can end itself.
+    A reported key never replaces a key that is added here, because stoppers rely on those. A reported `done` that is
+    true, or 1, counts: with `stop={"done": True}` a trial can end itself.
     """
     trial, value = metric.trial, loads(metric.value)
     main = main_objective(objectives).name

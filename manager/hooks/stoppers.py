@@ -262,14 +262,15 @@ class FunctionStopper(Stopper):
 class CriteriaStopper(Stopper):
     """Ends a trial as soon as one of some numbers in its result is reached.
 
-    Where a result lacks one of them, or has anything but a number there, that criterion is not met; the first
-    time is logged.
+    A criterion is not met while its number is missing in the result, or is not a number; the first time is logged.
 
     >>> CriteriaStopper({"training_iteration": 10, "accuracy": 0.9})("a", {"training_iteration": 4, "accuracy": 0.95})
     True
     """
 
-    _noted: frozenset[str] = frozenset()  # of the class: stoppers that earlier versions have pickled lack it
+    _noted: frozenset[str] = (
+        frozenset()
+    )  # of the class: stoppers that earlier versions pickled do not have it
 
     def __init__(self, criteria: Mapping[str, float]) -> None:
         self.criteria = {name: _given(repr(name), bound) for name, bound in criteria.items()}
@@ -321,7 +322,7 @@ class CombinedStopper(Stopper):
         return self._is_ended(lambda stopper: stopper.stop_all())
 
     def _is_ended(self, ask: Callable[[Stopper], object]) -> bool:
-        """Ask all of them, also after one that raises; that counts only if no other ends it."""
+        """Ask all of them, even if one raises; its error counts only if no other one ends it."""
         ending, raised = list[Stopper](), list[BaseException]()
         for stopper in self.stoppers:
             try:
