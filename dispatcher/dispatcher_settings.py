@@ -108,17 +108,12 @@ def dispatcher_from(settings: DispatcherSettings, channel: Channel) -> MsgDispat
     )
 
 
-def encode_exp_params(config: Mapping[str, Any]) -> str:
-    """Return the argument of `--exp_params` for a configuration.
-
-    >>> decode_exp_params(encode_exp_params({"tuner": {"name": "TPE"}}))
-    {'tuner': {'name': 'TPE'}}
-    """
-    return base64.b64encode(json.dumps(config).encode()).decode()
-
-
 def decode_exp_params(text: str) -> dict[str, Any]:
-    """Return the configuration in an argument of `--exp_params`; raise ValueError for anything else."""
+    """Return the configuration in an argument of `--exp_params`; raise ValueError for anything else.
+
+    >>> decode_exp_params("eyJzZWVkIjogMX0=")
+    {'seed': 1}
+    """
     try:
         config = json.loads(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError) as error:

@@ -156,15 +156,13 @@ class MsgDispatcherBase(Recoverable):
             self.send(CommandType.Initialized, self.capabilities())
         ending = self._serve()
         self._stop_workers(ending)
-        if self._checkpointing is not None and ending is Ending.TERMINATED and self._ended_in_order():
+        ended_in_order = ending is Ending.TERMINATED and not self.worker_exceptions and not self.abandoned
+        if self._checkpointing is not None and ended_in_order:
             self._checkpointing.save_at_end(self._received)
         if self.worker_exceptions:
             ending = Ending.FAILED
         _log.info("Dispatcher ends: %s", ending.value)
         return ending
-
-    def _ended_in_order(self) -> bool:
-        return not self.worker_exceptions and not self.abandoned
 
     def _serve(self) -> Ending:
         try:

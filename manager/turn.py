@@ -263,7 +263,8 @@ class TurnLoop:
                 self._log_end(event, runner)
             if is_verbose and effects:
                 names = ", ".join(type(effect).__name__ for effect in effects)
-                _log.debug("%s after %s%s", names, type(event).__name__, _because(event))
+                cause = f" (cause: {event.cause})" if event.cause else ""
+                _log.debug("%s after %s%s", names, type(event).__name__, cause)
         return sent, others
 
     def _with_decisions(self, events: Sequence[Event]) -> Iterator[Event]:
@@ -401,10 +402,6 @@ class TurnLoop:
         if self._event_log is not None:
             snapshot["recorded"] = self._event_log.size
         return orjson.dumps(snapshot, option=orjson.OPT_NON_STR_KEYS).decode()
-
-
-def _because(event: Event) -> str:
-    return f" (cause: {event.cause})" if event.cause else ""
 
 
 class EventLog:

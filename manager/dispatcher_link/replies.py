@@ -118,7 +118,10 @@ class Replay:
         if not expected:
             return False
         _, recorded_code, payload = expected.popleft()
-        if code != recorded_code or not _same(payload, frame.payload):
+        is_same = code == recorded_code and (
+            payload == frame.payload or loads(payload) == loads(frame.payload)
+        )
+        if not is_same:
             both = enumerate(zip(frame.payload, payload, strict=False))
             place = next((place for place, (now, before) in both if now != before), 0)
             now, before = _around(place, frame.payload), _around(place, payload)
@@ -139,7 +142,3 @@ def _around(place: int, text: str) -> str:
     """
     start, end = max(0, place - 60), place + 120
     return f"{'…' * (start > 0)}{text[start:end]}{'…' * (end < len(text))}"
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other or loads(one) == loads(other)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
+import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pitchpipe.dispatcher import Ending, MemoryChannel, MsgDispatcher, MsgDispatcherBase
-from pitchpipe.dispatcher.dispatcher_settings import encode_exp_params
 from pitchpipe.protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame, loads
 
 PATIENCE_S = 20.0
+
+
+def encode_exp_params(config: Mapping[str, Any]) -> str:
+    """Return the argument of `--exp_params` for a configuration."""
+    return base64.b64encode(json.dumps(config).encode()).decode()
 
 
 class Manager:

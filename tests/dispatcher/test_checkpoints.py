@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from pitchpipe.dispatcher.stop_rule import StopRule
 from pitchpipe.protocol import CommandType, loads
 from pitchpipe.tuners import RandomTuner, Tuner, create
 
-from .conftest import Hosted
+from .conftest import Hosted, encode_exp_params
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 
@@ -232,10 +233,6 @@ def test_what_the_dispatcher_keeps_besides_the_plug_ins_is_that_of_the_layout_in
 
 
 def test_process_ends_with_3_when_its_checkpoint_is_unusable(spawn: Any, tmp_path: Path) -> None:
-    import sys
-
-    from pitchpipe.dispatcher.dispatcher_settings import encode_exp_params
-
     (tmp_path / "bad.pkl").write_bytes(b"nonsense")
     parameters = encode_exp_params({"tuner": {"name": "Random"}})
     command = [sys.executable, "-m", "pitchpipe.dispatcher", "--exp_params", parameters]

@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.dispatcher.dispatcher_settings import encode_exp_params
 from pitchpipe.protocol import CommandType, Frame, dumps, encode_frame, loads
+
+from .conftest import encode_exp_params
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.dispatcher.dispatcher_settings import encode_exp_params
 from pitchpipe.protocol import CommandType
+
+from .conftest import encode_exp_params
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 RANDOM = {"tuner": {"name": "Random"}, "seed": 1}
