@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,12 +24,12 @@ from ..runner import (
     recorded,
 )
 from ..search_space import SearchSpace, SearchSpaceError
-from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
+from ..store import ExperimentFolder, FolderError, Store, default_directory, steady_clock
 from ..trial_agent import pickled
 from . import hooks as _hooks
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
-from .run_settings import objectives_of
+from .run_settings import names_of_objectives, new_store
 
 if TYPE_CHECKING:
     from .warm_start import WarmStart
@@ -71,23 +70,12 @@ def create_experiment(
             folder.function_file.write_bytes(pickled(function))
         if stopper is not None:
             folder.stopper_file.write_bytes(pickled(stopper))
-        if config.seed is None:
-            # A drawn seed is kept: a dispatcher that is brought back must propose the same again.
-            config = config.model_copy(update={"seed": secrets.randbelow(2**31)})
         if config.durability == "power":
             folder.sync()
         now = clock()
-        row = ExperimentRow(
-            id=folder.experiment_id,
-            name=config.experiment_name,
-            status=ExperimentStatus.INITIALIZED.value,
-            config=config.canonical(),
-            token=secrets.token_hex(16),
-            created=now,
-            # As if users had added these trials: they are committed, and a resumed manager does not add them again.
-            snapshot={"accepted": [recorded(event) for event in _first_events(config, warm_start, now)]},
-        )
-        store = Store.create(folder.database, row, _names(config))
+        # As if users had added these trials: they are committed, and a resumed manager does not add them again.
+        accepted = [recorded(event) for event in _first_events(config, warm_start, now)]
+        store, config = new_store(folder, config, now, {"accepted": accepted})
     except BaseException:
         folder.remove()
         raise
@@ -130,7 +118,7 @@ def resume_experiment(
             folder.refuse_search(stored)
         if not ending:
             folder.link()  # it may have been moved
-        store.objectives = _names(config)
+        store.objectives = names_of_objectives(config)
         if stopper is None and not ending:
             stopper = _stopper_of(folder)
         try:
@@ -303,7 +291,3 @@ def directory_of(config: ExperimentConfig) -> Path:
     if "experiment_working_directory" in config.model_fields_set:
         return config.experiment_working_directory
     return default_directory()
-
-
-def _names(config: ExperimentConfig) -> tuple[str, ...]:
-    return tuple(objective.name for objective in objectives_of(config))

@@ -1,18 +1,40 @@
-"""From the configuration to what the runner and the executors work with."""
+"""From the configuration to what the store, the runner and the executors work with."""
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..config import ExperimentConfig, RayConfig
 from ..protocol import Objective, main_objective
-from ..runner import FailureKind, Limits, Repeats, Request, Retries
+from ..runner import ExperimentStatus, FailureKind, Limits, Repeats, Request, Retries
 from ..trial_agent import Keeping, RunSpec, usable_cpus
 
 if TYPE_CHECKING:
-    from ..store import ExperimentFolder
+    from ..store import ExperimentFolder, Store
+
+
+def new_store(
+    folder: ExperimentFolder, config: ExperimentConfig, now: float, snapshot: dict[str, Any] | None = None
+) -> tuple[Store, ExperimentConfig]:
+    """Make the store of a new experiment; return it with the configuration in it, which has a seed."""
+    from ..store import ExperimentRow, Store  # `pitchpipe validate` needs no database
+
+    if config.seed is None:
+        # A drawn seed is kept: all processes, and a dispatcher that is restored, must propose the same.
+        config = config.model_copy(update={"seed": secrets.randbelow(2**31)})
+    row = ExperimentRow(
+        id=folder.experiment_id,
+        name=config.experiment_name,
+        status=ExperimentStatus.INITIALIZED.value,
+        config=config.canonical(),
+        token=secrets.token_hex(16),
+        created=now,
+        snapshot=snapshot,
+    )
+    return Store.create(folder.database, row, names_of_objectives(config)), config
 
 
 def limits_of(config: ExperimentConfig) -> Limits:
@@ -45,6 +67,11 @@ def retries_of(max_failures: int | Mapping[str, int]) -> Retries:
 def objectives_of(config: ExperimentConfig) -> tuple[Objective, ...]:
     """Return what is optimised and limited."""
     return tuple(objective.parsed() for objective in config.objectives)
+
+
+def names_of_objectives(config: ExperimentConfig) -> tuple[str, ...]:
+    """Return the names of what is optimised and limited, in the order of a trial's values."""
+    return tuple(objective.name for objective in config.objectives)
 
 
 def repeats_of(config: ExperimentConfig) -> Repeats:

@@ -11,7 +11,6 @@ import json
 import logging
 import math
 import os
-import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +37,6 @@ from ..runner import (
     DispatcherReady,
     Effect,
     Event,
-    ExperimentStatus,
     FailureKind,
     Ledger,
     LimitsChanged,
@@ -54,9 +52,9 @@ from ..runner import (
     check_final,
     fault_of_intermediate,
 )
-from ..store import ExperimentFolder, ExperimentRow, RecordRow, Store, Tick, has_ended, steady_clock
+from ..store import ExperimentFolder, RecordRow, Store, Tick, has_ended, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
-from .run_settings import limits_of, objectives_of
+from .run_settings import limits_of, names_of_objectives, new_store, objectives_of
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +95,7 @@ class SearchSession:
         with self.folder.locked():
             self._store = _opened(self.folder, config, self.now())
         self.config = ExperimentConfig.from_canonical(self._store.experiment().config)
-        self.objectives = tuple(objective.name for objective in objectives_of(self.config))
+        self.objectives = names_of_objectives(self.config)
         self._store.objectives = self.objectives
         most = (config or self.config).max_trial_number
         self._limits = replace(limits_of(self.config), max_trial_number=most, max_identical_failures=0)
@@ -398,19 +396,7 @@ def _hosted(config: ExperimentConfig) -> InlineDispatcher:
 def _opened(folder: ExperimentFolder, config: ExperimentConfig | None, now: float) -> Store:
     """Return the store in a folder, or one made of `config`; raise `OtherSearchError` if it differs."""
     if config is not None and not folder.database.exists():
-        names = tuple(objective.name for objective in objectives_of(config))
-        if config.seed is None:
-            # A drawn seed is kept: all processes must propose the same.
-            config = config.model_copy(update={"seed": secrets.randbelow(2**31)})
-        row = ExperimentRow(
-            id=folder.experiment_id,
-            name=config.experiment_name,
-            status=ExperimentStatus.INITIALIZED.value,
-            config=config.canonical(),
-            token=secrets.token_hex(16),
-            created=now,
-        )
-        return Store.create(folder.database, row, names)
+        return new_store(folder, config, now)[0]
     store = Store.open(folder.database)
     try:
         stored = ExperimentConfig.from_canonical(store.experiment().config)
