@@ -30,6 +30,7 @@ from ..store.reading import (
     hint_text,
     number_text,
     parameters_text,
+    region_text,
     repeats_text,
     value_text,
     values_text,
@@ -290,7 +291,7 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         example = command_for(view.folder, "trials", "--status FAILED")
         counted = "1 more trial" if more == 1 else f"{more} more trials"
         yield f"{counted} failed in {'another way' if kinds == 1 else f'{kinds} other ways'} ({example})"
-    yield from view.failure_regions()
+    yield from map(region_text, view.failure_regions())
 
 
 def printed(view: ExperimentView, sequence_id: int) -> list[str]:

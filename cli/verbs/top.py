@@ -33,6 +33,7 @@ from ...store.reading import (
     left_text,
     parameters_text,
     rate_text,
+    region_text,
     repeats_text,
     result_text,
     value_text,
@@ -121,7 +122,7 @@ def _keys() -> Iterator[Callable[[float], str]]:
 def screen(view: ExperimentView, summary: Summary, height: int, best_by: str | None = None) -> RenderableType:
     """Return what fits on `height` lines: the running trials come before those that have ended."""
     failures = view.failures()[: max(0, min(_MOST_FAILURES, height - _FRAME - 9))]
-    regions = view.failure_regions()[: len(failures)]
+    regions = [region_text(region) for region in view.failure_regions()[: len(failures)]]
     left = height - _FRAME - len(failures) - len(regions)
     parts: list[RenderableType] = [_head(summary), _counts(summary)]
     if summary.closest is not None:

@@ -28,6 +28,7 @@ from ...store.reading import (
     nouns,
     number_text,
     rate_text,
+    region_text,
     repeats_text,
 )
 from ..experiment_table import read_table
@@ -376,7 +377,8 @@ def notices_of(summary: Summary, view: ExperimentView, health: Sequence[str] = (
             )
         ]
     notices = [Notice(warning) for warning in _warnings(summary, view)]
-    notices += [Notice(f"{region[0].upper()}{region[1:]}.") for region in view.failure_regions()]
+    regions = map(region_text, view.failure_regions())
+    notices += [Notice(f"{text[0].upper()}{text[1:]}.") for text in regions]
     if reason and status != "RUNNING":
         notices.append(Notice(f"{_LEADS.get(status, 'It ended early: ')}{reason}."))
     return [*notices, *(Notice(f"Note: {note}.") for note in health)]

@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 from ...protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .closeness import closeness_lines, closest_object
+    from .closeness import closest_object
     from .csv_cells import cell_text, cell_value, csv_text
     from .curves import Curve, ReportedResult
     from .defaults import gain_text, gains_over_defaults
     from .exporting import csv_lines, detail_object, family_object, json_lines, trial_object
-    from .failures import FailedTrial, FailureGroup, ending_beside, ending_text, excerpt, hint_text
+    from .failure_regions import FailureRegion
+    from .failures import (
+        FailedTrial,
+        FailureGroup,
+        ending_beside,
+        ending_text,
+        excerpt,
+        hint_text,
+        region_text,
+    )
     from .feed import FeedEvent
-    from .json_values import plain, to_json
+    from .json_values import flat, plain, to_json
     from .log_files import FilePiece
     from .read_model import (
         Attempt,
@@ -32,12 +41,12 @@ if TYPE_CHECKING:
     from .words import (
         STATUS_WORDS,
         best_result_text,
+        closeness_lines,
         closest_text,
         counts_text,
         duration_text,
         escaped,
         experiment_text,
-        flat,
         front_lines,
         front_text,
         is_bare,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...numerics import Point, front_of, knee_of
@@ -24,12 +24,11 @@ from .configuration import read_config, read_objectives
 from .database import Database
 from .families import outcomes_of, read_outcomes
 from .read_model import ABSENT, ChangedParameter, ClosestTrial, TrialRow
-from .words import number_text, repeats_text
 
 if TYPE_CHECKING:
     from ...numerics import Effects, Floats  # and below, as numpy, where it is used: most commands do without
 
-__all__ = ["Closeness", "changes_text", "closeness_lines", "closest_object", "read_closest_to_defaults"]
+__all__ = ["Closeness", "closest_object", "read_closest_to_defaults"]
 
 _TOLERANCE = 0.05
 _FEWEST = 10  # results that a model needs
@@ -288,52 +287,3 @@ def closest_object(found: ClosestTrial, row_object: Callable[[TrialRow], object]
 def _change_object(changed: ChangedParameter) -> dict[str, object]:
     default = {} if changed.default is ABSENT else {"default": changed.default}
     return {"parameter": changed.parameter, **default, "value": changed.value}
-
-
-def changes_text(changes: Sequence[ChangedParameter]) -> str:
-    """Return changes on one line.
-
-    >>> changes_text([ChangedParameter("lr", 0.1, 0.01), ChangedParameter("momentum", ABSENT, 0.9)])
-    'lr 0.1 -> 0.01, momentum 0.9'
-    """
-    return ", ".join(
-        f"{one.parameter} {number_text(one.value)}"
-        if one.default is ABSENT
-        else f"{one.parameter} {number_text(one.default)} -> {number_text(one.value)}"
-        for one in changes
-    )
-
-
-def closeness_lines(found: ClosestTrial | None) -> Iterator[str]:
-    """Yield which trial, or family, is closest to the defaults, and which changes of it and of the best one matter."""
-    if found is None:
-        return
-    trial, best = found.trial, found.best
-    number = trial.sequence_id
-    is_best = number == best.sequence_id
-    one = "family" if repeats_text(trial) else "trial"
-    by = found.best_by
-    goal = "" if by is None else f" in {by}"
-    what, named = ("knee", "the knee") if by == "knee" else (f"best{goal}", f"the best {one}{goal}")
-    compared = named if is_best else f"{what}: {_values_text(best)}, {one} {best.sequence_id}"
-    text = _changes_of(found.changes, found.unimportant)
-    yield f"closest to your defaults: {one} {number}, {_values_text(trial)} ({compared}); {text}"
-    if not is_best:
-        text = _changes_of(found.best_changes, found.best_unimportant)
-        yield f"{named} ({best.sequence_id}): {text}"
-
-
-def _values_text(trial: TrialRow) -> str:
-    return ", ".join(
-        number_text(value) if name == "default" else f"{name} {number_text(value)}"
-        for name, value in trial.values.items()
-    )
-
-
-def _changes_of(changes: Sequence[ChangedParameter], unimportant: int) -> str:
-    others = f"{unimportant} {'other' if changes else 'change'}{'s' if unimportant > 1 else ''}"
-    ignored = f"{others} {'seems' if unimportant == 1 else 'seem'} not to matter"
-    if not changes:
-        return ignored if unimportant else "no changes"
-    text = f"changes: {changes_text(changes)}"
-    return f"{text}; {ignored}" if unimportant else text

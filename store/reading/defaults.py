@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ...protocol import objectives_of
 from ...runner import TrialStatus
-from .database import Database
-from .families import read_outcomes
 from .read_model import FamilyRow, Goal, Summary, TrialRow
 from .words import STATUS_WORDS, nouns, number_text, repeats_text
 
-__all__ = ["gain_text", "gains_over_defaults", "read_defaults"]
-
-
-def read_defaults(db: Database, config: Mapping[str, Any]) -> TrialRow | None:
-    """Return the trial of the defaults, None without defaults or before it was made: it is the first."""
-    if config.get("defaults") is None:
-        return None
-    first = next(iter(read_outcomes(db, [0])), None)
-    return first if first is not None and first.parameter_source == "defaults" else None
+__all__ = ["gain_text", "gains_over_defaults"]
 
 
 def gains_over_defaults(summary: Summary) -> dict[str, float] | None:

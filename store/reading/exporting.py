@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import understood
 from .csv_cells import NULL, csv_text
-from .json_values import parsed, to_json
+from .json_values import flat, parsed, to_json
 from .read_model import FamilyRow, TrialDetail, TrialRow
-from .words import flat
 
 if TYPE_CHECKING:
     from .view import ExperimentView

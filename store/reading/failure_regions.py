@@ -1,35 +1,31 @@
-"""Where trials fail: the values of one parameter with which most trials do, for each kind of failure."""
+"""Where trials fail: the values of one parameter with which most trials do, for each kind of failure.
+
+A region is named only if chance hardly explains it: Fisher's exact test, with Bonferroni's correction for all regions
+that were tried.
+"""
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from ...runner import FailureKind
 from ...search_space import identity
 from ..errors import understood
 from .configuration import read_config
 from .database import Database
-from .json_values import parsed
-from .words import flat, number_text
-
-__all__ = ["failure_regions", "read_failure_regions"]
+from .json_values import flat, parsed
 
 # Failures of a machine, and of an import, do not depend on the parameters.
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        FailureKind.OOM: "out of memory",
-        FailureKind.TIMEOUT: "too slow",
-        FailureKind.NAN: "NaN",
-        FailureKind.KILLED: "killed",
-        FailureKind.USER_ERROR: "an error of the script",
-    }
+_KINDS = (
+    FailureKind.OOM,
+    FailureKind.TIMEOUT,
+    FailureKind.NAN,
+    FailureKind.KILLED,
+    FailureKind.USER_ERROR,
 )
 _AVOIDED_BY = ("auto", "tpe")
 _FEWEST = 4  # failures of a kind
@@ -38,17 +34,26 @@ _LEAST_SHARE = 0.6  # of the failures that the region must have
 _SURE = 0.05  # how likely such a region may be by chance
 
 
-@dataclass(frozen=True, slots=True)
-class _Region:
-    """Values of a parameter, the number of trials that failed there, and of those that did not."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRegion:
+    """Values of a `parameter` with which most trials fail in one way: those `side` a number, or one option.
 
-    text: str
+    `failed` trials with these values failed in this way, `well` ones did not fail. `has_others`: trials failed in other
+    ways, too, and are not counted here. `is_avoided`: the tuner learns where trials fail.
+    """
+
+    kind: FailureKind
+    parameter: str
+    side: Literal["below", "above", "is"]
+    value: Any
     failed: int
     well: int
+    has_others: bool = False
+    is_avoided: bool = False
 
 
-def read_failure_regions(db: Database) -> list[str]:
-    """Return a sentence for each kind of failure that most trials with some values of a parameter have."""
+def read_failure_regions(db: Database) -> list[FailureRegion]:
+    """Return the region of each kind of failure that has one."""
     counted = db.row("SELECT count(*) FROM trials WHERE status = 'FAILED'")
     if counted is None or counted[0] < _FEWEST:
         return []
@@ -60,76 +65,69 @@ def read_failure_regions(db: Database) -> list[str]:
     with understood(db.path, "a failed trial"):
         trials = [(kind, flat(parsed(record)["parameters"])) for kind, record in rows]
     name = str((read_config(db).get("tuner") or {}).get("name") or "")
-    suffix = "; the search avoids them" if name.replace("_", "").lower() in _AVOIDED_BY else ""
-    return [text + suffix for text in failure_regions(trials)]
+    is_avoided = name.replace("_", "").lower() in _AVOIDED_BY
+    return [replace(region, is_avoided=is_avoided) for region in failure_regions(trials)]
 
 
-def failure_regions(trials: Sequence[tuple[str | None, Mapping[str, Any]]]) -> list[str]:
-    """Return the sentences for pairs of a kind of failure, None for a trial that did not fail, and flat parameters.
+def failure_regions(trials: Sequence[tuple[str | None, Mapping[str, Any]]]) -> list[FailureRegion]:
+    """Return the regions for pairs of a kind of failure, None for a trial that did not fail, and flat parameters.
 
     >>> trials = [("OOM" if n > 6 else None, {"width": 2**n}) for n in range(12)]
-    >>> failure_regions(trials)
-    ['most trials with width above 64 fail (out of memory)']
+    >>> [(region.parameter, region.side, region.value) for region in failure_regions(trials)]
+    [('width', 'above', 64)]
     """
     well = [parameters for kind, parameters in trials if kind is None]
-    found = []
-    for kind, words in _WORDS.items():
+    clear = list[FailureRegion]()
+    for kind in _KINDS:
         failed = [parameters for one, parameters in trials if one == kind]
         if len(failed) < _FEWEST or not well:
             continue
-        regions = list(_regions(failed, well))
+        regions = list(_regions(kind, failed, well))
         best = max(
             regions, key=lambda region: region.failed / len(failed) - region.well / len(well), default=None
         )
         if best and _is_clear(best, len(failed), len(well), len(regions)):
             # Trials that fail otherwise may be most of those with these values, and say nothing about this failure.
-            has_others = len(failed) + len(well) < len(trials)
-            share = f"{best.failed} of {best.failed + best.well}" if has_others else "most"
-            aside = ", other failures aside" if has_others else ""
-            found.append(f"{share} trials with {best.text} fail ({words}){aside}")
-    return found
+            clear.append(replace(best, has_others=len(failed) + len(well) < len(trials)))
+    return clear
 
 
-def _regions(failed: Sequence[Mapping[str, Any]], well: Sequence[Mapping[str, Any]]) -> Iterator[_Region]:
+def _regions(
+    kind: FailureKind, failed: Sequence[Mapping[str, Any]], well: Sequence[Mapping[str, Any]]
+) -> Iterator[FailureRegion]:
+    """Yield the regions below and above each value of a number, and that of each option."""
     for name in dict.fromkeys(name for parameters in failed for name in parameters):
         pairs = [(one[name], 1) for one in failed if name in one] + [
             (one[name], 0) for one in well if name in one
         ]
         is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value, _ in pairs)
-        yield from (_halves if is_number else _options)(name.removesuffix("._name"), pairs)
+        for side, value, bad, count in (_halves if is_number else _options)(pairs):
+            parameter = name.removesuffix("._name")
+            yield FailureRegion(
+                kind=kind, parameter=parameter, side=side, value=value, failed=bad, well=count - bad
+            )
 
 
-def _halves(name: str, pairs: Sequence[tuple[float, int]]) -> Iterator[_Region]:
-    """Yield the regions above and below each value."""
-    ordered = sorted(pairs)
+_Part = tuple[Literal["below", "above", "is"], Any, int, int]  # side, value, failed trials, all trials
+
+
+def _halves(pairs: Sequence[tuple[float, int]]) -> Iterator[_Part]:
     total, count, failed = sum(bad for _, bad in pairs), 0, 0
-    for (value, bad), (following, _) in pairwise(ordered):
+    for (value, bad), (following, _) in pairwise(sorted(pairs)):
         count, failed = count + 1, failed + bad
         if value < following:
-            yield _Region(f"{name} below {number_text(following)}", failed, count - failed)
-            bad_above = total - failed
-            yield _Region(f"{name} above {number_text(value)}", bad_above, len(pairs) - count - bad_above)
+            yield "below", following, failed, count
+            yield "above", value, total - failed, len(pairs) - count
 
 
-def _options(name: str, pairs: Sequence[tuple[Any, int]]) -> Iterator[_Region]:
-    """Yield the region of each option; those that look the same are written as JSON."""
-    options = {identity(value): value for value, _ in pairs}
-    alike = Counter(map(number_text, options.values()))
-    for key, option in options.items():
+def _options(pairs: Sequence[tuple[Any, int]]) -> Iterator[_Part]:
+    for key, option in {identity(value): value for value, _ in pairs}.items():
         chosen = [bad for value, bad in pairs if identity(value) == key]
-        text = number_text(option)
-        yield _Region(
-            f"{name} {text if alike[text] == 1 else json.dumps(option)}",
-            sum(chosen),
-            len(chosen) - sum(chosen),
-        )
+        yield "is", option, sum(chosen), len(chosen)
 
 
-def _is_clear(region: _Region, failed: int, well: int, tried: int) -> bool:
-    """Return whether most trials of a region fail, and most failures are there, and hardly by chance.
-
-    Fisher's exact test, with Bonferroni's correction for the regions that were tried.
-    """
+def _is_clear(region: FailureRegion, failed: int, well: int, tried: int) -> bool:
+    """Return whether most trials of a region fail, and most failures are there, and hardly by chance."""
     if region.failed < max(_FEWEST, _LEAST_SHARE * failed) or region.failed <= region.well:
         return False
     size, every = region.failed + region.well, failed + well

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 from ...runner import FailureKind, TrialStatus, fingerprint, last_line, signal_name
 from ..errors import understood
 from .database import Database
+from .failure_regions import FailureRegion
 from .json_values import parsed
+from .words import number_text, option_text
 
 __all__ = [
     "FailedTrial",
@@ -22,6 +25,7 @@ __all__ = [
     "hint_text",
     "read_failures",
     "read_retries",
+    "region_text",
 ]
 
 _MAX_LINES = 3
@@ -245,3 +249,29 @@ def ending_text(exit_code: int | None) -> str:
     if exit_code is None:
         return ""
     return f"signal {signal_name(-exit_code)}" if exit_code < 0 else f"exit code {exit_code}"
+
+
+_KINDS_OF_REGIONS: Mapping[str, str] = MappingProxyType(
+    {
+        FailureKind.OOM: "out of memory",
+        FailureKind.TIMEOUT: "too slow",
+        FailureKind.NAN: "NaN",
+        FailureKind.KILLED: "killed",
+        FailureKind.USER_ERROR: "an error of the script",
+    }
+)
+
+
+def region_text(region: FailureRegion) -> str:
+    """Return the values of a parameter with which trials fail, and how many do.
+
+    >>> wide = FailureRegion(kind="OOM", parameter="width", side="above", value=64.0, failed=5, well=0, is_avoided=True)
+    >>> region_text(wide)
+    'most trials with width above 64 fail (out of memory); the search avoids them'
+    """
+    is_option = region.side == "is"
+    values = option_text(region.value) if is_option else f"{region.side} {number_text(region.value)}"
+    share = f"{region.failed} of {region.failed + region.well}" if region.has_others else "most"
+    aside = ", other failures aside" if region.has_others else ""
+    avoided = "; the search avoids them" if region.is_avoided else ""
+    return f"{share} trials with {region.parameter} {values} fail ({_KINDS_OF_REGIONS[region.kind]}){aside}{avoided}"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
 import sqlite3
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import orjson
 
-__all__ = ["add_functions", "parsed", "plain", "printable", "sql_json", "to_json"]
+__all__ = ["add_functions", "flat", "parsed", "plain", "printable", "sql_json", "to_json"]
 
 _STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|Infinity')
 
@@ -56,6 +58,36 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def flat(value: object, name: str = "") -> dict[str, Any]:
+    """Return nested parameters as one level, with dots; a name that is one of the outer levels' has slashes.
+
+    >>> flat({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}})
+    {'lr': 0.1, 'solver._name': 'sgd', 'solver.momentum': 0.9}
+    >>> flat({"solver": {"_name": "sgd", "lr": 0.9}, "solver.lr": 0.1})
+    {'solver._name': 'sgd', 'solver/lr': 0.9, 'solver.lr': 0.1}
+    """
+    if not isinstance(value, Mapping) or not value:
+        return {name: value} if name else {}
+    leaves, prefix = dict(_leaves(value)), f"{name}." if name else ""
+    found = {prefix + ".".join(path): leaf for path, leaf in leaves.items()}
+    if len(found) == len(leaves):
+        return found
+    paths = dict[str, tuple[str, ...]]()
+    for path in sorted(leaves, key=len):
+        spellings = (("/" * number or ".").join(path) for number in itertools.count())
+        paths[next(one for one in spellings if one not in paths)] = path
+    names = {path: prefix + name for name, path in paths.items()}
+    return {names[path]: leaf for path, leaf in leaves.items()}
+
+
+def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, str(key)))
+    else:
+        yield path, value
 
 
 def to_json(value: Any) -> bytes:

@@ -13,9 +13,9 @@ from ..folder import ExperimentFolder, has_ended
 from .best_trials import closest_to_limits, limits_of, read_best
 from .configuration import read_config, read_goals
 from .database import Database
-from .defaults import read_defaults
+from .families import read_outcomes
 from .json_values import parsed
-from .read_model import StoredExperiment, Summary
+from .read_model import StoredExperiment, Summary, TrialRow
 from .trial_rows import read_details
 
 __all__ = ["read_everything", "read_experiment", "read_summary"]
@@ -85,11 +85,19 @@ def read_summary(db: Database, folder: ExperimentFolder) -> Summary:
         limits=limits,
         objectives=read_goals(db),
         outcome_limits=outcome_limits,
-        defaults=read_defaults(db, config),
+        defaults=_defaults(db, config),
         best=best,
         closest=closest_to_limits(db) if outcome_limits and not best else None,
         remaining=_remaining(counts, rate, limits, experiment.run_time) if is_running else None,
     )
+
+
+def _defaults(db: Database, config: Mapping[str, Any]) -> TrialRow | None:
+    """Return the trial of the defaults, None without defaults or before it was made: it is the first."""
+    if config.get("defaults") is None:
+        return None
+    first = next(iter(read_outcomes(db, [0])), None)
+    return first if first is not None and first.parameter_source == "defaults" else None
 
 
 def _has_program(db: Database) -> bool:

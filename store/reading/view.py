@@ -33,10 +33,11 @@ from .curves import (
     read_step,
 )
 from .database import Database
-from .failure_regions import read_failure_regions
+from .failure_regions import FailureRegion, read_failure_regions
 from .failures import FailureGroup, read_failures, read_retries
 from .families import read_families, read_family, read_family_outline
 from .feed import EventPage, Feed
+from .json_values import flat
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .overview import read_everything, read_experiment, read_summary
 from .read_model import (
@@ -64,7 +65,6 @@ from .trial_rows import (
     rows_by_number,
     sequence_id_of,
 )
-from .words import flat
 
 __all__ = ["ExperimentView", "Follow"]
 
@@ -189,8 +189,8 @@ class ExperimentView:
         """Return the ways in which trials failed, the most frequent first."""
         return read_failures(self.database)
 
-    def failure_regions(self) -> list[str]:
-        """Return a sentence for each kind of failure that most trials with some values of a parameter have."""
+    def failure_regions(self) -> list[FailureRegion]:
+        """Return the values of a parameter with which most trials fail, for each kind of failure that has them."""
         return read_failure_regions(self.database)
 
     def retries(self) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import time
@@ -13,17 +12,19 @@ from typing import Any
 from ...numerics import knee_of
 from ...protocol import constraint_limits
 from ...runner import ExperimentStatus
-from .read_model import FamilyRow, ParetoFront, Repeats, TrialRow
+from .json_values import flat
+from .read_model import ABSENT, ChangedParameter, ClosestTrial, FamilyRow, ParetoFront, Repeats, TrialRow
 
 __all__ = [
     "STATUS_WORDS",
     "best_result_text",
+    "changes_text",
+    "closeness_lines",
     "closest_text",
     "counts_text",
     "duration_text",
     "escaped",
     "experiment_text",
-    "flat",
     "front_lines",
     "front_text",
     "is_bare",
@@ -274,36 +275,6 @@ def counts_text(counts: Mapping[str, int]) -> str:
     )
 
 
-def flat(value: object, name: str = "") -> dict[str, Any]:
-    """Return nested parameters as one level, with dots; a name that is one of the outer levels' has slashes.
-
-    >>> flat({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}})
-    {'lr': 0.1, 'solver._name': 'sgd', 'solver.momentum': 0.9}
-    >>> flat({"solver": {"_name": "sgd", "lr": 0.9}, "solver.lr": 0.1})
-    {'solver._name': 'sgd', 'solver/lr': 0.9, 'solver.lr': 0.1}
-    """
-    if not isinstance(value, Mapping) or not value:
-        return {name: value} if name else {}
-    leaves, prefix = dict(_leaves(value)), f"{name}." if name else ""
-    found = {prefix + ".".join(path): leaf for path, leaf in leaves.items()}
-    if len(found) == len(leaves):
-        return found
-    paths = dict[str, tuple[str, ...]]()
-    for path in sorted(leaves, key=len):
-        spellings = (("/" * number or ".").join(path) for number in itertools.count())
-        paths[next(one for one in spellings if one not in paths)] = path
-    names = {path: prefix + name for name, path in paths.items()}
-    return {names[path]: leaf for path, leaf in leaves.items()}
-
-
-def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, (*path, str(key)))
-    else:
-        yield path, value
-
-
 def closest_text(sequence_id: int, status: str, *, repeats: int = 1) -> str:
     """Return a sentence for an experiment, with its status, in which no trial keeps the limits of the objectives.
 
@@ -429,3 +400,52 @@ def _word(text: str, end: str = " ") -> str:
     return (
         escaped(json.dumps(text, ensure_ascii=False)) if end in text or _SPACE.search(text) else visible(text)
     )
+
+
+def changes_text(changes: Sequence[ChangedParameter]) -> str:
+    """Return changes on one line.
+
+    >>> changes_text([ChangedParameter("lr", 0.1, 0.01), ChangedParameter("momentum", ABSENT, 0.9)])
+    'lr 0.1 -> 0.01, momentum 0.9'
+    """
+    return ", ".join(
+        f"{one.parameter} {number_text(one.value)}"
+        if one.default is ABSENT
+        else f"{one.parameter} {number_text(one.default)} -> {number_text(one.value)}"
+        for one in changes
+    )
+
+
+def closeness_lines(found: ClosestTrial | None) -> Iterator[str]:
+    """Yield which trial, or family, is closest to the defaults, and which changes of it and of the best one matter."""
+    if found is None:
+        return
+    trial, best = found.trial, found.best
+    number = trial.sequence_id
+    is_best = number == best.sequence_id
+    one = "family" if repeats_text(trial) else "trial"
+    by = found.best_by
+    goal = "" if by is None else f" in {by}"
+    what, named = ("knee", "the knee") if by == "knee" else (f"best{goal}", f"the best {one}{goal}")
+    compared = named if is_best else f"{what}: {_values_text(best)}, {one} {best.sequence_id}"
+    text = _changes_of(found.changes, found.unimportant)
+    yield f"closest to your defaults: {one} {number}, {_values_text(trial)} ({compared}); {text}"
+    if not is_best:
+        text = _changes_of(found.best_changes, found.best_unimportant)
+        yield f"{named} ({best.sequence_id}): {text}"
+
+
+def _values_text(trial: TrialRow) -> str:
+    return ", ".join(
+        number_text(value) if name == "default" else f"{name} {number_text(value)}"
+        for name, value in trial.values.items()
+    )
+
+
+def _changes_of(changes: Sequence[ChangedParameter], unimportant: int) -> str:
+    others = f"{unimportant} {'other' if changes else 'change'}{'s' if unimportant > 1 else ''}"
+    ignored = f"{others} {'seems' if unimportant == 1 else 'seem'} not to matter"
+    if not changes:
+        return ignored if unimportant else "no changes"
+    text = f"changes: {changes_text(changes)}"
+    return f"{text}; {ignored}" if unimportant else text

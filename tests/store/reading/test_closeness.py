@@ -13,8 +13,9 @@ import pytest
 from pitchpipe.protocol import Objective
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.store.reading import ExperimentView, TrialRow
-from pitchpipe.store.reading.closeness import Closeness, changes_text, closeness_lines
+from pitchpipe.store.reading.closeness import Closeness
 from pitchpipe.store.reading.read_model import ABSENT, ChangedParameter, ClosestTrial
+from pitchpipe.store.reading.words import changes_text, closeness_lines
 
 from ...stored import a_row, a_trial, some_repeats
 

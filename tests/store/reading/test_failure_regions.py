@@ -12,6 +12,7 @@ import pytest
 from pitchpipe.runner.trial import FailureKind
 from pitchpipe.store.reading import ExperimentView
 from pitchpipe.store.reading.failure_regions import failure_regions
+from pitchpipe.store.reading.failures import region_text
 
 from ...stored import a_trial
 
@@ -27,6 +28,10 @@ def trials(fails: Any, count: int = 40, kind: str = "OOM") -> Trials:
     return [(kind if fails(point) else None, point) for point in points]
 
 
+def texts(tried: Trials) -> list[str]:
+    return [region_text(region) for region in failure_regions(tried)]
+
+
 def test_each_kind_has_its_region() -> None:
     slow = trials(lambda point: point["lr"] < 0.25, kind="TIMEOUT")
     edge = min(point["lr"] for kind, point in slow if kind is None)
@@ -36,15 +41,16 @@ def test_each_kind_has_its_region() -> None:
     short = sum(kind == "TIMEOUT" for kind, _ in slow)
     all_wide = wide + sum(point["batch"] > 256 for point in well)
     all_short = short + sum(point["lr"] < edge for point in well)
-    assert failure_regions([*big, *slow]) == [
+    assert texts([*big, *slow]) == [
         f"{wide} of {all_wide} trials with batch above 256 fail (out of memory), other failures aside",
         f"{short} of {all_short} trials with lr below {edge:.6g} fail (too slow), other failures aside",
     ]
 
 
 def test_option_of_a_choice() -> None:
-    found = failure_regions(trials(lambda point: point["net"] == "b", kind="NAN"))
-    assert found == ["most trials with net b fail (NaN)"]
+    assert texts(trials(lambda point: point["net"] == "b", kind="NAN")) == [
+        "most trials with net b fail (NaN)"
+    ]
 
 
 def test_options_that_look_the_same_are_told_apart() -> None:
@@ -52,7 +58,7 @@ def test_options_that_look_the_same_are_told_apart() -> None:
     for bad, text in zip(options, ["true", "1", '"1"', '"true"'], strict=True):
         points = [{"net": options[number % 4]} for number in range(40)]
         tried = [("NAN" if json.dumps(point["net"]) == json.dumps(bad) else None, point) for point in points]
-        assert failure_regions(tried) == [f"most trials with net {text} fail (NaN)"]
+        assert texts(tried) == [f"most trials with net {text} fail (NaN)"]
 
 
 @pytest.mark.parametrize("kind", ["INFRA", "IMPORT"])
@@ -81,4 +87,6 @@ def test_read_from_a_store(view_of: Callable[..., ExperimentView], tuner: str, e
     good = [a_trial(number, value=0.5) for number in range(8)]
     bad = [a_trial(number, "FAILED", kind=FailureKind.OOM) for number in range(8, 14)]
     view = view_of(*good, *bad, tuner={"name": tuner})
-    assert view.failure_regions() == [f"most trials with lr above 0.7 fail (out of memory){end}"]
+    assert [region_text(region) for region in view.failure_regions()] == [
+        f"most trials with lr above 0.7 fail (out of memory){end}"
+    ]

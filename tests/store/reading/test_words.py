@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.store.reading.json_values import flat
 from pitchpipe.store.reading.words import (
-    flat,
     moment_text,
     number_text,
     option_text,
