@@ -27,7 +27,7 @@ BIN ?= $(VENV)/bin
 TEST_JOBS ?= 3
 PYTEST_ARGS ?=
 # These tests compute: more than one for each core costs their imports.
-QUICK := -n 2 $(addprefix tests/,protocol search_space runner store dispatcher test_face.py)
+QUICK := -n 2 $(addprefix tests/,protocol search_space runner store telling dispatcher test_face.py)
 INTEGRATIONS ?= .venv-integrations
 PEERS ?= .peers
 BENCH_ARGS ?=
@@ -39,7 +39,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --compile
 
-PACKAGES := pitchpipe protocol search_space numerics plugins sdk config tuners assessors testing trial_agent runner dispatcher store executors manager server integrations cli compat
+PACKAGES := pitchpipe protocol search_space numerics plugins sdk config tuners assessors testing trial_agent runner dispatcher store executors telling manager server integrations cli compat
 # The folders are listed as well, so that a file that was deleted is noticed.
 SOURCES := setup.cfg pyproject.toml README.md $(shell find $(PACKAGES) -not -path '*/__pycache__*' -not -path '*/.*')
 

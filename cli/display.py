@@ -17,7 +17,7 @@ from ..manager import Manager
 from ..numerics import interval
 from ..protocol import parameters_of
 from ..runner import RateMeter, Trial, TrialRunner, TrialStatus, forecast
-from ..store.reading import (
+from ..telling import (
     FailedTrial,
     closest_text,
     counts_text,

@@ -59,7 +59,7 @@ def _failure(error: Exception) -> Failure | None:
     from ..executors import ExecutorError
     from ..manager.control import ControlError
     from ..store import FolderError, RuntimeDirectoryError, StorageError, StoreError
-    from ..store.reading import escaped
+    from ..telling import escaped
 
     if isinstance(error, ConfigError):
         return BadConfig([escaped(str(problem)) for problem in error.problems])

@@ -13,7 +13,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..store.reading import escaped, experiment_text, flat, left_text, number_text, rate_text, visible
+from ..store.reading import flat
+from ..telling import escaped, experiment_text, left_text, number_text, rate_text, visible
 from .display import ENDED, Best, Display, Progress
 
 _SHOWN = (

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..store.reading import escaped
+from ..telling import escaped
 from .failures import FAILED, Failure
 from .interrupts import Interrupts
 from .printing import print_warning

@@ -9,21 +9,15 @@ from typing import Any
 from ..runner import ExperimentStatus, fingerprint
 from ..server import read_health
 from ..store import ExperimentFolder, is_default, shell_word
-from ..store.reading import (
-    ExperimentView,
+from ..store.reading import ExperimentView, FailureGroup, FamilyRow, Summary, TrialRow, closest_object, flat
+from ..telling import (
     FailedTrial,
-    FailureGroup,
-    FamilyRow,
-    Summary,
-    TrialRow,
     closeness_lines,
-    closest_object,
     closest_text,
     counts_text,
     duration_text,
     ending_text,
     experiment_text,
-    flat,
     front_lines,
     gain_text,
     gains_over_defaults,
@@ -32,6 +26,7 @@ from ..store.reading import (
     parameters_text,
     region_text,
     repeats_text,
+    trials_text,
     value_text,
     values_text,
     visible,
@@ -281,7 +276,7 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         prints = failure.has_output and printed(view, failure.sequence_id)
         example = command_for(view.folder, "trial log" if prints else "trial show", str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
-        yield f"{group.trials_text} failed{facts}{_such_as(group, failure)}: {failure} ({example})"
+        yield f"{trials_text(group)} failed{facts}{_such_as(group, failure)}: {failure} ({example})"
         if "\n".join(failure.lines) not in summary.error:  # which the experiment's own error may contain
             yield from (f"  {line}" for line in failure.lines)
         if hint := hint_text(str(failure)):

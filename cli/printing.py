@@ -25,7 +25,7 @@ from typing import IO, Any
 
 import click
 
-from ..store.reading import escaped
+from ..telling import escaped
 from .failures import FAILED
 
 _NAMES = ("stdin", "stdout", "stderr")

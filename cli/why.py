@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..server import ending_of
-from ..store.reading import ExperimentView, Follow, TrialDetail, number_text, violation_text
+from ..manager.control import why_waiting
+from ..store.reading import ExperimentView, Follow, TrialDetail
+from ..telling import ending_of, number_text, violation_text
 from .outcome import command_for, printed
 
 __all__ = ["why_lines"]
@@ -16,7 +17,7 @@ _LINES = 5
 def why_lines(view: ExperimentView, sequence_id: int) -> Iterator[str]:
     """Yield the story of a trial in sentences with their numbers."""
     trial = view.trial(sequence_id)
-    ending = ending_of(trial, view)
+    ending = ending_of(trial, view, why_waiting)
     yield f"trial {trial.sequence_id} ({trial.trial_id}): {ending.title.lower()}"
     yield f"  {ending.sentence}"
     yield from (f"  {note}" for note in ending.notes)

@@ -71,7 +71,7 @@ class Experiment(Plots):
     ) -> None:
         from .config import ExperimentConfig, with_plugins_checked
         from .manager.hooks import as_stopper
-        from .store.reading import escaped
+        from .telling import escaped
 
         function = _checked(trial)
         data: dict[str, Any] = {"search_space": dict(search_space), **config}

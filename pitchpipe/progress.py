@@ -21,7 +21,7 @@ Look = tuple[str, int, int | None]
 
 def line_of(runner: Any) -> Look:
     """Return what is shown of a running experiment."""
-    from .store.reading import counts_text, front_text, nouns, number_text, visible
+    from .telling import counts_text, front_text, nouns, number_text, visible
 
     ended = len(runner.trials) - len(runner.live)
     total = runner.limits.max_trial_number

@@ -85,11 +85,12 @@ class ExperimentResult(Plots):
     @cached_property
     def failures(self) -> list[str]:
         """The ways in which trials failed, the most frequent first, such as `4 trials failed: ValueError: no luck`."""
-        from .store.reading import ExperimentView, FailedTrial
+        from .store.reading import ExperimentView
+        from .telling import FailedTrial, trials_text
 
         with ExperimentView(self.folder) as view:
             groups = view.failures()
-        return [f"{group.trials_text} failed: {FailedTrial.of(group)}" for group in groups]
+        return [f"{trials_text(group)} failed: {FailedTrial.of(group)}" for group in groups]
 
     def trial(self, trial_id: str) -> Row:
         """Return the trial with this id; raise `KeyError` if there is none."""
@@ -184,7 +185,7 @@ class ExperimentResult(Plots):
 
     @property
     def _status_text(self) -> str:
-        from .store.reading import experiment_text
+        from .telling import experiment_text
 
         return experiment_text(self.status)
 
@@ -197,7 +198,7 @@ class ExperimentResult(Plots):
         )
 
     def _repr_html_(self) -> str:
-        from .store.reading import counts_text, number_text, visible
+        from .telling import counts_text, number_text, visible
 
         objectives = ", ".join(f"{direction} {visible(name)}" for name, direction in self._directions.items())
         head = f"experiment <b>{escape(self.id)}</b>: {self._status_text} ({counts_text(self.counts) or 'no trials'})"
@@ -218,7 +219,7 @@ class ExperimentResult(Plots):
 
     def _why_none(self) -> str:
         """Return, as HTML, why there is no best trial, and how trials failed."""
-        from .store.reading import visible
+        from .telling import visible
 
         has_results = self.counts.get("SUCCEEDED", 0) > 0
         lines = ["no trial keeps the limits" if has_results else "no trial has succeeded", *self.failures]
@@ -292,7 +293,8 @@ def result_of(folder: Path, keeps: object = None) -> ExperimentResult:
 
     The object in `keeps` lives as long as the results.
     """
-    from .store.reading import ExperimentView, gains_over_defaults
+    from .store.reading import ExperimentView
+    from .telling import gains_over_defaults
 
     with ExperimentView(folder) as view:
         summary = view.summary()
@@ -328,6 +330,6 @@ def _best_of(trial: TrialRow, names: Sequence[str]) -> BestTrial:
 def warn_if_none_succeeded(result: ExperimentResult) -> None:
     """Log why trials failed if no trial has succeeded."""
     if not result.counts.get("SUCCEEDED") and result.failures:
-        from .store.reading import escaped
+        from .telling import escaped
 
         _log.warning("no trial has succeeded: %s", escaped("; ".join(result.failures[:3])))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .process import TOKEN_VARIABLE, ServerError, ServerProcess
     from .security import SecurityError, ServerSettings, is_loopback
     from .serving import Serving, ServingError
-    from .trial_story import ending_of
 else:
     __getattr__ = lazy_names(__name__, __file__)
 
@@ -36,7 +35,6 @@ __all__ = [
     "ServingError",
     "TrialQuery",
     "early_stopping_note",
-    "ending_of",
     "is_loopback",
     "read_health",
     "read_table",

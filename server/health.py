@@ -7,15 +7,8 @@ from typing import Any
 
 from ..protocol import Objective, main_objective, objectives_of
 from ..runner import TUNE_SOMETHING, TUNES_NOTHING, UNASKED
-from ..store.reading import (
-    ExperimentView,
-    Summary,
-    TrialQuery,
-    number_text,
-    repeats_text,
-    value_text,
-    violation_text,
-)
+from ..store.reading import ExperimentView, Summary, TrialQuery
+from ..telling import number_text, repeats_text, value_text, violation_text
 
 __all__ = ["early_stopping_note", "read_health"]
 

@@ -57,7 +57,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 SOURCES = ["README.md", "pyproject.toml", "setup.cfg"]
 FOLDERS = ["pitchpipe", "protocol", "search_space", "numerics", "plugins", "config", "tuners", "assessors"]
 FOLDERS += ["trial_agent", "runner", "dispatcher", "store", "executors", "manager", "server"]
-FOLDERS += ["integrations", "cli", "compat", "sdk", "testing"]
+FOLDERS += ["integrations", "cli", "compat", "sdk", "telling", "testing"]
 
 LEFT_OVER = pytest.StashKey[list[str]]()
 NUMBERS = itertools.count()

@@ -31,7 +31,7 @@ from pathlib import Path
 
 BASE = frozenset({"protocol", "search_space"})
 CORE = BASE | {"sdk", "trial_agent", "runner", "store"}
-PROCESS = CORE | {"config", "executors", "manager"}
+PROCESS = CORE | {"config", "executors", "telling", "manager"}
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "protocol": frozenset(),
     "search_space": frozenset(),
@@ -47,7 +47,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "store": BASE | {"numerics", "trial_agent", "runner"},
     "config": BASE | {"runner"},
     "executors": CORE,
-    "manager": CORE | {"numerics", "config", "executors", "dispatcher"},
+    "telling": CORE | {"numerics"},
+    "manager": CORE | {"numerics", "config", "executors", "telling", "dispatcher"},  # telling: for its log
     "server": PROCESS | {"numerics"},
     # The face gives the names of all of them; that the heavy ones load lazily is measured by another test.
     "pitchpipe": PROCESS | {"tuners", "assessors", "server"},
@@ -90,6 +91,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "store": frozenset({"orjson", "psutil", "fsspec", "filelock", "numpy"}),  # numpy: for `keep_close` only
     "config": frozenset({"pydantic", "pydantic_core", "ruamel"}),
     "executors": frozenset({"psutil", "orjson", "filelock"}),
+    "telling": frozenset(),
     "manager": frozenset(
         {"cloudpickle", "orjson", "psutil", "optuna"}
     ),  # optuna: for a study, where installed

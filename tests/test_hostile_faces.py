@@ -11,7 +11,7 @@ import pytest
 
 from pitchpipe.cli.app import run
 from pitchpipe.results import _line, result_of
-from pitchpipe.store.reading import escaped, visible
+from pitchpipe.telling import escaped, visible
 
 from .hostile_texts import TEXTS, hostile_experiment, stored_text
 from .html_page import Page

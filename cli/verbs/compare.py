@@ -10,16 +10,8 @@ from typing import Any
 import click
 
 from ...store import ExperimentFolder
-from ...store.reading import (
-    ExperimentView,
-    Goal,
-    Summary,
-    duration_text,
-    experiment_text,
-    flat,
-    number_text,
-    to_json,
-)
+from ...store.reading import ExperimentView, Goal, Summary, flat, to_json
+from ...telling import duration_text, experiment_text, number_text
 from ..failures import Failure
 from ..lookup import chosen_experiment
 from ..printing import print_table

@@ -11,10 +11,8 @@ from typing import Any
 import click
 
 from ...store import ExperimentFolder, StoreError
-from ...store.reading import (
-    ExperimentView,
-    QueryError,
-    Summary,
+from ...store.reading import ExperimentView, QueryError, Summary, to_json
+from ...telling import (
     best_result_text,
     counts_text,
     duration_text,
@@ -22,7 +20,6 @@ from ...store.reading import (
     gain_text,
     left_text,
     rate_text,
-    to_json,
     visible,
 )
 from ..failures import Failure

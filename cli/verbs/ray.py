@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ...store.reading import duration_text, length_text, moment_text
+from ...telling import duration_text, length_text, moment_text
 from ..app import LazyGroup
 from ..failures import explained
 from ..verb import json_option, say, verb

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...store.reading import ExperimentView, Summary, length_text
+from ...store.reading import ExperimentView, Summary
+from ...telling import length_text
 from ..failures import FAILED, Failure
 from ..interrupts import Interrupts
 from ..lookup import chosen_experiment, chosen_name, experiments_directory

@@ -13,7 +13,8 @@ import psutil
 
 from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, ManagerInfo, Store, StoreError
-from ...store.reading import ExperimentView, TrialQuery, experiment_text
+from ...store.reading import ExperimentView, TrialQuery
+from ...telling import experiment_text
 from ..failures import FAILED, Failure
 from ..interrupts import Interrupts
 from ..lookup import chosen_experiment, chosen_name, experiments_directory

@@ -18,13 +18,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ...store.reading import (
-    ExperimentView,
-    FamilyRow,
-    QueryError,
-    Summary,
-    TrialQuery,
-    TrialRow,
+from ...store.reading import ExperimentView, FamilyRow, QueryError, Summary, TrialQuery, TrialRow
+from ...telling import (
     closest_text,
     counts_text,
     duration_text,

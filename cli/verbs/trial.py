@@ -16,22 +16,16 @@ import click
 
 from ...runner import TrialStatus
 from ...store import ExperimentFolder
-from ...store.reading import (
-    Attempt,
-    ExperimentView,
-    FamilyRow,
-    TrialDetail,
+from ...store.reading import Attempt, ExperimentView, FamilyRow, TrialDetail, flat, to_json, trial_object
+from ...telling import (
     duration_text,
     ending_beside,
-    flat,
     hint_text,
     moment_text,
     number_text,
     repeat_text,
     repeats_text,
     result_text,
-    to_json,
-    trial_object,
     values_text,
     visible,
 )
@@ -150,7 +144,10 @@ def _facts(
     yield "status", status
     yield "reason", trial.reason
     yield "kind", trial.kind
-    yield "waiting", _why_waiting(folder, trial.trial_id) if status == "WAITING" else ""
+    if status == "WAITING":
+        from ...manager.control import why_waiting
+
+        yield "waiting", why_waiting(folder, trial.trial_id)
     yield "hint", hint_text(trial.error or trial.reason)
     yield "result", "" if trial.final is None else result_text(trial.final)
     yield "repeat", repeat_text(trial)
@@ -195,15 +192,6 @@ def _attempt_lines(earlier: list[Attempt]) -> Iterator[str]:
         ending = ending_beside(attempt.reason, attempt.exit_code)
         facts = ", ".join(filter(None, (attempt.kind, ending, agent)))
         yield f"  {attempt.attempt}: {attempt.outcome} ({facts}): {attempt.reason}"
-
-
-def _why_waiting(folder: ExperimentFolder, trial_id: str) -> str:
-    from ...manager.control import ControlError, ask_manager
-
-    try:
-        return ask_manager(folder.path, {"op": "status"}, timeout=2.0)["waiting"].get(trial_id, "")
-    except ControlError:
-        return "the experiment is not running"
 
 
 def _moment(moment: float | None) -> str:

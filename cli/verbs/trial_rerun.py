@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...runner import Verdict, check_final
-from ...store.reading import ExperimentView, ending_text, flat, result_text
+from ...store.reading import ExperimentView, flat
+from ...telling import ending_text, result_text
 from ...trial_agent import (
     Event,
     FunctionLoader,

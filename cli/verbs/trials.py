@@ -19,16 +19,11 @@ from ...store.reading import (
     QueryError,
     TrialQuery,
     TrialRow,
-    duration_text,
     family_object,
-    parameters_text,
-    reason_text,
-    repeats_text,
     to_json,
     trial_object,
-    value_text,
-    violation_text,
 )
+from ...telling import duration_text, parameters_text, reason_text, repeats_text, value_text, violation_text
 from ..failures import Failure
 from ..lookup import chosen_experiment
 from ..printing import print_table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...store.reading import duration_text, number_text, parameters_text, result_text
+from ...telling import duration_text, number_text, parameters_text, result_text
 from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
@@ -173,7 +173,7 @@ def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts)
 
 
 def _tried(view: ExperimentView, error: str) -> Tried:
-    from ...store.reading import FailedTrial
+    from ...telling import FailedTrial
 
     ran = [trial for trial in view.details() if trial.start_time is not None]
     if not ran:

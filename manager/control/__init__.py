@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .connection import ControlError, ask_manager, read_running
+    from .connection import ControlError, ask_manager, read_running, why_waiting
     from .extension import (
         EXTENDED,
         Extension,

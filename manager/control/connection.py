@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from ...store import JsonConnection, discard, json_line, runtime_directory
+from ...store import ExperimentFolder, JsonConnection, discard, json_line, runtime_directory
 
 Answer = dict[str, Any]
 Operation = Callable[[Answer], Answer | Awaitable[Answer]]
@@ -178,3 +178,14 @@ def _find(folder: Path) -> Path:
         return (folder / "control.sock").readlink()
     except OSError:
         return control_socket(folder)
+
+
+def why_waiting(folder: ExperimentFolder, trial_id: str) -> str:
+    """Return why a trial has not started, which only its manager knows."""
+    if folder.manager() is None:
+        return "the experiment is not running"
+    try:
+        reasons = ask_manager(folder.path, {"op": "status"}, timeout=2.0)["waiting"]
+    except ControlError as error:
+        return f"its manager gave no reason: {error}"
+    return reasons.get(trial_id) or "it starts as soon as resources are free"

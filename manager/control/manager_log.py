@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 
 from ...store import ExperimentFolder
-from ...store.reading import escaped
+from ...telling import escaped
 
 _MAX_BYTES = 10_000_000
 _LEVELS = {"fatal": logging.CRITICAL, "trace": logging.DEBUG}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, separators
-from ...store.reading import is_bare
+from ...telling import is_bare
 
 _LOG_SPAN = 1000.0  # numbers without a space that differ by this factor are drawn on a logarithmic axis
 _LARGEST = 1e300  # so that differences of two numbers, and ten times these, are finite

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol import Objective
-from ...store.reading import escaped, is_bare, visible
+from ...telling import escaped, is_bare, visible
 from .dimensions import Dimension, Numbers
 from .tables import ExperimentTable, TrialRecord
 from .theme import Look, ThemeName, template

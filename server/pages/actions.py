@@ -12,7 +12,7 @@ from nicegui import html, ui
 
 from ...manager.control import ControlError
 from ...store import Annotation, Annotations, ExperimentFolder, StoreError, tags_of
-from ...store.reading import escaped
+from ...telling import escaped
 from .elements import action, panel, scripted
 
 

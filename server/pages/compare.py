@@ -9,17 +9,8 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...store.reading import (
-    Curve,
-    ExperimentView,
-    FeedEvent,
-    TrialDetail,
-    duration_text,
-    escaped,
-    flat,
-    number_text,
-    visible,
-)
+from ...store.reading import Curve, ExperimentView, FeedEvent, TrialDetail, flat
+from ...telling import duration_text, escaped, number_text, visible
 from ..experiments import Experiments
 from .elements import attributed, badge, panel, table
 from .figure_view import FigureView, curve_figure

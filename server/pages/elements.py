@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from nicegui import html, ui
 from nicegui.element import Element
 
-from ...store.reading import escaped, flat, number_text, visible
+from ...store.reading import flat
+from ...telling import escaped, number_text, visible
 
 E = TypeVar("E", bound=Element)
 

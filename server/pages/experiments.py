@@ -10,7 +10,7 @@ from math import isfinite
 from nicegui import html, ui
 
 from ...store import Annotations, StoreError
-from ...store.reading import (
+from ...telling import (
     best_result_text,
     counts_text,
     duration_text,

@@ -15,7 +15,8 @@ from urllib.parse import quote, urlencode
 from nicegui import html, ui
 
 from ...store import StoreError
-from ...store.reading import ExperimentView, FeedEvent, Summary, escaped, experiment_text, visible
+from ...store.reading import ExperimentView, FeedEvent, Summary
+from ...telling import escaped, experiment_text, visible
 from ..experiments import Experiments
 from ..figures import template_layout
 from .elements import attributed, facts, set_badge

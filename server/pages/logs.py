@@ -9,7 +9,8 @@ from functools import partial
 
 from nicegui import html, ui
 
-from ...store.reading import ExperimentView, FeedEvent, FilePiece, Follow, escaped
+from ...store.reading import ExperimentView, FeedEvent, FilePiece, Follow
+from ...telling import escaped
 from ..experiments import Experiments
 from .elements import attributed
 from .frame import experiment_frame

@@ -21,6 +21,8 @@ from ...store.reading import (
     Summary,
     TrialQuery,
     TrialRow,
+)
+from ...telling import (
     closeness_lines,
     duration_text,
     escaped,

@@ -9,11 +9,8 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...store.reading import (
-    FailureGroup,
-    ParetoFront,
-    Summary,
-    TrialRow,
+from ...store.reading import FailureGroup, ParetoFront, Summary, TrialRow
+from ...telling import (
     closest_text,
     duration_text,
     ending_beside,

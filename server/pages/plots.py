@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from nicegui import html, ui
 
 from ...store import StoreError
-from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery, escaped, spelled_field, visible
+from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery, spelled_field
+from ...telling import escaped, visible
 from .. import figures
 from ..experiment_table import read_table
 from ..experiments import Experiments

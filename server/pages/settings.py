@@ -14,7 +14,8 @@ from ...config import UnitError, parse_duration
 from ...manager.control import change_experiment, rename_experiment, stop_experiment
 from ...search_space import check
 from ...store import Annotations
-from ...store.reading import ExperimentView, FeedEvent, Summary, escaped
+from ...store.reading import ExperimentView, FeedEvent, Summary
+from ...telling import escaped
 from ..experiments import Experiments
 from .actions import confirmed, delete_experiment, done, made, notes_panel, resume_button, show_refusal
 from .elements import action, attributed, panel

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from fastapi.responses import FileResponse
 from nicegui import html, ui
 
-from ...manager.control import read_running
+from ...manager.control import read_running, why_waiting
 from ...store import Annotation, Annotations, shell_word
 from ...store.reading import (
     Attempt,
@@ -26,12 +26,9 @@ from ...store.reading import (
     ReportedResult,
     Summary,
     TrialDetail,
-    escaped,
-    moment_text,
-    visible,
 )
+from ...telling import Ending, ending_of, escaped, facts_of, moment_text, visible
 from ..experiments import Experiments
-from ..trial_story import Ending, ending_of, facts_of
 from .actions import copied, notes_panel
 from .elements import action, facts, panel, parameter_facts, set_badge, table
 from .figure_view import FigureView, curve_figure
@@ -201,7 +198,7 @@ class _Snapshot:
             metrics=_metrics(view.metrics(number, limit=1).results, view.main_objective()),
             curve=view.curve(number, metric, _POINTS),
             summary=view.summary(),
-            ending=ending_of(trial, view),
+            ending=ending_of(trial, view, why_waiting),
             outputs=[(file.name, file.size) for file in view.outputs(number)],
             annotation=Annotations(view.folder).read(number),
         )

@@ -11,7 +11,8 @@ from nicegui import html, ui
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
 from ...search_space import SearchSpace, SearchSpaceError, identity
-from ...store.reading import ExperimentView, Summary, TrialDetail, escaped, option_text, visible
+from ...store.reading import ExperimentView, Summary, TrialDetail
+from ...telling import escaped, option_text, visible
 from .actions import confirmed, copied, made, result_of, show_refusal
 from .elements import action, attributed
 from .frame import ROOT, Where

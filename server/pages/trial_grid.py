@@ -8,17 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...store import Annotation, Annotations
-from ...store.reading import (
-    Condition,
-    ExperimentView,
-    QueryError,
-    TrialQuery,
-    TrialRow,
-    duration_text,
-    moment_text,
-    number_text,
-    visible,
-)
+from ...store.reading import Condition, ExperimentView, QueryError, TrialQuery, TrialRow
+from ...telling import duration_text, moment_text, number_text, visible
 from ..figures import Dimension, dimensions_of
 from .wording import TRIAL_TONES, trial_word
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...store.reading import Condition, FeedEvent, Goal, QueryError, Summary, TrialQuery, visible
+from ...store.reading import Condition, FeedEvent, Goal, QueryError, Summary, TrialQuery
+from ...telling import visible
 from ..experiments import Experiments
 from .elements import action, scripted
 from .frame import Where, experiment_frame

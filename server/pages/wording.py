@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ...store.reading import STATUS_WORDS
+from ...telling import STATUS_WORDS
 
 __all__ = ["EXPERIMENT_TONES", "STATUSES", "TRIAL_TONES", "trial_word"]
 

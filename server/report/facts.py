@@ -10,13 +10,8 @@ from importlib.metadata import version
 from typing import Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import (
-    ExperimentView,
-    FailureGroup,
-    FamilyRow,
-    ParetoFront,
-    Summary,
-    TrialRow,
+from ...store.reading import ExperimentView, FailureGroup, FamilyRow, ParetoFront, Summary, TrialRow
+from ...telling import (
     closeness_lines,
     closest_text,
     duration_text,

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...store import whole_file
-from ...store.reading import ExperimentView, escaped
+from ...store.reading import ExperimentView
+from ...telling import escaped
 from .. import figures
 from ..experiment_table import read_table
 from ..figures import ExperimentTable

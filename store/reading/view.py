@@ -33,8 +33,7 @@ from .curves import (
     read_step,
 )
 from .database import Database
-from .failure_regions import FailureRegion, read_failure_regions
-from .failures import FailureGroup, read_failures, read_retries
+from .failure_groups import FailureGroup, FailureRegion, read_failure_regions, read_failures, read_retries
 from .families import read_families, read_family, read_family_outline
 from .feed import EventPage, Feed
 from .json_values import flat

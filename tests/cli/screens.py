@@ -6,7 +6,7 @@ from rich.console import Console
 
 from pitchpipe.cli.display import Best, Progress
 from pitchpipe.cli.live_table import render
-from pitchpipe.store.reading.failures import FailedTrial
+from pitchpipe.telling.failed_trials import FailedTrial
 
 HALF = Progress(
     experiment_id="k3x9a2bq",

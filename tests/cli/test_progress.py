@@ -15,7 +15,7 @@ from pitchpipe.cli.verbs.run import make_display
 from pitchpipe.protocol import Objective
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.trial import TrialStatus
-from pitchpipe.store.reading.failures import FailedTrial
+from pitchpipe.telling.failed_trials import FailedTrial
 
 from .conftest import make_trial
 from .screens import HALF, drawn

@@ -33,7 +33,7 @@ from pitchpipe.config import ExperimentConfig, load_config
 from pitchpipe.protocol import added_record, repeated, with_family_end
 from pitchpipe.runner.effects import AttemptRow
 from pitchpipe.runner.trial import FailureKind, Trial
-from pitchpipe.store.reading.failures import FailedTrial
+from pitchpipe.telling.failed_trials import FailedTrial
 
 from ..sentences import SentencesFile, answered
 from ..stored import results

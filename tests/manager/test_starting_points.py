@@ -15,7 +15,7 @@ from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import ExperimentView
-from pitchpipe.store.reading.defaults import gain_text, gains_over_defaults
+from pitchpipe.telling.best_lines import gain_text, gains_over_defaults
 
 from .experiments import Behaviour, CopyingStore, config, created, let_go, plugin, resumed, run, story, tried
 

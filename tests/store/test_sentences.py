@@ -1,4 +1,4 @@
-"""What users read about numbers, gains, conditions and databases: each input is YAML."""
+"""What users read about conditions and databases: each input is YAML."""
 
 from __future__ import annotations
 
@@ -7,48 +7,17 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.store.errors import StoreError, explain, understood
-from pitchpipe.store.reading import Goal, words
-from pitchpipe.store.reading.defaults import gain_text
 from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery
 from pitchpipe.store.reading.view import ExperimentView
 
 from ..sentences import SentencesFile, answered
-from ..stored import MadeExperiment, a_row, a_summary, a_trial, some_repeats
-
-
-def of_word(line: str) -> list[str]:
-    """Return a value as a function of `words` shows it; the line has the function's name, without `_text`."""
-    name, _, value = line.partition(" ")
-    return [getattr(words, f"{name}_text")(yaml.safe_load(value))]
-
-
-def of_gain(line: str) -> list[str]:
-    """Return how the best trials compare with the defaults: `[result or status, [results of best trials], more]`."""
-    defaults, best, *more = yaml.safe_load(line)
-    status = defaults if isinstance(defaults, str) else "SUCCEEDED"
-    values = [{"default": one} if isinstance(one, float) else one for one in (defaults, *best)]
-    row: dict[str, Any] = {"status": status}
-    trials = [a_row(number, one) for number, one in enumerate(values[1:], start=4)]
-    fields: dict[str, Any] = {"objectives": [Goal("default", "maximize")]}
-    for changed in more:
-        row |= changed.pop("defaults", {})
-        if "repeats" in row:
-            row["repeats"] = some_repeats(**row["repeats"])
-        if "objectives" in changed:
-            changed["objectives"] = [Goal(**one) for one in changed["objectives"]]
-        fields |= changed
-    return [
-        gain_text(
-            a_summary(*trials, defaults=a_row(0, {} if status == defaults else values[0], **row), **fields)
-        )
-    ]
+from ..stored import MadeExperiment, a_trial
 
 
 def of_sqlite(line: str) -> list[str]:
@@ -94,8 +63,6 @@ def test_sentences(made: MadeExperiment, snapshot: SnapshotAssertion) -> None:
     made.commit(a_trial(0, value=0.5))
     with ExperimentView(made.folder) as view:
         sections = {
-            "words": of_word,
-            "gains over the defaults": of_gain,
             "errors of SQLite": of_sqlite,
             "values that are not understood": of_value,
             "conditions that make no sense": of_condition(view),

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pitchpipe.store.reading import escaped, visible
+from pitchpipe.telling import escaped, visible
 
 from ...hostile_texts import HOSTILE, TEXTS, hostile_experiment
 from .conftest import Open, Serve

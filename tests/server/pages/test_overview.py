@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.manager.control import why_waiting
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.pages.overview import notices_of
-from pitchpipe.server.trial_story import ending_of
 from pitchpipe.store.reading.view import ExperimentView
+from pitchpipe.telling import ending_of
 
 from ...stored import MadeExperiment, a_trial
 
@@ -83,7 +84,7 @@ def test_ends_of_trials_in_sentences(made: MadeExperiment) -> None:
         a_trial(4, "FAILED", reason="killed by SIGKILL", exit_code=-9),
     )
     with ExperimentView(made.folder) as view:
-        found = [ending_of(view.trial(number), view) for number in range(5)]
+        found = [ending_of(view.trial(number), view, why_waiting) for number in range(5)]
     assert found[0].sentence == "Its result is 0.5: the best of 1."
     assert (found[1].sentence, found[1].notes) == ("exit code 3: no data", ("USER_ERROR, 2 attempts",))
     assert found[2].title == "It was stopped early"

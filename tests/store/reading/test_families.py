@@ -13,9 +13,10 @@ from pitchpipe.experiment import BestTrial
 from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.results import result_of
 from pitchpipe.runner.trial import Trial
-from pitchpipe.store.reading import FamilyRow, gain_text
+from pitchpipe.store.reading import FamilyRow
 from pitchpipe.store.reading.read_model import Repeats
 from pitchpipe.store.reading.view import ExperimentView
+from pitchpipe.telling import gain_text
 
 from ...stored import a_trial
 

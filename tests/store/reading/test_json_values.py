@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from pitchpipe.store.reading.json_values import parsed, plain, to_json
+from pitchpipe.store.reading.json_values import flat, parsed, plain, to_json
 
 
 @dataclass
@@ -45,3 +46,24 @@ def test_everything_becomes_strict_json(value: Any, expected: bytes | None) -> N
 
 def test_plain_value_has_neither_nan_nor_tuples() -> None:
     assert plain({"a": (1, math.nan), "b": [{"c": -math.inf}]}) == {"a": [1, None], "b": [{"c": None}]}
+
+
+def test_empty_objects_stay_as_parameters() -> None:
+    assert flat({"a": {}, "b": [1], "c": {"d": {"e": 1}}}) == {"a": {}, "b": [1], "c.d.e": 1}
+    assert flat({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("nested", "names"),
+    [
+        ({"m": {"_name": "a", "lr": 1}, "m.lr": 2}, ["m._name", "m/lr", "m.lr"]),
+        ({"m.lr": 2, "m": {"_name": "a", "lr": 1}}, ["m.lr", "m._name", "m/lr"]),
+        ({"m.lr": 2, "m": {"_name": "b"}}, ["m.lr", "m._name"]),
+        ({"m": {"_name": "a"}, "m._name": "x"}, ["m/_name", "m._name"]),
+        ({"a": {"b": {"c": 1}, "b.c": 2}, "a.b.c": 3, "a/b.c": 4}, ["a/b/c", "a//b.c", "a.b.c", "a/b.c"]),
+    ],
+    ids=json.dumps,
+)
+def test_every_parameter_has_a_name_of_its_own(nested: dict[str, Any], names: list[str]) -> None:
+    assert [*flat(nested)] == names
+    assert [*flat(nested, "final")] == [f"final.{name}" for name in names]

@@ -1,4 +1,4 @@
-"""Where trials fail: the values of one parameter with which most trials do, for each kind of failure.
+"""How trials failed, in groups, and where: the values of one parameter with which most trials do.
 
 A region is named only if chance hardly explains it: Fisher's exact test, with Bonferroni's correction for all regions
 that were tried.
@@ -7,12 +7,13 @@ that were tried.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal
 
-from ...runner import FailureKind
+from ...runner import FailureKind, TrialStatus, fingerprint, last_line
 from ...search_space import identity
 from ..errors import understood
 from .configuration import read_config
@@ -32,6 +33,63 @@ _FEWEST = 4  # failures of a kind
 _MOST = 500  # trials that are read, the newest
 _LEAST_SHARE = 0.6  # of the failures that the region must have
 _SURE = 0.05  # how likely such a region may be by chance
+_MOST_NUMBERS = 20  # of trials of a group
+
+
+@dataclass(kw_only=True, slots=True)
+class FailureGroup:
+    """Trials that failed in the same way: how many, the first ones, and how the very first failed."""
+
+    count: int = 0
+    kind: str | None
+    reason: str
+    error: str | None
+    exit_code: int | None
+    attempt: int
+    sequence_ids: list[int] = field(default_factory=list)
+    # Of the error of the first trial; a field, because the API writes the fields.
+    last_line: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.last_line = last_line(self.error)
+
+    @property
+    def sequence_id(self) -> int:
+        """The number of the first trial."""
+        return self.sequence_ids[0]
+
+
+def read_failures(db: Database) -> list[FailureGroup]:
+    """Return the groups of failed trials, the largest first; failures that differ only in numbers are alike."""
+    # With one min(), SQLite takes the other columns from the row that has the minimum.
+    rows = db.rows(
+        "SELECT min(sequence_id) AS first, kind, reason, error, exit_code, attempt, count(*),"
+        " group_concat(sequence_id) FROM trials WHERE status = 'FAILED' GROUP BY kind, reason, error ORDER BY first"
+    )
+    groups: dict[tuple[str | None, str], FailureGroup] = {}
+    with understood(db.path, "a failed trial"):
+        for _, kind, reason, error, exit_code, attempt, count, listed in rows:
+            last = last_line(error)
+            key = (kind, fingerprint(reason if last in reason else f"{reason}: {last}"))
+            made = FailureGroup(kind=kind, reason=reason, error=error, exit_code=exit_code, attempt=attempt)
+            group = groups.setdefault(key, made)
+            group.count += count
+            group.sequence_ids += sorted(map(int, listed.split(",")))[:_MOST_NUMBERS]
+    for group in groups.values():
+        group.sequence_ids = sorted(group.sequence_ids)[:_MOST_NUMBERS]
+    return sorted(groups.values(), key=lambda group: -group.count)
+
+
+def read_retries(db: Database) -> dict[str, int]:
+    """Return how many failed attempts were run again, by kind of failure, the most frequent first."""
+    rows = db.rows("SELECT status, kind, failed FROM trials WHERE failed IS NOT NULL AND attempt > 1")
+    counts: Counter[str] = Counter()
+    with understood(db.path, "a failed trial"):
+        for status, kind, failed in rows:
+            counts.update(parsed(failed))
+            if status == TrialStatus.FAILED and kind is not None:
+                counts[kind] -= 1  # the last failure had no next attempt
+    return {kind: count for kind, count in counts.most_common() if count > 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

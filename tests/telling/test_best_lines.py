@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pitchpipe.store.reading import Goal
-from pitchpipe.store.reading.defaults import gain_text, gains_over_defaults
+from pitchpipe.telling.best_lines import gain_text, gains_over_defaults
 
-from ...stored import a_row, a_summary
+from ..stored import a_row, a_summary
 
 ONE = [Goal("default", "maximize")]
 TWO = [Goal("loss", "minimize"), Goal("f1", "maximize")]

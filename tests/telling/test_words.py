@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 import pytest
 
-from pitchpipe.store.reading.json_values import flat
-from pitchpipe.store.reading.words import (
+from pitchpipe.telling.words import (
     moment_text,
     number_text,
     option_text,
@@ -21,7 +19,7 @@ from pitchpipe.store.reading.words import (
     values_text,
 )
 
-from ...stored import a_row, some_repeats
+from ..stored import a_row, some_repeats
 
 
 def test_values_of_a_family_have_their_margins() -> None:
@@ -47,27 +45,6 @@ def test_reason_of_a_family_counts_repeats_without_a_result() -> None:
     repeats = some_repeats(2, 3, end="complete")
     family = a_row(3, {"ms": 25.0}, family_end="complete", repeats=repeats)
     assert reason_text(family, {"ms": "<= 20"}) == "violates ms <= 20; 1 repeat has no result"
-
-
-def test_empty_objects_stay_as_parameters() -> None:
-    assert flat({"a": {}, "b": [1], "c": {"d": {"e": 1}}}) == {"a": {}, "b": [1], "c.d.e": 1}
-    assert flat({}) == {}
-
-
-@pytest.mark.parametrize(
-    ("nested", "names"),
-    [
-        ({"m": {"_name": "a", "lr": 1}, "m.lr": 2}, ["m._name", "m/lr", "m.lr"]),
-        ({"m.lr": 2, "m": {"_name": "a", "lr": 1}}, ["m.lr", "m._name", "m/lr"]),
-        ({"m.lr": 2, "m": {"_name": "b"}}, ["m.lr", "m._name"]),
-        ({"m": {"_name": "a"}, "m._name": "x"}, ["m/_name", "m._name"]),
-        ({"a": {"b": {"c": 1}, "b.c": 2}, "a.b.c": 3, "a/b.c": 4}, ["a/b/c", "a//b.c", "a.b.c", "a/b.c"]),
-    ],
-    ids=json.dumps,
-)
-def test_every_parameter_has_a_name_of_its_own(nested: dict[str, Any], names: list[str]) -> None:
-    assert [*flat(nested)] == names
-    assert [*flat(nested, "final")] == [f"final.{name}" for name in names]
 
 
 def test_moment_is_in_local_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...protocol import objectives_of
-from ...runner import TrialStatus
-from .read_model import FamilyRow, Goal, Summary, TrialRow
+from ..protocol import objectives_of
+from ..runner import TrialStatus
+from ..store.reading import FamilyRow, Goal, Summary, TrialRow
 from .words import STATUS_WORDS, nouns, number_text, repeats_text
-
-__all__ = ["gain_text", "gains_over_defaults"]
 
 
 def gains_over_defaults(summary: Summary) -> dict[str, float] | None:

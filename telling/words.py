@@ -9,43 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from ...numerics import knee_of
-from ...protocol import constraint_limits
-from ...runner import ExperimentStatus
-from .json_values import flat
-from .read_model import ABSENT, ChangedParameter, ClosestTrial, FamilyRow, ParetoFront, Repeats, TrialRow
-
-__all__ = [
-    "STATUS_WORDS",
-    "best_result_text",
-    "changes_text",
-    "closeness_lines",
-    "closest_text",
-    "counts_text",
-    "duration_text",
-    "escaped",
-    "experiment_text",
-    "front_lines",
-    "front_text",
-    "is_bare",
-    "left_text",
-    "length_text",
-    "margin_text",
-    "moment_text",
-    "nouns",
-    "number_text",
-    "option_text",
-    "parameters_text",
-    "rate_text",
-    "reason_text",
-    "repeat_text",
-    "repeats_text",
-    "result_text",
-    "value_text",
-    "values_text",
-    "violation_text",
-    "visible",
-]
+from ..numerics import knee_of
+from ..protocol import constraint_limits
+from ..runner import ExperimentStatus
+from ..store.reading import (
+    ABSENT,
+    ChangedParameter,
+    ClosestTrial,
+    FamilyRow,
+    ParetoFront,
+    Repeats,
+    TrialRow,
+    flat,
+)
 
 STATUS_WORDS: Mapping[str, str] = MappingProxyType(
     {

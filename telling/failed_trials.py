@@ -1,35 +1,18 @@
-"""Failed trials as users see them: the kind of failure, the exit code or signal, the end of the traceback."""
+"""Failed trials as users see them: the kind of failure, the exit code or signal, the end of the traceback, where."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
-from ...runner import FailureKind, TrialStatus, fingerprint, last_line, signal_name
-from ..errors import understood
-from .database import Database
-from .failure_regions import FailureRegion
-from .json_values import parsed
+from ..runner import FailureKind, last_line, signal_name
+from ..store.reading import FailureGroup, FailureRegion
 from .words import number_text, option_text
 
-__all__ = [
-    "FailedTrial",
-    "FailureGroup",
-    "ending_beside",
-    "ending_text",
-    "excerpt",
-    "hint_text",
-    "read_failures",
-    "read_retries",
-    "region_text",
-]
-
 _MAX_LINES = 3
-_MOST_NUMBERS = 20
 # The head of a traceback, the marks under the part of a line that failed, and empty lines say nothing in an excerpt.
 _IDLE = re.compile(r"Traceback \(most recent call last\):|[ ~^]*")
 _NNI = re.compile(r"No module named '?nni(\.|'|$)")
@@ -57,34 +40,6 @@ class _Failed(Protocol):
     def exit_code(self) -> int | None: ...
     @property
     def attempt(self) -> int: ...
-
-
-@dataclass(kw_only=True, slots=True)
-class FailureGroup:
-    """Trials that failed in the same way: how many, the first ones, and how the very first failed."""
-
-    count: int = 0
-    kind: str | None
-    reason: str
-    error: str | None
-    exit_code: int | None
-    attempt: int
-    sequence_ids: list[int] = field(default_factory=list)
-    # Of the error of the first trial; a field, because the API writes the fields.
-    last_line: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.last_line = last_line(self.error)
-
-    @property
-    def sequence_id(self) -> int:
-        """The number of the first trial."""
-        return self.sequence_ids[0]
-
-    @property
-    def trials_text(self) -> str:
-        """How many trials these are, or which one."""
-        return f"{self.count} trials" if self.count > 1 else f"trial {self.sequence_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,39 +86,6 @@ class FailedTrial:
         """
         attempts = f"{self.attempts} attempts" if self.attempts > 1 else ""
         return ", ".join(fact for fact in (self.kind, self.ending, attempts) if fact)
-
-
-def read_failures(db: Database) -> list[FailureGroup]:
-    """Return the groups of failed trials, the largest first; failures that differ only in numbers are alike."""
-    # With one min(), SQLite takes the other columns from the row that has the minimum.
-    rows = db.rows(
-        "SELECT min(sequence_id) AS first, kind, reason, error, exit_code, attempt, count(*),"
-        " group_concat(sequence_id) FROM trials WHERE status = 'FAILED' GROUP BY kind, reason, error ORDER BY first"
-    )
-    groups: dict[tuple[str | None, str], FailureGroup] = {}
-    with understood(db.path, "a failed trial"):
-        for _, kind, reason, error, exit_code, attempt, count, listed in rows:
-            last = last_line(error)
-            key = (kind, fingerprint(reason if last in reason else f"{reason}: {last}"))
-            made = FailureGroup(kind=kind, reason=reason, error=error, exit_code=exit_code, attempt=attempt)
-            group = groups.setdefault(key, made)
-            group.count += count
-            group.sequence_ids += sorted(map(int, listed.split(",")))[:_MOST_NUMBERS]
-    for group in groups.values():
-        group.sequence_ids = sorted(group.sequence_ids)[:_MOST_NUMBERS]
-    return sorted(groups.values(), key=lambda group: -group.count)
-
-
-def read_retries(db: Database) -> dict[str, int]:
-    """Return how many failed attempts were run again, by kind of failure, the most frequent first."""
-    rows = db.rows("SELECT status, kind, failed FROM trials WHERE failed IS NOT NULL AND attempt > 1")
-    counts: Counter[str] = Counter()
-    with understood(db.path, "a failed trial"):
-        for status, kind, failed in rows:
-            counts.update(parsed(failed))
-            if status == TrialStatus.FAILED and kind is not None:
-                counts[kind] -= 1  # the last failure had no next attempt
-    return {kind: count for kind, count in counts.most_common() if count > 0}
 
 
 def hint_text(error: str | None) -> str:
@@ -260,6 +182,11 @@ _KINDS_OF_REGIONS: Mapping[str, str] = MappingProxyType(
         FailureKind.USER_ERROR: "an error of the script",
     }
 )
+
+
+def trials_text(group: FailureGroup) -> str:
+    """Return how many trials failed, or which one."""
+    return f"{group.count} trials" if group.count > 1 else f"trial {group.sequence_id}"
 
 
 def region_text(region: FailureRegion) -> str:

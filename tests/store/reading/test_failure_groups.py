@@ -1,4 +1,4 @@
-"""The values of a parameter with which most trials fail."""
+"""Failed trials in groups, and the values of a parameter with which most trials fail."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from pitchpipe.runner.trial import FailureKind
 from pitchpipe.store.reading import ExperimentView
-from pitchpipe.store.reading.failure_regions import failure_regions
-from pitchpipe.store.reading.failures import region_text
+from pitchpipe.store.reading.failure_groups import failure_regions
+from pitchpipe.telling.failed_trials import region_text
 
-from ...stored import a_trial
+from ...stored import MadeExperiment, a_trial
 
 Trials = list[tuple[str | None, dict[str, Any]]]
 
@@ -90,3 +90,31 @@ def test_read_from_a_store(view_of: Callable[..., ExperimentView], tuner: str, e
     assert [region_text(region) for region in view.failure_regions()] == [
         f"most trials with lr above 0.7 fail (out of memory){end}"
     ]
+
+
+def test_failures_that_differ_in_numbers_are_one_group(made: MadeExperiment, view: ExperimentView) -> None:
+    made.commit(
+        *(a_trial(n, "FAILED", reason=f"ValueError: bad value 0.{n}") for n in range(3)),
+        a_trial(3, "FAILED", reason="exit code 3"),
+    )
+    groups = view.failures()
+    assert [(group.count, group.sequence_ids) for group in groups] == [(3, [0, 1, 2]), (1, [3])]
+
+
+def test_retries_count_the_failures_that_had_a_next_attempt(
+    made: MadeExperiment, view: ExperimentView
+) -> None:
+    made.commit(
+        a_trial(0, attempt=3, failed={FailureKind.USER_ERROR: 2}),
+        a_trial(1, "FAILED", attempt=2, failed={FailureKind.USER_ERROR: 2}),
+        a_trial(2, "FAILED", attempt=1, failed={FailureKind.USER_ERROR: 1}),
+    )
+    assert view.retries() == {"USER_ERROR": 3}
+
+
+def test_failures_that_differ_in_the_order_of_a_set_are_one_group(
+    made: MadeExperiment, view: ExperimentView
+) -> None:
+    reasons = ("kernel must be among {'rbf', 'poly'}", "kernel must be among {'poly', 'rbf'}")
+    made.commit(*(a_trial(n, "FAILED", reason=reason) for n, reason in enumerate(reasons)))
+    assert [group.sequence_ids for group in view.failures()] == [[0, 1]]

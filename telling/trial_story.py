@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..store import ExperimentFolder
-from ..store.reading import (
-    ExperimentView,
-    TrialDetail,
+from ..store.reading import ExperimentView, TrialDetail
+from .failed_trials import ending_beside, hint_text
+from .words import (
     duration_text,
-    ending_beside,
-    hint_text,
     moment_text,
     number_text,
     reason_text,
@@ -20,8 +18,6 @@ from ..store.reading import (
     result_text,
     values_text,
 )
-
-__all__ = ["Ending", "ending_of", "facts_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +31,10 @@ class Ending:
     is_bad: bool = False
 
 
-def ending_of(trial: TrialDetail, view: ExperimentView) -> Ending:
-    """Describe the state or end of a trial."""
+def ending_of(
+    trial: TrialDetail, view: ExperimentView, why_waiting: Callable[[ExperimentFolder, str], str]
+) -> Ending:
+    """Describe the state or end of a trial; `why_waiting` asks the manager, who alone knows."""
     status, reason = trial.status, trial.reason
     if status == "FAILED":
         return _failed(trial, _family_of(trial, view))
@@ -50,7 +48,7 @@ def ending_of(trial: TrialDetail, view: ExperimentView) -> Ending:
             notes=_last_result(trial),
         )
     if status == "WAITING":
-        return Ending(title="It is waiting", sentence=_why_waiting(trial, view))
+        return Ending(title="It is waiting", sentence=_as_sentence(why_waiting(view.folder, trial.trial_id)))
     if status == "RUNNING":
         return Ending(
             title="It is running",
@@ -170,21 +168,12 @@ def _last_result(trial: TrialDetail) -> tuple[str, ...]:
     )
 
 
+def _as_sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _counted(results: int) -> str:
     return "1 intermediate result" if results == 1 else f"{results} intermediate results"
-
-
-def _why_waiting(trial: TrialDetail, view: ExperimentView) -> str:
-    """Return why it has not started; only its manager knows."""
-    from ..manager.control import ControlError, ask_manager
-
-    if view.folder.manager() is None:
-        return "The experiment is not running."
-    try:
-        waiting = ask_manager(view.folder.path, {"op": "status"}, timeout=2.0)["waiting"]
-    except ControlError as error:
-        return f"Its manager gave no reason: {error}."
-    return waiting.get(trial.trial_id) or "It starts as soon as resources are free."
 
 
 def facts_of(trial: TrialDetail, folder: ExperimentFolder) -> Iterator[tuple[str, object]]:
