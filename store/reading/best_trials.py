@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ...numerics import Point, added, front_of, hypervolume, knee_of, reference_of
 from ...protocol import Objective
 from ..errors import understood
-from .configuration import read_objectives, read_repeats
 from .database import Database
 from .families import outcomes_of, read_families, read_outcomes
 from .read_model import HistoryEntry, ParetoFront, TrialRow, VolumeEntry
-from .trial_query import QueryError, limit_broken, limits_exceeded
-
-__all__ = [
-    "closest_to_limits",
-    "limits_of",
-    "read_best",
-    "read_front",
-    "read_front_trials",
-    "read_history",
-]
+from .trial_query import Clause, QueryError, limit_broken, limits_exceeded
 
 # Of so many moments the hypervolume is computed: with more objectives each one takes longer.
 _MOMENTS = {2: 200, 3: 50}
@@ -91,14 +80,14 @@ def read_front(db: Database) -> ParetoFront:
 def read_front_trials(db: Database) -> list[int]:
     """Return the numbers of the trials on the front of several objectives, with repeats all of a family on it."""
     front = list(front_of(_points(db))) if len(_goals(db)) > 1 else []
-    if read_repeats(db) < 2:
+    if db.repeats() < 2:
         return front
     return [number for family in read_families(db, front) for number in family.repeats.trials]
 
 
 def limits_of(db: Database) -> dict[str, str]:
     """Return the limits of the metrics, in words, by name."""
-    return {one.name: one.limits_text for one in read_objectives(db) if one.is_limited}
+    return {one.name: one.limits_text for one in db.objectives() if one.is_limited}
 
 
 def closest_to_limits(db: Database) -> int | None:
@@ -107,19 +96,19 @@ def closest_to_limits(db: Database) -> int | None:
 
 
 def _goals(db: Database) -> list[Objective]:
-    return [one for one in read_objectives(db) if one.direction is not None]
+    return [one for one in db.objectives() if one.direction is not None]
 
 
-def _keeps_limits(db: Database) -> tuple[str, list[Any]]:
+def _keeps_limits(db: Database) -> Clause:
     """Return the SQL condition for trials that keep the limits, with its values."""
-    broken, bound = limit_broken(read_objectives(db))
+    broken, bound = limit_broken(db.objectives())
     return f"sequence_id NOT IN (SELECT sequence_id FROM ({outcomes_of(db)}) WHERE {broken})", bound
 
 
 def _infeasible(db: Database) -> list[int]:
     """Return the numbers of the trials that violate a limit, the closest to the limits first, of equals the better."""
     keeps, bound = _keeps_limits(db)
-    excess, ends = limits_exceeded(read_objectives(db))
+    excess, ends = limits_exceeded(db.objectives())
     main = _goals(db)[0]
     rows = db.rows(
         f"SELECT sequence_id FROM ({outcomes_of(db)}) WHERE NOT {keeps}"

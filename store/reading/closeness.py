@@ -14,21 +14,19 @@ import math
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...numerics import Point, front_of, knee_of
 from ...protocol import Objective
 from ...search_space import SearchSpace, with_constants
 from ..errors import understood
-from .configuration import read_config, read_objectives
 from .database import Database
 from .families import outcomes_of, read_outcomes
+from .json_values import Json
 from .read_model import ABSENT, ChangedParameter, ClosestTrial, TrialRow
 
 if TYPE_CHECKING:
     from ...numerics import Effects, Floats  # and below, as numpy, where it is used: most commands do without
-
-__all__ = ["Closeness", "closest_object", "read_closest_to_defaults"]
 
 _TOLERANCE = 0.05
 _FEWEST = 10  # results that a model needs
@@ -41,7 +39,7 @@ def read_closest_to_defaults(db: Database) -> ClosestTrial | None:
 
     Without a model, which needs 10 results, all changes count as important. None before a trial has succeeded.
     """
-    config = read_config(db)
+    config = db.config()
     if not config.get("keepClose") or config.get("defaults") is None:
         return None
     with understood(db.path, "keepClose"):
@@ -49,7 +47,7 @@ def read_closest_to_defaults(db: Database) -> ClosestTrial | None:
         defaults = with_constants(config["searchSpace"], config["defaults"])
     if space.validate(defaults):
         return None  # the search space has changed since
-    objectives = read_objectives(db)
+    objectives = db.objectives()
     values = _read_values(db, [one.name for one in objectives])
     return Closeness(space, defaults, objectives, values, lambda numbers: read_outcomes(db, numbers)).found()
 
@@ -60,7 +58,7 @@ class Closeness:
     def __init__(
         self,
         space: SearchSpace,
-        defaults: Mapping[str, Any],
+        defaults: Mapping[str, Json],
         objectives: Sequence[Objective],
         values: Mapping[int, Mapping[str, float]],
         rows: Callable[[Sequence[int]], Sequence[TrialRow]],
@@ -230,7 +228,7 @@ class Closeness:
                 axes.append(place)
         return axes[1:]
 
-    def _described(self, parameters: Mapping[str, Any], axis: int) -> ChangedParameter:
+    def _described(self, parameters: Mapping[str, Json], axis: int) -> ChangedParameter:
         one = self._space.parameters[axis]
         names = [name for name in one.key if isinstance(name, str)]
         return ChangedParameter(one.path, _at(self._defaults, names), _at(parameters, names))
@@ -264,7 +262,7 @@ def _compressed(values: Floats) -> Floats:
     return np.where(values > 1, 1 + np.log(np.maximum(values, 1)), values)
 
 
-def _at(parameters: Any, names: Sequence[str]) -> Any:
+def _at(parameters: Json, names: Sequence[str]) -> Json:
     """Return a parameter by the names on the way to it, `ABSENT` if there is none; a nested choice is its `_name`."""
     for name in names:
         parameters = parameters.get(name, ABSENT) if isinstance(parameters, Mapping) else ABSENT

@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["NULL", "cell_text", "cell_value", "csv_text"]
-
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
 # What JSON does not read: words of Python and of spreadsheets, and numbers as people write them.
 _WORDS = {"True": True, "False": False, "TRUE": True, "FALSE": False, "None": None}

@@ -7,25 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import understood
-from .configuration import main_name
 from .database import Database
-from .json_values import parsed
-from .trial_query import QueryError, number_expression
-
-__all__ = [
-    "Curve",
-    "NewResults",
-    "ReportedResult",
-    "read_curve",
-    "read_curves",
-    "read_new_results",
-    "read_reports",
-    "read_results",
-    "read_step",
-]
+from .json_values import Json, parsed
+from .trial_query import Clause, QueryError, number_expression
 
 _MOST_RESULTS = 10_000
 _MOST_LISTED = 500  # trials in one statement
@@ -51,7 +37,7 @@ class ReportedResult:
     sequence: int
     attempt: int
     time: float
-    value: Any
+    value: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +85,15 @@ def read_new_results(
     return NewResults(f"{now_attempt}.{end}", keep_below, results, has_more)
 
 
-def read_results(db: Database, sequence_ids: Sequence[int]) -> dict[int, dict[int, Any]]:
+def read_results(db: Database, sequence_ids: Sequence[int]) -> dict[int, dict[int, Json]]:
     """Return the intermediate results, by their sequence numbers, of each of these trials that has any."""
     reports = read_reports(db, sequence_ids)
     return {number: {one[0]: one[2] for one in reported} for number, reported in reports.items()}
 
 
-def read_reports(db: Database, sequence_ids: Sequence[int]) -> dict[int, list[tuple[int, float, Any]]]:
+def read_reports(db: Database, sequence_ids: Sequence[int]) -> dict[int, list[tuple[int, float, Json]]]:
     """Return sequence number, time and value of the intermediate results of each of these trials that has any."""
-    found: dict[int, list[tuple[int, float, Any]]] = {}
+    found: dict[int, list[tuple[int, float, Json]]] = {}
     with understood(db.path, "metrics"):
         for begin in range(0, len(sequence_ids), _MOST_LISTED):
             for number, sequence, time, value in db.rows(
@@ -140,7 +126,7 @@ def read_curves(
 ) -> list[Curve]:
     """Return one metric of the intermediate results of each trial, thinned out to about `points` results."""
     found: list[Curve] = []
-    expression = number_expression("value", metric, main_name(db))
+    expression = number_expression("value", metric, db.main_objective())
     with db.connection() as connection:
         counts = connection.execute(
             f"SELECT sequence_id, next_sequence FROM trials WHERE sequence_id IN ({_listed(sequence_ids)})"
@@ -157,7 +143,7 @@ def read_curves(
 
 def read_step(db: Database, sequence: int, metric: str = "default") -> dict[int, float]:
     """Return intermediate result number `sequence` of every trial that has one, by the trial's number."""
-    number, bound = number_expression("value", metric, main_name(db))
+    number, bound = number_expression("value", metric, db.main_objective())
     rows = db.rows(
         f"SELECT sequence_id, {number} FROM metrics WHERE kind = 'PERIODICAL' AND sequence = ? AND NOT superseded",
         (*bound, sequence),
@@ -166,9 +152,7 @@ def read_step(db: Database, sequence: int, metric: str = "default") -> dict[int,
     return {sequence_id: number for sequence_id, number in numbers.items() if number is not None}
 
 
-def _statement(
-    sequence_id: int, expression: tuple[str, list[Any]], total: int, points: int | None
-) -> tuple[str, list[Any]]:
+def _statement(sequence_id: int, expression: Clause, total: int, points: int | None) -> Clause:
     number, bound = expression
     counted = "FROM metrics WHERE sequence_id = ? AND kind = 'PERIODICAL' AND NOT superseded"
     if points is None or total <= points:
@@ -186,7 +170,7 @@ def _statement(
     return statement, [*bound, sequence_id] * 2 + [*bound, sequence_id, total - 1]
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 

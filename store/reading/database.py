@@ -1,4 +1,4 @@
-"""Read-only connections to an experiment's database, shared by the threads of a server.
+"""Read-only connections to an experiment's database, shared by the threads of a server, and the stored configuration.
 
 While a connection reads, the manager's write-ahead log cannot be folded back into the database. So reads are short,
 connections are few, and none reads while a slow client is written to.
@@ -6,6 +6,7 @@ connections are few, and none reads while a slow client is written to.
 
 from __future__ import annotations
 
+import math
 import queue
 import sqlite3
 import threading
@@ -14,15 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...protocol import Objective
-from ..errors import SQLITE_ERRORS, StoreError, explain
+from ...numerics import mean
+from ...protocol import Objective, family_end_of, main_objective, objectives_of, repeat_of
+from ..errors import SQLITE_ERRORS, StoreError, empty, explain, understood
 from ..folder import ExperimentFolder
 from ..opening import open_to_read
 from ..paths import FolderError
 from ..store import Store
-from . import family_functions, json_values
-
-__all__ = ["Database"]
+from .json_values import Json, add_json_functions, parsed
+from .read_model import Goal
 
 Row = tuple[Any, ...]
 _CONNECTIONS = 4
@@ -38,8 +39,9 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.objectives: tuple[Objective, ...] | None = None  # read once: they never change
-        self.repeats: int | None = None  # the same
+        # Read once: they never change.
+        self._objectives: tuple[Objective, ...] | None = None
+        self._repeats: int | None = None
         self._free: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         for _ in range(_CONNECTIONS):
             self._free.put(None)  # made when it is needed
@@ -103,6 +105,47 @@ class Database:
         row = self.row("PRAGMA user_version")
         return row[0] if row else 0
 
+    def config(self) -> dict[str, Json]:
+        """Return the stored configuration; raise `StoreError` if there is none."""
+        row = self.row("SELECT config FROM experiment")
+        if row is None:
+            raise empty(self.path)
+        with understood(self.path, "config"):
+            config = parsed(row[0])
+            if not isinstance(config, dict):
+                raise TypeError("not an object")
+            return config
+
+    def objectives(self) -> tuple[Objective, ...]:
+        """Return what is optimised and what is limited."""
+        if self._objectives is None:
+            stored = self.config().get("objectives") or [{"direction": "minimize"}]
+            with understood(self.path, "objectives"):
+                objectives = objectives_of(stored)
+                for one in objectives:
+                    if one.direction not in ("minimize", "maximize", None):
+                        raise ValueError(f"the direction {one.direction!r}")
+                if all(one.direction is None for one in objectives):
+                    raise KeyError("direction")
+            self._objectives = objectives
+        return self._objectives
+
+    def goals(self) -> list[Goal]:
+        """Return what is optimised; the first one is what `best` goes by where there is one."""
+        return [Goal(one.name, one.direction) for one in self.objectives() if one.direction is not None]
+
+    def main_objective(self) -> str:
+        """Return the name of the objective that `default`, `value` and `last` mean."""
+        return main_objective(self.objectives()).name
+
+    def repeats(self) -> int:
+        """Return how often each configuration is run."""
+        if self._repeats is None:
+            stored = self.config().get("repeats") or {}
+            with understood(self.path, "repeats"):
+                self._repeats = int(stored.get("count", 1))
+        return self._repeats
+
     def close(self) -> None:
         """Close all connections that are not in use."""
         self._is_closed = True
@@ -121,8 +164,8 @@ class Database:
             db.close()
             _upgrade(self.path)
             return self._connect()
-        family_functions.add_functions(db)
-        json_values.add_functions(db)
+        add_family_functions(db)
+        add_json_functions(db)
         return db
 
 
@@ -139,3 +182,43 @@ def _upgrade(path: Path) -> None:
         Store.open(path).close()
     finally:
         folder.disown()
+
+
+def add_family_functions(db: sqlite3.Connection) -> None:
+    """Let statements use `family_of(record)`, `repeat_of(record)`, `family_end_of(record)` and `mean_of(value)`.
+
+    >>> db = sqlite3.connect(":memory:")
+    >>> add_family_functions(db)
+    >>> db.execute("SELECT family_of(?)", ('{"parameters": {}, "family": 7, "repeat": 2}',)).fetchone()
+    (7,)
+    """
+    db.create_function("family_of", 1, _family_of, deterministic=True)
+    db.create_function("repeat_of", 1, _repeat_of, deterministic=True)
+    db.create_function("family_end_of", 1, family_end_of, deterministic=True)
+    db.create_aggregate("mean_of", 1, _Mean)  # type: ignore[arg-type]
+
+
+def _family_of(record: str) -> int | None:
+    found = repeat_of(record)
+    return None if found is None else found[0]
+
+
+def _repeat_of(record: str) -> int | None:
+    found = repeat_of(record)
+    return None if found is None else found[1]
+
+
+class _Mean:
+    """The mean of a column; NULL if there is none."""
+
+    def __init__(self) -> None:
+        self._values: list[float] = []
+
+    def step(self, value: float) -> None:
+        """Take a value."""
+        self._values.append(value)
+
+    def finalize(self) -> float | None:
+        """Return the mean."""
+        found = mean(self._values) if self._values else math.nan
+        return None if math.isnan(found) else found

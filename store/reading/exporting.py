@@ -18,8 +18,6 @@ from .read_model import FamilyRow, TrialDetail, TrialRow
 if TYPE_CHECKING:
     from .view import ExperimentView
 
-__all__ = ["csv_lines", "detail_object", "family_object", "json_lines", "trial_object"]
-
 # Columns of the CSV before and after parameters and results: names in `trial_object`.
 _FIRST = ("sequence_id", "id", "status", "start_time", "end_time")
 _LAST = ("reason",)

@@ -16,9 +16,8 @@ from typing import Any, Literal
 from ...runner import FailureKind, TrialStatus, fingerprint, last_line
 from ...search_space import identity
 from ..errors import understood
-from .configuration import read_config
 from .database import Database
-from .json_values import flat, parsed
+from .json_values import Json, flat, parsed
 
 # Failures of a machine, and of an import, do not depend on the parameters.
 _KINDS = (
@@ -103,7 +102,7 @@ class FailureRegion:
     kind: FailureKind
     parameter: str
     side: Literal["below", "above", "is"]
-    value: Any
+    value: Json
     failed: int
     well: int
     has_others: bool = False
@@ -122,12 +121,12 @@ def read_failure_regions(db: Database) -> list[FailureRegion]:
     )
     with understood(db.path, "a failed trial"):
         trials = [(kind, flat(parsed(record)["parameters"])) for kind, record in rows]
-    name = str((read_config(db).get("tuner") or {}).get("name") or "")
+    name = str((db.config().get("tuner") or {}).get("name") or "")
     is_avoided = name.replace("_", "").lower() in _AVOIDED_BY
     return [replace(region, is_avoided=is_avoided) for region in failure_regions(trials)]
 
 
-def failure_regions(trials: Sequence[tuple[str | None, Mapping[str, Any]]]) -> list[FailureRegion]:
+def failure_regions(trials: Sequence[tuple[str | None, Mapping[str, Json]]]) -> list[FailureRegion]:
     """Return the regions for pairs of a kind of failure, None for a trial that did not fail, and flat parameters.
 
     >>> trials = [("OOM" if n > 6 else None, {"width": 2**n}) for n in range(12)]
@@ -151,7 +150,7 @@ def failure_regions(trials: Sequence[tuple[str | None, Mapping[str, Any]]]) -> l
 
 
 def _regions(
-    kind: FailureKind, failed: Sequence[Mapping[str, Any]], well: Sequence[Mapping[str, Any]]
+    kind: FailureKind, failed: Sequence[Mapping[str, Json]], well: Sequence[Mapping[str, Json]]
 ) -> Iterator[FailureRegion]:
     """Yield the regions below and above each value of a number, and that of each option."""
     for name in dict.fromkeys(name for parameters in failed for name in parameters):

@@ -8,13 +8,10 @@ from typing import Any, NamedTuple
 
 from ...numerics import interval, mean
 from ...runner import ExperimentStatus, TrialStatus
-from .configuration import main_name, read_repeats
 from .database import Database
 from .read_model import FamilyRow, Repeats, TrialRow
 from .trial_query import RAN
 from .trial_rows import rows_by_number
-
-__all__ = ["outcomes_of", "read_families", "read_family", "read_family_outline", "read_outcomes"]
 
 _RESULTS = (
     "SELECT {number} AS sequence_id, {time} AS end_time, o.name AS name, {value} AS value"
@@ -34,7 +31,7 @@ def outcomes_of(db: Database) -> str:
 
     Of repeats these are the means of the families that have ended, or, before the first one has, of all.
     """
-    if read_repeats(db) < 2:
+    if db.repeats() < 2:
         return _SINGLE
     counted = _BEGUN if db.row(f"{_ENDED} LIMIT 1") is None else _ENDED
     return _means_of(counted)
@@ -49,7 +46,7 @@ def _means_of(families: str) -> str:
 
 def read_outcomes(db: Database, numbers: Sequence[int]) -> list[TrialRow]:
     """Return the trials with these numbers, or the families that they are the first of."""
-    return [*read_families(db, numbers)] if read_repeats(db) > 1 else rows_by_number(db, numbers)
+    return [*read_families(db, numbers)] if db.repeats() > 1 else rows_by_number(db, numbers)
 
 
 def read_family_outline(db: Database, metrics: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
@@ -73,7 +70,7 @@ def read_family_outline(db: Database, metrics: Sequence[str]) -> Iterator[list[t
 
 def read_families(db: Database, numbers: Sequence[int] | None = None) -> list[FamilyRow]:
     """Return the families with these numbers, or all by number, like trials in a page of the table."""
-    if read_repeats(db) < 2:
+    if db.repeats() < 2:
         return []
     members, wanted = dict[int, list[_Repeat]](), None if numbers is None else {*numbers}
     for family, *repeat in db.rows(_MEMBERS):
@@ -133,7 +130,7 @@ def _family(
         first,
         status=_status(db, first.family_end, members),
         values=means,
-        value=means.get(main_name(db)),
+        value=means.get(db.main_objective()),
         final=None,
         end_time=max(ended, default=None),
         duration=sum(one.seconds for one in members),
@@ -145,7 +142,7 @@ def _family(
         repeats=Repeats(
             trials=[one.number for one in members],
             count=len(succeeded),
-            of=read_repeats(db),
+            of=db.repeats(),
             interval={name: interval(column) for name, column in columns.items()},
             end=first.family_end,
         ),

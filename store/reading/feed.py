@@ -12,11 +12,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from .database import Database
-
-__all__ = ["EventPage", "ExperimentMoved", "Feed", "FeedEvent", "ResultsArrived", "TrialMoved"]
 
 _PERIOD = 0.2
 # Looking costs at most a tenth of the time, however many trials there are.
@@ -24,7 +22,15 @@ _COST = 10.0
 _MOST_EVENTS = 50_000
 _TRIALS = "SELECT sequence_id, trial_id, status, attempt, next_sequence, finals FROM trials"
 
-Facts = tuple[str, str, int, int, int]
+
+class _Facts(NamedTuple):
+    """What is compared of a trial; `end` is the number of its next intermediate result."""
+
+    trial_id: str
+    status: str
+    attempt: int
+    end: int
+    finals: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +99,11 @@ class Feed:
         self._name = secrets.token_hex(4)
         self._events: deque[FeedEvent] = deque(maxlen=_MOST_EVENTS)
         self._count = 0
-        self._known: dict[int, Facts] = {}
+        self._known: dict[int, _Facts] = {}
         self._status: tuple[str, str] | None = None
         self._looked: float | None = None
         self._period = _PERIOD
-        self._version: Any = None
+        self._version: int | None = None
 
     def since(self, cursor: str | None = None, limit: int = 1000) -> EventPage:
         """Return the events after `cursor`, at most `limit`; without a cursor, no events and the current cursor."""
@@ -139,27 +145,24 @@ class Feed:
             self._status = (status[0], status[1])
             if not is_first:
                 self._add(ExperimentMoved, status=status[0], reason=status[1])
-        for sequence_id, *facts in trials:
-            self._compare(sequence_id, tuple(facts), quietly=is_first)
+        for sequence_id, *stored in trials:
+            self._compare(sequence_id, _Facts(*stored), quietly=is_first)
         self._period = max(_PERIOD, _COST * (self._clock() - now))
 
-    def _compare(self, sequence_id: int, facts: Any, *, quietly: bool) -> None:
+    def _compare(self, sequence_id: int, facts: _Facts, *, quietly: bool) -> None:
         before = self._known.get(sequence_id)
         if facts == before:
             return
         self._known[sequence_id] = facts
         if quietly:
             return
-        trial_id, status, attempt, end, _ = facts
-        known, begin = (before[:3], before[3]) if before else (None, 0)
-        if end != begin or (before is not None and attempt != before[2]):
-            begin = (
-                min(begin, end)
-                if before is None or attempt == before[2]
-                else self._first_of(sequence_id, begin)
-            )
-            self._add(ResultsArrived, sequence_id=sequence_id, begin=begin, end=end)
-        if facts[:3] != known or (before is not None and facts[4] != before[4]):
+        begin = 0 if before is None else before.end
+        is_retried = before is not None and facts.attempt != before.attempt
+        if facts.end != begin or is_retried:
+            begin = self._first_of(sequence_id, begin) if is_retried else min(begin, facts.end)
+            self._add(ResultsArrived, sequence_id=sequence_id, begin=begin, end=facts.end)
+        if before is None or facts != before._replace(end=facts.end):
+            trial_id, status, attempt, *_ = facts
             self._add(TrialMoved, sequence_id=sequence_id, trial_id=trial_id, status=status, attempt=attempt)
 
     def _first_of(self, sequence_id: int, known: int) -> int:

@@ -6,19 +6,22 @@ import itertools
 import json
 import math
 import re
-import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-__all__ = ["add_functions", "flat", "parsed", "plain", "printable", "sql_json", "to_json"]
+if TYPE_CHECKING:
+    import sqlite3  # which most commands do without
+
+Json: TypeAlias = Any
+"""A user's value, of parameters, results or a config: whatever JSON holds, NaN and infinities included."""
 
 _STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|Infinity')
 
 
-def parsed(text: str | None) -> Any:
+def parsed(text: str | None) -> Json:
     """Return the value of JSON text of the store, None for None; raise `ValueError` if it is not JSON text.
 
     >>> parsed('{"default": NaN, "curve": [1, Infinity]}')
@@ -34,7 +37,7 @@ def parsed(text: str | None) -> Any:
     )  # only these have other letters
 
 
-def printable(value: Any) -> Any:
+def printable(value: Json) -> Json:
     """Return a value in which every text can be written as UTF-8: half a character becomes its escape.
 
     >>> printable({"note": ["\\ud800", 1]})
@@ -47,7 +50,7 @@ def printable(value: Any) -> Any:
     return [printable(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def plain(value: Any) -> Any:
+def plain(value: Json) -> Json:
     """Return a value in which every number can be written as JSON: NaN and infinities become None.
 
     >>> plain({"default": float("nan"), "curve": [1.0, float("inf")]})
@@ -60,7 +63,7 @@ def plain(value: Any) -> Any:
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def flat(value: object, name: str = "") -> dict[str, Any]:
+def flat(value: object, name: str = "") -> dict[str, Json]:
     """Return nested parameters as one level, with dots; a name that is one of the outer levels' has slashes.
 
     >>> flat({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}})
@@ -110,11 +113,12 @@ def _plainest(value: Any) -> Any:
     return str(value)
 
 
-def add_functions(db: sqlite3.Connection) -> None:
+def add_json_functions(db: sqlite3.Connection) -> None:
     """Let statements use `sql_json(text)` and `inner_json(text, names)`, the latter for names that paths cannot have.
 
+    >>> import sqlite3
     >>> db = sqlite3.connect(":memory:")
-    >>> add_functions(db)
+    >>> add_json_functions(db)
     >>> db.execute("SELECT inner_json(?, ?)", ('{"\\u00e9": {"a=\\\\"": 3}}', '["\u00e9", "a=\\\\""]')).fetchone()
     ('3',)
     """

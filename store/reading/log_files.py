@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FilePiece", "LogFile", "NoSuchFile", "list_files", "read_piece", "read_tail", "safe_path"]
-
 _MOST_FILES = 1000
 _MOST_BYTES = 4 * 1024 * 1024
 

@@ -11,14 +11,11 @@ from ...runner import ExperimentStatus, Limits, TrialStatus
 from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder, has_ended
 from .best_trials import closest_to_limits, limits_of, read_best
-from .configuration import read_config, read_goals
 from .database import Database
 from .families import read_outcomes
-from .json_values import parsed
+from .json_values import Json, parsed
 from .read_model import StoredExperiment, Summary, TrialRow
 from .trial_rows import read_details
-
-__all__ = ["read_everything", "read_experiment", "read_summary"]
 
 _LIMITS = tuple(one.name for one in fields(Limits) if one.default is None or type(one.default) is int)
 # The current rate of trials is measured over this many seconds.
@@ -56,7 +53,7 @@ def _time(value: Any) -> float:
 
 def read_summary(db: Database, folder: ExperimentFolder) -> Summary:
     """Return the state of an experiment."""
-    experiment, config = read_experiment(db), read_config(db)
+    experiment, config = read_experiment(db), db.config()
     _refuse_other_types(db)
     is_final, is_search = ExperimentStatus(experiment.status).is_final, folder.is_search(config)
     is_running = not is_final and folder.manager() is not None
@@ -83,7 +80,7 @@ def read_summary(db: Database, folder: ExperimentFolder) -> Summary:
         intermediate_results=results,
         trials_per_minute=rate,
         limits=limits,
-        objectives=read_goals(db),
+        objectives=db.goals(),
         outcome_limits=outcome_limits,
         defaults=_defaults(db, config),
         best=best,
@@ -92,7 +89,7 @@ def read_summary(db: Database, folder: ExperimentFolder) -> Summary:
     )
 
 
-def _defaults(db: Database, config: Mapping[str, Any]) -> TrialRow | None:
+def _defaults(db: Database, config: Mapping[str, Json]) -> TrialRow | None:
     """Return the trial of the defaults, None without defaults or before it was made: it is the first."""
     if config.get("defaults") is None:
         return None
@@ -127,7 +124,7 @@ def _refuse_other_types(db: Database) -> None:
             raise damaged(db.path, f"{table}.{column} of trial {found[0]} is a {found[1]}")
 
 
-def _limit(value: Any) -> float | None:
+def _limit(value: object) -> float | None:
     if value is not None and not isinstance(value, int | float):
         raise TypeError(f"{value!r} is not a number")
     return value

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...protocol import Direction
 from ...runner import ExperimentStatus
+from .json_values import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class TrialRow:
     created: float
     start_time: float | None
     end_time: float | None
-    final: Any  # as it was reported
+    final: Json  # as it was reported
     reason: str
     kind: str | None
     exit_code: int | None
     attempt: int
     agent: str | None
-    parameters: Any
+    parameters: Json
     parameter_source: str | None
     family: int | None  # the number of the first trial with these parameters, of repeats
     repeat: int | None
@@ -152,8 +152,8 @@ class ChangedParameter:
     """A parameter of a trial that differs from its default, `ABSENT` where the defaults do not have it."""
 
     parameter: str
-    default: Any
-    value: Any
+    default: Json
+    value: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

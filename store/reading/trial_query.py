@@ -21,8 +21,6 @@ from ...protocol import Objective, main_objective
 from ...runner import FailureKind, TrialStatus
 from ..annotations import Annotation
 
-__all__ = ["Condition", "QueryError", "TrialQuery", "plain_field", "spelled_field"]
-
 _SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
 _QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 _SUBSCRIPT = re.compile(rf"\s*\[\s*({_QUOTED})\s*\]", re.DOTALL)
@@ -75,6 +73,9 @@ _WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"status": tuple(TrialStatus), "kind": tuple(FailureKind)}
 )
 _LONGEST_FIELD = 500
+
+Clause = tuple[str, list[Any]]
+"""A part of a statement, and the values for its question marks."""
 
 
 class QueryError(ValueError):
@@ -169,7 +170,7 @@ class TrialQuery:
         heads = (condition.field.partition(".") for condition in self.conditions)
         return [name for head, _, name in heads if head == kind and name]
 
-    def where(self, main: str = "default") -> tuple[str, list[Any]]:
+    def where(self, main: str = "default") -> Clause:
         """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for an unknown field.
 
         `main` is the name of the objective that `value` and `last` mean.
@@ -190,7 +191,7 @@ class TrialQuery:
             values += bound
         return " AND ".join(clauses), values
 
-    def order(self, objectives: Sequence[Objective] = (Objective(),)) -> tuple[str, list[Any]]:
+    def order(self, objectives: Sequence[Objective] = (Objective(),)) -> Clause:
         """Return the ORDER BY clause, with its values: trials without a value come last in both directions."""
         if self.sort == "sequence_id":
             return f"t.sequence_id {'DESC' if self.descending else 'ASC'}", []
@@ -208,7 +209,7 @@ class TrialQuery:
         direction = "DESC" if self.descending else "ASC"
         return f"{expression} {direction} NULLS LAST, t.sequence_id", values
 
-    def page(self) -> tuple[str, list[Any]]:
+    def page(self) -> Clause:
         """Return the LIMIT clause, with its values."""
         return "LIMIT ? OFFSET ?", [-1 if self.limit is None else self.limit, self.offset]
 
@@ -273,7 +274,7 @@ def _check_order(field: str, symbol: str, value: str) -> None:
     raise QueryError(f"write the field first: {value} {_TURNED.get(symbol, symbol)} {field}")
 
 
-def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]:
+def field_expression(field: str, main: str = "default") -> Clause:
     """Return the SQL expression of a field, with its values; raise `QueryError`."""
     if field in _COLUMNS:
         return f"({_COLUMNS[field]})", []
@@ -298,14 +299,14 @@ def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]
     )
 
 
-def limit_broken(objectives: Sequence[Objective]) -> tuple[str, list[Any]]:
+def limit_broken(objectives: Sequence[Objective]) -> Clause:
     """Return the SQL condition for rows of `objective_values` that break a limit, with its values."""
     limits = [one for one in objectives if one.is_limited]
     broken = " OR ".join("name = ? AND value NOT BETWEEN ? AND ?" for _ in limits)
     return broken or "0", [value for one in limits for value in (one.name, one.at_least, one.at_most)]
 
 
-def limits_exceeded(objectives: Sequence[Objective]) -> tuple[str, list[Any]]:
+def limits_exceeded(objectives: Sequence[Objective]) -> Clause:
     """Return the SQL aggregate of rows of `objective_values` for the sum of `Objective.violation`, with its values."""
     ends = [
         (one.name, end, side * (abs(end) or 1.0))
@@ -317,7 +318,7 @@ def limits_exceeded(objectives: Sequence[Objective]) -> tuple[str, list[Any]]:
     return terms or "0.0", [value for one in ends for value in one]
 
 
-def number_expression(column: str, name: str, main: str = "default") -> tuple[str, list[Any]]:
+def number_expression(column: str, name: str, main: str = "default") -> Clause:
     """Return the SQL expression for the number of one metric in reported JSON text, with its values.
 
     A bare number is the `main` objective, which is also called `default`; true is 1. What is not a finite number is
@@ -331,7 +332,7 @@ def number_expression(column: str, name: str, main: str = "default") -> tuple[st
     return f"nullif(nullif({number}, 9e999), -9e999)", [*bound, *bound]
 
 
-def _inner(column: str, names: Sequence[str]) -> tuple[str, list[Any]]:
+def _inner(column: str, names: Sequence[str]) -> Clause:
     """Return what SQLite's JSON functions get for a value in nested objects, with its values.
 
     They know neither NaN and Infinity nor all names.
@@ -351,7 +352,7 @@ def json_path(names: Sequence[str]) -> str:
     return "$" + "".join(f".{json.dumps(name, ensure_ascii=False)}" for name in names)
 
 
-def last_expression(main: str) -> tuple[str, list[Any]]:
+def last_expression(main: str) -> Clause:
     """Return the SQL query of a trial's last intermediate result, with its values."""
     number, bound = number_expression("m.value", main, main)
     return (
@@ -361,7 +362,7 @@ def last_expression(main: str) -> tuple[str, list[Any]]:
     ), bound
 
 
-def _inside(head: str, name: str) -> tuple[str, list[Any]]:
+def _inside(head: str, name: str) -> Clause:
     """Return the SQL expression for a dotted name, which may be one key or a path of nested ones, with its values.
 
     A boolean is the text of it, so that true is not 1.
@@ -383,7 +384,7 @@ def _inside(head: str, name: str) -> tuple[str, list[Any]]:
     return f"coalesce({', '.join(found)}, NULL)", values
 
 
-def _comparison(condition: Condition, main: str) -> tuple[str, list[Any]]:
+def _comparison(condition: Condition, main: str) -> Clause:
     expression, values = field_expression(condition.field, main)
     symbol, value = condition.symbol, _bound(condition.value)
     if symbol not in _SYMBOLS:
@@ -417,7 +418,7 @@ def _no_order(field: str) -> QueryError:
     return QueryError(f"{field} has no order: write {field} = TEXT, != TEXT or ~ TEXT")
 
 
-def _about_notes(condition: Condition, noted: Mapping[int | None, Annotation]) -> tuple[str, list[Any]]:
+def _about_notes(condition: Condition, noted: Mapping[int | None, Annotation]) -> Clause:
     """Return the SQL expression for a condition on tags or notes, with its values; `=` finds one of the tags."""
     symbol, value = condition.symbol, condition.value
     if symbol not in ("=", "!=", "~"):
@@ -433,7 +434,7 @@ def _about_notes(condition: Condition, noted: Mapping[int | None, Annotation]) -
     return f"t.sequence_id {within} (SELECT value FROM json_each(?))", [json.dumps(found)]
 
 
-def _contains(search: str) -> tuple[str, list[Any]]:
+def _contains(search: str) -> Clause:
     escaped = json.dumps(search)[1:-1]  # the text of JSON values has other letters escaped
     places = ("t.record", "t.reason", "coalesce(t.error, '')", "t.trial_id")
     found = " OR ".join(f"instr(lower({place}), lower(?)) > 0" for place in places)

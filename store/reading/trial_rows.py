@@ -8,25 +8,10 @@ from typing import Any, TypeVar
 
 from ...runner import TrialStatus
 from ..errors import understood
-from .configuration import main_name, read_objectives
 from .database import Database
 from .json_values import parsed
 from .read_model import Attempt, TrialDetail, TrialRow
 from .trial_query import RAN, TrialQuery, last_expression
-
-__all__ = [
-    "TrialPage",
-    "read_details",
-    "read_exports",
-    "read_matching",
-    "read_outline",
-    "read_portions",
-    "read_record",
-    "read_trial",
-    "read_trials",
-    "rows_by_number",
-    "sequence_id_of",
-]
 
 # What is read of the table of trials; the rest of a row follows from it.
 _LIST = (
@@ -72,9 +57,9 @@ class TrialPage:
 
 def read_trials(db: Database, query: TrialQuery) -> TrialPage:
     """Return the page of trials that a query asks for; raise `QueryError`."""
-    main = main_name(db)
+    main = db.main_objective()
     where, filtered = query.where(main)
-    order, sorted_by = query.order(read_objectives(db))
+    order, sorted_by = query.order(db.objectives())
     page, bounds = query.page()
     with db.connection() as connection:
         (total,) = connection.execute(f"SELECT count(*) FROM trials t WHERE {where}", filtered).fetchone()
@@ -172,7 +157,7 @@ def _rows(
     db: Database, connection: Any, kind: type[_Row], columns: Sequence[str], sequence_ids: Sequence[int]
 ) -> list[_Row]:
     """Return trials by their numbers, in that order; a few hundred at a time, so that no statement grows too long."""
-    found, main = dict[int, _Row](), main_name(db)
+    found, main = dict[int, _Row](), db.main_objective()
     last, bound = last_expression(main)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     earlier = {} if version >= _FIRST_WITH_USER_RETRIES else {"user_retries": "revivals"}

@@ -19,9 +19,8 @@ from ..annotations import Annotations
 from ..errors import computed
 from ..folder import ExperimentFolder
 from ..paths import absolute
-from .best_trials import read_best, read_front, read_front_trials, read_history
+from .best_trials import limits_of, read_best, read_front, read_front_trials, read_history
 from .closeness import read_closest_to_defaults
-from .configuration import main_name, read_config, read_goals, read_objectives, read_repeats
 from .curves import (
     Curve,
     NewResults,
@@ -36,7 +35,7 @@ from .database import Database
 from .failure_groups import FailureGroup, FailureRegion, read_failure_regions, read_failures, read_retries
 from .families import read_families, read_family, read_family_outline
 from .feed import EventPage, Feed
-from .json_values import flat
+from .json_values import Json, flat
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .overview import read_everything, read_experiment, read_summary
 from .read_model import (
@@ -64,8 +63,6 @@ from .trial_rows import (
     rows_by_number,
     sequence_id_of,
 )
-
-__all__ = ["ExperimentView", "Follow"]
 
 # The output and the parameters of a trial; its checkpoints and files are not for a browser.
 _TRIAL_FILES = ("stdout", "stderr", "parameters.json")
@@ -124,21 +121,25 @@ class ExperimentView:
         self.summary()
         read_everything(self.database)
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Json]:
         """Return its configuration in the canonical form (camelCase keys, durations in seconds)."""
-        return read_config(self.database)
+        return self.database.config()
 
     def objectives(self) -> list[Goal]:
         """Return what is optimised; the name of an objective is usually `default`."""
-        return read_goals(self.database)
+        return self.database.goals()
 
     def metric_names(self) -> list[str]:
         """Return the names of all metrics that are optimised or limited."""
-        return [one.name for one in read_objectives(self.database)]
+        return [one.name for one in self.database.objectives()]
+
+    def limits(self) -> dict[str, str]:
+        """Return the limits of the metrics, in words, by name."""
+        return limits_of(self.database)
 
     def main_objective(self) -> str:
         """Return the name of the objective that single-objective plug-ins optimise."""
-        return main_name(self.database)
+        return self.database.main_objective()
 
     def best(self, count: int = 1, by: str | None = None) -> list[TrialRow]:
         """Return the best trials: the first `count` by one objective, the Pareto front by several, sorted by the first.
@@ -161,7 +162,7 @@ class ExperimentView:
 
     def repeats(self) -> int:
         """Return how often each configuration is run."""
-        return read_repeats(self.database)
+        return self.database.repeats()
 
     def families(self, numbers: Sequence[int] | None = None) -> list[FamilyRow]:
         """Return the configurations that are run several times; with `numbers` only these."""
@@ -232,7 +233,7 @@ class ExperimentView:
         """Yield all about each trial, but for its earlier attempts, as `portions` does."""
         return read_details(self.database)
 
-    def with_results(self) -> Iterator[tuple[TrialRow, dict[int, Any]]]:
+    def with_results(self) -> Iterator[tuple[TrialRow, dict[int, Json]]]:
         """Yield each trial, as `portions` does, and its intermediate results by their sequence numbers."""
         for portion in self.portions():
             numbers = [trial.sequence_id for trial in portion]
@@ -280,15 +281,15 @@ class ExperimentView:
         """Return the intermediate results of a trial since a cursor, as they were reported."""
         return read_new_results(self.database, self.sequence_id(name), cursor, limit)
 
-    def results(self, name: int | str) -> dict[int, dict[int, Any]]:
+    def results(self, name: int | str) -> dict[int, dict[int, Json]]:
         """Return the intermediate results of one trial, by its number and by their own."""
         return self.results_of([self.sequence_id(name)])
 
-    def results_of(self, numbers: Sequence[int]) -> dict[int, dict[int, Any]]:
+    def results_of(self, numbers: Sequence[int]) -> dict[int, dict[int, Json]]:
         """Return the intermediate results of many trials, by the trial's number and by their own."""
         return read_results(self.database, numbers)
 
-    def reports_of(self, numbers: Sequence[int]) -> dict[int, list[tuple[int, float, Any]]]:
+    def reports_of(self, numbers: Sequence[int]) -> dict[int, list[tuple[int, float, Json]]]:
         """Return sequence number, time and value of the intermediate results of many trials, by the trial's number."""
         return read_reports(self.database, numbers)
 

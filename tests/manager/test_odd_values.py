@@ -37,7 +37,7 @@ from pitchpipe.protocol import Objective, dumps
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.verdicts import check_final, fault_of_intermediate
 from pitchpipe.store.reading.csv_cells import csv_text
-from pitchpipe.store.reading.json_values import add_functions
+from pitchpipe.store.reading.json_values import add_json_functions
 from pitchpipe.store.reading.trial_query import Condition, TrialQuery
 
 from ..runner.driver import Driver
@@ -95,7 +95,7 @@ def flat(value: Any) -> bool:
 def listed(condition: str, value: Any) -> bool:
     """Return whether a condition finds a trial with this final result."""
     db = sqlite3.connect(":memory:")
-    add_functions(db)
+    add_json_functions(db)
     db.execute("CREATE TABLE trials (final)")
     db.execute("INSERT INTO trials VALUES (?)", (dumps(report(value)),))
     where, bound = TrialQuery(conditions=[Condition.parse(condition)]).where()

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from pitchpipe.store.folder import ExperimentFolder
-from pitchpipe.store.reading.configuration import main_name, read_config, read_objectives
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.schema import MIGRATIONS, SCHEMA_VERSION
 
@@ -42,13 +41,13 @@ def stored(tmp_path: Path) -> Iterator[Any]:
 def test_objectives_have_directions_and_limits(stored: Any) -> None:
     given = [{"name": "ms", "constraint": "<= 20"}, {"name": "f1", "direction": "maximize"}]
     database = stored(json.dumps({"objectives": given})).database
-    limit, goal = read_objectives(database)
+    limit, goal = database.objectives()
     assert (limit.direction, limit.at_most) == (None, 20.0)
     assert (goal.name, goal.direction) == ("f1", "maximize")
-    assert main_name(database) == "f1"
+    assert database.main_objective() == "f1"
 
 
 def test_configuration_without_objectives_has_one(stored: Any) -> None:
     database = stored("{}").database
-    assert read_config(database) == {}
-    assert [(one.name, one.direction) for one in read_objectives(database)] == [("default", "minimize")]
+    assert database.config() == {}
+    assert [(one.name, one.direction) for one in database.objectives()] == [("default", "minimize")]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from pitchpipe.protocol import repeated, with_family_end
-from pitchpipe.store.reading.family_functions import add_functions
+from pitchpipe.store.reading.database import add_family_functions
 
 RECORD = '{"parameter_id": 0, "parameters": {"x": NaN}}'
 
@@ -17,7 +17,7 @@ RECORD = '{"parameter_id": 0, "parameters": {"x": NaN}}'
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:")
-    add_functions(connection)
+    add_family_functions(connection)
     yield connection
     connection.close()
 

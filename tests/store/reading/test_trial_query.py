@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pitchpipe.protocol import dumps
 from pitchpipe.store import Annotation, Annotations
-from pitchpipe.store.reading.json_values import add_functions
+from pitchpipe.store.reading.json_values import add_json_functions
 from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery, plain_field, spelled_field
 from pitchpipe.store.reading.view import ExperimentView
 
@@ -249,7 +249,7 @@ def test_each_of_two_parameters_with_one_dotted_name_is_found_by_its_own(
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
     db = sqlite3.connect(":memory:")
-    add_functions(db)
+    add_json_functions(db)
     db.execute(
         "CREATE TABLE trials (sequence_id, trial_id, record, reason, error, final, status, kind, next_sequence)"
     )
