@@ -26,9 +26,9 @@ from ..telling import (
     experiment_text,
     front_text,
     left_text,
-    margin_text,
     parameters_text,
     rate_text,
+    results_text,
 )
 
 _REFRESH = 0.25
@@ -242,12 +242,8 @@ class Best:
     @property
     def text(self) -> str:
         """The value in words."""
-        values = list(self.value.items()) if isinstance(self.value, dict) else [("", self.value)]
-        margins = self.intervals or (None,) * len(values)
-        return "  ".join(
-            f"{name} {margin_text(value, margin)}".strip()
-            for (name, value), margin in zip(values, margins, strict=True)
-        )
+        values = self.value if isinstance(self.value, dict) else {"": self.value}
+        return results_text(values, dict(zip(values, self.intervals, strict=False)))
 
     @property
     def where(self) -> str:

@@ -36,8 +36,10 @@ class BadConfig(Failure):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the problems, one per line, and their number."""
-        found = "1 problem" if self._count == 1 else f"{self._count} problems"
-        click.echo(f"{self.message}\n{found} found, nothing was started", file=file, err=file is None)
+        from ..telling import counted
+
+        found = f"{counted(self._count, 'problem')} found, nothing was started"
+        click.echo(f"{self.message}\n{found}", file=file, err=file is None)
 
 
 @contextmanager

@@ -13,20 +13,19 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..store.reading import flat
-from ..telling import escaped, experiment_text, left_text, number_text, rate_text, visible
+from ..telling import STATUS_WORDS, escaped, experiment_text, left_text, parameter_texts, rate_text, visible
 from .display import ENDED, Best, Display, Progress
 
-_SHOWN = (
-    ("RUNNING", "running", "cyan"),
-    ("WAITING", "waiting", "dim"),
-    ("PAUSED", "paused", "dim"),
-    ("SUCCEEDED", "succeeded", "green"),
-    ("EARLY_STOPPED", "stopped early", "yellow"),
-    ("FAILED", "failed", "red"),
-    ("USER_CANCELED", "killed", "magenta"),
-    ("SYS_CANCELED", "cancelled", "magenta"),
-)
+_TRIAL_STYLES = {
+    "RUNNING": "cyan",
+    "WAITING": "dim",
+    "PAUSED": "dim",
+    "SUCCEEDED": "green",
+    "EARLY_STOPPED": "yellow",
+    "FAILED": "red",
+    "USER_CANCELED": "magenta",
+    "SYS_CANCELED": "magenta",
+}
 _STATUS_STYLES = {
     "DONE": "bold green",
     "ERROR": "bold red",
@@ -161,11 +160,11 @@ class _Counts:
         yield line
 
     def _texts(self) -> Iterator[Text]:
-        for status, word, style in _SHOWN:
+        for status, style in _TRIAL_STYLES.items():
             count = self._progress.counts.get(status, 0)
             if count or status == "RUNNING":
                 number = (f" {count}", f"bold {style}" if count else "dim")
-                yield Text.assemble(number, (f" {word}  ", style))
+                yield Text.assemble(number, (f" {STATUS_WORDS[status]}  ", style))
 
 
 def _best(best: tuple[Best, ...]) -> Iterable[Text]:
@@ -179,9 +178,9 @@ def _best(best: tuple[Best, ...]) -> Iterable[Text]:
 
 def _parameters(best: Best) -> Text:
     text = Text(f"{best.where}  ", style="not bold dim")
-    for name, value in flat(best.parameters).items():
-        text.append(f"{visible(name.removesuffix('._name'))} ", style="dim")
-        text.append(f"{number_text(value)}  ", style="not dim")
+    for name, value in parameter_texts(best.parameters).items():
+        text.append(f"{name} ", style="dim")
+        text.append(f"{value}  ", style="not dim")
     return text
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from ..runner import ExperimentStatus, fingerprint
 from ..server import read_health
 from ..store import ExperimentFolder, is_default, shell_word
-from ..store.reading import ExperimentView, FailureGroup, FamilyRow, Summary, TrialRow, closest_object, flat
+from ..store.reading import ExperimentView, FailureGroup, FamilyRow, Summary, TrialRow, closest_object
 from ..telling import (
     FailedTrial,
     closeness_lines,
-    closest_text,
+    counted,
     counts_text,
     duration_text,
     ending_text,
@@ -21,15 +21,16 @@ from ..telling import (
     front_lines,
     gain_text,
     gains_over_defaults,
-    hint_text,
-    number_text,
+    nouns,
+    parameter_texts,
     parameters_text,
     region_text,
-    repeats_text,
     trials_text,
     value_text,
     values_text,
     visible,
+    who_text,
+    why_none_text,
 )
 from .printing import aligned
 
@@ -42,6 +43,7 @@ __all__ = [
     "failure_lines",
     "none_succeeded",
     "outcome_lines",
+    "parameter_lines",
     "printed",
     "summary_object",
 ]
@@ -139,8 +141,9 @@ def _failure_object(group: FailureGroup) -> dict[str, Any]:
 def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the lines that end a run."""
     named = f" ({visible(summary.name)})" if summary.name else ""
-    lasted = duration_text(summary.run_time)
-    yield f"{experiment_text(summary.status)}: experiment {summary.id}{named}, {_trials(summary)} in {lasted}"
+    counts = f" ({counts_text(summary.counts)})" if summary.trials else ""
+    trials = f"{counted(summary.trials, 'trial')}{counts} in {duration_text(summary.run_time)}"
+    yield f"{experiment_text(summary.status)}: experiment {summary.id}{named}, {trials}"
     if summary.reason:
         yield f"reason: {summary.reason}"
     if summary.error:
@@ -173,26 +176,23 @@ def _health(view: ExperimentView, summary: Summary) -> list[str]:
 
 def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if not summary.best:
-        yield f"best: none, {_why_none(view, summary)}"
+        yield f"best: none, {why_none_text(view, summary)}"
     if (closest := summary.closest) is not None:
         yield _closest_line(view, summary, closest)
     if len(summary.best) > 1:
         yield from _front_table(view, summary)
         return
     for trial in summary.best:
-        yield f"best: {_values(summary, trial)} ({_named(trial)})"
-        parameters = {
-            visible(name.removesuffix("._name")): value for name, value in flat(trial.parameters).items()
-        }
-        width = max(map(len, parameters), default=0)
-        yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
+        trial_id = "" if isinstance(trial, FamilyRow) else f", {trial.trial_id}"
+        yield f"best: {values_text(trial, summary.metrics)} ({who_text(trial)}{trial_id})"
+        yield from parameter_lines(trial.parameters)
 
 
 def _front_table(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the trials of a front as a table, by their first objective; of a long one the first ones and the knee."""
     front, names = summary.best, summary.metrics
     is_repeated = any(isinstance(trial, FamilyRow) for trial in front)
-    yield f"best: {len(front)} {'families' if is_repeated else 'trials'} on the Pareto front"
+    yield f"best: {counted(len(front), *nouns(view.repeats()))} on the Pareto front"
     rows = [
         (
             str(trial.sequence_id),
@@ -208,6 +208,13 @@ def _front_table(view: ExperimentView, summary: Summary) -> Iterator[str]:
         yield f"  and {len(front) - _MAX_BEST} more: {command_for(view.folder, 'trials', *options)}"
 
 
+def parameter_lines(parameters: object) -> Iterator[str]:
+    """Yield the parameters of a trial, one on a line."""
+    texts = parameter_texts(parameters)
+    width = max(map(len, texts), default=0)
+    yield from (f"  {name:{width}}  {text}" for name, text in texts.items())
+
+
 def _shown(view: ExperimentView, front: Sequence[TrialRow]) -> Sequence[TrialRow]:
     """Return what the table has of a front: at most ten trials, the knee among them."""
     rest = {trial.sequence_id for trial in front[_MAX_BEST:]}
@@ -215,54 +222,19 @@ def _shown(view: ExperimentView, front: Sequence[TrialRow]) -> Sequence[TrialRow
     return [*front[: _MAX_BEST - len(knee)], *knee]
 
 
-def _named(trial: TrialRow) -> str:
-    repeats = repeats_text(trial)
-    return (
-        f"{repeats}, family {trial.sequence_id}"
-        if repeats
-        else f"trial {trial.sequence_id}, {trial.trial_id}"
-    )
-
-
-def _why_none(view: ExperimentView, summary: Summary) -> str:
-    if summary.closest is not None:
-        return closest_text(summary.closest, summary.status, repeats=view.repeats())
-    if summary.counts.get("EARLY_STOPPED") == summary.trials > 0:
-        advice = (
-            "use a milder assessor, or more trials" if view.config().get("assessor") else "use more trials"
-        )
-        return f"all {summary.trials} trials were stopped early: {advice}"
-    if len(summary.objectives) > 1 and summary.counts.get("SUCCEEDED"):
-        return "the front has no knee"
-    return "no trial has succeeded" if summary.trials else "there are no trials"
-
-
 def _closest_line(view: ExperimentView, summary: Summary, closest: int) -> str:
     """Return the results of the trial closest to the limits, or of its family; either may lack some metrics."""
     trial = view.trial(closest)
     family = view.family(trial)
-    found = trial if family is None else family
-    names = [name for name in summary.metrics if name in found.values]
-    values = ", ".join(f"{name} {value_text(found, name)}" for name in names)
+    values = values_text(trial if family is None else family, summary.metrics)
     return f"  {'trial' if family is None else 'family'} {closest} has {values}"
-
-
-def _values(summary: Summary, trial: TrialRow) -> str:
-    return values_text(trial, summary.metrics)
-
-
-def _trials(summary: Summary) -> str:
-    total = summary.trials
-    counted = "1 trial" if total == 1 else f"{total} trials"
-    return f"{counted} ({counts_text(summary.counts)})" if total else counted
 
 
 def _run_again(retries: Mapping[str, int], *, is_search: bool) -> str:
     """Return what was run again; trials of a search were given back, or reclaimed from a process that ended."""
     if is_search:
-        count = sum(retries.values())
-        return f"begun again: {count} {'attempt' if count == 1 else 'attempts'}, given back or reclaimed"
-    kinds = (f"{count} {kind} {'attempt' if count == 1 else 'attempts'}" for kind, count in retries.items())
+        return f"begun again: {counted(sum(retries.values()), 'attempt')}, given back or reclaimed"
+    kinds = (counted(count, f"{kind} attempt") for kind, count in retries.items())
     return f"run again: {', '.join(kinds)}"
 
 
@@ -276,16 +248,19 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         prints = failure.has_output and printed(view, failure.sequence_id)
         example = command_for(view.folder, "trial log" if prints else "trial show", str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
-        yield f"{trials_text(group)} failed{facts}{_such_as(group, failure)}: {failure} ({example})"
+        # The reason of the first of several trials may have numbers of its own.
+        text = str(failure).replace(ending_text(group.exit_code), "")
+        such_as = ", such as" if group.count > 1 and fingerprint(text) != text else ""
+        yield f"{trials_text(group)} failed{facts}{such_as}: {failure} ({example})"
         if "\n".join(failure.lines) not in summary.error:  # which the experiment's own error may contain
             yield from (f"  {line}" for line in failure.lines)
-        if hint := hint_text(str(failure)):
-            yield f"  hint: {hint}"
+        if failure.hint:
+            yield f"  hint: {failure.hint}"
     if len(groups) > _MAX_KINDS:
         more, kinds = sum(group.count for group in groups[_MAX_KINDS:]), len(groups) - _MAX_KINDS
         example = command_for(view.folder, "trials", "--status FAILED")
-        counted = "1 more trial" if more == 1 else f"{more} more trials"
-        yield f"{counted} failed in {'another way' if kinds == 1 else f'{kinds} other ways'} ({example})"
+        ways = "another way" if kinds == 1 else f"{kinds} other ways"
+        yield f"{counted(more, 'more trial')} failed in {ways} ({example})"
     yield from map(region_text, view.failure_regions())
 
 
@@ -293,12 +268,6 @@ def printed(view: ExperimentView, sequence_id: int) -> list[str]:
     """Return which of its stdout and stderr a trial has written to; functions have neither."""
     files = view.trial_logs(sequence_id)
     return [file.name for file in files if file.name in ("stdout", "stderr") and file.size]
-
-
-def _such_as(group: FailureGroup, failure: FailedTrial) -> str:
-    """Return what to say before the reason of the first of several trials, if it has numbers of its own."""
-    text = str(failure).replace(ending_text(group.exit_code) or "\0", "")
-    return ", such as" if group.count > 1 and fingerprint(text) != text else ""
 
 
 def continue_line(folder: ExperimentFolder, summary: Summary) -> str:

@@ -21,20 +21,19 @@ Look = tuple[str, int, int | None]
 
 def line_of(runner: Any) -> Look:
     """Return what is shown of a running experiment."""
-    from .telling import counts_text, front_text, nouns, number_text, visible
+    from .telling import counts_text, front_text, nouns, results_text
 
     ended = len(runner.trials) - len(runner.live)
     total = runner.limits.max_trial_number
     counts = counts_text({status.value: count for status, count in runner.counts.items() if count})
-    results = [
-        f"{visible(objective.name)} {number_text(value)}"
-        for trial in runner.best.front[:1]
-        for objective, value in zip(runner.objectives, trial.values or (), strict=False)
-    ]
     repeats = runner.families.repeats.count
-    noun, _ = nouns(repeats)
-    best = f"best: {', '.join(results)} ({noun} {runner.best.front[0].sequence_id})" if results else ""
-    best = front_text(runner.best.points(), repeats=repeats) or best
+    best = front_text(runner.best.points(), repeats=repeats)
+    for trial in () if best else runner.best.front[:1]:
+        values = {
+            objective.name: value
+            for objective, value in zip(runner.objectives, trial.values or (), strict=False)
+        }
+        best = f"best: {results_text(values)} ({nouns(repeats)[0]} {trial.sequence_id})"
     of_total = f" of {total}" if total else ""
     return " | ".join(filter(None, [f"{ended}{of_total} trials", counts, best])), ended, total
 

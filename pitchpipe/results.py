@@ -60,6 +60,7 @@ class ExperimentResult(Plots):
     directions: dict[str, str] | None = None
     defaults: BestTrial | None = None
     gain: float | dict[str, float] | None = None
+    _rows: tuple[TrialRow, ...] = field(default=(), repr=False, compare=False)  # of `best`
     _keeps: object = field(default=None, repr=False, compare=False)  # removes a temporary folder at its end
 
     @cached_property
@@ -86,11 +87,10 @@ class ExperimentResult(Plots):
     def failures(self) -> list[str]:
         """The ways in which trials failed, the most frequent first, such as `4 trials failed: ValueError: no luck`."""
         from .store.reading import ExperimentView
-        from .telling import FailedTrial, trials_text
+        from .telling import failed_text
 
         with ExperimentView(self.folder) as view:
-            groups = view.failures()
-        return [f"{trials_text(group)} failed: {FailedTrial.of(group)}" for group in groups]
+            return [failed_text(group) for group in view.failures()]
 
     def trial(self, trial_id: str) -> Row:
         """Return the trial with this id; raise `KeyError` if there is none."""
@@ -180,49 +180,43 @@ class ExperimentResult(Plots):
         return table
 
     def __repr__(self) -> str:
-        counted = f"{sum(self.counts.values())} trials"
-        return f"<ExperimentResult {self.id}: {self._status_text}, {counted}, {self._best_text}>"
+        from .telling import counted, experiment_text, values_text, who_text
 
-    @property
-    def _status_text(self) -> str:
-        from .telling import experiment_text
-
-        return experiment_text(self.status)
-
-    @property
-    def _best_text(self) -> str:
+        best = "no best"
         if isinstance(self.best, list):
-            return f"a front of {len(self.best)}"
-        return (
-            "no best" if self.best is None else f"best {self.best.value:.6g} (trial {self.best.sequence_id})"
-        )
+            best = f"a front of {len(self.best)}"
+        elif self._rows:
+            best = f"best {values_text(self._rows[0], list(self._directions))} ({who_text(self._rows[0])})"
+        trials = counted(sum(self.counts.values()), "trial")
+        return f"<ExperimentResult {self.id}: {experiment_text(self.status)}, {trials}, {best}>"
 
     def _repr_html_(self) -> str:
-        from .telling import counts_text, number_text, visible
+        from .telling import counts_text, experiment_text, parameter_texts, value_text, visible, who_text
 
+        counts = counts_text(self.counts) or "no trials"
         objectives = ", ".join(f"{direction} {visible(name)}" for name, direction in self._directions.items())
-        head = f"experiment <b>{escape(self.id)}</b>: {self._status_text} ({counts_text(self.counts) or 'no trials'})"
-        front = self.best if isinstance(self.best, list) else [self.best] if self.best is not None else []
-        names = list(dict.fromkeys(name for one in front for name in one.parameters))
+        head = f"experiment <b>{escape(self.id)}</b>: {experiment_text(self.status)} ({counts}), {escape(objectives)}"
+        parameters = [parameter_texts(trial.parameters) for trial in self._rows]
+        names = list(dict.fromkeys(name for texts in parameters for name in texts))
         rows = [
             [
-                *map(number_text, (one.sequence_id, *_numbers(one.value))),
-                *(number_text(one.parameters[name]) if name in one.parameters else "" for name in names),
+                who_text(trial),
+                *(value_text(trial, name) for name in self._directions),
+                *(texts.get(name, "") for name in names),
             ]
-            for one in front
+            for trial, texts in zip(self._rows, parameters, strict=True)
         ]
         reason = f"<p>{escape(visible(self.reason))}</p>" if self.reason else ""
-        table = (
-            _table(["trial", *map(visible, (*self._directions, *names))], rows) if rows else self._why_none()
-        )
-        return f"<p>{head}, {escape(objectives)}</p>{reason}{table}"
+        table = _table(["", *map(visible, self._directions), *names], rows) if rows else self._why_none()
+        return f"<p>{head}</p>{reason}{table}"
 
     def _why_none(self) -> str:
         """Return, as HTML, why there is no best trial, and how trials failed."""
-        from .telling import visible
+        from .store.reading import ExperimentView
+        from .telling import visible, why_none_text
 
-        has_results = self.counts.get("SUCCEEDED", 0) > 0
-        lines = ["no trial keeps the limits" if has_results else "no trial has succeeded", *self.failures]
+        with ExperimentView(self.folder) as view:
+            lines = [why_none_text(view, view.summary()), *self.failures]
         return "".join(f"<p>{escape(visible(line))}</p>" for line in lines)
 
     def _folder_to_plot(self) -> Path:
@@ -231,10 +225,6 @@ class ExperimentResult(Plots):
     @property
     def _directions(self) -> dict[str, str]:
         return self.directions or {"default": "minimize"}
-
-
-def _numbers(value: float | dict[str, float]) -> list[float]:
-    return list(value.values()) if isinstance(value, dict) else [value]
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -312,6 +302,7 @@ def result_of(folder: Path, keeps: object = None) -> ExperimentResult:
         directions=directions,
         defaults=_best_of(defaults, names) if defaults and defaults.status == "SUCCEEDED" else None,
         gain=gains[names[0]] if gains and len(names) == 1 else gains,
+        _rows=tuple(summary.best),
         _keeps=keeps,
     )
 

@@ -30,7 +30,7 @@ def read_health(view: ExperimentView) -> list[str]:
     if trials >= _FEWEST_TO_STOP and results >= 2 * trials:
         unused = early_stopping_note(config, _intermediate(view, TrialQuery(limit=_READ)))
     equal = _equality_note(view, summary)
-    notes = [unused, _lacking_note(view, summary, config), equal, _reference_note(view, summary)]
+    notes = [unused, _missing_note(view, summary, config), equal, _reference_note(view, summary)]
     notes += [_cut_off_note(view, summary), _unasked_note(view, summary)]
     return [one for one in notes if one] + ([] if equal else _notes_on_the_search(view, summary, config))
 
@@ -45,7 +45,7 @@ def early_stopping_note(config: Mapping[str, Any], reports: Sequence[Any]) -> st
     if "assessor" in config or _tuner_of(config) in _SCHEDULERS:
         return ""
     objectives = objectives_of(config.get("objectives") or ())
-    if _lacking(reports, objectives):
+    if _missing(reports, objectives):
         return ""
     is_single = len(objectives) < 2 and not any(one.is_limited for one in objectives)
     advised = "{name: Auto, class_args: {hopeless_only: true}}" if is_single else "Medianstop"
@@ -55,15 +55,15 @@ def early_stopping_note(config: Mapping[str, Any], reports: Sequence[Any]) -> st
     )
 
 
-def _lacking_note(view: ExperimentView, summary: Summary, config: Mapping[str, Any]) -> str:
+def _missing_note(view: ExperimentView, summary: Summary, config: Mapping[str, Any]) -> str:
     """Say which of several objectives early stopping did not know, because no stopped trial had reported it."""
     if not config.get("assessor") or not summary.counts.get("EARLY_STOPPED"):
         return ""
     reports = _intermediate(view, TrialQuery(statuses=["EARLY_STOPPED"], limit=_READ))
-    lacking = ", ".join(_lacking(reports, objectives_of(config.get("objectives") or ())))
-    return lacking and (
-        f"trials were stopped without a look at {lacking}, which their intermediate results lack; report it on the"
-        " way, too, or write assessor: none"
+    missing = ", ".join(_missing(reports, objectives_of(config.get("objectives") or ())))
+    return missing and (
+        f"trials were stopped without considering {missing}, which their intermediate results do not contain; report"
+        " it in them, too, or write assessor: none"
     )
 
 
@@ -73,7 +73,7 @@ def _intermediate(view: ExperimentView, query: TrialQuery) -> list[Any]:
     return [report for one in found for results in one.values() for report in results.values()]
 
 
-def _lacking(reports: Sequence[Any], objectives: Sequence[Objective]) -> list[str]:
+def _missing(reports: Sequence[Any], objectives: Sequence[Objective]) -> list[str]:
     """Return the metrics that no report has; a plain number is the main one, which every report has."""
     known = {main_objective(objectives).name}.union(*(one for one in reports if isinstance(one, dict)))
     return [one.name for one in objectives if one.name not in known]

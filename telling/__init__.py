@@ -10,45 +10,48 @@ from typing import TYPE_CHECKING
 from ..protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .best_lines import gain_text, gains_over_defaults
-    from .failed_trials import (
-        FailedTrial,
-        ending_beside,
-        ending_text,
-        excerpt,
-        hint_text,
-        region_text,
-        trials_text,
-    )
-    from .trial_story import Ending, ending_of, facts_of
-    from .words import (
-        STATUS_WORDS,
+    from .best_lines import (
         best_result_text,
         closeness_lines,
         closest_text,
+        front_lines,
+        front_text,
+        gain_text,
+        gains_over_defaults,
+        why_none_text,
+    )
+    from .failed_trials import FailedTrial, ending_beside, ending_text, failed_text, region_text, trials_text
+    from .trial_story import (
+        Ending,
+        ending_of,
+        facts_of,
+        reason_text,
+        repeats_text,
+        value_text,
+        values_text,
+        violation_text,
+        who_text,
+    )
+    from .words import (
+        STATUS_WORDS,
+        counted,
         counts_text,
         duration_text,
         escaped,
         experiment_text,
-        front_lines,
-        front_text,
         is_bare,
         left_text,
         length_text,
-        margin_text,
         moment_text,
         nouns,
         number_text,
         option_text,
+        parameter_texts,
         parameters_text,
         rate_text,
-        reason_text,
-        repeat_text,
-        repeats_text,
         result_text,
-        value_text,
-        values_text,
-        violation_text,
+        results_text,
+        status_text,
         visible,
     )
 else:

@@ -1,13 +1,101 @@
-"""How much better the best trial is than the user's present setting, the `defaults` of the configuration."""
+"""The best trials in words: the front, how much better they are than the user's `defaults`, and why there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from ..numerics import knee_of
 from ..protocol import objectives_of
-from ..runner import TrialStatus
-from ..store.reading import FamilyRow, Goal, Summary, TrialRow
-from .words import STATUS_WORDS, nouns, number_text, repeats_text
+from ..runner import ExperimentStatus, TrialStatus
+from ..store.reading import (
+    ABSENT,
+    ChangedParameter,
+    ClosestTrial,
+    ExperimentView,
+    FamilyRow,
+    Goal,
+    ParetoFront,
+    Summary,
+    TrialRow,
+)
+from .trial_story import repeats_text, values_text, who_text
+from .words import STATUS_WORDS, counted, nouns, number_text, results_text
+
+
+def best_result_text(best: float | Mapping[str, float] | None, front: int) -> str:
+    """Return the best result, or the results of one of the `front` trials on a Pareto front.
+
+    >>> best_result_text({"accuracy": 0.98, "ms": 3.25}, 4), best_result_text(0.5, 1), best_result_text(None, 0)
+    ('accuracy 0.98, ms 3.25 (one of 4 on the front)', '0.5', '')
+    """
+    if isinstance(best, Mapping):
+        return results_text(best) + (f" (one of {front} on the front)" if front > 1 else "")
+    return "" if best is None else number_text(best)
+
+
+def why_none_text(view: ExperimentView, summary: Summary) -> str:
+    """Return why an experiment has no best trial."""
+    if summary.closest is not None:
+        return closest_text(summary.closest, summary.status, repeats=view.repeats())
+    if summary.counts.get("EARLY_STOPPED") == summary.trials > 0:
+        advice = (
+            "use a milder assessor, or more trials" if view.config().get("assessor") else "use more trials"
+        )
+        return f"all {counted(summary.trials, 'trial')} were stopped early: {advice}"
+    if len(summary.objectives) > 1 and summary.counts.get("SUCCEEDED"):
+        return "the front has no knee"
+    return f"no trial has succeeded{_yet(summary.status)}" if summary.trials else "there are no trials"
+
+
+def closest_text(sequence_id: int, status: str, *, repeats: int = 1) -> str:
+    """Return the sentence that is shown while no trial, or with `repeats` no family, keeps all limits.
+
+    >>> closest_text(7, "RUNNING"), closest_text(7, "DONE", repeats=5)
+    ('no trial keeps the limits yet (closest: trial 7)', 'no family keeps the limits (closest: family 7)')
+    """
+    one, _ = nouns(repeats)
+    return f"no {one} keeps the limits{_yet(status)} (closest: {one} {sequence_id})"
+
+
+def _yet(status: str) -> str:
+    return "" if ExperimentStatus(status).is_final else " yet"
+
+
+def front_lines(front: ParetoFront, *, repeats: int = 1) -> Iterator[str]:
+    """Yield the size, hypervolume and knee of a front, and how many trials, or with `repeats` families, violate limits.
+
+    >>> limits = {"ms": "<= 20"}
+    >>> list(front_lines(ParetoFront(trials=[1], infeasible=[4], limits=limits)))
+    ['limits: ms <= 20; 1 trial violates them']
+    >>> list(front_lines(ParetoFront(trials=[], infeasible=[], limits=limits)))
+    ['limits: ms <= 20']
+    >>> front = ParetoFront(trials=[1, 3], infeasible=[], limits={}, hypervolume=2.5, knee=3)
+    >>> list(front_lines(front, repeats=5))
+    ['front: 2 families, hypervolume 2.5 (from the reference point ); the knee is family 3']
+    """
+    one, several = nouns(repeats)
+    if front.hypervolume is not None:
+        reference = ", ".join(f"{name} {number_text(value)}" for name, value in front.reference.items())
+        volume = f"hypervolume {number_text(front.hypervolume)} (from the reference point {reference})"
+        knee = "" if front.knee is None else f"; the knee is {one} {front.knee}"
+        yield f"front: {counted(len(front.trials), one, several)}, {volume}{knee}"
+    if front.limits:
+        limits = ", ".join(f"{name} {limit}" for name, limit in front.limits.items())
+        count = len(front.infeasible)
+        violations = f"; {count or 'no'} {f'{one} violates' if count == 1 else f'{several} violate'} them"
+        yield f"limits: {limits}{violations if count or front.trials else ''}"
+
+
+def front_text(points: Mapping[int, tuple[float, ...]], *, repeats: int = 1) -> str:
+    """Return the size of a front and its knee; empty for a single trial. With `repeats`, it consists of families.
+
+    >>> front_text({3: (0.0, 1.0), 4: (0.1, 0.2), 9: (1.0, 0.0)}), front_text({3: (0.5,)})
+    ('front: 3 trials, knee trial 4', '')
+    """
+    one, several = nouns(repeats)
+    knee = knee_of(points)
+    found = f"front: {len(points)} {several}" if len(points) > 1 else ""
+    return found if knee is None else f"{found}, knee {one} {knee}"
 
 
 def gains_over_defaults(summary: Summary) -> dict[str, float] | None:
@@ -59,11 +147,9 @@ def gain_text(summary: Summary) -> str:
     if defaults is None:
         return ""
     if not _has_result(defaults):
-        return _without_result(TrialStatus(defaults.status), _who(defaults))
+        return _without_result(TrialStatus(defaults.status), who_text(defaults))
     signs = _signs(summary.objectives)
-    values = [number_text(defaults.values[name]) for name in signs]
-    named = values[0] if len(signs) == 1 else ", ".join(map(" ".join, zip(signs, values, strict=True)))
-    those = f"the defaults ({named}, {_who(defaults)})"
+    those = f"the defaults ({values_text(defaults, list(signs))}, {who_text(defaults)})"
     one, several = nouns(2 if isinstance(defaults, FamilyRow) else 1)
     if broken := _broken_limits(summary, defaults):
         best = len(summary.best)
@@ -84,12 +170,6 @@ def gain_text(summary: Summary) -> str:
     return f"{of_many if ahead else f'no {one}'} {beat} {those} in every objective"
 
 
-def _who(defaults: TrialRow) -> str:
-    """Return which trial the defaults are; where configurations run several times, of how many it is the mean."""
-    number, repeats = defaults.sequence_id, repeats_text(defaults)
-    return f"{repeats}, family {number}" if repeats else f"trial {number}"
-
-
 def _without_result(status: TrialStatus, who: str) -> str:
     if not status.is_final:
         return f"the defaults ({who}) have no result yet"
@@ -105,3 +185,47 @@ def _single(summary: Summary, defaults: TrialRow, those: str, name: str) -> str:
     # Where the sign changes, a percentage says nothing.
     share = f" ({100 * gain / abs(base):.3g} %)" if base * best > 0 else ""
     return f"{number_text(gain)}{share} better than {those}"
+
+
+def changes_text(changes: Sequence[ChangedParameter]) -> str:
+    """Return changes on one line.
+
+    >>> changes_text([ChangedParameter("lr", 0.1, 0.01), ChangedParameter("momentum", ABSENT, 0.9)])
+    'lr 0.1 -> 0.01, momentum 0.9'
+    """
+    return ", ".join(
+        f"{one.parameter} {number_text(one.value)}"
+        if one.default is ABSENT
+        else f"{one.parameter} {number_text(one.default)} -> {number_text(one.value)}"
+        for one in changes
+    )
+
+
+def closeness_lines(found: ClosestTrial | None) -> Iterator[str]:
+    """Yield which trial, or family, is closest to the defaults, and which changes of it and of the best one matter."""
+    if found is None:
+        return
+    trial, best = found.trial, found.best
+    number = trial.sequence_id
+    is_best = number == best.sequence_id
+    one = "family" if repeats_text(trial) else "trial"
+    by = found.best_by
+    goal = "" if by is None else f" in {by}"
+    what, named = ("knee", "the knee") if by == "knee" else (f"best{goal}", f"the best {one}{goal}")
+    compared = (
+        named if is_best else f"{what}: {values_text(best, list(best.values))}, {one} {best.sequence_id}"
+    )
+    text = _changes_of(found.changes, found.unimportant)
+    yield f"closest to your defaults: {one} {number}, {values_text(trial, list(trial.values))} ({compared}); {text}"
+    if not is_best:
+        text = _changes_of(found.best_changes, found.best_unimportant)
+        yield f"{named} ({best.sequence_id}): {text}"
+
+
+def _changes_of(changes: Sequence[ChangedParameter], unimportant: int) -> str:
+    others = f"{unimportant} {'other' if changes else 'change'}{'s' if unimportant > 1 else ''}"
+    ignored = f"{others} {'seems' if unimportant == 1 else 'seem'} not to matter"
+    if not changes:
+        return ignored if unimportant else "no changes"
+    text = f"changes: {changes_text(changes)}"
+    return f"{text}; {ignored}" if unimportant else text

@@ -1,4 +1,4 @@
-"""Failed trials as users see them: the kind of failure, the exit code or signal, the end of the traceback, where."""
+"""Failed trials as users see them: kind, exit code or signal, the end of the traceback, and where trials fail."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Protocol
 
 from ..runner import FailureKind, last_line, signal_name
 from ..store.reading import FailureGroup, FailureRegion
-from .words import number_text, option_text
+from .words import counted, number_text, option_text
 
 _MAX_LINES = 3
 # The head of a traceback, the marks under the part of a line that failed, and empty lines say nothing in an excerpt.
 _IDLE = re.compile(r"Traceback \(most recent call last\):|[ ~^]*")
 _NNI = re.compile(r"No module named '?nni(\.|'|$)")
-# A function of ours that a trial calls: what is wrong is said in the last line, and where in the caller's.
+# Pitchpipe's own functions: the last line says what is wrong, and the caller's frame says where.
 _OWN_FRAME = re.compile(r'  File ".*[\\/](site|dist)-packages[\\/]pitchpipe[\\/]')
 _FRAME = re.compile(r'  File "(.+)", line \d+')
 _LIBRARY = re.compile(
@@ -47,7 +47,7 @@ class FailedTrial:
     """A failed trial, why it failed, and the last lines of its traceback or stderr.
 
     `ending` is its exit code in words, `lines` are those before `last_line`; `has_output` says
-    that the trial's process ran, so that its output may say more.
+    that the trial's process ran, so that its output may say more. `hint` is what the user can do, if that is clear.
     """
 
     sequence_id: int
@@ -58,10 +58,11 @@ class FailedTrial:
     attempts: int = 1
     lines: tuple[str, ...] = ()
     has_output: bool = False
+    hint: str = ""
 
     @classmethod
-    def of(cls, failed: _Failed) -> FailedTrial:
-        """Return what to say of a failed trial."""
+    def of(cls, failed: _Failed, most_lines: int = _MAX_LINES) -> FailedTrial:
+        """Return what to say of a failed trial, with at most so many `lines`."""
         last = last_line(failed.error)
         return cls(
             sequence_id=failed.sequence_id,
@@ -70,8 +71,9 @@ class FailedTrial:
             kind=failed.kind or "",
             ending=ending_beside(failed.reason, failed.exit_code),
             attempts=failed.attempt,
-            lines=tuple(excerpt(failed.error, _MAX_LINES)),
+            lines=tuple(_excerpt(failed.error, most_lines)),
             has_output=failed.kind in _OWN_FAULT,
+            hint=_hint(failed.reason, failed.error or ""),
         )
 
     def __str__(self) -> str:
@@ -84,30 +86,30 @@ class FailedTrial:
         >>> FailedTrial(sequence_id=3, reason="KeyError: 'lr'", last_line="", kind="USER_ERROR", attempts=2).facts
         'USER_ERROR, 2 attempts'
         """
-        attempts = f"{self.attempts} attempts" if self.attempts > 1 else ""
+        attempts = counted(self.attempts, "attempt") if self.attempts > 1 else ""
         return ", ".join(fact for fact in (self.kind, self.ending, attempts) if fact)
 
 
-def hint_text(error: str | None) -> str:
-    """Return what the user can do about a failure, if that is clear from its traceback or its reason.
+def _hint(reason: str, error: str) -> str:
+    """Return what the user can do about a failure, if that is clear from its reason or its traceback.
 
-    >>> hint_text("ModuleNotFoundError: No module named 'nni.retiarii'")
+    >>> _hint("exit code 1", "ModuleNotFoundError: No module named 'nni.retiarii'")
     'docs/reference/nni.md lists the names of NNI that have a counterpart'
-    >>> hint_text("ModuleNotFoundError: No module named 'torch'")
+    >>> _hint("ModuleNotFoundError: No module named 'torch'", "")
     ''
-    >>> hint_text("ran longer than max_trial_duration (3 s)")
+    >>> _hint("ran longer than max_trial_duration (3 s)", "")
     'to give trials more time, raise max_trial_duration in the config'
     """
-    if _NNI.search(error or ""):
+    if _NNI.search(f"{reason}\n{error}"):
         return "docs/reference/nni.md lists the names of NNI that have a counterpart"
-    is_overdue = (error or "").startswith("ran longer than max_trial_duration")
+    is_overdue = reason.startswith("ran longer than max_trial_duration")
     return "to give trials more time, raise max_trial_duration in the config" if is_overdue else ""
 
 
 def ending_beside(reason: str, exit_code: int | None) -> str:
-    """Return the ending of a failed trial where its reason does not say it.
+    """Return the ending of a failed trial, unless its reason says it.
 
-    The reason names every signal but those that Pitchpipe sent itself, of which nobody needs to hear.
+    The reason names every signal except those that Pitchpipe sent itself, and those say nothing about the trial.
 
     >>> ending_beside("KeyError: 'lr'", 3), ending_beside("ran longer than 2 s", -15), ending_beside("no result", 0)
     ('exit code 3', '', '')
@@ -116,12 +118,12 @@ def ending_beside(reason: str, exit_code: int | None) -> str:
     return "" if not exit_code or exit_code < 0 or ending in reason else ending
 
 
-def excerpt(error: str | None, most: int) -> list[str]:
-    """Return the lines before the last one of an error, at most so many, and before them the user's last frame.
+def _excerpt(error: str | None, most: int) -> list[str]:
+    """Return at most so many of the lines before the last one of an error, after the last frame in the user's code.
 
     >>> theirs = 'Traceback ...\\n  File "train.py", line 2, in <module>\\n    model.fit(x, y)\\n'
     >>> library = '  File "/x/site-packages/lib/a.py", line 9, in fit\\n    check(x)\\n'
-    >>> excerpt(f"{theirs}{library}{library}ValueError: x is 2d", 2)[:3]
+    >>> _excerpt(f"{theirs}{library}{library}ValueError: x is 2d", 2)[:3]
     ['  File "train.py", line 2, in <module>', '    model.fit(x, y)', '  ...']
     """
     before = _without_own_frames((error or "").rstrip().splitlines())[:-1]
@@ -146,7 +148,7 @@ def _is_inside(lines: Sequence[str], place: int) -> bool:
 
 
 def _without_own_frames(lines: Iterable[str]) -> list[str]:
-    """Return the lines of a traceback that say something, without the frames of Pitchpipe's functions.
+    """Return the lines of a traceback without idle ones, and without the frames of Pitchpipe's own functions.
 
     >>> theirs = ['  File "train.py", line 2, in <module>', "    merge_parameter(a, b)"]
     >>> ours = ['  File "/x/site-packages/pitchpipe/utils.py", line 9, in merge_parameter', "    raise ValueError"]
@@ -186,7 +188,12 @@ _KINDS_OF_REGIONS: Mapping[str, str] = MappingProxyType(
 
 def trials_text(group: FailureGroup) -> str:
     """Return how many trials failed, or which one."""
-    return f"{group.count} trials" if group.count > 1 else f"trial {group.sequence_id}"
+    return counted(group.count, "trial") if group.count > 1 else f"trial {group.sequence_id}"
+
+
+def failed_text(group: FailureGroup) -> str:
+    """Return how many trials failed, or which one, and why, such as `4 trials failed: ValueError: no luck`."""
+    return f"{trials_text(group)} failed: {FailedTrial.of(group)}"
 
 
 def region_text(region: FailureRegion) -> str:

@@ -1,22 +1,23 @@
-"""The explanation of a trial: why it ended, in a sentence with its numbers, and the facts."""
+"""A trial, or a family of repeats, in words: its results, why it ended, how it compares with others, and its facts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from ..protocol import constraint_limits
 from ..store import ExperimentFolder
-from ..store.reading import ExperimentView, TrialDetail
-from .failed_trials import ending_beside, hint_text
+from ..store.reading import ExperimentView, FamilyRow, Repeats, TrialDetail, TrialRow
+from .failed_trials import FailedTrial, ending_beside
 from .words import (
+    counted,
     duration_text,
     moment_text,
+    nouns,
     number_text,
-    reason_text,
-    repeat_text,
-    repeats_text,
     result_text,
-    values_text,
+    results_text,
 )
 
 
@@ -34,25 +35,26 @@ class Ending:
 def ending_of(
     trial: TrialDetail, view: ExperimentView, why_waiting: Callable[[ExperimentFolder, str], str]
 ) -> Ending:
-    """Describe the state or end of a trial; `why_waiting` asks the manager, who alone knows."""
+    """Describe the state or end of a trial, and compare it with others; `why_waiting` asks the manager."""
     status, reason = trial.status, trial.reason
     if status == "FAILED":
-        return _failed(trial, _family_of(trial, view))
+        return _failed(trial, view)
     if status == "SUCCEEDED":
-        notes = [*([reason] if reason else []), *_family_of(trial, view), *_place_of(trial, view)]
-        return Ending(title="It succeeded", sentence=_success(trial, view), notes=tuple(notes))
+        compared = (*_family_of(trial, view), *_place_of(trial, view), *_broken_limits(trial, view))
+        notes = (*([reason] if reason else ()), *compared)
+        return Ending(title="It succeeded", sentence=_success(trial, view), notes=notes)
     if status == "EARLY_STOPPED":
         return Ending(
             title="It was stopped early",
             sentence=reason or "The assessor stopped it.",
-            notes=_last_result(trial),
+            notes=(*_last_result(trial), *_at_the_same_step(trial, view)),
         )
     if status == "WAITING":
         return Ending(title="It is waiting", sentence=_as_sentence(why_waiting(view.folder, trial.trial_id)))
     if status == "RUNNING":
         return Ending(
             title="It is running",
-            sentence=f"It has reported {_counted(trial.intermediate_results)} so far.",
+            sentence=f"It has reported {_reported(trial)} so far.",
             notes=_last_result(trial),
         )
     if status == "PAUSED":
@@ -74,7 +76,7 @@ def _success(trial: TrialDetail, view: ExperimentView) -> str:
 
 
 def _family_of(trial: TrialDetail, view: ExperimentView) -> Iterator[str]:
-    """Say of which family a repeat is, and what its mean is worth: only means are compared."""
+    """Describe the family of a repeat, and the rank of its mean, because only means are compared."""
     family = view.family(trial)
     if family is None:
         return
@@ -88,17 +90,17 @@ def _family_of(trial: TrialDetail, view: ExperimentView) -> Iterator[str]:
 
 
 def _place_of(trial: TrialDetail, view: ExperimentView) -> Iterator[str]:
-    """Say whether a trial is on the front of several objectives, or which of the front dominate it; so of a family."""
+    """Say whether a trial, or its family, is on the Pareto front, or which trials on it dominate this one."""
     signs = {one.name: -1.0 if one.direction == "maximize" else 1.0 for one in view.objectives()}
     family = view.family(trial)
     own = family or trial
     if len(signs) < 2 or any(name not in own.values for name in signs):
         return
-    it, one_of, all_of = ("It", "trial", "trials") if family is None else ("Its family", "family", "families")
+    it, (one_of, all_of) = ("It", nouns(1)) if family is None else ("Its family", nouns(2))
     front = view.best()
     if any(one.sequence_id == own.sequence_id for one in front):
-        counted = f"{len(front)} {one_of if len(front) == 1 else all_of}"
-        yield f"{it} is on the Pareto front of {counted}: no other is as good in every objective."
+        size = counted(len(front), one_of, all_of)
+        yield f"{it} is on the Pareto front of {size}: no other is as good in every objective."
         return
     better = [
         str(one.sequence_id)
@@ -111,9 +113,9 @@ def _place_of(trial: TrialDetail, view: ExperimentView) -> Iterator[str]:
 
 
 def _rank_text(number: int, view: ExperimentView, noun: str) -> str:
-    """Return the rank of a trial or a family by the only objective, among those that keep the limits.
+    """Return the rank of a trial or a family among those that keep the limits; empty if it has none.
 
-    Empty if there are several objectives, or it does not count.
+    With several objectives there are no ranks.
     """
     if len(view.objectives()) > 1:
         return ""
@@ -126,7 +128,7 @@ def _rank_text(number: int, view: ExperimentView, noun: str) -> str:
     better = sum(other > value if is_max else other < value for other in results.values())
     ties = sum(other == value for other in results.values())
     rank = f"rank {better + 1}" if better else "the best"
-    tied = f", tied with {ties} {'other' if ties == 1 else 'others'}" if ties else ""
+    tied = f", tied with {counted(ties, 'other')}" if ties else ""
     kept = " that keep the limits" if broken else ""
     return f"{rank} of {len(results) + 1}{noun}{kept}{tied}"
 
@@ -143,15 +145,18 @@ def _result(final: object) -> str:
     return ", ".join([result_text(final["default"]), *others])
 
 
-def _failed(trial: TrialDetail, more: Iterable[str]) -> Ending:
-    ending = ending_beside(trial.reason, trial.exit_code)
-    attempts = f"{trial.attempt} attempts" if trial.attempt > 1 else ""
-    facts = ", ".join(fact for fact in (trial.kind, ending, attempts) if fact)
-    notes = tuple(note for note in (facts, hint_text(trial.error or trial.reason)) if note)
+def _failed(trial: TrialDetail, view: ExperimentView) -> Ending:
+    failure = FailedTrial.of(trial)
+    notes = [note for note in (failure.facts, failure.hint) if note]
+    notes += [
+        f"{counted(group.count, 'trial')} failed the same way; the first was trial {group.sequence_id}."
+        for group in view.failures()
+        if trial.sequence_id in group.sequence_ids and group.count > 1
+    ]
     return Ending(
         title="Why it failed",
         sentence=trial.reason,
-        notes=(*notes, *more),
+        notes=(*notes, *_family_of(trial, view)),
         error=(trial.error or "").rstrip(),
         is_bad=True,
     )
@@ -160,11 +165,12 @@ def _failed(trial: TrialDetail, more: Iterable[str]) -> Ending:
 def _last_result(trial: TrialDetail) -> tuple[str, ...]:
     if trial.last is None:
         return ()
-    count, last = trial.intermediate_results, number_text(trial.last)
+    last = number_text(trial.last)
+    is_only = trial.intermediate_results == 1
     return (
         f"Its only intermediate result was {last}."
-        if count == 1
-        else f"The last of its {count} intermediate results was {last}.",
+        if is_only
+        else f"The last of its {_reported(trial)} was {last}.",
     )
 
 
@@ -172,27 +178,145 @@ def _as_sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _counted(results: int) -> str:
-    return "1 intermediate result" if results == 1 else f"{results} intermediate results"
+def _reported(trial: TrialDetail) -> str:
+    return counted(trial.intermediate_results, "intermediate result")
 
 
-def facts_of(trial: TrialDetail, folder: ExperimentFolder) -> Iterator[tuple[str, object]]:
-    """Return names with values; missing values are None or empty."""
-    began, ended = trial.start_time, trial.end_time
-    yield "Result", None if trial.final is None else _result(trial.final)
-    yield "Repeat", repeat_text(trial)
-    yield "Seed", trial.seed
-    yield "Intermediate results", trial.intermediate_results
-    yield "Created", moment_text(trial.created)
-    yield "Began", None if began is None else moment_text(began)
-    yield "Ended", None if ended is None else moment_text(ended)
-    yield "Took", None if trial.seconds is None else duration_text(trial.seconds)
-    yield "Attempt", trial.attempt if trial.attempt > 1 else None
-    yield "Agent", trial.agent
+def _broken_limits(trial: TrialDetail, view: ExperimentView) -> Iterator[str]:
+    front, family = view.front(), view.family(trial)
+    own = trial if family is None else family
+    if own.sequence_id in front.infeasible:
+        it = "It" if family is None else "Its family"
+        yield f"{it} {violation_text(own.values, front.limits)}, and is never the best."
+
+
+def _at_the_same_step(trial: TrialDetail, view: ExperimentView) -> Iterator[str]:
+    """Compare the last result with those of other trials at the same step."""
+    step = trial.intermediate_results - 1
+    others = {} if step < 0 else view.step(step)
+    own = others.pop(trial.sequence_id, None)
+    if own is None or not others:
+        return
+    sign = 1.0 if view.objectives()[0].direction == "minimize" else -1.0
+    better = sum(sign * value < sign * own for value in others.values())
+    best = min(others.values(), key=lambda value: sign * value)
+    yield (
+        f"After {counted(step + 1, 'result')} it had {number_text(own)}; of the {counted(len(others), 'other trial')}"
+        f" that got there, {better} had a better one, the best {number_text(best)}."
+    )
+
+
+_ORIGINS: Mapping[str, str] = MappingProxyType(
+    {
+        "defaults": "your defaults",
+        "initial": "your initial_points",
+        "warm_start": "the warm start: among the best of an earlier search",
+        "customized": "a user: added to the search",
+    }
+)
+_LAST = 10
+
+
+def facts_of(
+    trial: TrialDetail, folder: ExperimentFolder, intermediate: Sequence[object] = ()
+) -> Iterator[tuple[str, object]]:
+    """Yield names with values, of the `intermediate` results the last ones; missing values are None or empty."""
+    yield "from", _ORIGINS.get(trial.parameter_source or "")
+    yield "result", None if trial.final is None else _result(trial.final)
+    yield "repeat", repeat_text(trial)
+    yield "seed", trial.seed
+    yield "intermediate", _intermediate(trial.intermediate_results, intermediate)
+    yield "created", moment_text(trial.created)
+    yield "started", None if trial.start_time is None else moment_text(trial.start_time)
+    yield "ended", None if trial.end_time is None else moment_text(trial.end_time)
+    yield "took", None if trial.seconds is None else duration_text(trial.seconds)
+    yield "attempt", trial.attempt if trial.attempt > 1 else None
+    yield "agent", trial.agent
     yield "GPUs", ", ".join(map(str, trial.gpus or ()))
-    yield "Process", trial.pid if trial.status == "RUNNING" else None
-    yield "Process ended with", ending_beside(trial.reason, trial.exit_code)
-    yield "Budget", None if trial.budget is None else number_text(trial.budget)
-    yield "Checkpoint", trial.checkpoint
+    yield "process", trial.pid if trial.status == "RUNNING" else None
+    yield "ended with", ending_beside(trial.reason, trial.exit_code)
+    yield "budget", None if trial.budget is None else number_text(trial.budget)
+    yield "checkpoint", trial.checkpoint
     files = folder.trial(trial.sequence_id)
-    yield "Files", files if files.is_dir() else None
+    yield "files", files if files.is_dir() else None
+
+
+def _intermediate(count: int, results: Sequence[object]) -> str:
+    earlier = "… " if len(results) > _LAST else ""
+    last = f": {earlier}{', '.join(map(result_text, results[-_LAST:]))}" if results else ""
+    return f"{counted(count, 'result')}{last}" if count else ""
+
+
+def value_text(trial: TrialRow, name: str) -> str:
+    """Return one metric of a trial or, with its margin, of a family; empty without a result."""
+    return values_text(trial, [name])
+
+
+def values_text(trial: TrialRow, names: Sequence[str]) -> str:
+    """Return the metrics that a trial or a family has, each with its name if there are several."""
+    values = {name: trial.values[name] for name in names if name in trial.values}
+    margins = trial.repeats.interval if isinstance(trial, FamilyRow) else {}
+    return results_text(values, margins, is_named=len(names) > 1)
+
+
+def who_text(trial: TrialRow) -> str:
+    """Return the number of a trial, or that of a family and how many repeats its mean has."""
+    family = repeats_text(trial)
+    return f"{family}, family {trial.sequence_id}" if family else f"trial {trial.sequence_id}"
+
+
+def repeats_text(trial: TrialRow) -> str:
+    """Return how many repeats the mean of a family has, such as `mean of 3 of 5 repeats`; empty for a trial."""
+    if not isinstance(trial, FamilyRow):
+        return ""
+    count, of = trial.repeats.count, trial.repeats.of
+    if count < 2:
+        return f"{count} of {of} repeats"
+    return f"mean of {count} repeats" if count == of else f"mean of {count} of {of} repeats"
+
+
+def repeat_text(trial: TrialRow) -> str:
+    """Return which repeat a trial is, such as `1 of family 3`; empty if its configuration runs once."""
+    return "" if trial.family is None else f"{trial.repeat} of family {trial.family}"
+
+
+def violation_text(values: Mapping[str, float], limits: Mapping[str, str]) -> str:
+    """Return which limits the results of a trial violate; empty if it keeps all.
+
+    >>> violation_text({"loss": 0.5, "ms": 25.0}, {"ms": "<= 20", "loss": "<= 1"})
+    'violates ms <= 20'
+    """
+    bounds = {name: constraint_limits(text) for name, text in limits.items() if name in values}
+    broken = [name for name, (low, high) in bounds.items() if not low <= values[name] <= high]
+    return f"violates {' and '.join(f'{name} {limits[name]}' for name in broken)}" if broken else ""
+
+
+def reason_text(trial: TrialRow, limits: Mapping[str, str]) -> str:
+    """Return which limits the results violate, and why a trial failed or a family got no further repeats."""
+    violation = violation_text(trial.values, limits)
+    if not isinstance(trial, FamilyRow):
+        reason = trial.reason
+    elif trial.status == "SYS_CANCELED":
+        reason = "the experiment ended before its other repeats"
+    elif violation and trial.family_end == "raced":
+        reason = "it got no further repeats"
+    else:
+        reason = _FAMILY_ENDS.get(trial.family_end or "") or _without_result(trial.repeats)
+    return "; ".join(filter(None, (violation, reason)))
+
+
+_FAMILY_ENDS: Mapping[str, str] = MappingProxyType(
+    {
+        "raced": "clearly worse than the best: it got no further repeats",
+        "stopped": "a repeat was stopped early",
+        "failed": "no repeat succeeded",
+    }
+)
+
+
+def _without_result(repeats: Repeats) -> str:
+    """Return how many repeats of a complete family have no result."""
+    lacking = len(repeats.trials) - repeats.count
+    if not lacking or repeats.end != "complete":
+        return ""
+    return f"{counted(lacking, 'repeat has', 'repeats have')} no result"

@@ -1,28 +1,18 @@
-"""Numbers, durations, parameters and counts as text for users."""
+"""Statuses, numbers, durations, parameters and counts as text for users."""
 
 from __future__ import annotations
 
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ..numerics import knee_of
-from ..protocol import constraint_limits
 from ..runner import ExperimentStatus
-from ..store.reading import (
-    ABSENT,
-    ChangedParameter,
-    ClosestTrial,
-    FamilyRow,
-    ParetoFront,
-    Repeats,
-    TrialRow,
-    flat,
-)
+from ..store.reading import flat
 
+# In the order in which counts are shown.
 STATUS_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "RUNNING": "running",
@@ -37,7 +27,16 @@ STATUS_WORDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-# What the two statuses mean in which an experiment runs and begins no trial; NNI has their names.
+def status_text(status: str) -> str:
+    """Return the status of a trial for users.
+
+    >>> status_text("EARLY_STOPPED"), status_text("SOMETHING_NEW")
+    ('stopped early', 'something new')
+    """
+    return STATUS_WORDS.get(status, status.lower().replace("_", " "))
+
+
+# In these two statuses an experiment runs but begins no trial; their names are NNI's.
 _EXPERIMENT_WORDS: Mapping[str, str] = MappingProxyType(
     {"NO_MORE_TRIAL": "RUNNING, last trials", "TUNER_NO_MORE_TRIAL": "RUNNING, tuner waits for results"}
 )
@@ -46,7 +45,7 @@ _EXPERIMENT_WORDS: Mapping[str, str] = MappingProxyType(
 def experiment_text(status: str, has_program: bool | None = None) -> str:
     """Return the status of an experiment for users; `--json` and the HTTP API have the status itself.
 
-    Of a search `has_program` says whether a living program runs a trial of it.
+    `has_program` says whether a living program runs a trial of a search; None for anything else.
 
     >>> experiment_text("NO_MORE_TRIAL"), experiment_text("RUNNING", has_program=False), experiment_text("DONE", False)
     ('RUNNING, last trials', 'RUNNING (search, no program runs it)', 'DONE')
@@ -66,7 +65,7 @@ _SPACE = re.compile(r"\s")
 
 
 def escaped(text: str, keep: str = "") -> str:
-    """Return a text with control and invisible characters, except those to `keep`, as JSON escapes them.
+    """Return a text in which control and invisible characters are escaped as in JSON, except those in `keep`.
 
     >>> print(escaped("a\\tb\\x1b[2J\\n"), escaped("a\\tb", keep="\\t").isprintable())
     a\\tb\\u001b[2J\\n False
@@ -88,7 +87,7 @@ def visible(text: str) -> str:
 
 
 def is_bare(text: str) -> bool:
-    """Return whether a text cannot be taken for nothing or for another JSON value when it is shown without quotes.
+    """Return whether a text without quotes still reads as a text: it is neither empty nor another JSON value.
 
     >>> [text for text in ("relu", "1", "true", "null", "[1]", "", "yes") if is_bare(text)]
     ['relu', 'yes']
@@ -129,43 +128,16 @@ def margin_text(value: object, margin: float | None) -> str:
     return number_text(value) if margin is None else f"{number_text(value)} ± {float(f'{margin:.2g}'):g}"
 
 
-def value_text(trial: TrialRow, name: str) -> str:
-    """Return one metric of a trial or, with its margin, of a family."""
-    margin = trial.repeats.interval.get(name) if isinstance(trial, FamilyRow) else None
-    return margin_text(trial.values[name], margin)
+def results_text(
+    values: Mapping[str, float], margins: Mapping[str, float | None] | None = None, *, is_named: bool = False
+) -> str:
+    """Return results by metric, with their margins, if there are any; with names if there are several, or `is_named`.
 
-
-def values_text(trial: TrialRow, names: Sequence[str]) -> str:
-    """Return the metrics of a trial or a family, each with its name if there are several."""
-    texts = [value_text(trial, name) for name in names]
-    return texts[0] if len(names) == 1 else ", ".join(map(" ".join, zip(names, texts, strict=True)))
-
-
-def best_result_text(best: float | Mapping[str, float] | None, front: int) -> str:
-    """Return the best result, or the results of one trial among the `front` ones on the front of several objectives.
-
-    >>> best_result_text({"accuracy": 0.98, "ms": 3.25}, 4), best_result_text(0.5, 1), best_result_text(None, 0)
-    ('accuracy 0.98, ms 3.25 (one of 4 on the front)', '0.5', '')
+    >>> results_text({"default": 0.5}), results_text({"accuracy": 0.98, "ms": 3.25}, {"ms": 0.5})
+    ('0.5', 'accuracy 0.98, ms 3.25 ± 0.5')
     """
-    if isinstance(best, Mapping):
-        named = ", ".join(f"{name} {number_text(value)}" for name, value in best.items())
-        return f"{named} (one of {front} on the front)" if front > 1 else named
-    return "" if best is None else number_text(best)
-
-
-def repeats_text(trial: TrialRow) -> str:
-    """Return of how many repeats the result of a family is the mean, such as `1 of 5 repeats`; empty for a trial."""
-    if not isinstance(trial, FamilyRow):
-        return ""
-    count, of = trial.repeats.count, trial.repeats.of
-    if count < 2:
-        return f"{count} of {of} repeats"
-    return f"mean of {count} repeats" if count == of else f"mean of {count} of {of} repeats"
-
-
-def repeat_text(trial: TrialRow) -> str:
-    """Return which repeat a trial is, such as `1 of family 3`; empty if its configuration runs once."""
-    return "" if trial.family is None else f"{trial.repeat} of family {trial.family}"
+    texts = {visible(name): margin_text(value, (margins or {}).get(name)) for name, value in values.items()}
+    return ", ".join(map(" ".join, texts.items()) if is_named or len(texts) > 1 else texts.values())
 
 
 def result_text(value: object) -> str:
@@ -185,6 +157,24 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _rounded(inner) for key, inner in value.items()}
     return [_rounded(inner) for inner in value] if isinstance(value, list) else value
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """Return a number and its noun.
+
+    >>> counted(1, "trial"), counted(12000, "trial"), counted(2, "family", "families")
+    ('1 trial', '12,000 trials', '2 families')
+    """
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
+def nouns(repeats: int) -> tuple[str, str]:
+    """Return the singular and the plural for what has a result: a trial, or a family where configurations are repeated.
+
+    >>> nouns(1), nouns(5)
+    (('trial', 'trials'), ('family', 'families'))
+    """
+    return ("trial", "trials") if repeats == 1 else ("family", "families")
 
 
 def duration_text(seconds: float) -> str:
@@ -247,112 +237,19 @@ def counts_text(counts: Mapping[str, int]) -> str:
     '2 running, 12 succeeded, 1 failed'
     """
     return ", ".join(
-        f"{counts[status]} {word}" for status, word in STATUS_WORDS.items() if counts.get(status)
+        f"{counts[status]:,} {word}" for status, word in STATUS_WORDS.items() if counts.get(status)
     )
 
 
-def closest_text(sequence_id: int, status: str, *, repeats: int = 1) -> str:
-    """Return a sentence for an experiment, with its status, in which no trial keeps the limits of the objectives.
+def parameter_texts(parameters: object) -> dict[str, str]:
+    """Return the values of parameters as texts by name, as many as there are; a nested choice is shown by its name.
 
-    With `repeats`, families keep them.
-
-    >>> closest_text(7, "RUNNING"), closest_text(7, "DONE", repeats=5)
-    ('no trial keeps the limits yet (closest: trial 7)', 'no family keeps the limits (closest: family 7)')
+    >>> parameter_texts({"lr": 0.123456789, "solver": {"_name": "sgd", "momentum": 0.9}})
+    {'lr': '0.123457', 'solver': 'sgd', 'solver.momentum': '0.9'}
     """
-    one, _ = nouns(repeats)
-    yet = "" if status == "DONE" else " yet"
-    return f"no {one} keeps the limits{yet} (closest: {one} {sequence_id})"
-
-
-def violation_text(values: Mapping[str, float], limits: Mapping[str, str]) -> str:
-    """Return which limits the results of a trial violate; empty if it keeps all.
-
-    >>> violation_text({"loss": 0.5, "ms": 25.0}, {"ms": "<= 20", "loss": "<= 1"})
-    'violates ms <= 20'
-    """
-    bounds = {name: constraint_limits(text) for name, text in limits.items() if name in values}
-    broken = [name for name, (low, high) in bounds.items() if not low <= values[name] <= high]
-    return f"violates {' and '.join(f'{name} {limits[name]}' for name in broken)}" if broken else ""
-
-
-def reason_text(trial: TrialRow, limits: Mapping[str, str]) -> str:
-    """Return which limits the results violate, and why a trial failed or a family got no further repeats."""
-    violation = violation_text(trial.values, limits)
-    if not isinstance(trial, FamilyRow):
-        reason = trial.reason
-    elif trial.status == "SYS_CANCELED":
-        reason = "the experiment ended before its other repeats"
-    elif violation and trial.family_end == "raced":
-        reason = "it got no further repeats"
-    else:
-        reason = _FAMILY_ENDS.get(trial.family_end or "") or _without_result(trial.repeats)
-    return "; ".join(filter(None, (violation, reason)))
-
-
-_FAMILY_ENDS: Mapping[str, str] = MappingProxyType(
-    {
-        "raced": "clearly worse than the best: it got no further repeats",
-        "stopped": "a repeat was stopped early",
-        "failed": "no repeat succeeded",
+    return {
+        visible(name.removesuffix("._name")): number_text(value) for name, value in flat(parameters).items()
     }
-)
-
-
-def _without_result(repeats: Repeats) -> str:
-    """Return how many of all repeats of a whole family have no result."""
-    lacking = len(repeats.trials) - repeats.count
-    if not lacking or repeats.end != "complete":
-        return ""
-    return f"{lacking} {'repeat has' if lacking == 1 else 'repeats have'} no result"
-
-
-def front_lines(front: ParetoFront, *, repeats: int = 1) -> Iterator[str]:
-    """Yield the size of a front, its hypervolume and its knee, and how many trials violate a limit.
-
-    With `repeats`, these are families.
-
-    >>> limits = {"ms": "<= 20"}
-    >>> list(front_lines(ParetoFront(trials=[1], infeasible=[4], limits=limits)))
-    ['limits: ms <= 20; 1 trial violates them']
-    >>> list(front_lines(ParetoFront(trials=[], infeasible=[], limits=limits)))
-    ['limits: ms <= 20']
-    >>> front = ParetoFront(trials=[1, 3], infeasible=[], limits={}, hypervolume=2.5, knee=3)
-    >>> list(front_lines(front, repeats=5))
-    ['front: 2 families, hypervolume 2.5 (from the reference point ); the knee is family 3']
-    """
-    one, several = nouns(repeats)
-    if front.hypervolume is not None:
-        reference = ", ".join(f"{name} {number_text(value)}" for name, value in front.reference.items())
-        volume = f"hypervolume {number_text(front.hypervolume)} (from the reference point {reference})"
-        knee = "" if front.knee is None else f"; the knee is {one} {front.knee}"
-        count = len(front.trials)
-        yield f"front: {count} {one if count == 1 else several}, {volume}{knee}"
-    if front.limits:
-        limits = ", ".join(f"{name} {limit}" for name, limit in front.limits.items())
-        count = len(front.infeasible)
-        violations = f"; {count or 'no'} {f'{one} violates' if count == 1 else f'{several} violate'} them"
-        yield f"limits: {limits}{violations if count or front.trials else ''}"
-
-
-def nouns(repeats: int) -> tuple[str, str]:
-    """Return what to call the one that has a result, and several of them: a family where configurations are repeated.
-
-    >>> nouns(1), nouns(5)
-    (('trial', 'trials'), ('family', 'families'))
-    """
-    return ("trial", "trials") if repeats == 1 else ("family", "families")
-
-
-def front_text(points: Mapping[int, tuple[float, ...]], *, repeats: int = 1) -> str:
-    """Return the size of a front and its knee; empty for one of a single trial. With `repeats`, these are families.
-
-    >>> front_text({3: (0.0, 1.0), 4: (0.1, 0.2), 9: (1.0, 0.0)}), front_text({3: (0.5,)})
-    ('front: 3 trials, knee trial 4', '')
-    """
-    one, several = nouns(repeats)
-    knee = knee_of(points)
-    found = f"front: {len(points)} {several}" if len(points) > 1 else ""
-    return found if knee is None else f"{found}, knee {one} {knee}"
 
 
 def parameters_text(parameters: object) -> str:
@@ -376,52 +273,3 @@ def _word(text: str, end: str = " ") -> str:
     return (
         escaped(json.dumps(text, ensure_ascii=False)) if end in text or _SPACE.search(text) else visible(text)
     )
-
-
-def changes_text(changes: Sequence[ChangedParameter]) -> str:
-    """Return changes on one line.
-
-    >>> changes_text([ChangedParameter("lr", 0.1, 0.01), ChangedParameter("momentum", ABSENT, 0.9)])
-    'lr 0.1 -> 0.01, momentum 0.9'
-    """
-    return ", ".join(
-        f"{one.parameter} {number_text(one.value)}"
-        if one.default is ABSENT
-        else f"{one.parameter} {number_text(one.default)} -> {number_text(one.value)}"
-        for one in changes
-    )
-
-
-def closeness_lines(found: ClosestTrial | None) -> Iterator[str]:
-    """Yield which trial, or family, is closest to the defaults, and which changes of it and of the best one matter."""
-    if found is None:
-        return
-    trial, best = found.trial, found.best
-    number = trial.sequence_id
-    is_best = number == best.sequence_id
-    one = "family" if repeats_text(trial) else "trial"
-    by = found.best_by
-    goal = "" if by is None else f" in {by}"
-    what, named = ("knee", "the knee") if by == "knee" else (f"best{goal}", f"the best {one}{goal}")
-    compared = named if is_best else f"{what}: {_values_text(best)}, {one} {best.sequence_id}"
-    text = _changes_of(found.changes, found.unimportant)
-    yield f"closest to your defaults: {one} {number}, {_values_text(trial)} ({compared}); {text}"
-    if not is_best:
-        text = _changes_of(found.best_changes, found.best_unimportant)
-        yield f"{named} ({best.sequence_id}): {text}"
-
-
-def _values_text(trial: TrialRow) -> str:
-    return ", ".join(
-        number_text(value) if name == "default" else f"{name} {number_text(value)}"
-        for name, value in trial.values.items()
-    )
-
-
-def _changes_of(changes: Sequence[ChangedParameter], unimportant: int) -> str:
-    others = f"{unimportant} {'other' if changes else 'change'}{'s' if unimportant > 1 else ''}"
-    ignored = f"{others} {'seems' if unimportant == 1 else 'seem'} not to matter"
-    if not changes:
-        return ignored if unimportant else "no changes"
-    text = f"changes: {changes_text(changes)}"
-    return f"{text}; {ignored}" if unimportant else text

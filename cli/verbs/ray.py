@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ...telling import duration_text, length_text, moment_text
+from ...telling import counted, duration_text, length_text, moment_text
 from ..app import LazyGroup
 from ..failures import explained
 from ..verb import json_option, say, verb
@@ -67,9 +67,9 @@ def _lines(state: dict[str, Any]) -> Iterator[str]:
 
 def _users(state: dict[str, Any]) -> str:
     agents = Counter(name.partition("/")[0] for name in state["agents"])
-    users = [f"experiment {name} ({number_of(count, 'agent')})" for name, count in agents.items()]
+    users = [f"experiment {name} ({counted(count, 'agent')})" for name, count in agents.items()]
     return ", ".join(users) or (
-        number_of(state["leases"], "experiment") if state["leases"] else "no experiment"
+        counted(state["leases"], "experiment") if state["leases"] else "no experiment"
     )
 
 
@@ -78,15 +78,6 @@ def _leaving(state: dict[str, Any]) -> str:
         return f"in {duration_text(state['seconds_left'])}, unless an experiment uses it"
     timeout = state["idle_timeout"]
     return f"{length_text(timeout)} after the last experiment" if timeout else "with the last experiment"
-
-
-def number_of(count: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    >>> number_of(1, "agent"), number_of(2, "agent")
-    ('1 agent', '2 agents')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def staying_line(config: Mapping[str, Any]) -> str:

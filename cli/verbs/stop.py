@@ -14,7 +14,7 @@ import psutil
 from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, ManagerInfo, Store, StoreError
 from ...store.reading import ExperimentView, TrialQuery
-from ...telling import experiment_text
+from ...telling import counted, experiment_text
 from ..failures import FAILED, Failure
 from ..interrupts import Interrupts
 from ..lookup import chosen_experiment, chosen_name, experiments_directory
@@ -203,7 +203,7 @@ def _content(folder: ExperimentFolder) -> str:
             trials = view.trials(TrialQuery(limit=0)).total
     except StoreError:
         return "a database that cannot be read"
-    return "1 trial" if trials == 1 else f"{trials} trials"
+    return counted(trials, "trial")
 
 
 def _deleted(folder: ExperimentFolder, as_json: bool) -> str:

@@ -25,13 +25,14 @@ from ...telling import (
     duration_text,
     escaped,
     experiment_text,
+    failed_text,
     left_text,
     parameters_text,
     rate_text,
     region_text,
     repeats_text,
     result_text,
-    value_text,
+    values_text,
     visible,
 )
 from ..failures import Failure
@@ -126,7 +127,7 @@ def screen(view: ExperimentView, summary: Summary, height: int, best_by: str | N
         left -= 1
     for title, trials, value in _tables(view, left, best_by):
         parts += [Text(), _table(title, trials, value)]
-    parts += [_line(f"{group.count} failed: {group.reason}", "red") for group in failures]
+    parts += [_line(failed_text(group), "red") for group in failures]
     parts += [_line(region, "yellow") for region in regions]
     parts.append(Text("press q to leave; the experiment continues", style="dim"))
     return Group(*parts)
@@ -199,7 +200,4 @@ def _result(trial: TrialRow, value: str) -> str:
     """Return the last intermediate result or the final one; for repeats, the mean with its margin."""
     if value == "last":
         return "" if trial.last is None else result_text(trial.last)
-    values = trial.values
-    if len(values) > 1:
-        return result_text(values)
-    return "".join(value_text(trial, name) for name in values)
+    return values_text(trial, list(trial.values))

@@ -16,36 +16,20 @@ import click
 
 from ...runner import TrialStatus
 from ...store import ExperimentFolder
-from ...store.reading import Attempt, ExperimentView, FamilyRow, TrialDetail, flat, to_json, trial_object
-from ...telling import (
-    duration_text,
-    ending_beside,
-    hint_text,
-    moment_text,
-    number_text,
-    repeat_text,
-    repeats_text,
-    result_text,
-    values_text,
-    visible,
-)
+from ...store.reading import Attempt, ExperimentView, FamilyRow, Follow, TrialDetail, to_json, trial_object
+from ...telling import FailedTrial, ending_beside, ending_of, facts_of, repeats_text, values_text
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
 from ..lookup import chosen_experiment, chosen_trial, split_names
+from ..outcome import command_for, parameter_lines, printed
 from ..printing import TerminalBytes, print_line
 from ..verb import WholeNumber, experiment_options, json_option, say, trial_options, verb
 
-_LAST = 10
+_PRINTED = 5  # lines of what a failed trial printed
 _CHUNK = 1 << 16
 # There is no notification when files on other nodes grow, so they are polled.
 _LOOK_EVERY = 0.2
 _OUTPUT = re.compile(r"std(out|err)(-rank\d+)?")
-_ORIGINS = {
-    "defaults": "your defaults",
-    "initial": "your initial_points",
-    "warm_start": "the warm start: among the best of an earlier search",
-    "customized": "a user: added to the search",
-}
 
 
 class _TrialGroup(LazyGroup):
@@ -88,21 +72,17 @@ def show(
     with ExperimentView(folder) as view:
         chosen = chosen_trial(view, word)
         number = chosen.sequence_id
-        reasons = ""
-        if why:
-            from ..why import why_lines
-
-            if not as_json:
-                for line in why_lines(view, number):
-                    print_line(line)
-                return
-            reasons = "\n".join(why_lines(view, number))
+        reasons = [*_why_lines(view, chosen)] if why else []
+        if why and not as_json:
+            for line in reasons:
+                print_line(line)
+            return
         family = view.family(chosen)
         intermediate = [*view.results(number).get(number, {}).values()]
         exported = view.exports(number)
     if as_json:
         earlier = [{"sequence_id": number, **asdict(attempt)} for attempt in chosen.earlier_attempts]
-        more = {"exported": exported, "earlier_attempts": earlier, "why": reasons}
+        more = {"exported": exported, "earlier_attempts": earlier, "why": "\n".join(reasons)}
         shown = trial_object(chosen, intermediate) | {name: value for name, value in more.items() if value}
         click.echo(to_json(shown).decode())
         return
@@ -124,9 +104,7 @@ def _lines(
         if value not in (None, ""):
             yield f"{name:13} {value}"
     yield "parameters"
-    parameters = {visible(name): value for name, value in flat(trial.parameters).items()}
-    width = max(map(len, parameters), default=0)
-    yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
+    yield from parameter_lines(trial.parameters)
     if trial.error:
         yield "error"
         yield from (f"  {line}" for line in trial.error.rstrip().splitlines())
@@ -138,35 +116,17 @@ def _facts(
     family: FamilyRow | None,
     intermediate: list[object],
 ) -> Iterator[tuple[str, object]]:
-    status, begin = trial.status, trial.start_time
     yield "trial", f"{trial.sequence_id} ({trial.trial_id}) of experiment {folder.experiment_id}"
-    yield "from", _ORIGINS.get(trial.parameter_source or "", "")
-    yield "status", status
+    yield "status", trial.status
     yield "reason", trial.reason
     yield "kind", trial.kind
-    if status == "WAITING":
+    if trial.status == "WAITING":
         from ...manager.control import why_waiting
 
         yield "waiting", why_waiting(folder, trial.trial_id)
-    yield "hint", hint_text(trial.error or trial.reason)
-    yield "result", "" if trial.final is None else result_text(trial.final)
-    yield "repeat", repeat_text(trial)
+    yield "hint", FailedTrial.of(trial).hint
+    yield from facts_of(trial, folder, intermediate)
     yield "family", "" if family is None else _family_text(family)
-    yield "seed", trial.seed
-    yield "intermediate", _intermediate(intermediate)
-    yield "started", _moment(begin)
-    yield "ended", _moment(trial.end_time)
-    yield "took", "" if trial.seconds is None else duration_text(trial.seconds)
-    yield "attempt", trial.attempt if trial.attempt > 1 else ""
-    yield "checkpoint", trial.checkpoint
-    yield "budget", "" if trial.budget is None else number_text(trial.budget)
-    yield "agent", trial.agent if status in ("RUNNING", "FAILED") else ""
-    yield "GPUs", ", ".join(map(str, trial.gpus or ()))
-    yield "process", trial.pid if status == "RUNNING" else ""
-    if status == "FAILED":
-        yield "exit code", ending_beside(trial.reason, trial.exit_code).removeprefix("exit code ")
-    files = folder.trial(trial.sequence_id)
-    yield "files", files if files.is_dir() else ""
 
 
 def _family_text(family: FamilyRow) -> str:
@@ -174,13 +134,6 @@ def _family_text(family: FamilyRow) -> str:
     means = values_text(family, list(family.values)) if family.values else ""
     trials = ", ".join(map(str, family.repeats.trials))
     return f"trials {trials}" + (f"; {repeats_text(family)} {means}" if means else "")
-
-
-def _intermediate(results: list[object]) -> str:
-    if not results:
-        return ""
-    counted = "1 result" if len(results) == 1 else f"{len(results)} results"
-    return f"{counted}: {'… ' if len(results) > _LAST else ''}{', '.join(map(result_text, results[-_LAST:]))}"
 
 
 def _attempt_lines(earlier: list[Attempt]) -> Iterator[str]:
@@ -194,8 +147,23 @@ def _attempt_lines(earlier: list[Attempt]) -> Iterator[str]:
         yield f"  {attempt.attempt}: {attempt.outcome} ({facts}): {attempt.reason}"
 
 
-def _moment(moment: float | None) -> str:
-    return "" if moment is None else moment_text(moment)
+def _why_lines(view: ExperimentView, trial: TrialDetail) -> Iterator[str]:
+    """Yield why a trial ended as it did, and how it compares with others."""
+    from ...manager.control import why_waiting
+
+    ending, number = ending_of(trial, view, why_waiting), trial.sequence_id
+    yield f"trial {number} ({trial.trial_id}): {ending.title.lower()}"
+    yield from (f"  {sentence}" for sentence in (ending.sentence, *ending.notes))
+    if ending.error:
+        yield "error"
+        yield from (f"  {line}" for line in ending.error.splitlines())
+    names = printed(view, number) if trial.status == "FAILED" else []
+    for name in () if ending.error else names:
+        yield f"the end of its {name}"
+        piece = view.trial_log(number, name, Follow(lines=_PRINTED))
+        yield from (f"  {line}" for line in piece.text.splitlines())
+    if names:
+        yield f"all that it printed: {command_for(view.folder, 'trial log', str(number))}"
 
 
 @verb("log", "pitchpipe trial log 17", "pitchpipe trial log k3x9a2bq 17 --follow")

@@ -25,7 +25,7 @@ import click
 
 from ...runner import Verdict, check_final
 from ...store.reading import ExperimentView, flat
-from ...telling import ending_text, result_text
+from ...telling import counted, ending_text, result_text
 from ...trial_agent import (
     Event,
     FunctionLoader,
@@ -151,8 +151,8 @@ def _outcome(final: Any, again: Rerun, problem: str) -> Iterator[str]:
         yield f"it ended with {ending_text(again.exit_code)}"
     values = [result_text(json.loads(value)) for value in again.intermediate]
     if values:
-        counted = "1 intermediate result" if len(values) == 1 else f"{len(values)} intermediate results"
-        yield f"{counted}: {'… ' if len(values) > _SHOWN else ''}{', '.join(values[-_SHOWN:])}"
+        last = ("… " if len(values) > _SHOWN else "") + ", ".join(values[-_SHOWN:])
+        yield f"{counted(len(values), 'intermediate result')}: {last}"
     if again.final is not None:
         before = "none" if final is None else result_text(final)
         yield f"final result: {result_text(json.loads(again.final))} (in the experiment: {before})"

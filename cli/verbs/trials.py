@@ -107,7 +107,7 @@ def trials(
         portion = _families(view, query, objective) if families else _trials(view, query, where)
         # By number, the newest are shown, as the last lines; in every other order, the first.
         shown = portion.rows[::-1] if sort == "number" else portion.rows
-        marks, limits = ({}, {}) if as_json else (_marks(view), view.summary().outcome_limits)
+        marks, limits = ({}, {}) if as_json else (_marks(view), view.limits())
         numbers = [] if families or not as_json else [trial.sequence_id for trial in shown]
         results = view.results_of(numbers)
     if as_json:
@@ -240,7 +240,7 @@ def _row(
         trial.trial_id,
         *([family] if is_repeated else []),
         trial.status,
-        *(value_text(trial, name) if name in trial.values else "" for name in names),
+        *(value_text(trial, name) for name in names),
         *([marks.get(trial.sequence_id if trial.family is None else trial.family, "")] if marks else []),
         "" if trial.seconds is None else duration_text(trial.seconds),
         parameters_text(trial.parameters),

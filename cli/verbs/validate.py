@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...telling import duration_text, number_text, parameters_text, result_text
+from ...telling import counted, duration_text, number_text, parameters_text, result_text
 from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
@@ -229,17 +229,13 @@ def forecast_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
         end = ""
         if limit is not None and limit < seconds:
             seconds, end = limit, f" (max_experiment_duration ends it after {duration_text(limit)})"
-        yield f"  time          {more}{duration_text(seconds)} for {_trials(count)}, {several}{end}"
+        yield f"  time          {more}{duration_text(seconds)} for {counted(count, 'trial')}, {several}{end}"
     elif limit is not None and tried.seconds > 0:
         fit = int(limit / tried.seconds * config.trial_concurrency)
-        yield f"  time          {duration_text(limit)}: about {_trials(fit)}, {several}"
+        yield f"  time          {duration_text(limit)}: about {counted(fit, 'trial')}, {several}"
     each = tried.bytes + _ROW + _RESULT * len(tried.intermediate)
     whole = f", {more}{size_text(each * count)} in all" if count is not None else ""
     yield f"  disk          {more}{size_text(each)} per trial{whole}"
-
-
-def _trials(count: int) -> str:
-    return "1 trial" if count == 1 else f"{count} trials"
 
 
 def size_text(count: float) -> str:

@@ -142,5 +142,5 @@ def _trace(curve: Curve, look: Look, text: str, limit: int) -> go.Scatter:
         meta=curve.number,
         line={"color": look.color, "dash": look.dash, "width": 1.8 if look is _TOP_LOOK else 1.2},
         text=text,
-        hovertemplate="%{text}<br>result %{x}: <b>%{y:.5g}</b><extra></extra>",
+        hovertemplate="%{text}<br>result %{x}: <b>%{y:.6~g}</b><extra></extra>",
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol import Objective
-from ...telling import escaped, is_bare, visible
+from ...telling import escaped, is_bare, number_text, status_text, visible
 from .dimensions import Dimension, Numbers
 from .tables import ExperimentTable, TrialRecord
 from .theme import Look, ThemeName, template
@@ -31,21 +31,18 @@ _CROWD = 1000
 _JITTER = 0.5
 _HOVER_TRIALS = 3000  # of more trials, only number and result are shown: texts would be megabytes
 _HOVER_LINES = 16
-_BRIEF_HOVER = "<b>trial %{customdata}</b><br>%{y:.5g}<extra></extra>"
+_BRIEF_HOVER = "<b>trial %{customdata}</b><br>%{y:.6~g}<extra></extra>"
 
 
-def written(value: Any) -> str:
-    """Return a value for people: numbers in four significant digits, but all digits before the point.
+def written(value: float | str | None) -> str:
+    """Return a number as it is written everywhere, and a text, which is a label, as it is.
 
-    >>> written(0.123456), written(17273.41), written(1e-7), written("relu"), written(None)
-    ('0.1235', '17273', '1e-07', 'relu', '–')
+    >>> written(0.123456789), written("relu"), written(None)
+    ('0.123457', 'relu', '–')
     """
     if value is None:
         return "–"
-    if isinstance(value, float):
-        is_whole = value.is_integer() or abs(value) >= 1e4
-        return f"{value:z.0f}" if is_whole and abs(value) < 1e9 else f"{value:.4g}"
-    return str(value)
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
@@ -311,7 +308,7 @@ def _hover_text(trial: TrialRecord, objectives: Sequence[Objective], dimensions:
         if (result := trial.values.get(objective.name)) is not None:
             lines.append(f"{short(value_name(objective))}: <b>{written(float(result))}</b>")
     if trial.status != "SUCCEEDED":
-        lines.append(short(f"{trial.status} {trial.reason}".strip(), 80))
+        lines.append(short(": ".join(filter(None, (status_text(trial.status), trial.reason))), 80))
     pairs = [(dimension.name, dimension.value(trial.parameters)) for dimension in dimensions]
     given = [f"{short(name)} = {short(written(value))}" for name, value in pairs if value is not None]
     more = [f"and {len(given) - _HOVER_LINES} more"] if len(given) > _HOVER_LINES else []

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...telling import number_text
 from .dimensions import Dimension
+from .drawing import written
 from .importances import Importance, importance, scaled
 from .tables import ExperimentTable, TrialRecord
 
@@ -88,8 +90,8 @@ def _narrow(
             continue
         for end, bound, distance in (("lower", one.low, units[best]), ("upper", one.high, 1.0 - units[best])):
             if (distance <= _EDGE).mean() >= _CROWD:
-                what = f"the best trials crowd at its {end} end, {bound:.6g}"
-                advice = f"widen it to {_widened(one, end):.6g} if such values make sense"
+                what = f"the best trials crowd at its {end} end, {number_text(bound)}"
+                advice = f"widen it to {number_text(_widened(one, end))} if such values make sense"
                 yield f"the range of {one.name} may be cut off: {what}; {advice}"
 
 
@@ -132,7 +134,7 @@ def _useless(
         is_low = share < _HIGHEST_SHARE and low[one.name] < _LEAST_SHARE
         if not one.conditions and not one.nested and is_low and _is_anywhere(one, one.units(good)):
             explained = f"it explains at most {share:.1%} of the variance"
-            value = _exact(one.value(good[0]))
+            value = written(one.value(good[0]))
             yield f"{one.name} does not matter: {explained}; fix it at {value}, and the search is smaller"
 
 
@@ -148,10 +150,6 @@ def _is_anywhere(one: Dimension, units: Numbers) -> bool:
     if one.categorical:
         return len(np.unique(units)) == len(one.options)
     return bool(np.ptp(units) >= _SPAN)
-
-
-def _exact(value: float | str | None) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _highest_shares(

@@ -96,7 +96,7 @@ def _results(table: ExperimentTable, objective: Objective) -> list[Any]:
         mode="lines",
         name="best so far",
         line={"shape": "hv", "width": 2.5, "color": BEST},
-        hovertemplate="best so far: %{y:.5g}<extra></extra>",
+        hovertemplate="best so far: %{y:.6~g}<extra></extra>",
     )
     return [points(STATUS_LOOKS["SUCCEEDED"], numbers, values, Hover.of(table, trials).at()), best]
 
@@ -169,8 +169,8 @@ def _add_experiment(
     results = np.concatenate([ordered[:1], ordered, [worst]])
     shares = np.concatenate([[0.0], counts / values.size, [1.0]])
     curves = (
-        (results, shares, "%{y:.0%} of the trials reach %{x:.5g}"),
-        (counts, best_so_far(values, direction), "best of %{x} trials: %{y:.5g}"),
+        (results, shares, "%{y:.0%} of the trials reach %{x:.6~g}"),
+        (counts, best_so_far(values, direction), "best of %{x} trials: %{y:.6~g}"),
     )
     for row, (x, y, hover) in enumerate(curves, start=1):
         x, y = corners(x, y)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...telling import STATUS_WORDS
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -70,14 +72,14 @@ SERIES: tuple[tuple[str, str], ...] = tuple(
 )
 
 STATUS_LOOKS: dict[str, Look] = {
-    "SUCCEEDED": Look("succeeded", BLUE, "circle"),
-    "EARLY_STOPPED": Look("stopped early", GREY, "circle-open", "dot"),
-    "FAILED": Look("failed", VERMILION, "x"),
-    "RUNNING": Look("running", OCHRE, "triangle-right"),
-    "PAUSED": Look("paused", PURPLE, "square-open"),
-    "WAITING": Look("waiting", OCHRE, "diamond-open"),
-    "USER_CANCELED": Look("killed by you", PURPLE, "cross"),
-    "SYS_CANCELED": Look("cancelled", PURPLE, "cross-open"),
+    "SUCCEEDED": Look(STATUS_WORDS["SUCCEEDED"], BLUE, "circle"),
+    "EARLY_STOPPED": Look(STATUS_WORDS["EARLY_STOPPED"], GREY, "circle-open", "dot"),
+    "FAILED": Look(STATUS_WORDS["FAILED"], VERMILION, "x"),
+    "RUNNING": Look(STATUS_WORDS["RUNNING"], OCHRE, "triangle-right"),
+    "PAUSED": Look(STATUS_WORDS["PAUSED"], PURPLE, "square-open"),
+    "WAITING": Look(STATUS_WORDS["WAITING"], OCHRE, "diamond-open"),
+    "USER_CANCELED": Look(STATUS_WORDS["USER_CANCELED"], PURPLE, "cross"),
+    "SYS_CANCELED": Look(STATUS_WORDS["SYS_CANCELED"], PURPLE, "cross-open"),
 }
 
 

@@ -10,12 +10,11 @@ from typing import Any
 from nicegui import html, ui
 
 from ...store.reading import Curve, ExperimentView, FeedEvent, TrialDetail, flat
-from ...telling import duration_text, escaped, number_text, visible
+from ...telling import duration_text, escaped, number_text, status_text, visible
 from ..experiments import Experiments
-from .elements import attributed, badge, panel, table
+from .elements import TRIAL_TONES, attributed, badge, panel, table
 from .figure_view import FigureView, curve_figure
 from .frame import Where, experiment_frame
-from .wording import TRIAL_TONES, trial_word
 
 _MOST = 20
 _POINTS = 300
@@ -80,7 +79,7 @@ class _Comparison:
                 html.th("Status").props("scope=row")
                 for trial in trials:
                     with html.td(), html.div().classes("pp-row"):
-                        badge(trial_word(trial.status), TRIAL_TONES.get(trial.status, ""))
+                        badge(status_text(trial.status), TRIAL_TONES.get(trial.status, ""))
                         link = html.a("open", href=self._where.path(f"trials/{trial.sequence_id}"))
                         attributed(link, aria_label=f"Open trial {trial.sequence_id}")
             for row in (*_result_rows(trials, self._directions), *_parameter_rows(trials)):

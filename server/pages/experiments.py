@@ -21,9 +21,8 @@ from ...telling import (
     visible,
 )
 from ..experiments import Experiments, Shown
-from .elements import action, attributed, badge, table
+from .elements import EXPERIMENT_TONES, action, attributed, badge, table
 from .frame import ROOT, Where, page_frame, shown_status
-from .wording import EXPERIMENT_TONES
 
 _PERIOD = 2.0
 _HEADS = ("", "Experiment", "Status", "Trials", "Best", "Progress", "Began", "Run time")

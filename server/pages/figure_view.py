@@ -130,7 +130,7 @@ def curve_figure(curves: Sequence[Curve], metric: str) -> go.Figure:
             name=f"trial {curve.sequence_id}",
             line={"color": color, "dash": dash, "width": 2},
             marker={"size": 5},
-            hovertemplate="result %{x}: <b>%{y:.6g}</b><extra>%{fullData.name}</extra>",
+            hovertemplate="result %{x}: <b>%{y:.6~g}</b><extra>%{fullData.name}</extra>",
         )
         figure.add_trace(trace)
     figure.update_layout(
@@ -197,7 +197,7 @@ def progress_figure(
         name="results",
         marker={"color": look.color, "size": 6, "opacity": 0.6},
         customdata=[point.number for point in shown],
-        hovertemplate="trial %{customdata}: %{y:.6g}<extra></extra>",
+        hovertemplate="trial %{customdata}: %{y:.6~g}<extra></extra>",
     )
     line = _best_line(results) if front is None else _volume_line(front.history, results)
     figure = base_figure("light", "").add_traces([points, *line])
@@ -241,7 +241,7 @@ def _steps(steps: Sequence[tuple[datetime | int, int, float | None]], name: str)
         name=name,
         line={"shape": "hv", "width": 2, "color": BEST},
         customdata=numbers,
-        hovertemplate=f"{name}: %{{y:.6g}}<extra></extra>",
+        hovertemplate=f"{name}: %{{y:.6~g}}<extra></extra>",
     )
 
 

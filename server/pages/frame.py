@@ -19,8 +19,7 @@ from ...store.reading import ExperimentView, FeedEvent, Summary
 from ...telling import escaped, experiment_text, visible
 from ..experiments import Experiments
 from ..figures import template_layout
-from .elements import attributed, facts, set_badge
-from .wording import EXPERIMENT_TONES
+from .elements import EXPERIMENT_TONES, attributed, facts, set_badge
 
 # The path of all pages.
 ROOT = "/ui"

@@ -23,22 +23,26 @@ from ...store.reading import (
     TrialRow,
 )
 from ...telling import (
+    STATUS_WORDS,
+    FailedTrial,
     closeness_lines,
     duration_text,
     escaped,
     left_text,
     nouns,
-    number_text,
     rate_text,
     region_text,
-    repeats_text,
+    status_text,
+    value_text,
+    who_text,
+    why_none_text,
 )
 from ..experiment_table import read_table
 from ..experiments import Experiments, Shown
 from ..figures import Importance, Objective, importance, plot_pareto
 from ..health import read_health
 from .actions import resume_button
-from .elements import attributed, badge, boxes, panel
+from .elements import TRIAL_TONES, attributed, badge, boxes, panel
 from .figure_view import BY, By, FigureView, progress_figure
 from .frame import Where, experiment_frame
 from .overview_panels import (
@@ -50,7 +54,6 @@ from .overview_panels import (
     LeadersPanel,
     RunningPanel,
 )
-from .wording import STATUSES, TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -183,7 +186,7 @@ class _Overview:
         left = summary.remaining
         texts = {
             "Finished trials": f"{ended} of {total}" if total is not None else str(ended),
-            "Best so far": _best_text(summary),
+            "Best so far": best_text(summary),
             "Throughput": rate_text(_rate(summary, ended)) if ended else "–",
             "Time left": "–" if left is None else left_text(left, at_most=False).removesuffix(" left"),
             "Run time": duration_text(summary.run_time),
@@ -228,12 +231,12 @@ class _Overview:
         self._shown_counts = dict(counts), most
         self._counts.clear()
         with self._counts:
-            for status in STATUSES:
+            for status in STATUS_WORDS:
                 if counts.get(status):
                     with html.a(href=self._where.path("trials", status=status)).style(
                         "text-decoration: none"
                     ):
-                        badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
+                        badge(f"{counts[status]} {status_text(status)}", TRIAL_TONES.get(status, ""))
             if most:
                 html.a(escaped(most), href="#failures", title=escaped(most)).classes("pp-cut pp-why")
 
@@ -244,18 +247,17 @@ def _main_failure(failures: Sequence[FailureGroup], failed: int) -> str:
         return ""
     largest = failures[0]
     share = f"{largest.count} of {failed} failed" if len(failures) > 1 else "Why"
-    return f"{share}: {largest.reason}"
+    return f"{share}: {FailedTrial.of(largest)}"
 
 
-def _best_text(summary: Summary) -> str:
+def best_text(summary: Summary) -> str:
     """Return the best result and whose it is, such as `0.5 (trial 6)`, or `0.5 (mean of 3 repeats, family 6)`."""
     best = summary.best
     if not best:
         return "–"
     if len(best) > 1:
         return f"{len(best)} trade-offs"
-    number, repeats = best[0].sequence_id, repeats_text(best[0])
-    return f"{number_text(best[0].value)} ({f'{repeats}, family' if repeats else 'trial'} {number})"
+    return f"{value_text(best[0], summary.objectives[0].name)} ({who_text(best[0])})"
 
 
 def _rate(summary: Summary, ended: int) -> float:
@@ -298,6 +300,7 @@ def _leaders(shown: Shown, summary: Summary) -> Leaders:
         trials=summary.best if has_front else view.best(MOST_BEST),
         front=view.front() if has_front or summary.outcome_limits else None,
         repeats=view.repeats(),
+        why_none="" if summary.best else why_none_text(view, summary),
         closeness=shown.cached("closeness", lambda: list(closeness_lines(view.closest_to_defaults()))),
     )
 

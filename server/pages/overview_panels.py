@@ -11,14 +11,12 @@ from nicegui import html, ui
 
 from ...store.reading import FailureGroup, ParetoFront, Summary, TrialRow
 from ...telling import (
-    closest_text,
+    FailedTrial,
+    counted,
     duration_text,
-    ending_beside,
     escaped,
-    excerpt,
     front_lines,
     gain_text,
-    hint_text,
     number_text,
     parameters_text,
     repeats_text,
@@ -42,6 +40,7 @@ class Leaders:
     front: ParetoFront | None = None
     repeats: int = 1
     closeness: Sequence[str] = field(default_factory=tuple)
+    why_none: str = ""
 
     @property
     def knee(self) -> int | None:
@@ -68,7 +67,7 @@ class BestPanel:
     def show(self, leaders: Leaders) -> None:
         """Show the best trial, or why there is none."""
         summary = leaders.summary
-        shown = (leaders.trials[:1], leaders.knee, summary.closest, summary.defaults, leaders.lines)
+        shown = (leaders.trials[:1], leaders.knee, leaders.why_none, summary.defaults, leaders.lines)
         if shown == self._shown:
             return
         self._shown = shown
@@ -78,11 +77,8 @@ class BestPanel:
         with self._body:
             if best is not None:
                 self._trial(best, is_knee=best.sequence_id == leaders.knee)
-            elif summary.closest is not None:
-                text = closest_text(summary.closest, summary.status, repeats=leaders.repeats)
-                html.p(escaped(text)).classes("pp-dim")
             else:
-                html.p("No trial has succeeded yet.").classes("pp-dim")
+                html.p(escaped(leaders.why_none)).classes("pp-dim")
             if gain := gain_text(summary):
                 html.p(escaped(gain)).classes("pp-dim")
             for line in leaders.lines:
@@ -144,7 +140,7 @@ class LeadersPanel:
                 if is_knee:
                     html.span(" knee").classes("pp-dim")
             for name in self._metrics:
-                html.td(value_text(trial, name) if name in trial.values else "–").classes("number")
+                html.td(value_text(trial, name) or "–").classes("number")
             words = parameters_text(trial.parameters)
             with html.td(title=words).classes("pp-cut"):
                 html.span(words).classes("pp-two-lines" if self._is_front else "")
@@ -272,18 +268,18 @@ class FailuresPanel:
                 html.a(text, href=self._where.path("trials", status="FAILED"))
 
     def _group(self, group: FailureGroup) -> None:
+        failure = FailedTrial.of(group, _TRACEBACK_LINES)
         with html.article().classes("pp-box"):
             with html.div().classes("pp-row"):
-                html.strong("1 trial" if group.count == 1 else f"{group.count} trials")
+                html.strong(counted(group.count, "trial"))
                 badge(group.kind or "FAILED", "bad")
-                if ending := ending_beside(group.reason, group.exit_code):
-                    html.span(ending).classes("pp-dim")
-            last_line = "" if group.last_line in group.reason else f": {group.last_line}"
-            html.p(escaped(f"{group.reason}{last_line}")).classes("pp-reason")
-            if hint := hint_text(group.error or group.reason):
-                html.p(escaped(hint))
-            if before := "\n".join(excerpt(group.error, _TRACEBACK_LINES)):
-                html.pre(escaped(before, keep="\n\t")).classes("pp-dim")
+                if failure.ending:
+                    html.span(failure.ending).classes("pp-dim")
+            html.p(escaped(str(failure))).classes("pp-reason")
+            if failure.hint:
+                html.p(escaped(failure.hint))
+            if failure.lines:
+                html.pre(escaped("\n".join(failure.lines), keep="\n\t")).classes("pp-dim")
             with html.div().classes("pp-row"):
                 html.span("Trials").classes("pp-dim")
                 for number in group.sequence_ids[:_MOST_LINKS]:

@@ -14,7 +14,7 @@ from nicegui import html, ui
 
 from ...store import StoreError
 from ...store.reading import Condition, ExperimentView, FeedEvent, TrialQuery, spelled_field
-from ...telling import escaped, visible
+from ...telling import counted, escaped, visible
 from .. import figures
 from ..experiment_table import read_table
 from ..experiments import Experiments
@@ -150,7 +150,7 @@ class _Plots:
         total = (await asyncio.to_thread(self._view.trials, query)).total
         address = self._where.path("trials", where=where, status="SUCCEEDED")
         with self._brush:
-            html.strong("1 trial" if total == 1 else f"{total:,} trials")
+            html.strong(counted(total, "trial"))
             html.a("Show them in the table", href=address)
             html.code(escaped(where)).classes("pp-dim")
 

@@ -27,15 +27,14 @@ from ...store.reading import (
     Summary,
     TrialDetail,
 )
-from ...telling import Ending, ending_of, escaped, facts_of, moment_text, visible
+from ...telling import Ending, ending_of, escaped, facts_of, moment_text, status_text, visible
 from ..experiments import Experiments
 from .actions import copied, notes_panel
-from .elements import action, facts, panel, parameter_facts, set_badge, table
+from .elements import TRIAL_TONES, action, facts, panel, parameter_facts, set_badge, table
 from .figure_view import FigureView, curve_figure
 from .frame import Where, experiment_frame
 from .logs import LogView
 from .trial_actions import TrialActions
-from .wording import TRIAL_TONES, trial_word
 
 _POINTS = 1000
 
@@ -91,7 +90,7 @@ class _TrialPage:
     def show(self, snapshot: _Snapshot) -> None:
         """Show what was read."""
         self._trial = trial = snapshot.trial
-        set_badge(self._badge, trial_word(trial.status), TRIAL_TONES.get(trial.status, ""))
+        set_badge(self._badge, status_text(trial.status), TRIAL_TONES.get(trial.status, ""))
         is_over = trial.status not in ("WAITING", "RUNNING", "PAUSED")
         self._actions.show_state(snapshot.summary)
         self._kill.set_visibility(snapshot.summary.is_running and not is_over)
@@ -103,7 +102,10 @@ class _TrialPage:
         self._shown = trial
         self._show_ending(snapshot.ending)
         self._facts.clear()
-        with self._facts, facts(facts_of(trial, self._view.folder)):
+        named = (
+            (f"{name[0].upper()}{name[1:]}", value) for name, value in facts_of(trial, self._view.folder)
+        )
+        with self._facts, facts(named):
             self._copy_path_button(self._view.folder.trial(trial.sequence_id))
         self._show_attempts(trial.earlier_attempts)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...store import Annotation, Annotations
 from ...store.reading import Condition, ExperimentView, QueryError, TrialQuery, TrialRow
-from ...telling import duration_text, moment_text, number_text, visible
+from ...telling import duration_text, moment_text, number_text, reason_text, status_text, visible
 from ..figures import Dimension, dimensions_of
-from .wording import TRIAL_TONES, trial_word
+from .elements import TRIAL_TONES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,13 +244,13 @@ def read_rows(
 ) -> dict[str, Any]:
     """Return the rows as texts by field, and their total number; each row has the address of its trial's page."""
     page = view.trials(request.query())
-    stars = _stars(view)
+    stars, limits = _stars(view), view.limits()
     noted = Annotations(view.folder).all()
     rows = []
     for trial in page.trials:
         annotation = noted.get(trial.sequence_id, Annotation())
         star = stars.get(trial.sequence_id, "")
-        rows.append(_row(trial, annotation, columns, trial_root, star=star))
+        rows.append(_row(trial, annotation, columns, trial_root, limits, star=star))
     return {"rows": rows, "total": page.total}
 
 
@@ -265,20 +265,26 @@ def _stars(view: ExperimentView) -> dict[int, str]:
 
 
 def _row(
-    trial: TrialRow, annotation: Annotation, columns: Sequence[Column], trial_root: str, *, star: str
+    trial: TrialRow,
+    annotation: Annotation,
+    columns: Sequence[Column],
+    trial_root: str,
+    limits: Mapping[str, str],
+    *,
+    star: str,
 ) -> dict[str, Any]:
     number = trial.sequence_id
     address = f"{trial_root}/{number}"
     row: dict[str, Any] = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial.status, "")}
     for column in columns:
-        if (text := _text(trial, annotation, column)) is not None:
+        if (text := _text(trial, annotation, column, limits)) is not None:
             row[column.field] = text
     # The only HTML cell: made of a number, an address of these pages, and constant words.
     row["sequence_id"] = f'{star}<a href="{address}">{number}</a>'
     return row
 
 
-def _text(trial: TrialRow, annotation: Annotation, column: Column) -> str | None:
+def _text(trial: TrialRow, annotation: Annotation, column: Column, limits: Mapping[str, str]) -> str | None:
     """Return the text of a cell; None for an empty one."""
     head, _, name = column.field.partition(".")
     if head == "last" and trial.status == "SUCCEEDED":
@@ -292,6 +298,10 @@ def _text(trial: TrialRow, annotation: Annotation, column: Column) -> str | None
         return number_text(value)  # null may be an option
     if head == "value":
         value = trial.values.get(name)
+    elif head == "duration":
+        value = trial.seconds
+    elif head == "reason":
+        value = reason_text(trial, limits)
     elif head in ("tags", "note"):
         value = annotation.note if head == "note" else ", ".join(annotation.tags)
     else:
@@ -301,4 +311,4 @@ def _text(trial: TrialRow, annotation: Annotation, column: Column) -> str | None
     return _WRITTEN.get(head, visible if isinstance(value, str) else number_text)(value)
 
 
-_WRITTEN: Mapping[str, Any] = {"status": trial_word, "duration": duration_text, "start_time": moment_text}
+_WRITTEN: Mapping[str, Any] = {"status": status_text, "duration": duration_text, "start_time": moment_text}

@@ -11,13 +11,12 @@ from typing import Any
 from nicegui import html, ui
 
 from ...store.reading import Condition, FeedEvent, Goal, QueryError, Summary, TrialQuery
-from ...telling import visible
+from ...telling import STATUS_WORDS, counted, status_text, visible
 from ..experiments import Experiments
 from .elements import action, scripted
 from .frame import Where, experiment_frame
 from .trial_actions import TrialActions
 from .trial_grid import Column, columns_of
-from .wording import STATUSES, trial_word
 
 _BLOCK = 100
 
@@ -127,7 +126,7 @@ class _Table:
     def _show_count(self, total: int, is_filtered: bool) -> None:
         """Show how many trials match; `is_filtered` says whether columns have filters."""
         is_filtered = is_filtered or self._chosen.is_filtered
-        self._count.set_text("1 trial" if total == 1 else f"{total:,} trials")
+        self._count.set_text(counted(total, "trial"))
         self._why_none.set_text("No trial matches." if is_filtered else "No trial has started yet.")
         self._clear_button.set_visibility(is_filtered)
         self._none.set_visibility(not total)
@@ -180,7 +179,7 @@ class _Table:
             self._fetch_again(where=where)
 
     def _status_field(self) -> None:
-        options = {status: trial_word(status) for status in STATUSES}
+        options = {status: status_text(status) for status in STATUS_WORDS}
         chosen = ui.select(options, multiple=True, label="Status", value=self._chosen.statuses)
         chosen.props("outlined dense clearable options-dense use-chips").style("min-width: 9rem")
         chosen.on_value_change(lambda event: self._choose(event.value))
@@ -297,7 +296,7 @@ class TableView:
         return cls(
             search=search,
             where=where,
-            statuses=[word for word in status.split(",") if word in STATUSES],
+            statuses=[word for word in status.split(",") if word in STATUS_WORDS],
             sort=sort,
             filters=model if isinstance(model, dict) else {},
             columns=[word for word in columns.split(",") if word],

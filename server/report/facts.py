@@ -10,25 +10,27 @@ from importlib.metadata import version
 from typing import Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, FailureGroup, FamilyRow, ParetoFront, Summary, TrialRow
+from ...store.reading import ExperimentView, FailureGroup, FamilyRow, Summary, TrialRow
 from ...telling import (
+    FailedTrial,
     closeness_lines,
-    closest_text,
     duration_text,
-    excerpt,
     experiment_text,
+    front_lines,
     gain_text,
     nouns,
     reason_text,
     repeats_text,
+    status_text,
     value_text,
     violation_text,
+    who_text,
+    why_none_text,
 )
 from ..figures import (
     STATUS_LOOKS,
     ExperimentTable,
     Objective,
-    TrialRecord,
     chosen_numbers,
     value_name,
     written,
@@ -102,7 +104,7 @@ class Facts:
     counts: list[tuple[str, str, int]]
     best: list[BestTrial]
     more_best: int
-    closest: str
+    why_none: str
     knee: int | None
     failures: list[Failures]
     families: TrialsTable | None
@@ -132,7 +134,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         ],
         best=[_best(row, table) for row in best[:_MOST_BEST]],
         more_best=max(len(best) - _MOST_BEST, 0),
-        closest=_closest(summary, view.repeats()),
+        why_none="" if best else why_none_text(view, summary),
         knee=view.front().knee,
         failures=[_failures(group) for group in view.failures()],
         families=_family_table(families, table) if families else None,
@@ -156,20 +158,21 @@ def _state(summary: Summary, now: float) -> str:
 
 
 def _summary(summary: Summary, table: ExperimentTable, view: ExperimentView) -> Pairs:
-    counts, repeats = summary.counts, view.repeats()
-    noun, _ = nouns(repeats)
+    counts = summary.counts
+    noun, _ = nouns(view.repeats())
     planned = summary.limits["max_trial_number"]
     pairs = [("Status", experiment_text(summary.status, summary.has_program))]
     for row in summary.best[:1] if len(table.objectives) == 1 else []:
         one = table.objectives[0]
-        pairs.append((f"Best {value_name(one)}", _value(row, one.name)))
-        pairs.append((f"Best {noun}", ", ".join(filter(None, (str(row.sequence_id), repeats_text(row))))))
-    pairs += _front(view.front(), len(table.objectives), noun)
-    if closest := _closest(summary, repeats):
-        pairs.append((f"Best {noun}", closest))
+        pairs.append((f"Best {value_name(one)}", f"{value_text(row, one.name)} ({who_text(row)})"))
+    if not summary.best:
+        pairs.append((f"Best {noun}", why_none_text(view, summary)))
     if gain := gain_text(summary):
         pairs.append(("Defaults", gain))
-    for line in closeness_lines(view.closest_to_defaults()):
+    for line in (
+        *front_lines(view.front(), repeats=view.repeats()),
+        *closeness_lines(view.closest_to_defaults()),
+    ):
         name, _, text = line.partition(": ")
         pairs.append((name[0].upper() + name[1:], text))
     pairs += [("Note", note) for note in read_health(view)]
@@ -184,31 +187,8 @@ def _summary(summary: Summary, table: ExperimentTable, view: ExperimentView) -> 
     return pairs + ([("Ended", _moment(summary.end_time))] if summary.end_time else [])
 
 
-def _closest(summary: Summary, repeats: int) -> str:
-    """Return that no trial keeps the limits, and the closest; empty if one does, or none has succeeded."""
-    if summary.closest is None:
-        return ""
-    return closest_text(summary.closest, summary.status, repeats=repeats)
-
-
-def _front(front: ParetoFront, objectives: int, noun: str) -> Pairs:
-    pairs = []
-    if objectives > 1:
-        pairs.append(("On the Pareto front", str(len(front.trials))))
-    if front.hypervolume is not None:
-        reference = ", ".join(f"{name} {written(value)}" for name, value in front.reference.items())
-        pairs.append(("Hypervolume", written(front.hypervolume)))
-        pairs.append(("Hypervolume is measured from", reference))
-    if front.knee is not None:
-        pairs.append(("Knee of the front", f"{noun} {front.knee}"))
-    if front.limits:
-        pairs.append(("Limits", ", ".join(f"{name} {limit}" for name, limit in front.limits.items())))
-        pairs.append(("Violate a limit", f"{len(front.infeasible):,}"))
-    return pairs
-
-
 def _best(row: TrialRow, table: ExperimentTable) -> BestTrial:
-    values = [(value_name(one), _value(row, one.name)) for one in _metrics(table)]
+    values = [(value_name(one), value_text(row, one.name) or "–") for one in _metrics(table)]
     return BestTrial(row.sequence_id, values, _parameters(row.parameters, table), repeats_text(row))
 
 
@@ -217,28 +197,14 @@ def _metrics(table: ExperimentTable) -> list[Objective]:
     return [*dict.fromkeys([*table.objectives, *table.limits])]
 
 
-def _value(row: TrialRow, name: str) -> str:
-    """Return a result; the mean of repeats with half of its confidence interval."""
-    has_margin = isinstance(row, FamilyRow) and row.repeats.interval.get(name) is not None
-    return value_text(row, name) if has_margin else written(row.values.get(name))
-
-
 def _parameters(parameters: Any, table: ExperimentTable) -> Pairs:
     point = parameters if isinstance(parameters, Mapping) else {}
     pairs = [(one.name, one.value(point)) for one in table.dimensions]
-    return [(name, _exact(value)) for name, value in pairs if value is not None]
-
-
-def _exact(value: float | str) -> str:
-    """Return a value with all its digits, so that it can be used again."""
-    if isinstance(value, str):
-        return value
-    value = float(value)
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return [(name, written(value)) for name, value in pairs if value is not None]
 
 
 def _failures(group: FailureGroup) -> Failures:
-    lines = [*excerpt(group.error, _TRACEBACK_LINES), *([group.last_line] if group.last_line else [])]
+    lines = [*FailedTrial.of(group, _TRACEBACK_LINES).lines, *([group.last_line] if group.last_line else [])]
     numbers = ", ".join(map(str, group.sequence_ids))
     more = (
         f" and {group.count - len(group.sequence_ids)} more" if group.count > len(group.sequence_ids) else ""
@@ -254,21 +220,22 @@ def _failures(group: FailureGroup) -> Failures:
 
 def _trial_table(table: ExperimentTable, families: Sequence[FamilyRow]) -> TrialsTable:
     """Return the trials by number; of more than a thousand the best tenth, and others evenly over time."""
-    family_of = {n: float(one.sequence_id) for one in families for n in one.repeats.trials}
+    family_of = {n: one.sequence_id for one in families for n in one.repeats.trials}
     kept = set(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS))
     dimensions, metrics = table.dimensions[:_MOST_COLUMNS], _metrics(table)
     limits = {one.name: one.limits_text for one in table.limits}
     head = ["trial", *["family"] * bool(families), "status", *map(value_name, metrics)]
-    head += [*(one.name for one in dimensions), "seconds", "reason"]
+    head += [*(one.name for one in dimensions), "took", "reason"]
     rows = []
     for trial in table.trials:
         if trial.number in kept:
             values = [trial.values.get(one.name) for one in metrics]
             points = [one.value(trial.parameters) for one in dimensions]
-            place = [float(trial.number), *[family_of.get(trial.number)] * bool(families)]
-            cells = [*place, STATUS_LOOKS[trial.status].name, *values, *points, _seconds(trial)]
-            reason = hidden(trial.reason) or violation_text(trial.values, limits)
-            rows.append([*map(_cell, cells), (reason, reason)])
+            place = [trial.number, *[family_of.get(trial.number)] * bool(families)]
+            cells = map(_cell, [*place, status_text(trial.status), *values, *points])
+            took = ("–", "") if trial.seconds is None else (duration_text(trial.seconds), trial.seconds)
+            reason = "; ".join(filter(None, (violation_text(trial.values, limits), hidden(trial.reason))))
+            rows.append([*cells, took, (reason, reason)])
     return _as_table(head, rows, len(table.outline))
 
 
@@ -281,9 +248,12 @@ def _family_table(families: Sequence[FamilyRow], table: ExperimentTable) -> Tria
     rows = []
     for family in families:
         if family.sequence_id in kept:
-            means = [(_value(family, one.name), _cell(family.values.get(one.name))[1]) for one in metrics]
+            means = [
+                (value_text(family, one.name) or "–", _cell(family.values.get(one.name))[1])
+                for one in metrics
+            ]
             points = [one.value(family.parameters) for one in dimensions]
-            first, *others = map(_cell, [float(family.sequence_id), *points, reason_text(family, limits)])
+            first, *others = map(_cell, [family.sequence_id, *points, reason_text(family, limits)])
             rows.append([first, _cell(repeats_text(family)), *means, *others])
     return _as_table(head, rows, len(families))
 
@@ -293,12 +263,9 @@ def _as_table(head: list[str], rows: list[list[tuple[str, float | str]]], total:
     return TrialsTable(list(zip(head, are_numbers, strict=True)), rows, total)
 
 
-def _seconds(trial: TrialRecord) -> float | None:
-    return None if trial.seconds is None else round(trial.seconds, 3)
-
-
 def _cell(value: float | str | None) -> tuple[str, float | str]:
-    if isinstance(value, float):
+    """Return a value as it is shown, and as it is sorted by."""
+    if isinstance(value, int | float):
         return written(value), float(f"{value:.10g}")
     return written(value), value or ""
 

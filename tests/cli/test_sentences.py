@@ -339,7 +339,7 @@ def test_sentences(
     monkeypatch: pytest.MonkeyPatch,
     snapshot: SnapshotAssertion,
 ) -> None:
-    monkeypatch.setenv("PITCHPIPE_DIR", "experiments")
+    monkeypatch.setenv("PITCHPIPE_DIR", str(Path("experiments").absolute()))
     monkeypatch.setenv("PITCHPIPE_GPUS", "")
     monkeypatch.setenv("TERM", "xterm")
     store_all(Path("experiments"))

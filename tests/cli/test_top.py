@@ -49,7 +49,7 @@ def test_screen_has_the_best_the_running_the_ended_and_the_failures(folder: Expe
     assert lines[best + 2].startswith("1 SUCCEEDED 0.75 10 s x=0.1")
     assert lines[running + 2].startswith("4 RUNNING 0.625 ")
     assert lines[ended + 2].startswith("3 FAILED 10 s x=0.3")
-    assert "2 failed: exit code 3" in lines
+    assert "2 trials failed: exit code 3" in lines
 
 
 def test_screen_names_the_region_where_most_trials_fail(stored: Storing) -> None:

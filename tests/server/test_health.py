@@ -110,8 +110,8 @@ def test_objectives_that_early_stopping_did_not_know_are_named(
     stopped = a_trial(0, "EARLY_STOPPED")
     experiment.commit(stopped, metrics=results(stopped, reports))
     note = (
-        f"trials were stopped without a look at {lacking}, which their intermediate results lack; report it on the"
-        " way, too, or write assessor: none"
+        f"trials were stopped without considering {lacking}, which their intermediate results do not contain; report"
+        " it in them, too, or write assessor: none"
     )
     assert notes_of(experiment) == [note] * bool(lacking)
 

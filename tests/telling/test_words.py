@@ -7,17 +7,8 @@ import time
 
 import pytest
 
-from pitchpipe.telling.words import (
-    moment_text,
-    number_text,
-    option_text,
-    parameters_text,
-    reason_text,
-    repeat_text,
-    repeats_text,
-    value_text,
-    values_text,
-)
+from pitchpipe.telling.trial_story import reason_text, repeat_text, repeats_text, value_text, values_text
+from pitchpipe.telling.words import moment_text, number_text, option_text, parameters_text
 
 from ..stored import a_row, some_repeats
 

@@ -28,4 +28,4 @@ def test_best_family_is_named_with_its_mean_and_margin(tmp_path: Path) -> None:
     (best,) = facts.best
     assert (best.number, best.repeats) == (0, "mean of 2 repeats")
     assert [value for _, value in best.values] == ["0.625 ± 1.6"]
-    assert ("Best family", "0, mean of 2 repeats") in facts.summary
+    assert ("Best result", "0.625 ± 1.6 (mean of 2 repeats, family 0)") in facts.summary

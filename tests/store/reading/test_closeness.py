@@ -15,7 +15,7 @@ from pitchpipe.search_space import SearchSpace
 from pitchpipe.store.reading import ExperimentView, TrialRow
 from pitchpipe.store.reading.closeness import Closeness
 from pitchpipe.store.reading.read_model import ABSENT, ChangedParameter, ClosestTrial
-from pitchpipe.telling.words import changes_text, closeness_lines
+from pitchpipe.telling.best_lines import changes_text, closeness_lines
 
 from ...stored import a_row, a_trial, some_repeats
 

@@ -126,7 +126,7 @@ def test_defaults_are_compared_by_their_mean(families: Viewing) -> None:
     first.record = first.record.replace("algorithm", "defaults")
     summary = families(first, a_repeat(1, 0, 1, 0.6), defaults={"lr": 0.0, "units": 16}).summary()
     assert (summary.defaults.value, summary.defaults.status) == (0.5, "SUCCEEDED")
-    said = "no family is better than the defaults (0.5, mean of 2 of 3 repeats, family 0)"
+    said = "no family is better than the defaults (0.5 ± 1.3, mean of 2 of 3 repeats, family 0)"
     assert gain_text(summary) == said
 
 
