@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from synthetic_experiment import make
 
-from pitchpipe.executors.base import Deliver, RunSetup, TrialExecutor
+from pitchpipe.executors.trial_executor import Deliver, RunSetup, TrialExecutor
 from pitchpipe.manager.control.extension import Extension, extend_experiment
 from pitchpipe.manager.experiment_factory import resume_experiment
 from pitchpipe.manager.manager import Manager

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ..protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .base import Cursors, RunSetup, TrialExecutor
     from .errors import ExecutorError
     from .heartbeat import Heartbeat
     from .tasks import Tasks
+    from .trial_executor import Cursors, RunSetup, TrialExecutor
 else:
     __getattr__ = lazy_names(__name__, __file__)

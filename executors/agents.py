@@ -42,10 +42,10 @@ from ..trial_agent import (
     ReadFile,
     Start,
 )
-from .agent_events import left_in_spool, runner_event, spool_path
 from .agent_link import AgentLink, Attempt, Listener
-from .base import Cursors, Deliver, RunSetup, TrialExecutor
+from .running_attempts import left_in_spool, runner_event, spool_path
 from .tasks import Tasks
+from .trial_executor import Cursors, Deliver, RunSetup, TrialExecutor
 
 _log = logging.getLogger(__name__)
 # The beginning of a reason that names the agent of a trial: "its agent was killed by signal 9".

@@ -24,7 +24,7 @@ from ..runner import (
     Tick,
     Totals,
 )
-from .base import Deliver, RunSetup, TrialExecutor
+from .trial_executor import Deliver, RunSetup, TrialExecutor
 
 
 class VirtualClock:

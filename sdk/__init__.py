@@ -35,7 +35,7 @@ from .variables import Variables, outer_launches
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
-    from .arguments import as_word, flat_arguments
+    from .command_arguments import as_word, flat_arguments
     from .trainable import FunctionTrainable, Trainable, TrialFunction, clean_up, wrap_function
     from .trial_threads import hosted
 else:

@@ -251,7 +251,7 @@ def parse_args(parser: ArgumentParser, arguments: Sequence[str] | None = None) -
     >>> parse_args(parser, [])
     Namespace(lr=0.1)
     """
-    from .arguments import parsed_with
+    from .command_arguments import parsed_with
 
     return parsed_with(parser, arguments, get_next_parameter())
 

@@ -9,7 +9,6 @@ from ..protocol import lazy_names
 if TYPE_CHECKING:
     from .annotations import Annotation, Annotations, tags_of
     from .checkpoint_copies import clone_checkpoint
-    from .clock import steady_clock
     from .dispatcher_record import QUEUES, DispatcherRecord, RecordRow, SavedState, queue_of_reply
     from .errors import ComputingError, NotWritableError, StoreError
     from .folder import (
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         new_experiment_id,
     )
     from .json_lines import JsonConnection, json_line
+    from .manager_process import steady_clock
     from .mirror import Mirror, fetch_experiment
     from .paths import FolderError, absolute, default_directory, is_default, shell_word, with_home
     from .runtime_folder import (

@@ -22,9 +22,9 @@ from filelock import FileLock, Timeout
 
 from ..runner import ExperimentStatus
 from ..trial_agent import sync, sync_tree, write_whole
-from .clock import clock_jump, clock_mark
 from .directory_links import link_directory, linked_folders
 from .errors import StoreError
+from .manager_process import clock_jump, clock_mark
 from .paths import FolderError, absolute, default_directory, shell_word
 from .store import Store
 

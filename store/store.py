@@ -41,7 +41,7 @@ from .errors import (
 )
 from .opening import check_version, end_log, fit_log, fold_log, open_to_read, open_to_write
 from .schema import MIGRATIONS, SCHEMA_VERSION
-from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
+from .table_rows import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
 # The writer of a file gets no event when the folder is deleted: seconds between two looks.
 _LOOK_EVERY = 1.0

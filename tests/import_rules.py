@@ -132,7 +132,7 @@ POSITIONAL = frozenset(
         ("server/figures/tables.py", "TrialRecord"),
         # Faster this way, and made once for each result.
         ("runner/effects.py", "MetricRow"),
-        ("trial_agent/events.py", "Report"),
+        ("trial_agent/agent_events.py", "Report"),
     }
 )
 MOST_POSITIONAL = 4

@@ -41,7 +41,7 @@ FILES = {
 }
 # What runs in the foreground, changes a running experiment, deletes one or asks questions has a test of its own.
 ELSEWHERE = {
-    "cluster": "executors/clusters/test_cluster.py",
+    "cluster": "executors/clusters/test_ssh_cluster.py",
     "create": "cli/test_background.py",
     "delete": "cli/test_compare_and_delete.py",
     "import": "cli/test_steering_verbs.py",
@@ -51,7 +51,7 @@ ELSEWHERE = {
     "resume": "cli/test_background.py",
     "run": "cli/test_run.py",
     "status --best-by": "cli/test_fronts.py",
-    "slurm": "executors/clusters/test_slurm.py",
+    "slurm": "executors/clusters/test_slurm_job.py",
     "stop": "cli/test_stop.py",
     "top": "cli/test_top.py",
     "trial add": "cli/test_steering_verbs.py",

@@ -101,7 +101,7 @@ def skeleton(root: Path) -> Path:
     for room in [*RULES["MAY_IMPORT"], "executors/ray", "executors/local"]:
         (root / room).mkdir()
         (root / room / "__init__.py").write_text("")
-    for file in ("manager/loop.py", "executors/base.py", "store/folder.py"):
+    for file in ("manager/loop.py", "executors/trial_executor.py", "store/folder.py"):
         plant(root, file, "")
     return root
 

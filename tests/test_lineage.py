@@ -156,7 +156,7 @@ def test_planted_errors_are_seen(tree: Path) -> None:
         "pitchpipe.runner.trial_runner.TrialRunner.add_trail: there is no add_trail"
     )
     assert problem("nowhere.at_all") == "nowhere.at_all: there is no such module"
-    assert problem("pitchpipe.executors.base.AttemptOrder.slot") is None
+    assert problem("pitchpipe.executors.trial_executor.AttemptOrder.slot") is None
     wrong = ["tests/test_lineage.py::test_nothing", "tests/nowhere.py::test_x", "tests/test_lineage.py::rows"]
     assert lacking_tests(tree, wrong) == wrong
     assert rows("## A\n| `x` | good | `a` | `b` | |\n") == []

@@ -9,11 +9,11 @@ import pytest
 
 # Modules without a test file of their own, each with the file that tests it.
 ELSEWHERE = {
-    "executors/agent_events.py": "test_agents.py",
+    "executors/running_attempts.py": "test_agents.py",
     "executors/agent_link.py": "test_agents.py",
     "runner/timing.py": "test_limits.py",
     "store/directory_links.py": "test_folder.py",
-    "store/trial_table.py": "test_store.py",
+    "store/table_rows.py": "test_store.py",
 }
 
 

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
         save_checkpoint,
         wrap_function,
     )
+    from .agent_events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
+    from .disk import disk_error
     from .environ import TOKEN, base_environment, mark, visible_devices
-    from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
     from .forks import ending_forks, shield_forks
-    from .free_space import disk_error
     from .function_trial import FunctionLoader, FunctionTrial
     from .job import Job
     from .machine_limits import available_bytes, usable_bytes, usable_cpus

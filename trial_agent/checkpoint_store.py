@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from ..sdk import ABOUT, is_there, remove
-from .events import Problem, Saved
+from .agent_events import Problem, Saved
 from .syncing import sync, sync_tree, write_whole
 
 _log = logging.getLogger(__name__)

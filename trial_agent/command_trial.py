@@ -24,10 +24,10 @@ import orjson
 from ..protocol import LED_TO
 from ..sdk import TRACEBACK, LineFile, noted_refusal, shortened
 from . import environ
+from .agent_events import Ended, Event, Problem, Report, Saved, Started
 from .command_line import StartError, arguments_of, explain, with_interpreter
-from .events import Ended, Event, Problem, Report, Saved, Started
+from .disk import disk_error, with_cause, with_disk_error
 from .file_watch import FileWatch
-from .free_space import disk_error, with_cause, with_disk_error
 from .job import Job
 from .launcher import launched
 from .outbox import Outbox

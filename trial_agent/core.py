@@ -29,8 +29,8 @@ from typing import NoReturn
 
 from ..sdk import LineFile
 from . import environ
+from .agent_events import Ended, Forgotten, encode_event
 from .command_trial import CommandTrial, Tools
-from .events import Ended, Forgotten, encode_event
 from .file_watch import best_watch
 from .forks import ending_forks
 from .function_trial import FunctionLoader, FunctionTrial

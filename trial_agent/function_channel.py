@@ -20,8 +20,8 @@ from ..sdk import (
     parameters_of,
     save_folder,
 )
+from .agent_events import Ended, ReportKind
 from .checkpoint_store import CheckpointStore
-from .events import Ended, ReportKind
 from .job import Job
 from .outbox import Outbox
 from .spool import Interpreter

@@ -25,10 +25,10 @@ from ..sdk import (
     shortened,
 )
 from . import class_trial, environ
+from .agent_events import Ended, Started
 from .class_trial import Stable, run_class, unwrapped
-from .events import Ended, Started
+from .disk import with_disk_error
 from .forks import ending_forks
-from .free_space import with_disk_error
 from .function_channel import FunctionChannel
 from .job import Job
 from .outbox import Outbox

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from .events import Ended, Event, Problem, Report
+from .agent_events import Ended, Event, Problem, Report
 
 BATCH_BYTES = 64 * 1024
 MAX_BYTES = 16 * 1024 * 1024  # about 120,000 small reports, which take three times as much as Python objects

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from ..sdk import file_identity
-from .events import Event
+from .agent_events import Event
 from .spool import SpoolReader
 from .warm import Adopted
 

@@ -27,8 +27,8 @@ from typing import Any, Literal, TypeGuard, TypeVar
 
 import orjson
 
+from .agent_events import Ended, Event, Problem, Report, ReportKind, Saved
 from .checkpoint_store import is_whole
-from .events import Ended, Event, Problem, Report, ReportKind, Saved
 from .messages import from_message
 
 MAX_LINE = 1_000_000

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .cluster import Cluster, cluster_down, cluster_status, cluster_up, token_path_of
 from .hosts import ClusterError
-from .slurm import SlurmError, SlurmJob, batch_script, submit
+from .slurm_job import SlurmError, SlurmJob, batch_script, submit
+from .ssh_cluster import Cluster, cluster_down, cluster_status, cluster_up, token_path_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ...protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .gpus import hidden_by, names_of_gpus
     from .local_executor import LocalTrialExecutor
+    from .local_resources import hidden_by, names_of_gpus
     from .resources import local_totals
 else:
     __getattr__ = lazy_names(__name__, __file__)

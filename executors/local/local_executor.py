@@ -18,16 +18,16 @@ from ...runner import AttemptOrder, ResourcesChanged, StartRefused, Totals
 from ...store import ExperimentFolder, runtime_directory
 from ...trial_agent import TOKEN as AGENT_TOKEN
 from ...trial_agent import FileWatch, ProcessTree, best_watch, mark
-from ..agent_events import spool_path
 from ..agent_link import AgentLink
 from ..agents import AgentTrialExecutor
-from ..base import Deliver, RunSetup
 from ..daemon_thread import in_thread_or_here
+from ..running_attempts import spool_path
 from ..socket_link import agent_sockets
 from ..tasks import Tasks
+from ..trial_executor import Deliver, RunSetup
 from .gpu_claims import GpuClaims, is_listened_to
-from .gpus import Gpu, visible_gpus
 from .local_agent import LocalAgentLink
+from .local_resources import Gpu, visible_gpus
 from .resources import sufficient_totals
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ...runner import Ledger, Request, Totals
 from ...trial_agent import usable_bytes, usable_cpus
 from ..errors import ExecutorError
-from .gpus import Gpu, hidden_by, visible_gpus
+from .local_resources import Gpu, hidden_by, visible_gpus
 
 
 def local_totals(

@@ -18,13 +18,13 @@ from typing import Any
 
 from ...runner import AttemptOrder
 from ...trial_agent import Ended, Event, Request, RunSpec, Saved, Start
-from ..agent_events import spool_path
-from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread, in_thread_or_here
+from ..running_attempts import spool_path
+from ..trial_executor import RunSetup
+from .actor_calls import actor_error, ray_error, reason_of, task_error
 from .file_transfer import forget_checkpoints, pack, trial_files, unpack
 from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
 from .nodes import Node
-from .reasons import actor_error, ray_error, reason_of, task_error
 
 _log = logging.getLogger(__name__)
 _Call = Callable[..., Awaitable[Any]]

@@ -17,8 +17,8 @@ from typing import Any
 from ..daemon_thread import in_daemon_thread
 from ..errors import ExecutorError
 from ..private_ray import TEMP_PREFIX, take_back_signals
+from .actor_calls import ray_error
 from .address import find_cluster
-from .reasons import ray_error
 
 _log = logging.getLogger(__name__)
 

@@ -35,11 +35,11 @@ from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
 from ..socket_link import SUSPECT_AFTER
 from ..tasks import Tasks
+from .actor_calls import ray_error, reason_of, task_error, unavailable_error
 from .agent_files import AgentFiles
 from .calls import result_of
 from .leftovers import AgentLocation
 from .node_socket import NodeSocketLink
-from .reasons import ray_error, reason_of, task_error, unavailable_error
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")

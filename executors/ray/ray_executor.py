@@ -17,11 +17,12 @@ from ...runner import AttemptOrder, ExecutorFailed, Ledger, Totals, TotalsChange
 from ...trial_agent import Hello
 from ..agent_link import AgentLink, Listener
 from ..agents import AgentTrialExecutor
-from ..base import Deliver, RunSetup
 from ..daemon_thread import in_daemon_thread, in_thread_or_here
 from ..errors import ExecutorError
 from ..private_ray import named_actors
 from ..socket_link import agent_sockets
+from ..trial_executor import Deliver, RunSetup
+from .actor_calls import ray_error
 from .agent_files import AgentFiles
 from .file_transfer import SharedMark
 from .gang import GangLink, member_name
@@ -30,7 +31,6 @@ from .nodes import Node, totals_of
 from .placement import actor_options, make_group, remove_group, too_few_nodes
 from .ray_agent import AgentSetup, RayAgent
 from .ray_connection import ConnectionListener, RayConnection
-from .reasons import ray_error
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..executors.local.test_gpus import VARIABLES, install_nvidia_smi
+from ..executors.local.test_local_resources import VARIABLES, install_nvidia_smi
 from .running import Lab
 
 # Of the first trials, each waits until as many run as the test expects.

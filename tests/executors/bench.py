@@ -15,9 +15,9 @@ import pytest
 
 from pitchpipe.executors.agent_link import Attempt, Listener
 from pitchpipe.executors.agents import AgentTrialExecutor
-from pitchpipe.executors.base import RunSetup, TrialExecutor
 from pitchpipe.executors.local.local_executor import LocalTrialExecutor
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.executors.trial_executor import RunSetup, TrialExecutor
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Event, Reported
 from pitchpipe.runner.ledger import Request, Totals

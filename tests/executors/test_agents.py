@@ -13,7 +13,7 @@ import pytest
 from pitchpipe.executors import RunSetup
 from pitchpipe.executors.agent_link import AgentLink
 from pitchpipe.executors.agents import AgentTrialExecutor
-from pitchpipe.executors.base import Deliver
+from pitchpipe.executors.trial_executor import Deliver
 from pitchpipe.runner import AttemptEnded, AttemptOrder, BadReport, CheckpointSaved, Event, Reported, Totals
 from pitchpipe.trial_agent import Keeping, Report, Request, RunSpec, Start, Started
 

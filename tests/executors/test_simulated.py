@@ -1,4 +1,4 @@
-"""The simulation: what its clock and its events do; the contract of all executors is in test_base.py."""
+"""The simulation: what its clock and its events do; the contract of all executors is in test_trial_executor.py."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 from pitchpipe.executors.agent_link import AgentLink, Listener
 from pitchpipe.executors.agents import AgentTrialExecutor
-from pitchpipe.executors.base import Deliver, RunSetup
+from pitchpipe.executors.trial_executor import Deliver, RunSetup
 from pitchpipe.manager.dispatcher_link import dispatcher
 from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess
 from pitchpipe.manager.experiment_factory import create_experiment

@@ -25,7 +25,7 @@ from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.store import ExperimentFolder, FolderError
-from pitchpipe.store.clock import clock_mark
+from pitchpipe.store.manager_process import clock_mark
 from pitchpipe.store.store import NotWritableError, Store, Tick
 
 from .experiments import (

@@ -16,7 +16,7 @@ import psutil
 
 from pitchpipe.trial_agent import Agent, Event, MessageDecoder, encode_message
 from pitchpipe.trial_agent import read_spool as read_events
-from pitchpipe.trial_agent.events import encode_event
+from pitchpipe.trial_agent.agent_events import encode_event
 from pitchpipe.trial_agent.pickling import pickled
 from pitchpipe.trial_agent.watchdog import each_process, environment_of
 

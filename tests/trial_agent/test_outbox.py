@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.trial_agent import Report
-from pitchpipe.trial_agent.events import encode_event
+from pitchpipe.trial_agent.agent_events import encode_event
 from pitchpipe.trial_agent.outbox import BATCH_BYTES, Outbox
 
 

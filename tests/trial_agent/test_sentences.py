@@ -9,16 +9,16 @@ from typing import Any
 import numpy
 from syrupy.assertion import SnapshotAssertion
 
-from pitchpipe.sdk.arguments import parsed_with
+from pitchpipe.sdk.command_arguments import parsed_with
 from pitchpipe.sdk.current_trial import metric_text
 from pitchpipe.trial_agent import Keeping
+from pitchpipe.trial_agent.agent_events import Saved
 from pitchpipe.trial_agent.checkpoint_store import CheckpointStore
 from pitchpipe.trial_agent.command_line import StartError, arguments_of
-from pitchpipe.trial_agent.events import Saved
 from pitchpipe.trial_agent.placeholders import Misfit, filled
 from pitchpipe.trial_agent.spool import SpoolReader
 
-from ..sdk.test_arguments import parser
+from ..sdk.test_command_arguments import parser
 from ..sentences import SentencesFile, answered
 from .client import messages, read_spool
 from .test_spool import GOOD_END

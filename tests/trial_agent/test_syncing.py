@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.trial_agent import sync_tree
-from pitchpipe.trial_agent.events import Event
+from pitchpipe.trial_agent.agent_events import Event
 
 from .client import REPORTS_AND_SAVES, Actor, reports_and_saves
 

@@ -1,4 +1,4 @@
-"""What runs in a job of Slurm, outside of one; `test_slurm` runs it in a real job."""
+"""What runs in a job of Slurm, outside of one; `test_slurm_job` runs it in a real job."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.executors.local.gpus import DEVICES_ENVIRONMENT
+from pitchpipe.executors.local.local_resources import DEVICES_ENVIRONMENT
 from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptStarted, ResourcesChanged, StartRefused

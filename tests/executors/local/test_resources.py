@@ -1,4 +1,4 @@
-"""The resources of this machine; which GPUs it has is in test_gpus.py."""
+"""The resources of this machine; which GPUs it has is in test_local_resources.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from pitchpipe.executors.local.gpus import Gpu
+from pitchpipe.executors.local.local_resources import Gpu
 from pitchpipe.executors.local.resources import local_totals
 from pitchpipe.runner.ledger import Request
 

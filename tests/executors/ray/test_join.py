@@ -14,8 +14,8 @@ import ray
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.supervisor_files import SupervisorFiles, SupervisorState
+from pitchpipe.executors.ray.actor_calls import ray_error
 from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
-from pitchpipe.executors.ray.reasons import ray_error
 
 from ..bench import Bench
 

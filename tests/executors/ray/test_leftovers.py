@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from pitchpipe.executors.agent_events import spool_path
+from pitchpipe.executors.running_attempts import spool_path
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import Reported
 

@@ -2,7 +2,7 @@
 
 An executor starts and stops attempts somewhere and delivers what happens to them as events. It decides nothing:
 which trial runs, on which slot and with which devices is the runner's decision, committed before the executor
-receives it. It must keep three promises, which the conformance suite in `tests/executors/test_base.py` checks:
+receives it. It must keep three promises, which `tests/executors/test_trial_executor.py` checks for every executor:
 
 * `start_trial` is idempotent on (trial, attempt), and so are `stop_trial` and `pause_trial`;
 * of one attempt, `AttemptEnded` is delivered exactly once and after every report of that attempt;

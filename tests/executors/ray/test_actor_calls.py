@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitchpipe.executors.ray.reasons import ray_error, task_error
+from pitchpipe.executors.ray.actor_calls import ray_error, task_error
 
 
 def test_error_of_the_agents_code_is_one_of_rays() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.cli.app import run
-from pitchpipe.executors.clusters.slurm import SlurmError, SlurmJob, batch_script, submit
+from pitchpipe.executors.clusters.slurm_job import SlurmError, SlurmJob, batch_script, submit
 
 from .slurm_server import SlurmServer, why_no_slurm
 

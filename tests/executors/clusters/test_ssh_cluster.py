@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from pitchpipe.cli.app import run
-from pitchpipe.executors.clusters.cluster import Cluster, cluster_down, token_path_of
+from pitchpipe.executors.clusters.ssh_cluster import Cluster, cluster_down, token_path_of
 
 from .slurm_server import free_ports
 from .ssh_server import SshServer, why_no_sshd

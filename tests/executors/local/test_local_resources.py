@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.executors.errors import ExecutorError
-from pitchpipe.executors.local.gpus import DEVICES_ENVIRONMENT, hidden_by, names_of_gpus, visible_gpus
+from pitchpipe.executors.local.local_resources import (
+    DEVICES_ENVIRONMENT,
+    hidden_by,
+    names_of_gpus,
+    visible_gpus,
+)
 from pitchpipe.executors.local.resources import local_totals, sufficient_totals
 from pitchpipe.manager.dispatcher_link.dispatcher import _gpus_of_tuner
 from pitchpipe.manager.dispatcher_link.dispatcher_process import dispatcher_environment

@@ -16,7 +16,7 @@ from ..runner import (
 )
 from ..trial_agent import Ended, Problem, Report, Saved, Started, read_spool, spool_name
 from ..trial_agent import Event as AgentEvent
-from .base import RunSetup
+from .trial_executor import RunSetup
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.store import steady_clock
-from pitchpipe.store.clock import clock_jump, clock_mark
+from pitchpipe.store.manager_process import clock_jump, clock_mark
 
 
 def test_steady_clock_counts_from_the_time_of_day_whatever_that_becomes() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.sdk.arguments import flat_arguments, parsed_with
+from pitchpipe.sdk.command_arguments import flat_arguments, parsed_with
 
 NESTED = {"model": {"_name": "knn", "k": 7, "metric": {"_name": "minkowski", "p": 2.0}}, "lr": 0.1}
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from pitchpipe.trial_agent import Ended, Event, Problem, Report, Saved, Started, decode_events
-from pitchpipe.trial_agent.events import encode_event
+from pitchpipe.trial_agent.agent_events import encode_event
 from pitchpipe.trial_agent.messages import MessageError
 
 WHO = {"trial": "AbCdE", "attempt": 1}

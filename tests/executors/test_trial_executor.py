@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pitchpipe.executors.base import TrialExecutor
 from pitchpipe.executors.errors import ExecutorError
+from pitchpipe.executors.trial_executor import TrialExecutor
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, CheckpointSaved, Reported
 from pitchpipe.runner.ledger import Request
 from pitchpipe.runner.verdicts import is_checkpoint_gone
