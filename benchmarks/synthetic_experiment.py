@@ -17,8 +17,8 @@ from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.runner.effects import Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus, new_trial_id
+from pitchpipe.store import Tick
 from pitchpipe.store.folder import ExperimentFolder
-from pitchpipe.store.store import Tick
 
 SPACE = {
     "lr": {"_type": "loguniform", "_value": [1e-5, 1]},

@@ -8,28 +8,33 @@ from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .annotations import Annotation, Annotations, tags_of
-    from .checkpoint_copies import clone_checkpoint
     from .dispatcher_record import QUEUES, DispatcherRecord, RecordRow, SavedState, queue_of_reply
     from .errors import ComputingError, NotWritableError, StoreError
     from .folder import (
         ExperimentFolder,
-        ManagerInfo,
+        clone_checkpoint,
         discard,
-        has_ended,
         new_experiment_id,
     )
     from .json_lines import JsonConnection, json_line
-    from .manager_process import steady_clock
-    from .mirror import Mirror, fetch_experiment
-    from .paths import FolderError, absolute, default_directory, is_default, shell_word, with_home
+    from .manager_process import ManagerInfo, has_ended, steady_clock
+    from .mirror import Mirror, StorageError, fetch_experiment
+    from .paths import (
+        FolderError,
+        absolute,
+        default_directory,
+        is_default,
+        shell_word,
+        whole_file,
+        with_home,
+    )
     from .runtime_folder import (
         RuntimeDirectoryError,
         folder_for_sockets,
         private_directory,
         runtime_directory,
     )
-    from .storage import StorageError
-    from .store import ExperimentRow, Store, Tick
-    from .whole_files import whole_file
+    from .store import ExperimentRow, Store
+    from .table_rows import Tick
 else:
     __getattr__ = lazy_names(__name__, __file__)

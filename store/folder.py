@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,48 +21,18 @@ from filelock import FileLock, Timeout
 
 from ..runner import ExperimentStatus
 from ..trial_agent import sync, sync_tree, write_whole
-from .directory_links import link_directory, linked_folders
 from .errors import StoreError
-from .manager_process import clock_jump, clock_mark
-from .paths import FolderError, absolute, default_directory, shell_word
+from .manager_process import ManagerInfo, clock_jump, clock_mark
+from .paths import FolderError, absolute, default_directory, link_directory, linked_folders, shell_word
 from .store import Store
 
 _log = logging.getLogger(__name__)
-
-_ROUNDING = 1.0  # seconds between the clocks of the system and of its processes
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}")
 _LOOK_EVERY = 0.05
 _TURN = 0.002  # between two attempts to get the lock, which others hold for milliseconds
 _LOOKS = 0.2  # for how long others who only look may hold it in turn
 # What a search holds before its database is made.
 _OWN_NAMES = {"manager.lock", "logs", "checkpoint"}
-
-
-def new_experiment_id() -> str:
-    """Return eight lower-case letters and digits, as NNI does."""
-    return "".join(random.SystemRandom().choices("abcdefghijklmnopqrstuvwxyz0123456789", k=8))
-
-
-@dataclass(frozen=True, slots=True)
-class ManagerInfo:
-    """The process that runs an experiment."""
-
-    pid: int
-    host: str
-    create_time: float
-    clock: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def process(self) -> psutil.Process | None:
-        """That very process, if it is seen from here; one that has ended and waits for its parent is not."""
-        if self.host != socket.gethostname():
-            return None
-        try:
-            process = psutil.Process(self.pid)
-            is_it = abs(process.create_time() - self.create_time) < 1.0  # and not of another pid namespace
-            return process if is_it and process.status() != psutil.STATUS_ZOMBIE else None
-        except psutil.NoSuchProcess:
-            return None
 
 
 class ExperimentFolder:
@@ -173,8 +142,8 @@ class ExperimentFolder:
         if not make and not folder.has_experiment:
             raise FolderError(f"there is no experiment in {folder.path}")
         try:
-            for one in (folder.path, folder.logs, folder.path / "checkpoint"):
-                one.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for path in (folder.path, folder.logs, folder.path / "checkpoint"):
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
             names = {entry.name for entry in folder.path.iterdir()}
         except OSError as error:
             raise FolderError(f"{folder.path} cannot be made: {error.strerror}") from error
@@ -215,15 +184,17 @@ class ExperimentFolder:
     @classmethod
     def find(cls, directory: Path, experiment_id: str) -> ExperimentFolder:
         """Return the folder of an experiment, by its id or a prefix that only one id has."""
-        known = list(cls.all(directory))
-        matching = [one for one in known if one.experiment_id == experiment_id] or [
-            one for one in known if one.experiment_id.startswith(experiment_id)
+        folders = list(cls.all(directory))
+        matching = [folder for folder in folders if folder.experiment_id == experiment_id] or [
+            folder for folder in folders if folder.experiment_id.startswith(experiment_id)
         ]
-        here = [one for one in matching if one.path.parent == directory]
+        here = [folder for folder in matching if folder.path.parent == directory]
         if len(matching) == 1 or (here and here[0].experiment_id == experiment_id):
             return (here or matching)[0]
         if matching:
-            named = sorted(one.experiment_id if one in here else str(one.path) for one in matching)
+            named = sorted(
+                folder.experiment_id if folder in here else str(folder.path) for folder in matching
+            )
             raise FolderError(f"'{experiment_id}' may be any of {', '.join(named)} in {directory}")
         cls(directory / experiment_id).refuse_if_closed()
         raise FolderError(
@@ -356,12 +327,9 @@ class ExperimentFolder:
         shutil.rmtree(self.path)
 
 
-def discard(path: Path) -> None:
-    """Remove a file that is of no more use; one that cannot be removed is logged and harms nobody."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        _log.warning("%s cannot be removed: %s", path, error.strerror)
+def new_experiment_id() -> str:
+    """Return eight lower-case letters and digits, as NNI does."""
+    return "".join(random.SystemRandom().choices("abcdefghijklmnopqrstuvwxyz0123456789", k=8))
 
 
 def _checked(experiment_id: str) -> str:
@@ -372,16 +340,40 @@ def _checked(experiment_id: str) -> str:
     return experiment_id
 
 
-def has_ended(pid: int, moment: float) -> bool:
-    """Return whether the process that had this number at a moment has ended; a later one may have the number.
+def clone_checkpoint(source: Path, target: Path, synced_root: Path | None = None) -> None:
+    """Make `target` a clone of the folder `source`, whole or not at all; do nothing if it is there already.
 
-    >>> import os, time
-    >>> has_ended(os.getpid(), time.time()), has_ended(os.getpid(), 0.0)
-    (False, True)
+    With `synced_root` it is forced to the disk, with the folders from there on. A source that is gone is logged: the
+    attempt that starts from the clone fails and says so, too.
     """
+    if target.exists():
+        return
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        process = psutil.Process(pid)
-        is_it = process.create_time() <= moment + _ROUNDING
-        return not is_it or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(partial, ignore_errors=True)
+        # Raises for a source that is removed meanwhile: its name goes before its files.
+        shutil.copytree(source, partial, symlinks=True, copy_function=_link_or_copy)
+        if synced_root is not None:
+            sync_tree(partial)
+        partial.rename(target)
+        if synced_root is not None:
+            sync(target, synced_root)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        _log.error("checkpoint %s cannot be copied to %s: %s", source, target, error)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # a file system without hard links
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def discard(path: Path) -> None:
+    """Remove a file that is of no more use; one that cannot be removed is logged and harms nobody."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        _log.warning("%s cannot be removed: %s", path, error.strerror)

@@ -1,18 +1,60 @@
-"""The manager's clock: time of day that does not jump while the process lives."""
+"""The process that runs an experiment, and its clock: a time of day that does not jump while the process lives."""
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # It keeps counting while the machine is suspended, on systems with such a clock.
 _seconds = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 # A smaller difference (s) is a usual correction of the clock, or the time between the two readings.
 _NO_JUMP = 1.0
+_ROUNDING = 1.0  # seconds between the clocks of the system and of its processes
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerInfo:
+    """The process that runs an experiment."""
+
+    pid: int
+    host: str
+    create_time: float
+    clock: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def process(self) -> psutil.Process | None:
+        """That very process, if it is seen from here; one that has ended and waits for its parent is not."""
+        if self.host != socket.gethostname():
+            return None
+        try:
+            process = psutil.Process(self.pid)
+            is_it = abs(process.create_time() - self.create_time) < 1.0  # and not of another pid namespace
+            return process if is_it and process.status() != psutil.STATUS_ZOMBIE else None
+        except psutil.NoSuchProcess:
+            return None
+
+
+def has_ended(pid: int, moment: float) -> bool:
+    """Return whether the process that had this number at a moment has ended; a later one may have the number.
+
+    >>> import os, time
+    >>> has_ended(os.getpid(), time.time()), has_ended(os.getpid(), 0.0)
+    (False, True)
+    """
+    try:
+        process = psutil.Process(pid)
+        is_it = process.create_time() <= moment + _ROUNDING
+        return not is_it or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def steady_clock(

@@ -13,19 +13,19 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from stat import S_ISREG
+from typing import Any
 
 from ..trial_agent import sync, sync_tree
 from .errors import SQLITE_ERRORS
 from .folder import ExperimentFolder
-from .paths import FolderError
-from .storage import Storage, StorageError, open_storage
+from .paths import FolderError, absolute
 
 _log = logging.getLogger(__name__)
-
 _DATABASE = "experiment.db"
 _FILES = ("experiment.yml", "annotations.json", "trial.pkl", "stopper.pkl")
 _FOLDERS = ("trials", "checkpoint")
@@ -68,24 +68,21 @@ class Mirror:
             self._known = dict.fromkeys(storage.names(), (-1, -1))
         copy = self._folder.path / f".{_DATABASE}.copy"
         try:
-            checkpoints = self._look_at_database(copy)
-            found = dict(self._found())
-            self._put_files(storage, found)
+            checkpoints = self._copy_database(copy)
+            files = dict(self._files_here())
+            for name, state in files.items():
+                if self._known.get(name) != state and self._put(storage, name):
+                    self._known[name] = state
             if not all(self._is_copied(path) for path in checkpoints):
                 return  # pruned in between: the next look finds another
             storage.put(copy, _DATABASE)
         finally:
             copy.unlink(missing_ok=True)
-        for name in self._known.keys() - found.keys() - {_DATABASE}:
+        for name in self._known.keys() - files.keys() - {_DATABASE}:
             storage.remove(name)
             del self._known[name]
 
-    def _put_files(self, storage: Storage, found: dict[str, tuple[int, int]]) -> None:
-        for name, state in found.items():
-            if self._known.get(name) != state and self._put(storage, name):
-                self._known[name] = state
-
-    def _found(self) -> Iterator[tuple[str, tuple[int, int]]]:
+    def _files_here(self) -> Iterator[tuple[str, tuple[int, int]]]:
         root = self._folder.path
         for path in _files_of(root):
             name = path.relative_to(root).as_posix()
@@ -114,7 +111,7 @@ class Mirror:
             return False
         return True
 
-    def _look_at_database(self, copy: Path) -> list[str]:
+    def _copy_database(self, copy: Path) -> list[str]:
         """Copy the database as it is now; return the checkpoints from which its trials may continue."""
         copy.unlink(missing_ok=True)
         uri = f"{self._folder.database.absolute().as_uri()}?mode=ro"
@@ -161,3 +158,128 @@ def fetch_experiment(location: str, experiment_id: str, directory: Path) -> Expe
     partial.rename(folder.path)
     sync(directory)
     return folder
+
+
+class StorageError(Exception):
+    """The storage cannot be used; the message says which and why."""
+
+
+class Storage(ABC):
+    """Files by name; a name is a relative path with slashes. All methods may raise `StorageError`."""
+
+    @abstractmethod
+    def put(self, source: Path, name: str) -> None:
+        """Store a file, whole or not at all where the place can do that."""
+
+    @abstractmethod
+    def get(self, name: str, target: Path) -> None:
+        """Fetch a file into a folder that exists."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Remove a file; nothing happens if there is none."""
+
+    @abstractmethod
+    def names(self) -> set[str]:
+        """Return the names of all files; none if the place does not exist yet."""
+
+
+class FolderStorage(Storage):
+    """A folder, perhaps on another machine's disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, source: Path, name: str) -> None:
+        """Copy under a temporary name, then rename."""
+        target = self.folder / name
+        partial = target.with_name(f".{target.name}.partial")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, partial)
+            sync(partial)  # the database comes last: what it names is on the disk before it
+            partial.replace(target)
+        except OSError as error:
+            raise StorageError(f"{target} cannot be written: {error.strerror or error}") from error
+
+    def get(self, name: str, target: Path) -> None:
+        """Copy back."""
+        try:
+            shutil.copy2(self.folder / name, target)
+        except OSError as error:
+            raise StorageError(f"{self.folder / name} cannot be read: {error.strerror or error}") from error
+
+    def remove(self, name: str) -> None:
+        """Remove the file, and the folders that it leaves empty."""
+        path = self.folder / name
+        path.unlink(missing_ok=True)
+        for parent in path.parents:
+            if parent == self.folder or any(parent.iterdir()):
+                return
+            parent.rmdir()
+
+    def names(self) -> set[str]:
+        """Return the names of all files in the folder but those that are being written."""
+        return {
+            path.relative_to(self.folder).as_posix()
+            for path in self.folder.rglob("*")
+            if path.is_file() and not path.name.endswith(".partial")
+        }
+
+
+class UrlStorage(Storage):
+    """What fsspec reaches: object stores, SSH, HDFS ..."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        try:
+            from fsspec.core import url_to_fs  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            raise StorageError(f"{url} needs fsspec: pip install fsspec") from None
+        self._fs, self._root = self._explained(lambda: url_to_fs(url))
+
+    def put(self, source: Path, name: str) -> None:
+        """Upload."""
+        path = f"{self._root}/{name}"
+        self._explained(lambda: self._fs.makedirs(path.rpartition("/")[0], exist_ok=True))
+        self._explained(lambda: self._fs.put_file(str(source), path))
+
+    def get(self, name: str, target: Path) -> None:
+        """Download."""
+        self._explained(lambda: self._fs.get_file(f"{self._root}/{name}", str(target)))
+
+    def remove(self, name: str) -> None:
+        """Remove the file."""
+        path = f"{self._root}/{name}"
+        if self._explained(lambda: self._fs.exists(path)):
+            self._explained(lambda: self._fs.rm_file(path))
+
+    def names(self) -> set[str]:
+        """Return the names of all files below the URL."""
+        self._explained(self._fs.invalidate_cache)
+        if not self._explained(lambda: self._fs.exists(self._root)):
+            return set()
+        paths = self._explained(lambda: self._fs.find(self._root))
+        return {str(path).removeprefix(f"{self._root}/") for path in paths}
+
+    def _explained(self, call: Callable[[], Any]) -> Any:
+        """Return the result of a call of fsspec, whose errors are those of many libraries."""
+        try:
+            return call()
+        except Exception as error:
+            raise StorageError(f"{self.url}: {type(error).__name__}: {error}") from error
+
+
+def open_storage(location: str, inside: str) -> Storage:
+    """Return the part `inside` of a storage, which is the path of a folder or a URL.
+
+    Raise `StorageError`, or `FolderError` for a path that leads nowhere.
+
+    >>> open_storage("/no/such/folder", "k3x9a2bq").names()
+    set()
+    """
+    if "://" not in location:
+        return FolderStorage(absolute(location) / inside)
+    if location.startswith("file://"):
+        return FolderStorage(Path(location.removeprefix("file://")) / inside)
+    return UrlStorage(location.rstrip("/") + "/" + inside)

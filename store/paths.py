@@ -1,12 +1,19 @@
-"""Paths as users name them, and the directory of experiments if they name none."""
+"""Paths as users name them, the directories in which experiments are found, and files that are written whole."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
+_log = logging.getLogger(__name__)
 _ENVIRONMENT = "PITCHPIPE_DIR"
+_LINK = ".directory-"
 
 
 class FolderError(Exception):
@@ -55,6 +62,42 @@ def default_directory() -> Path:
         raise FolderError(f"{error}, in {_ENVIRONMENT} or with --dir") from None
 
 
+def is_default(directory: Path) -> bool:
+    """Return whether verbs look into a directory when none is named, wherever they are called."""
+    try:
+        is_fixed = os.path.isabs(with_home(os.environ.get(_ENVIRONMENT) or "~"))
+        return is_fixed and directory == default_directory()
+    except FolderError:
+        return False
+
+
+def link_directory(directory: Path, default: Path) -> None:
+    """Put a link to a directory into the default one, without those to directories that were removed.
+
+    Where none can be made (the default directory is read-only), `--dir` finds the experiments.
+    """
+    place = os.path.realpath(directory)
+    if place == os.path.realpath(default):
+        return
+    name = _LINK + hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
+    try:
+        default.mkdir(parents=True, exist_ok=True)
+        for link in default.glob(f"{_LINK}*"):
+            if not os.path.lexists(os.readlink(link)):
+                link.unlink(missing_ok=True)
+        with suppress(FileExistsError):  # it is known
+            (default / name).symlink_to(directory)
+    except OSError as error:
+        _log.info("experiments in %s are found with --dir only: %s", directory, error)
+
+
+def linked_folders(default: Path) -> Iterator[Path]:
+    """Yield what is in the directories to which a directory has links, as far as they can be read."""
+    for link in sorted(default.glob(f"{_LINK}*")):
+        with suppress(OSError):  # a directory that was removed, or is closed to this user
+            yield from sorted(Path(os.readlink(link)).iterdir())
+
+
 def shell_word(path: str | os.PathLike[str]) -> str:
     """Return a path as one word of a command line: bytes that cannot be shown are escaped, as bash and zsh read them.
 
@@ -68,10 +111,23 @@ def shell_word(path: str | os.PathLike[str]) -> str:
     return "$'" + "".join(chr(one) if one in plain else f"\\x{one:02x}" for one in os.fsencode(text)) + "'"
 
 
-def is_default(directory: Path) -> bool:
-    """Return whether verbs look into a directory when none is named, wherever they are called."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that replaces the one at a path when the block ends without an error, and is removed otherwise.
+
+    An `OSError` names the path, not the unfinished file beside it.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        is_fixed = os.path.isabs(with_home(os.environ.get(_ENVIRONMENT) or "~"))
-        return is_fixed and directory == default_directory()
-    except FolderError:
-        return False
+        file = unfinished.open("wb")
+        try:
+            with file:
+                yield file
+            unfinished.replace(path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        if error.filename == os.fspath(unfinished):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise

@@ -21,12 +21,12 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..protocol import repeat_of
-from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
+from ..runner import ExperimentStatus, MetricRow, Trial
 from .dispatcher_record import DispatcherRecord, SavedState
 from .errors import (
     NOT_UNDERSTOOD,
@@ -41,7 +41,7 @@ from .errors import (
 )
 from .opening import check_version, end_log, fit_log, fold_log, open_to_read, open_to_write
 from .schema import MIGRATIONS, SCHEMA_VERSION
-from .table_rows import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
+from .table_rows import SELECT_TRIALS, Tick, row_to_trial, rows_of
 
 # The writer of a file gets no event when the folder is deleted: seconds between two looks.
 _LOOK_EVERY = 1.0
@@ -75,22 +75,6 @@ class ExperimentRow:
     end_time: float | None = None
     run_time: float = 0.0
     snapshot: dict[str, Any] | None = None
-
-
-@dataclass(slots=True, kw_only=True)
-class Tick:
-    """All that one turn of the manager's loop changes."""
-
-    changes: Changes
-    commands: Sequence[tuple[int, str, str]] = ()
-    replies: Sequence[tuple[int, str, str]] = ()
-    status: str = ""
-    reason: str = ""
-    error: str = ""
-    run_time: float = 0.0
-    end_time: float | None = None
-    snapshot: str = "{}"
-    dispatcher_checkpoints: Sequence[SavedState] = ()
 
 
 class Store:
@@ -168,7 +152,7 @@ class Store:
 
     def _write(self, tick: Tick) -> None:
         with self._transaction() as db:
-            for statement, rows in self._rows(tick):
+            for statement, rows in rows_of(tick, self.objectives):
                 db.executemany(statement, rows)
             db.execute(
                 "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
@@ -358,33 +342,6 @@ class Store:
         with understood(self.path, "objective_values"):
             return {sequence_id: 0.0 + value for sequence_id, value in rows}
 
-    def _rows(self, tick: Tick) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
-        """Yield the statements of a tick that have rows, each with its rows."""
-        changes = tick.changes
-        trials = changes.trials.values()
-        if trials:
-            yield UPSERT_TRIAL, map(trial_to_row, trials)
-        if changes.metrics:
-            yield _INSERT_METRIC, map(_metric_to_row, changes.metrics)
-        if changes.superseded:
-            yield _SUPERSEDE, changes.superseded
-        if changes.attempts:
-            yield _INSERT_ATTEMPT, map(_attempt_to_row, changes.attempts)
-        if values := [row for trial in trials if trial.values for row in self._values(trial)]:
-            yield _INSERT_VALUE, values
-        if changes.exports:
-            yield "INSERT OR REPLACE INTO exports VALUES (?, ?, ?)", changes.exports
-        if tick.commands:
-            yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
-        if tick.replies:
-            yield "INSERT INTO replies VALUES (?, ?, ?)", tick.replies
-        if tick.dispatcher_checkpoints:
-            yield _INSERT_CHECKPOINT, map(astuple, tick.dispatcher_checkpoints)
-
-    def _values(self, trial: Trial) -> Iterator[tuple[int, str, float]]:
-        for name, value in zip(self.objectives, trial.values or (), strict=False):
-            yield trial.sequence_id, name, value
-
     def _transaction(self) -> sqlite3.Connection:
         """Begin a transaction; as a context, the connection commits it, or rolls it back after an error."""
         self._db.execute("BEGIN IMMEDIATE")
@@ -449,21 +406,3 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except SQLITE_ERRORS as error:
         raise explain(path, error) from error
-
-
-_INSERT_METRIC = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?, 0)"
-_SUPERSEDE = (
-    "UPDATE metrics SET superseded = 1 WHERE sequence_id = ? AND attempt <= ?"
-    " AND (kind = 'FINAL' OR sequence >= ?)"
-)
-_INSERT_ATTEMPT = "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT_CHECKPOINT = "INSERT OR REPLACE INTO dispatcher_checkpoints VALUES (?, ?, ?, ?)"
-_INSERT_VALUE = "INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)"
-
-
-def _metric_to_row(metric: MetricRow) -> tuple[Any, ...]:
-    return metric.trial.sequence_id, metric.kind, metric.sequence, metric.attempt, metric.value, metric.time
-
-
-def _attempt_to_row(attempt: AttemptRow) -> tuple[Any, ...]:
-    return tuple(getattr(attempt, name) for name in AttemptRow.__slots__)

@@ -1,14 +1,15 @@
-"""The table `trials`: how a trial becomes a row, and a row a trial. Every trial pays for both."""
+"""Turns a tick into rows of the tables, and rows of the table `trials` into trials. Every trial pays for both."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-from ..runner import Cause, FailureKind, Trial, TrialStatus, Verdict
+from ..runner import AttemptRow, Cause, Changes, FailureKind, MetricRow, Trial, TrialStatus, Verdict
+from .dispatcher_record import SavedState
 
 # In the order of the fields of `Trial`, so that a row becomes a trial without being sorted: a resume makes all of them.
 _FIELDS = tuple(field.name for field in fields(Trial))
@@ -24,15 +25,67 @@ _FIXED = ("sequence_id", "trial_id", "parameter_id", "created")
 SELECT_TRIALS = f"SELECT {', '.join(_COLUMNS)} FROM trials ORDER BY sequence_id"
 """All rows, for `row_to_trial`."""
 
-UPSERT_TRIAL = (
+_UPSERT_TRIAL = (
     f"INSERT INTO trials ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
     " ON CONFLICT (sequence_id) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in _FIXED)
 )
-"""Writes what `trial_to_row` gives."""
+_INSERT_METRIC = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?, 0)"
+_SUPERSEDE = (
+    "UPDATE metrics SET superseded = 1 WHERE sequence_id = ? AND attempt <= ?"
+    " AND (kind = 'FINAL' OR sequence >= ?)"
+)
+_INSERT_ATTEMPT = "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_CHECKPOINT = "INSERT OR REPLACE INTO dispatcher_checkpoints VALUES (?, ?, ?, ?)"
+_INSERT_VALUE = "INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)"
 
 
-def trial_to_row(trial: Trial) -> tuple[Any, ...]:
+@dataclass(slots=True, kw_only=True)
+class Tick:
+    """All that one turn of the manager's loop changes."""
+
+    changes: Changes
+    commands: Sequence[tuple[int, str, str]] = ()
+    replies: Sequence[tuple[int, str, str]] = ()
+    status: str = ""
+    reason: str = ""
+    error: str = ""
+    run_time: float = 0.0
+    end_time: float | None = None
+    snapshot: str = "{}"
+    dispatcher_checkpoints: Sequence[SavedState] = ()
+
+
+def rows_of(tick: Tick, objectives: Sequence[str]) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
+    """Yield the statements of a tick that have rows, each with its rows."""
+    changes = tick.changes
+    trials = changes.trials.values()
+    if trials:
+        yield _UPSERT_TRIAL, map(_trial_to_row, trials)
+    if changes.metrics:
+        yield _INSERT_METRIC, map(_metric_to_row, changes.metrics)
+    if changes.superseded:
+        yield _SUPERSEDE, changes.superseded
+    if changes.attempts:
+        yield _INSERT_ATTEMPT, map(_attempt_to_row, changes.attempts)
+    if values := [
+        (trial.sequence_id, name, value)
+        for trial in trials
+        if trial.values
+        for name, value in zip(objectives, trial.values, strict=False)
+    ]:
+        yield _INSERT_VALUE, values
+    if changes.exports:
+        yield "INSERT OR REPLACE INTO exports VALUES (?, ?, ?)", changes.exports
+    if tick.commands:
+        yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
+    if tick.replies:
+        yield "INSERT INTO replies VALUES (?, ?, ?)", tick.replies
+    if tick.dispatcher_checkpoints:
+        yield _INSERT_CHECKPOINT, map(astuple, tick.dispatcher_checkpoints)
+
+
+def _trial_to_row(trial: Trial) -> tuple[Any, ...]:
     """Return the row of a trial; its values have a table of their own."""
     verdict = trial.verdict
     return (
@@ -69,12 +122,20 @@ def trial_to_row(trial: Trial) -> tuple[Any, ...]:
     )
 
 
+def _metric_to_row(metric: MetricRow) -> tuple[Any, ...]:
+    return metric.trial.sequence_id, metric.kind, metric.sequence, metric.attempt, metric.value, metric.time
+
+
+def _attempt_to_row(attempt: AttemptRow) -> tuple[Any, ...]:
+    return tuple(getattr(attempt, name) for name in AttemptRow.__slots__)
+
+
 def row_to_trial(row: tuple[Any, ...]) -> Trial:
     """Return the trial of a row of `SELECT_TRIALS`, without its values.
 
     >>> record = '{"parameters": {"x": 1}}'
     >>> trial = Trial(trial_id="AbCdE", sequence_id=7, parameter_id=3, record=record, created=12.5, gpus=(0, 1))
-    >>> row_to_trial(trial_to_row(trial)) == trial
+    >>> row_to_trial(_trial_to_row(trial)) == trial
     True
     """
     found = list(row)

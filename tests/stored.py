@@ -12,10 +12,10 @@ from unittest import mock
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.runner.effects import AttemptRow, Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
+from pitchpipe.store import ExperimentRow, Store, Tick
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import FamilyRow, Goal, Summary, TrialRow, database
 from pitchpipe.store.reading.read_model import Repeats
-from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}, "units": {"_type": "choice", "_value": [16, 32]}}
 

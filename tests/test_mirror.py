@@ -12,7 +12,6 @@ ELSEWHERE = {
     "executors/running_attempts.py": "test_agents.py",
     "executors/agent_link.py": "test_agents.py",
     "runner/timing.py": "test_limits.py",
-    "store/directory_links.py": "test_folder.py",
     "store/table_rows.py": "test_store.py",
 }
 

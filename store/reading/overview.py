@@ -9,7 +9,8 @@ from typing import Any
 
 from ...runner import ExperimentStatus, Limits, TrialStatus
 from ..errors import damaged, empty, understood
-from ..folder import ExperimentFolder, has_ended
+from ..folder import ExperimentFolder
+from ..manager_process import has_ended
 from .best_trials import closest_to_limits, limits_of, read_best
 from .database import Database
 from .families import read_outcomes

@@ -15,13 +15,13 @@ import pytest
 from pitchpipe.cli.verbs.doctor import checks
 from pitchpipe.runner.effects import Changes
 from pitchpipe.server.experiments import Experiments
+from pitchpipe.store import Store, Tick
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import Summary
 from pitchpipe.store.reading.database import Database
 from pitchpipe.store.reading.overview import read_summary
 from pitchpipe.store.reading.view import ExperimentView
-from pitchpipe.store.store import Store, Tick
 
 from ..server.asking import Asking
 from ..store.kill_points import leave_journal

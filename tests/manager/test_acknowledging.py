@@ -17,7 +17,7 @@ from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProce
 from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
-from pitchpipe.store.store import NotWritableError, StoreError, Tick
+from pitchpipe.store import NotWritableError, StoreError, Tick
 from pitchpipe.trial_agent import Event, Report, Request, Start, Started
 from pitchpipe.trial_agent.outbox import Outbox
 

@@ -24,9 +24,8 @@ from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.runner.trial import TrialStatus
-from pitchpipe.store import ExperimentFolder, FolderError
+from pitchpipe.store import ExperimentFolder, FolderError, NotWritableError, Store, Tick
 from pitchpipe.store.manager_process import clock_mark
-from pitchpipe.store.store import NotWritableError, Store, Tick
 
 from .experiments import (
     bowl,

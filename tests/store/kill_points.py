@@ -22,9 +22,9 @@ from typing import Any
 
 from pitchpipe.runner.effects import Changes
 from pitchpipe.runner.trial import Trial
+from pitchpipe.store import ExperimentRow, Store, Tick
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.reading.view import ExperimentView
-from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 _TRACE_ME, _NEXT_CALL = 0, 24
 _LIBRARY = ctypes.CDLL(None, use_errno=True)

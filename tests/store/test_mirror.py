@@ -15,10 +15,8 @@ from pitchpipe.runner.effects import Changes
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.sdk import remove
-from pitchpipe.store import ExperimentFolder, FolderError
-from pitchpipe.store.mirror import Mirror, fetch_experiment
-from pitchpipe.store.storage import FolderStorage, StorageError, open_storage
-from pitchpipe.store.store import ExperimentRow, Store, Tick
+from pitchpipe.store import ExperimentFolder, ExperimentRow, FolderError, Store, Tick
+from pitchpipe.store.mirror import FolderStorage, Mirror, StorageError, fetch_experiment, open_storage
 
 from ..dispatcher_threads import dispatchers_on_threads
 from ..manager.experiments import config, created, resumed, run, trials_of
@@ -232,3 +230,21 @@ def test_copy_of_an_open_database_needs_no_log(folder: ExperimentFolder, tmp_pat
     copy = fetch_experiment(str(tmp_path / "shared"), "exp", tmp_path / "there")
     assert copy.database.read_bytes()[18:20] == b"\1\1"  # of a header that names no log
     store.close()
+
+
+def test_removed_file_takes_the_folders_that_it_leaves_empty_with_it(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path / "shared"), "exp")
+    (tmp_path / "file").write_text("1")
+    for name in ("trials/0/file", "trials/1/file"):
+        storage.put(tmp_path / "file", name)
+    storage.remove("trials/0/file")
+    assert [path.name for path in (tmp_path / "shared" / "exp" / "trials").iterdir()] == ["1"]
+    storage.remove("trials/1/file")
+    assert storage.names() == set()
+    assert list((tmp_path / "shared" / "exp").iterdir()) == []
+
+
+def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    storage = open_storage(str(tmp_path), "exp")
+    with pytest.raises(StorageError, match=r"exp/missing cannot be read: No such file"):
+        storage.get("missing", tmp_path / "back")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.store import FolderError, absolute, default_directory, is_default, shell_word
+from pitchpipe.store import FolderError, absolute, default_directory, is_default, shell_word, whole_file
 
 from ..homeless import leave_home, lose_working_directory
 
@@ -88,3 +88,22 @@ def test_word_for_a_shell_is_the_path_for_bash() -> None:
     assert words.isprintable()
     read = subprocess.run(["bash", "-c", f"printf '%s\\0' {words}"], capture_output=True, check=True)
     assert read.stdout.split(b"\0")[:-1] == names
+
+
+def test_file_is_replaced_when_it_is_complete(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"old")
+    with whole_file(tmp_path / "x.csv") as file:
+        file.write(b"new")
+        assert (tmp_path / "x.csv").read_bytes() == b"old"
+    with pytest.raises(KeyError), whole_file(tmp_path / "x.csv") as file:
+        file.write({}[file.write(b"half")])
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x.csv", b"new")]
+
+
+@pytest.mark.parametrize("place", ["file/x.csv", "missing/x.csv", "folder"])
+def test_error_names_the_file_that_was_asked_for(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    with pytest.raises(OSError, match=f"'{tmp_path}/{place}'$"), whole_file(tmp_path / place) as file:
+        file.write(b"x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from pitchpipe.runner.effects import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
+from pitchpipe.store import NotWritableError, Store, StoreError, Tick
 from pitchpipe.store.dispatcher_record import DispatcherRecord, SavedState
 from pitchpipe.store.opening import open_to_write
 from pitchpipe.store.schema import SCHEMA_VERSION
-from pitchpipe.store.store import NotWritableError, Store, StoreError, Tick
 
 from .kill_points import a_trial, row
 
