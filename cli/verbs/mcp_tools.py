@@ -27,7 +27,7 @@ in the background and outlive this server. `experiment` is an id, or its beginni
 _LONGEST_LOG = 20_000  # characters of a trial's output
 
 
-class Tools:
+class McpTools:
     """The tools; all experiments are in one directory (None: the default one)."""
 
     def __init__(self, directory: Path | None) -> None:
@@ -168,8 +168,8 @@ class Tools:
 
 def mcp_server(directory: Path | None) -> MCPServer:
     """Return the server with all tools, for experiments in one directory."""
-    tools = Tools(directory)
-    named = [getattr(tools, name) for name in vars(Tools) if not name.startswith("_")]
+    tools = McpTools(directory)
+    named = [getattr(tools, name) for name in vars(McpTools) if not name.startswith("_")]
     return MCPServer(
         "pitchpipe",
         instructions=_INSTRUCTIONS,
