@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..sdk import flat_arguments
+from ..search_space import Parameters
 from ..tuners import REGISTRY, Tuner
 from .requirements import required
 
@@ -21,7 +22,6 @@ joblib = required("joblib", "1.2", "sklearn")
 
 __all__ = ["PitchpipeSearchCV"]
 
-Parameters = dict[str, Any]
 _STAGES = 3
 _EDGE = 1e-9  # a distribution may be infinite at the ends of the unit interval
 
