@@ -14,7 +14,7 @@ from ..runner import (
     Event,
     Reported,
 )
-from ..trial_agent import Ended, Problem, Report, Saved, Started, read_spool, spool_name
+from ..trial_agent import Ended, Report, Saved, SpoolProblem, Started, read_spool, spool_name
 from ..trial_agent import Event as AgentEvent
 from .trial_executor import RunSetup
 
@@ -50,7 +50,9 @@ def left_in_spool(setup: RunSetup, order: AttemptOrder) -> list[AgentEvent]:
     return left if setup.run.nodes == 1 else [event for event in left if event.e != "ended"]
 
 
-def runner_event(event: Started | Report | Saved | Problem | Ended, now: float, earliest: float) -> Event:
+def runner_event(
+    event: Started | Report | Saved | SpoolProblem | Ended, now: float, earliest: float
+) -> Event:
     """Return an agent's event as one of the runner's, dated between `earliest` and `now`."""
     time = now if event.e == "problem" else event.time
     if not earliest <= time <= now:

@@ -31,25 +31,20 @@ if TYPE_CHECKING:
         save_checkpoint,
         wrap_function,
     )
-    from .agent_events import Ended, Event, Problem, Report, Saved, Started, decode_events
+    from .agent_events import Ended, Event, Outbox, Report, Saved, SpoolProblem, Started, decode_events
     from .checkpoint_store import Keeping
-    from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
-    from .disk import disk_error
+    from .disk import disk_error, sync, sync_tree, write_whole
     from .environ import TOKEN, base_environment, mark, visible_devices
-    from .file_watch import FileWatch, best_watch
     from .forks import ending_forks, shield_forks
     from .function_trial import FunctionLoader, FunctionTrial
     from .job import Job
+    from .launcher import StartError, arguments_of, started
     from .machine_limits import available_bytes, usable_bytes, usable_cpus
-    from .messages import MessageDecoder, encode_message, from_bytes, to_bytes
-    from .outbox import Outbox
-    from .pickling import pickled
-    from .placeholders import filled, misfits
-    from .processes import ProcessTree, command_words
-    from .requests import (
+    from .messages import (
         Hello,
         Kill,
+        MessageDecoder,
         Pause,
         Ping,
         Poll,
@@ -58,12 +53,17 @@ if TYPE_CHECKING:
         RunSpec,
         Shutdown,
         Start,
+        encode_message,
         encode_request,
+        from_bytes,
+        to_bytes,
     )
+    from .pickling import pickled
+    from .placeholders import filled, misfits
+    from .poll_sources import FileWatch, best_watch
+    from .processes import ProcessTree, WatchdogClient, command_words
     from .spool import read_spool, spool_name
-    from .syncing import sync, sync_tree, write_whole
     from .unix_server import UnixServer, peer_uid
-    from .watchdog_client import WatchdogClient
 else:
     __getattr__ = lazy_names(__name__, __file__)
 

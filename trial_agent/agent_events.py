@@ -1,12 +1,18 @@
-"""What an agent reports to the manager: six kinds of event, each with the fields of its JSON message, in their order.
+"""What an agent reports to the manager: six kinds of event, and the outbox in which they wait until it has them.
 
-`e` names the kind; times are seconds since the epoch; `mark` distinguishes the trial from a forgotten one with the same
-id. An attempt may report thousands of results a second, so the classes are neither frozen nor slotted: the fields of an
-event are its message without being copied.
+Each kind has the fields of its JSON message, in their order. `e` names the kind; times are seconds since the epoch;
+`mark` distinguishes the trial from a forgotten one with the same id. An attempt may report thousands of results a
+second, so the classes are neither frozen nor slotted: the fields of an event are its message without being copied.
+
+Reports are in a spool before they come here, so memory need not hold them all: when the outbox is full, the reader of
+a command trial's spool pauses, and a function waits in its next report.
 """
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from operator import itemgetter
@@ -15,6 +21,10 @@ from typing import Literal
 from .messages import Message, MessageError
 
 ReportKind = Literal["intermediate", "final"]
+
+BATCH_BYTES = 64 * 1024
+MAX_BYTES = 16 * 1024 * 1024  # about 120,000 small reports, which take three times as much as Python objects
+_EVENT_BYTES = 130  # an event without its value or message, as JSON
 
 
 @dataclass(kw_only=True)
@@ -59,7 +69,7 @@ class Saved:
 
 
 @dataclass(kw_only=True)
-class Problem:
+class SpoolProblem:
     """Something in the spool that cannot be understood; with `infra`, the machine is at fault."""
 
     e: Literal["problem"] = field(default="problem", repr=False)
@@ -135,12 +145,12 @@ class Forgotten:
     mark: str = ""
 
 
-Event = Started | Report | Saved | Problem | Ended | Forgotten
+Event = Started | Report | Saved | SpoolProblem | Ended | Forgotten
 
 # Each kind, and what raises KeyError for a message without one of its fields that have no default.
 _KINDS: dict[str, tuple[type[Event], Callable[[Message], object]]] = {
     kind.e: (kind, itemgetter(*(each.name for each in fields(kind) if each.default is MISSING)))
-    for kind in (Started, Report, Saved, Problem, Ended, Forgotten)
+    for kind in (Started, Report, Saved, SpoolProblem, Ended, Forgotten)
 }
 _WHO = frozenset({"e", "trial", "attempt", "mark"})
 _RARE = frozenset({"out_of_memory", "infra", "exported", "unasked"})  # in a spool only if they apply
@@ -159,7 +169,7 @@ def decode_events(messages: Iterable[Message]) -> list[Event]:
     """Return the events in messages; raise `MessageError` if one is invalid.
 
     >>> decode_events([{"e": "problem", "trial": "AbCdE", "attempt": 1, "message": "line 3 is not JSON"}])
-    [Problem(trial='AbCdE', attempt=1, message='line 3 is not JSON', mark='')]
+    [SpoolProblem(trial='AbCdE', attempt=1, message='line 3 is not JSON', mark='')]
     """
     try:
         return _events(messages)
@@ -181,3 +191,188 @@ def _events(messages: Iterable[Message]) -> list[Event]:
 def _sendable(text: str) -> str:
     """Return a text that UTF-8 can encode: users' file names and messages may hold lone surrogates."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+class Outbox:
+    """A thread-safe queue of events with a cursor; events leave it only when a later poll acknowledges them.
+
+    An event may be *held* for some milliseconds after a start, so that a short trial's events leave in one batch;
+    the trial's end releases it. `on_events` is called, without any lock held, when events may be taken; `on_room` when
+    acknowledged events have made room in a full outbox. Full means that `max_bytes` of events are kept.
+
+    >>> box = Outbox()
+    >>> _ = box.put(SpoolProblem(trial="AbCdE", attempt=1, message="?"))
+    >>> box.take(0)
+    ([SpoolProblem(trial='AbCdE', attempt=1, message='?', mark='')], 1)
+    >>> box.take(1)
+    ([], 1)
+    """
+
+    def __init__(self, on_events: Callable[[], None] | None = None, max_bytes: int = MAX_BYTES) -> None:
+        self.on_events = on_events
+        self.on_room: Callable[[], None] = lambda: None
+        self._max_bytes = max_bytes
+        # Reentrant: a signal handler may close the outbox while the same thread holds the lock.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._events: deque[tuple[Event, int]] = deque()  # with their sizes
+        self._bytes = 0
+        self._closed = False
+        self._first = 1  # the number of the oldest event kept
+        self._sent = 0
+        self._held_until = 0.0
+
+    def hold(self, seconds: float) -> None:
+        """Hold events that are not urgent for up to `seconds`, so that they leave together."""
+        with self._changed:
+            self._held_until = time.monotonic() + seconds
+            self._changed.notify_all()  # a thread that waits already must learn when the hold ends
+
+    def hold_on(self, seconds: float) -> None:
+        """Hold events for up to `seconds` from now, if any hold is left."""
+        if self.is_holding:
+            self.hold(seconds)
+
+    def put(self, event: Event, *, urgent: bool = True) -> int:
+        """Add one event and return its number; an urgent one releases what was held."""
+        return self.put_all((event,), urgent=urgent)
+
+    def put_all(self, events: Iterable[Event], *, urgent: bool = True) -> int:
+        """Add several events in order and return the number of the last one."""
+        last = self.add(events, urgent=urgent)
+        self.announce()
+        return last
+
+    def add(self, events: Iterable[Event], *, urgent: bool = True) -> int:
+        """Add events as `put_all` does; the caller will `announce` them, when it holds no lock of its own.
+
+        A closed, full outbox takes none: they stay in the spool.
+        """
+        with self._lock:
+            if not (self._closed and self.is_full):
+                for event in events:
+                    size = _size_of(event)
+                    self._events.append((event, size))
+                    self._bytes += size
+            if urgent:
+                self._held_until = 0.0
+            if self.held_for() <= 0:
+                self._changed.notify_all()
+            return self._first - 1 + len(self._events)
+
+    def announce(self) -> None:
+        """Let the events leave, unless they are held."""
+        if self.on_events is not None and self.held_for() <= 0:
+            self.on_events()
+
+    def release(self) -> bool:
+        """End a hold whose time is over; return whether there was one."""
+        with self._lock:
+            if not self.is_holding or self.held_for() > 0:
+                return False
+            self._held_until = 0.0
+            return True
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether a hold has not ended yet."""
+        return self._held_until > 0.0
+
+    def held_for(self) -> float:
+        """Return the seconds for which events are still held; 0 when they may leave."""
+        return max(0.0, self._held_until - time.monotonic()) if self._held_until else 0.0
+
+    def take(self, after: int) -> tuple[list[Event], int]:
+        """Forget the events up to number `after`; return the next batch and the number of its last event."""
+        with self._changed:
+            self._acknowledge(after)
+            if self.held_for() > 0:
+                return [], self._first - 1
+            batch = self._batch()
+            self._sent = self._first - 1 + len(batch)
+            return batch, self._sent
+
+    def wait(self, after: int, timeout: float) -> tuple[list[Event], int]:
+        """Do as `take` does, but wait up to `timeout` seconds for an event."""
+        events, cursor = self.take(after)
+        deadline = time.monotonic() + timeout if timeout > 0 else 0.0
+        while not events and (remaining := deadline - time.monotonic()) > 0:
+            with self._changed:
+                held = self.held_for()
+                if held > 0 or not self._events:
+                    self._changed.wait(min(remaining, held) if held > 0 else remaining)
+            events, cursor = self.take(after)
+        return events, cursor
+
+    @property
+    def is_full(self) -> bool:
+        """Whether callers that can wait should add no events now."""
+        return self._bytes >= self._max_bytes
+
+    def wait_for_room(self, given_up: Callable[[], bool] = lambda: False) -> None:
+        """Wait until the outbox is not full, is closed, or `given_up()` is true; `stir` makes it check again."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.is_full or self._closed or given_up())
+
+    def stir(self) -> None:
+        """Let every waiting thread check its condition again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Let no thread wait for room any more: the agent is leaving."""
+        self._closed = True
+        self.stir()
+
+    @property
+    def last(self) -> int:
+        """The number of the last event added."""
+        with self._lock:
+            return self._first - 1 + len(self._events)
+
+    @property
+    def confirmed(self) -> int:
+        """The number up to which events are acknowledged."""
+        return self._first - 1
+
+    @property
+    def sent(self) -> int:
+        """The number of the last event given out."""
+        return self._sent
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def _acknowledge(self, after: int) -> None:
+        was_full = self.is_full
+        count = min(after + 1 - self._first, len(self._events))
+        for _ in range(count):
+            self._bytes -= self._events.popleft()[1]
+        self._first += max(0, count)
+        if was_full and not self.is_full:
+            self._changed.notify_all()
+            self.on_room()
+
+    def _batch(self) -> list[Event]:
+        batch: list[Event] = []
+        total = 0
+        for event, size in self._events:
+            total += size
+            if batch and total > BATCH_BYTES:
+                break
+            batch.append(event)
+        return batch
+
+
+def _size_of(event: Event) -> int:
+    """Return the approximate length of an event as JSON."""
+    if isinstance(event, Report):
+        return _EVENT_BYTES + len(event.value)
+    text = (
+        event.message
+        if isinstance(event, SpoolProblem)
+        else event.error
+        if isinstance(event, Ended)
+        else None
+    )
+    return _EVENT_BYTES + len(text or "")

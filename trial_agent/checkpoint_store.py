@@ -7,41 +7,16 @@ import math
 import os
 import stat
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
 from ..sdk import ABOUT, is_there, remove
-from .agent_events import Problem, Saved
-from .syncing import sync, sync_tree, write_whole
+from .agent_events import Saved, SpoolProblem
+from .disk import sync, sync_tree, write_whole
+from .messages import Keeping
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
-    """How many checkpoints of a trial are kept (None: all), ranked by `recency` or by `score` (their last value).
-
-    `metric` is the name of the score in a reported dict, `mode` says which score is better. `frequency` (in steps; 0:
-    never) and `at_end` are for classes.
-
-    >>> Keeping.of({"keep": 3, "rank_by": "score", "mode": "minimize"}).keep
-    3
-    """
-
-    keep: int | None = 1
-    rank_by: str = "recency"
-    mode: str = "maximize"
-    metric: str = "default"
-    frequency: int = 0
-    at_end: bool = False
-
-    @classmethod
-    def of(cls, message: Mapping[str, Any] | None) -> Keeping:
-        """Read this part of a `start` message; missing fields have the defaults above."""
-        return cls(**{name: message[name] for name in cls.__slots__ if name in message}) if message else cls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +51,7 @@ class CheckpointStore:
         self._restored = os.path.basename(restored) if restored is not None and here else None
         self._entries: dict[str, _Entry] | None = None  # in the order in which they were saved
 
-    def admit(self, event: Saved) -> Saved | Problem:
+    def admit(self, event: Saved) -> Saved | SpoolProblem:
         """Note a new checkpoint and describe it in its folder; return its event, or the problem with it."""
         name = event.name
         path = os.path.join(self.folder, name)
@@ -160,9 +135,9 @@ class CheckpointStore:
             return -math.inf
         return -entry.value if self._keeping.mode == "minimize" else entry.value
 
-    def _problem(self, event: Saved, why: str, *, infra: bool = False) -> Problem:
+    def _problem(self, event: Saved, why: str, *, infra: bool = False) -> SpoolProblem:
         message = f"the checkpoint {event.name!r} does not count: {why}"
-        return Problem(
+        return SpoolProblem(
             trial=event.trial, attempt=event.attempt, message=message, infra=infra, mark=event.mark
         )
 

@@ -24,20 +24,15 @@ import orjson
 from ..protocol import LED_TO
 from ..sdk import TRACEBACK, LineFile, noted_refusal, shortened
 from . import environ
-from .agent_events import Ended, Event, Problem, Report, Saved, Started
-from .command_line import StartError, arguments_of, explain, with_interpreter
-from .disk import disk_error, with_cause, with_disk_error
-from .file_watch import FileWatch
+from .agent_events import Ended, Event, Outbox, Report, Saved, SpoolProblem, Started
+from .disk import disk_error, sync, with_cause, with_disk_error
 from .job import Job
-from .launcher import launched
-from .outbox import Outbox
-from .poll_sources import ExitWatch, Follower, Timers, Wake
-from .processes import ProcessTree, oom_kills, size_text
+from .launcher import StartError, arguments_of, launched, started
+from .poll_sources import ExitWatch, FileWatch, Follower, PollTimers, Wake
+from .processes import ProcessTree, WatchdogClient, oom_kills, size_text
 from .spool import SpoolReader, place_of, set_aside
-from .syncing import sync
 from .warm import Adopted, Launch, WarmStarts
 from .watchdog import kill_all
-from .watchdog_client import WatchdogClient
 
 Process = subprocess.Popen[bytes] | Adopted
 
@@ -49,7 +44,7 @@ _END_TOGETHER = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class AgentTools:
     """What an agent lends to the running attempt."""
 
     outbox: Outbox
@@ -64,7 +59,7 @@ class Tools:
 class CommandTrial:
     """Runs one attempt in the calling thread; `kill` and `pause` may be called from any other."""
 
-    def __init__(self, job: Job, tools: Tools) -> None:
+    def __init__(self, job: Job, tools: AgentTools) -> None:
         self.job = job
         self.pid: int | None = None
         self._tools = tools
@@ -146,7 +141,7 @@ class CommandTrial:
     def _explained(self, event: Event) -> Event:
         """Blame a full disk for what a script could not write: half a line, a folder that is not there."""
         if (
-            isinstance(event, Problem)
+            isinstance(event, SpoolProblem)
             and not event.infra
             and (why := disk_error(self.job.run.folder)) is not None
         ):
@@ -160,7 +155,7 @@ class CommandTrial:
                 sync(self._spool)
             except OSError as error:
                 text = f"the reports cannot be forced to the disk: {error}"
-                return [*found, Problem(**self.job.who, message=text, infra=True)]
+                return [*found, SpoolProblem(**self.job.who, message=text, infra=True)]
         return found
 
     def _start(self) -> Process:
@@ -198,11 +193,11 @@ class CommandTrial:
     def _launch(self, launch: Launch) -> Process:
         how = self.job.run.trial_start
         if how == "cold" or self.job.team is not None:  # a team is started by its launcher
-            return spawn(launch)
+            return _started_cold(launch)
         warm = self._tools.warm
         if (process := warm.start(launch)) is not None:
             return process
-        cold = spawn(launch)
+        cold = _started_cold(launch)
         warm.prepare(launch, Path(self.job.run.folder, "agents"), eager=how == "warm")
         return cold
 
@@ -212,7 +207,7 @@ class CommandTrial:
     def _follow(self, process: Process, tree: ProcessTree, follower: Follower) -> None:
         """Return when the process has ended; it is not reaped yet."""
         tools = self._tools
-        timers = Timers(tools.watch.interval, MEMORY_EVERY if self.job.run.memory_limit else None)
+        timers = PollTimers(tools.watch.interval, MEMORY_EVERY if self.job.run.memory_limit else None)
         with ExitWatch(process) as ended:
             poll = select.poll()
             for descriptor in (ended.descriptor, tools.wake.fileno(), tools.watch.descriptor):
@@ -240,7 +235,7 @@ class CommandTrial:
         else:
             follower.read()
 
-    def _check_memory(self, timers: Timers, tree: ProcessTree) -> None:
+    def _check_memory(self, timers: PollTimers, tree: ProcessTree) -> None:
         limit = self.job.run.memory_limit
         if limit is None or self._over_limit or not timers.memory_due():
             return
@@ -341,28 +336,16 @@ class CommandTrial:
         return ended
 
 
-def spawn(launch: Launch) -> subprocess.Popen[bytes]:
-    """Start a command cold; raise StartError if it cannot be executed."""
-
-    def popen(arguments: list[str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            arguments,
-            stdin=subprocess.DEVNULL,
-            stdout=launch.stdout,
-            stderr=launch.stderr,
-            cwd=launch.directory,
-            env=launch.environment,
-            start_new_session=True,
-        )
-
-    arguments = list(launch.arguments)
-    try:
-        return popen(arguments)
-    except OSError as error:
-        by_shell = with_interpreter(arguments, error)
-        if by_shell is None:
-            raise explain(error, arguments) from error
-        return popen(by_shell)
+def _started_cold(launch: Launch) -> subprocess.Popen[bytes]:
+    return started(
+        list(launch.arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=launch.stdout,
+        stderr=launch.stderr,
+        cwd=launch.directory,
+        env=launch.environment,
+        start_new_session=True,
+    )
 
 
 def last_lines(path: Path, limit: int = _READ_BYTES) -> str | None:

@@ -29,18 +29,17 @@ from typing import NoReturn
 
 from ..sdk import LineFile
 from . import environ
-from .agent_events import Ended, Forgotten, encode_event
-from .command_trial import CommandTrial, Tools
-from .file_watch import best_watch
+from .agent_events import Ended, Forgotten, Outbox, encode_event
+from .command_trial import AgentTools, CommandTrial
+from .disk import sync
 from .forks import ending_forks
 from .function_trial import FunctionLoader, FunctionTrial
 from .job import Job
-from .messages import Message, MessageError
-from .outbox import Outbox
-from .poll_sources import Wake
-from .requests import (
+from .messages import (
     Hello,
     Kill,
+    Message,
+    MessageError,
     Pause,
     Ping,
     Poll,
@@ -51,10 +50,10 @@ from .requests import (
     Start,
     decode_request,
 )
+from .poll_sources import Wake, best_watch
+from .processes import WatchdogClient
 from .spool import place_of
-from .syncing import sync
 from .warm import WarmStarts
-from .watchdog_client import WatchdogClient
 
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent twice runs once
 HOLD = 0.002  # seconds for which the events of a short function trial wait to leave together
@@ -101,7 +100,7 @@ class Agent:
         self._functions = FunctionLoader()
         base = environ.starting_environment() if environment is None else environment
         watchdog = WatchdogClient()
-        self._tools = Tools(
+        self._tools = AgentTools(
             outbox=self.outbox,
             watch=best_watch(),
             watchdog=watchdog,

@@ -20,12 +20,11 @@ from ..sdk import (
     parameters_of,
     save_folder,
 )
-from .agent_events import Ended, ReportKind
+from .agent_events import Ended, Outbox, ReportKind
 from .checkpoint_store import CheckpointStore
+from .disk import sync_tree
 from .job import Job
-from .outbox import Outbox
 from .spool import Interpreter
-from .syncing import sync_tree
 
 
 class FunctionChannel:

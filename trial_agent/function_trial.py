@@ -25,13 +25,12 @@ from ..sdk import (
     shortened,
 )
 from . import class_trial, environ
-from .agent_events import Ended, Started
+from .agent_events import Ended, Outbox, Started
 from .class_trial import Stable, run_class, unwrapped
 from .disk import with_disk_error
 from .forks import ending_forks
 from .function_channel import FunctionChannel
 from .job import Job
-from .outbox import Outbox
 
 _OWN_FILES = frozenset((__file__, class_trial.__file__))
 

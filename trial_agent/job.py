@@ -14,10 +14,9 @@ from ..protocol import CHECKPOINT_GONE, foreign, loads, seed_of_repeat
 from ..sdk import Variables, is_there
 from . import environ
 from .checkpoint_store import CheckpointStore
-from .command_line import StartError
-from .launcher import Team
+from .launcher import StartError, Team
+from .messages import RunSpec, Start
 from .placeholders import filled
-from .requests import RunSpec, Start
 from .spool import read_spool, spool_name
 
 

@@ -1,25 +1,126 @@
-"""Starts the processes of a trial on one node as `torchrun` does, and ends all of them when one fails.
+"""Starts what the command of a trial says: one program, or, as `torchrun` does, one process for each rank on this node.
 
-It runs in place of the command, as the leader of the trial's process group: whatever ends the group ends it, too.
+A plain command is executed directly, which saves a shell per trial; one that needs a shell gets one. For several
+processes this module runs in place of the command, as the leader of the trial's process group: whatever ends the group
+ends it, too. It ends all of them when one fails.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shlex
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from ..sdk import MachineError
-from .command_line import StartError, explain, with_interpreter
+from ..sdk import MachineError, is_of_machine, is_there
 
+_SHELL_CHARACTERS = frozenset("|&;<>()$`\\*?[]{}~#!\n")
+_SHELL_WORDS = frozenset(
+    (
+        *(":", ".", "alias", "bg", "builtin", "case", "cd", "command", "declare", "eval", "exec", "exit"),
+        *("export", "for", "function", "if", "let", "local", "read", "readonly", "return", "select", "set"),
+        *("shift", "shopt", "source", "time", "times", "trap", "type", "ulimit", "umask", "unset", "until"),
+        *("wait", "while"),
+    )
+)
 _ANY_PORT = 0
 _TAIL = 3072  # bytes of a rank's stderr that the trial's error may hold
+
+
+class StartError(Exception):
+    """The command of a trial cannot be started; `exit_code` is what a shell would have returned."""
+
+    def __init__(self, message: str, exit_code: int | None = None) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def _needs_shell(command: str) -> bool:
+    """Return whether only a shell understands a command.
+
+    >>> _needs_shell("python train.py --name 'a b'"), _needs_shell("./train > log"), _needs_shell("A=1 ./train")
+    (False, True, True)
+    """
+    if not _SHELL_CHARACTERS.isdisjoint(command):
+        return True
+    first = command.split(None, 1)[0] if command.strip() else ""
+    return "=" in first or first in _SHELL_WORDS
+
+
+def arguments_of(
+    command: str, directory: str, environment: Mapping[str, str], *, shell: bool = True
+) -> list[str]:
+    """Return the program (as a path that can be executed) and its arguments.
+
+    Raises StartError when the directory or the program does not exist or may not be executed.
+
+    >>> arguments_of("sh -e 'my script'", "/", {"PATH": "/bin"})
+    ['/bin/sh', '-e', 'my script']
+    >>> arguments_of("trainn", "/", {"PATH": "/bin"})
+    Traceback (most recent call last):
+    pitchpipe.trial_agent.launcher.StartError: command not found: trainn
+    """
+    if not is_there(directory, stat.S_ISDIR):
+        raise StartError(f"the code directory does not exist: {directory}")
+    if shell and _needs_shell(command):
+        return [_shell(), "-c", command]
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise StartError(f"cannot understand the command ({error}): {command}", 2) from error
+    if not words:
+        raise StartError("the command is empty", 127)
+    return [_find(words[0], directory, environment), *words[1:]]
+
+
+def _find(program: str, directory: str, environment: Mapping[str, str]) -> str:
+    if "/" in program:
+        candidates = [os.path.join(directory, program)]
+    else:
+        path = environment.get("PATH", os.defpath)
+        candidates = [os.path.join(directory, folder or ".", program) for folder in path.split(os.pathsep)]
+    files = [candidate for candidate in candidates if is_there(candidate, stat.S_ISREG)]
+    for file in files:
+        if os.access(file, os.X_OK):
+            return file
+    if files:
+        raise StartError(f"not executable: {program} (chmod +x it, or name its interpreter)", 126)
+    raise StartError(f"command not found: {program}", 127)
+
+
+def _shell() -> str:
+    return "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
+
+
+def started(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a program, or, as shells do, a script without a `#!` line; `options` are those of `Popen`.
+
+    Raises `StartError` or `MachineError` if the system refuses to execute it.
+
+    >>> started(["/bin/echo", "x" * 200_000])
+    Traceback (most recent call last):
+    pitchpipe.trial_agent.launcher.StartError: cannot run /bin/echo: Argument list too long
+    """
+    try:
+        return subprocess.Popen(arguments, **options)
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:
+            return subprocess.Popen([_shell(), *arguments], **options)
+        if is_of_machine(error):
+            raise MachineError.of(error, arguments[0]) from error
+        if isinstance(error, FileNotFoundError):
+            why = "the interpreter named in its first line does not exist"
+            raise StartError(f"cannot run {arguments[0]}: {why}", 127) from error
+        raise StartError(f"cannot run {arguments[0]}: {error.strerror}", 126) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +209,10 @@ class _Launcher:
 
     def _start(self, rank: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         if rank == 0:
-            return _popen(self._arguments, environment)
+            return started(self._arguments, env=environment)
         out, err = (self._team.log(name, rank) for name in ("stdout", "stderr"))
         with open(out, "wb") as stdout, open(err, "wb") as stderr:
-            return _popen(self._arguments, environment, stdout.fileno(), stderr.fileno())
+            return started(self._arguments, env=environment, stdout=stdout, stderr=stderr)
 
     def _wait(self) -> tuple[int, int] | None:
         """Return when all have ended: the rank and the code of the first failure, if any."""
@@ -148,21 +249,6 @@ class _Launcher:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
                 sys.stderr.buffer.write(b"\n" + file.read())
         print(f"\nrank {rank} of {self._team.processes} failed with {how}", file=sys.stderr, flush=True)
-
-
-def _popen(
-    arguments: list[str], environment: Mapping[str, str], stdout: int | None = None, stderr: int | None = None
-) -> subprocess.Popen[bytes]:
-    def start(arguments: list[str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(arguments, stdout=stdout, stderr=stderr, env=environment)
-
-    try:
-        return start(arguments)
-    except OSError as error:
-        by_shell = with_interpreter(arguments, error)
-        if by_shell is None:
-            raise explain(error, arguments) from error
-        return start(by_shell)
 
 
 def _free_port(wanted: int) -> int:

@@ -1,7 +1,7 @@
 """The processes of one attempt: its process group, and all others that carry its mark in the environment.
 
-On Linux they are read from /proc and watched through pidfds, which a reused pid cannot confuse;
-elsewhere psutil finds them.
+On Linux they are read from /proc and watched through pidfds, which a reused pid cannot confuse; elsewhere psutil finds
+them. A watchdog, a process of its own, ends them when their agent dies.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
 
+from . import watchdog
+from .environ import base_environment
 from .watchdog import command_of, each_process, environment_of, stat_of
 
 LINUX = sys.platform.startswith("linux")
@@ -79,6 +82,72 @@ class ProcessTree:
 
     def _owns(self, pid: int) -> bool:
         return (self.group is not None and _group_of(pid) == self.group) or carries(pid, self._mark)
+
+
+class WatchdogClient:
+    """Ties the processes of the current attempt to the life of this process; the first one starts the watchdog."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._kept: set[int] = set()
+
+    def expect(self, mark: bytes) -> None:
+        """Announce, before the start, the mark of the attempt's processes."""
+        line = b"+ " + mark.hex().encode()
+        if not self._tell(line):  # the first trial, or the watchdog was killed
+            self.close()
+            self._process = _start_watchdog()
+            for group in self._kept:
+                self._tell(b"keep %d" % group)
+            self._tell(line)
+
+    def watch(self, group: int) -> None:
+        """Announce the attempt's process group."""
+        self._tell(b"group %d" % group)
+
+    def release(self) -> None:
+        """Announce that the attempt is over."""
+        self._tell(b"-")
+
+    def keep(self, group: int) -> None:
+        """Tie a process group that outlives attempts."""
+        self._kept.add(group)
+        self._tell(b"keep %d" % group)
+
+    def drop(self, group: int) -> None:
+        """Untie a process group that has ended."""
+        self._kept.discard(group)
+        self._tell(b"drop %d" % group)
+
+    def close(self) -> None:
+        """End the watchdog; what it still guards is killed."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.wait()
+            self._process = None
+
+    def _tell(self, line: bytes) -> bool:
+        """Send a line to the watchdog; return whether there is one."""
+        if self._process is None or self._process.stdin is None or self._process.poll() is not None:
+            return False
+        try:
+            os.write(self._process.stdin.fileno(), line + b"\n")
+        except BrokenPipeError:
+            return False
+        return True
+
+
+def _start_watchdog() -> subprocess.Popen[bytes]:
+    """Start the watchdog where no signal to the agent's group, or to an outer trial, reaches it."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", watchdog.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+        env=base_environment(os.environ),
+        bufsize=0,
+    )
 
 
 def carries(pid: int, mark: bytes) -> bool:

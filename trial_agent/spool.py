@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeGuard, TypeVar
 
 import orjson
 
-from .agent_events import Ended, Event, Problem, Report, ReportKind, Saved
+from .agent_events import Ended, Event, Report, ReportKind, Saved, SpoolProblem
 from .checkpoint_store import is_whole
 from .messages import from_message
 
@@ -166,7 +166,7 @@ class Interpreter:
         if self._problems > MAX_PROBLEMS:
             return []
         last = "; further problems are not mentioned" if self._problems == MAX_PROBLEMS else ""
-        return [Problem(**self._who, message=message + last)]
+        return [SpoolProblem(**self._who, message=message + last)]
 
     def _problem(self, what: str) -> list[Event]:
         return self.problem(f"line {self._lines} of the reports {what}")

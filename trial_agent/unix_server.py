@@ -21,9 +21,8 @@ from functools import partial
 
 from ..sdk import file_identity
 from .core import Agent
-from .messages import Message, MessageDecoder, MessageError, encode_message
+from .messages import Hello, Message, MessageDecoder, MessageError, decode_request, encode_message
 from .poll_sources import Wake
-from .requests import Hello, decode_request
 
 HELLO_TIMEOUT = 5.0
 IDLE_ORPHAN_TIMEOUT = 5.0  # seconds; the next manager of an experiment that is over never comes

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...runner import Verdict, check_final
+from ...sdk import MachineError
 from ...store.reading import ExperimentView, flat
 from ...telling import counted, ending_text, result_text
 from ...trial_agent import (
@@ -37,7 +38,7 @@ from ...trial_agent import (
     arguments_of,
     base_environment,
     read_spool,
-    with_interpreter,
+    started,
 )
 from ..failures import FAILED, Failure
 from ..lookup import chosen_trial, split_names
@@ -260,17 +261,11 @@ def _run_command(job: Job, debug: bool) -> int:
     directory = job.run.code_directory or os.getcwd()
     try:
         arguments = arguments_of(job.command, directory, environment, shell=job.run.shell)
-    except StartError as error:
+        if debug:
+            arguments = _under_pdb(arguments, job.command)
+        process = started(arguments, cwd=directory, env=environment)
+    except (StartError, MachineError) as error:
         raise Failure(str(error), FAILED) from error
-    if debug:
-        arguments = _under_pdb(arguments, job.command)
-    try:
-        process = subprocess.Popen(arguments, cwd=directory, env=environment)
-    except OSError as error:
-        by_shell = with_interpreter(arguments, error)
-        if by_shell is None:
-            raise Failure(f"cannot run {arguments[0]}: {error.strerror}", FAILED) from error
-        process = subprocess.Popen(by_shell, cwd=directory, env=environment)
     return _wait(process)
 
 

@@ -19,7 +19,7 @@ from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.store import NotWritableError, StoreError, Tick
 from pitchpipe.trial_agent import Event, Report, Request, Start, Started
-from pitchpipe.trial_agent.outbox import Outbox
+from pitchpipe.trial_agent.agent_events import Outbox
 
 from .experiments import config, let_go, viewed
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pitchpipe.trial_agent import Ended, Event, Problem, Report, Saved, Started, decode_events
+from pitchpipe.trial_agent import Ended, Event, Report, Saved, SpoolProblem, Started, decode_events
 from pitchpipe.trial_agent.agent_events import encode_event
 from pitchpipe.trial_agent.messages import MessageError
 
@@ -31,7 +31,7 @@ MESSAGES = [
         Saved(**WHO, name="1-3", sequence=3, time=2.0),
         {"e": "checkpoint", **WHO, "name": "1-3", "sequence": 3, "value": None, "time": 2.0},
     ),
-    (Problem(**WHO, message="?"), {"e": "problem", **WHO, "message": "?"}),
+    (SpoolProblem(**WHO, message="?"), {"e": "problem", **WHO, "message": "?"}),
     (
         Ended(**WHO, time=2.0),
         {"e": "ended", **WHO, **NOT_REACHED, "out_of_memory": False, "exported": None},
@@ -72,4 +72,4 @@ def test_event_that_makes_no_sense_is_a_message_error(message: dict[str, Any]) -
 def test_texts_of_users_can_be_sent_whatever_they_hold() -> None:
     ended = Ended(**WHO, error="\udcff", exported={"\ud800": "/m\udcff"}, time=2.0)
     assert (ended.error, ended.exported) == ("?", {"?": "/m?"})
-    assert Problem(**WHO, message="\udcff").message == "?"
+    assert SpoolProblem(**WHO, message="\udcff").message == "?"

@@ -10,7 +10,7 @@ import pytest
 
 from pitchpipe.sdk import remove
 from pitchpipe.sdk.checkpoint import ABOUT
-from pitchpipe.trial_agent import Keeping, Problem, Saved
+from pitchpipe.trial_agent import Keeping, Saved, SpoolProblem
 from pitchpipe.trial_agent.checkpoint_store import CheckpointStore
 
 
@@ -33,7 +33,7 @@ class Saver:
 
     def save(
         self, value: float | None = None, confirmed: int | None = None, sent: int = 0
-    ) -> Saved | Problem:
+    ) -> Saved | SpoolProblem:
         self.number += 1
         name = f"{self.attempt}-{self.number}"
         (self.folder / name).mkdir()
@@ -161,10 +161,10 @@ def test_missing_folder_and_a_name_used_twice_are_problems(tmp_path: Path) -> No
     event = saver.save()
     assert isinstance(event, Saved)
     again = saver.store.admit(event)
-    assert isinstance(again, Problem)
+    assert isinstance(again, SpoolProblem)
     assert "saved before" in again.message
     missing = saver.store.admit(saved("1-7"))
-    assert isinstance(missing, Problem)
+    assert isinstance(missing, SpoolProblem)
     assert "there is no folder" in missing.message
 
 

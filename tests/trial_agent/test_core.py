@@ -11,9 +11,8 @@ import psutil
 import pytest
 
 from pitchpipe.trial_agent import WatchdogClient, command_trial, core, environ, poll_sources
-from pitchpipe.trial_agent.agent_events import Event
+from pitchpipe.trial_agent.agent_events import Event, Outbox
 from pitchpipe.trial_agent.core import SEEN_LIMIT
-from pitchpipe.trial_agent.outbox import Outbox
 
 from .client import Actor, start, wait_until
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import free_space
+from pitchpipe.trial_agent import disk
 
 
 @pytest.fixture
@@ -19,33 +19,31 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Any, *_: Any, **__: Any) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
-    monkeypatch.setattr(free_space, "open", refuse, raising=False)
+    monkeypatch.setattr(disk, "open", refuse, raising=False)
 
 
 def test_try_leaves_nothing_behind(tmp_path: Path) -> None:
-    assert free_space.disk_error(tmp_path) is None
-    assert free_space.with_disk_error("ValueError: no", tmp_path) == "ValueError: no"
+    assert disk.disk_error(tmp_path) is None
+    assert disk.with_disk_error("ValueError: no", tmp_path) == "ValueError: no"
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("full")
 def test_last_words_say_that_there_is_no_room(tmp_path: Path) -> None:
-    why = free_space.with_disk_error("cannot save the model", tmp_path)
+    why = disk.with_disk_error("cannot save the model", tmp_path)
     assert why is not None
     first, last = why.splitlines()
     assert first == "cannot save the model"
     assert last.startswith("OSError: [Errno 28] No space left on device")
-    assert free_space.with_disk_error(None, tmp_path) == last
-    assert free_space.with_disk_error(last, tmp_path) == last  # the error says so already
+    assert disk.with_disk_error(None, tmp_path) == last
+    assert disk.with_disk_error(last, tmp_path) == last  # the error says so already
 
 
 @pytest.mark.usefixtures("full")
 def test_early_line_about_the_disk_does_not_stand_for_the_last_words(tmp_path: Path) -> None:
     early = "No space left on device\nRuntimeError: training failed"
-    assert (
-        (free_space.with_disk_error(early, tmp_path) or "").splitlines()[-1].startswith("OSError: [Errno 28]")
-    )
+    assert (disk.with_disk_error(early, tmp_path) or "").splitlines()[-1].startswith("OSError: [Errno 28]")
 
 
 def test_folder_that_cannot_be_used_for_another_reason_is_not_full(tmp_path: Path) -> None:
-    assert free_space.disk_error(tmp_path / "missing") is None
+    assert disk.disk_error(tmp_path / "missing") is None

@@ -15,8 +15,8 @@ import pytest
 
 from pitchpipe.sdk import NoRunningTrial
 from pitchpipe.trial_agent import Job, RunSpec
+from pitchpipe.trial_agent.agent_events import Outbox
 from pitchpipe.trial_agent.function_channel import FunctionChannel
-from pitchpipe.trial_agent.outbox import Outbox
 from pitchpipe.trial_agent.pickling import pickled
 
 from .client import PATIENCE, LocalAgent, read_spool, start, wait_until

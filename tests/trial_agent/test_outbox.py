@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.trial_agent import Report
-from pitchpipe.trial_agent.agent_events import encode_event
-from pitchpipe.trial_agent.outbox import BATCH_BYTES, Outbox
+from pitchpipe.trial_agent.agent_events import BATCH_BYTES, Outbox, encode_event
 
 
 def event(number: int, value: str = "") -> Report:

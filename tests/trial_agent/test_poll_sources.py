@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.trial_agent.file_watch import FileWatch, best_watch
-from pitchpipe.trial_agent.outbox import Outbox
-from pitchpipe.trial_agent.poll_sources import ExitWatch, Follower, Timers, Wake
+from pitchpipe.trial_agent.agent_events import Outbox
+from pitchpipe.trial_agent.poll_sources import ExitWatch, FileWatch, Follower, PollTimers, Wake, best_watch
 from pitchpipe.trial_agent.spool import SpoolReader
 
 from .client import messages
@@ -116,7 +115,7 @@ def test_system_without_wake_ups_is_looked_at_now_and_then() -> None:
     watch = FileWatch()
     watch.watch("/")
     assert watch.descriptor is None
-    assert Timers(watch.interval, None).timeout(None, None) == 201
+    assert PollTimers(watch.interval, None).timeout(None, None) == 201
 
 
 def test_end_of_a_process_is_seen_with_and_without_pidfds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ from pitchpipe.sdk import Checkpoint
 from pitchpipe.sdk.checkpoint import write_data
 from pitchpipe.sdk.line_file import LineFile
 from pitchpipe.trial_agent import Job, RunSpec
+from pitchpipe.trial_agent.agent_events import Outbox
 from pitchpipe.trial_agent.function_channel import FunctionChannel
-from pitchpipe.trial_agent.outbox import Outbox
 
 from .client import PATIENCE, Client, LocalAgent, read_spool, start, wait_until
 from .test_command_trials import READY, REPORT, script

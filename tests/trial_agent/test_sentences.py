@@ -14,7 +14,7 @@ from pitchpipe.sdk.current_trial import metric_text
 from pitchpipe.trial_agent import Keeping
 from pitchpipe.trial_agent.agent_events import Saved
 from pitchpipe.trial_agent.checkpoint_store import CheckpointStore
-from pitchpipe.trial_agent.command_line import StartError, arguments_of
+from pitchpipe.trial_agent.launcher import StartError, arguments_of
 from pitchpipe.trial_agent.placeholders import Misfit, filled
 from pitchpipe.trial_agent.spool import SpoolReader
 

@@ -184,7 +184,7 @@ def generators_to_seed() -> list[Any]:
     ]
 
 
-class Changes:
+class FileChanges:
     """Whether the files behind what was imported are still the same, and none has come that would hide one."""
 
     def __init__(self, files: list[str], own: list[str]) -> None:

@@ -58,7 +58,9 @@ def run(hook: str, load: Callable[[str], dict[str, Any]]) -> bool:
     watch.close()
     if note := settings.get(f"{_SETTINGS}_NOTE"):
         agent.send(b"note " + note.encode("utf-8", "replace"))
-    changes = beside["Changes"]([path for path in settings[f"{_SETTINGS}_FILES"].split("\x1f") if path], own)
+    changes = beside["FileChanges"](
+        [path for path in settings[f"{_SETTINGS}_FILES"].split("\x1f") if path], own
+    )
     generators = beside["generators_to_seed"]()
     kept += [item for item in sys.modules.items() if item[0] not in _BASELINE]
     kept.append(kept)  # a cycle that no collector sees: it is there to the very end
