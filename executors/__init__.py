@@ -8,8 +8,7 @@ from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .errors import ExecutorError
-    from .heartbeat import Heartbeat
-    from .tasks import Tasks
+    from .tasks import Heartbeat, Tasks
     from .trial_executor import Cursors, RunSetup, TrialExecutor
 else:
     __getattr__ = lazy_names(__name__, __file__)

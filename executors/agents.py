@@ -21,29 +21,27 @@ import asyncio
 import base64
 import logging
 import re
-from abc import abstractmethod
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..runner import (
     AgentLost,
     AgentSilent,
-    AttemptEnded,
     AttemptOrder,
     Event,
     ExecutorFailed,
-    StartRefused,
 )
 from ..trial_agent import Event as AgentEvent
 from ..trial_agent import (
     Kill,
     Pause,
     ReadFile,
+    Request,
     Start,
 )
-from .agent_link import AgentLink, Attempt, Listener
-from .running_attempts import left_in_spool, runner_event, spool_path
+from .running_attempts import Attempt, RunningAttempts
 from .tasks import Tasks
 from .trial_executor import Cursors, Deliver, RunSetup, TrialExecutor
 
@@ -55,6 +53,58 @@ _OF_AGENT = re.compile(r"^its agent('s| was)? ")
 _KILL_MARGIN = 1.0
 
 
+class Listener(ABC):
+    """Receives what an agent reports; called on the event loop's thread."""
+
+    def on_met(self, agent: str, running: Collection[Attempt], seen: Collection[Attempt]) -> None:  # noqa: B027
+        """Note which attempts an agent runs, and which it has run, before its first batch (a hook)."""
+
+    @abstractmethod
+    def on_batch(self, agent: str, events: Sequence[AgentEvent], cursor: int) -> None:
+        """Take the reply to `poll`: events and the number of the last one."""
+
+    def on_silent(self, agent: str, is_silent: bool) -> None:  # noqa: B027  (a hook: Ray knows better)
+        """Note that the agent has given no sign of life for some seconds; with False, that it does again."""
+
+    @abstractmethod
+    def on_lost(self, agent: str, reason: str) -> None:
+        """Note that the agent is gone or can no longer be reached; called once."""
+
+    def on_failure(self, error: Exception) -> None:
+        """Take the error of work that no caller awaits."""
+        raise error
+
+
+class AgentLink(ABC):
+    """A connection to one agent; messages sent before it is established are kept until it is.
+
+    A link may keep requests and polls until `flush`, so that they leave together.
+    """
+
+    @abstractmethod
+    def send(self, request: Request) -> None:
+        """Send a request that has no reply (a `RunSpec`, `Start`, `Kill`)."""
+
+    @abstractmethod
+    def poll(self, after: int) -> None:
+        """Acknowledge the events up to `after` and ask for the next; they arrive through `Listener.on_batch`."""
+
+    def flush(self) -> None:  # noqa: B027  (a hook: a link may send at once)
+        """Send now, in one write, what was kept so far."""
+
+    @abstractmethod
+    async def ask(self, request: Request) -> dict[str, Any]:
+        """Send a request and wait for its reply (`ReadFile`)."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End the agent at once; `Listener.on_lost` is called when it is gone."""
+
+    @abstractmethod
+    async def close(self, grace: float) -> None:
+        """End the agent and all that it runs; return when it is gone."""
+
+
 class AgentTrialExecutor(TrialExecutor, Listener):
     """A `TrialExecutor` over agents."""
 
@@ -62,10 +112,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._setup: RunSetup | None = None
         self._deliver: Deliver | None = None
         self._links: dict[str, AgentLink] = {}  # agents that can be reached, or may be soon
-        # Attempts that were started and have not ended; an event of any other attempt comes too late.
-        self._orders: dict[Attempt, AttemptOrder] = {}
-        self._earliest: dict[Attempt, float] = {}  # when they were started; it has the keys of `_orders`
-        self._busy: Counter[str] = Counter()  # how many of `_orders` each agent has
+        self._attempts = RunningAttempts(lambda: self.setup, self._on_end, self._kill_agent)
         # The last event, by link and not by name: another agent of the same name counts its events from 1. The three
         # below have only keys that are in `_links`.
         self._delivered: dict[AgentLink, int] = {}  # not in any turn yet
@@ -74,7 +121,6 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._closing = False
         self._is_starting_several = False
         self._losses_are_news = True
-        self._told: set[str] = set()
         self._tasks = Tasks(self.on_failure)
 
     @abstractmethod
@@ -96,15 +142,15 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def start_trial(self, order: AttemptOrder) -> None:
         """Start an attempt on the agent that the order names; make that agent if necessary."""
-        if (order.trial_id, order.attempt) in self._orders:
+        if (order.trial_id, order.attempt) in self._attempts.orders:
             return
-        self._remember(order, self.setup.clock())
+        self._attempts.add(order, self.setup.clock())
         link = self._links.get(order.agent) or self._take_up(
             order.agent, self._connect(order.agent, spawn=True)
         )
         if link is not None:
             if (order.trial_id, order.attempt) in self._seen.get(link, ()):
-                self._recover(order)
+                self._emit(self._attempts.results(order))
             link.send(self._start_request(order))
             self._poll(link)
             if not self._is_starting_several:
@@ -122,7 +168,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:
         """Kill an attempt where it runs."""
-        order = self._orders.get((trial_id, attempt))
+        order = self._attempts.orders.get((trial_id, attempt))
         if order is not None and (link := self._links.get(order.agent)) is not None:
             link.send(Kill(trial_id, attempt))
             link.flush()
@@ -131,17 +177,20 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def pause_trial(self, trial_id: str, attempt: int) -> None:
         """Have an attempt save a checkpoint and end; a function runs on until its next report."""
-        order = self._orders.get((trial_id, attempt))
+        order = self._attempts.orders.get((trial_id, attempt))
         if order is not None and (link := self._links.get(order.agent)) is not None:
             link.send(Pause(trial_id, attempt))
             link.flush()
 
     def _replace_agent(self, order: AttemptOrder) -> None:
         """Kill the agent of a trial that does not end, such as a function that never reports a result."""
-        if (order.trial_id, order.attempt) in self._orders and (
-            link := self._links.get(order.agent)
-        ) is not None:
+        if (order.trial_id, order.attempt) in self._attempts.orders and order.agent in self._links:
             _log.warning("trial %s does not end when asked to: its agent is killed", order.trial_id)
+            self._kill_agent(order.agent)
+
+    def _kill_agent(self, agent: str) -> None:
+        """Kill an agent; its attempts end when it is gone."""
+        if (link := self._links.get(agent)) is not None:
             link.kill()
 
     def on_met(self, agent: str, running: Collection[Attempt], seen: Collection[Attempt]) -> None:
@@ -152,28 +201,21 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """
         if (link := self._links.get(agent)) is None:
             return
-        mine = {key for key, order in self._orders.items() if order.agent == agent}
+        mine = {(order.trial_id, order.attempt): order for order in self._attempts.of(agent)}
         self._seen[link] = frozenset(seen)
-        if not mine.issuperset(running):
+        if not mine.keys() >= set(running):
             _log.warning(
                 "agent %s runs a trial that the experiment's database does not know: it is ended", agent
             )
             link.kill()
-        for key in [key for key in self._orders if key in mine and key in seen]:
-            self._recover(self._orders[key])
-
-    def _recover(self, order: AttemptOrder) -> None:
-        """Deliver the results in the spool of an attempt; its agent reports the end, or that it has forgotten it."""
-        self._emit(
-            self._from_spool(
-                order, [event for event in left_in_spool(self.setup, order) if event.e != "ended"]
-            )
-        )
+        for key, order in mine.items():
+            if key in seen:
+                self._emit(self._attempts.results(order))
 
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """Take up attempts after a restart: from their live agents, else from their spools."""
         for order in orders:
-            self._remember(order, order.start_time or 0.0)
+            self._attempts.add(order, order.start_time or 0.0)
         agents = {order.agent for order in orders}
         await self._end_others(agents | self._links.keys())
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
@@ -210,7 +252,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """
         if self._confirmed:
             for agent, link in self._links.items():
-                if link in self._confirmed and self._busy[agent]:
+                if link in self._confirmed and self._attempts.busy[agent]:
                     self._poll(link)
                     link.flush()
 
@@ -251,7 +293,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """Translate an agent's events and deliver them."""
         if (link := self._links.get(agent)) is not None:
             self._delivered[link] = cursor
-        self._emit(self._translate(events, f"agent {agent}", cursor, agent))
+        self._emit(self._attempts.events(agent, events, f"agent {agent}", cursor))
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Report the silence to the runner, which gives a silent agent no new work."""
@@ -270,8 +312,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             return
         level = logging.WARNING if self._losses_are_news else logging.INFO
         _log.log(level, "agent %s is lost: %s", agent, _OF_AGENT.sub("", reason))
-        orders = [order for order in self._orders.values() if order.agent == agent]
-        self._emit(self._finalized(orders, reason))
+        orders = self._attempts.of(agent)
+        self._emit(self._attempts.last_events(orders, reason))
         if not orders and self._setup is not None:
             self._emit([AgentLost(self.setup.clock(), agent, cause=f"agent {agent} lost")])
 
@@ -314,51 +356,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
         Their agent may never have been made.
         """
-        began = any(order.start_time is not None or left_in_spool(self.setup, order) for order in orders)
+        began = any(order.start_time is not None or self._attempts.left(order) for order in orders)
         if began or not self.setup.may_start:
-            self._emit(self._finalized(orders, "its agent is gone"))
+            self._emit(self._attempts.last_events(orders, "its agent is gone"))
             return
         for order in orders:
-            self._forget((order.trial_id, order.attempt))
+            self._attempts.forget((order.trial_id, order.attempt))
             self.start_trial(order)
-
-    def _finalized(self, orders: Sequence[AttemptOrder], reason: str) -> list[Event]:
-        """Return what the attempts of an agent that is gone left in their spools, and their ends.
-
-        It carried them out in this order: the first one without an end is lost, and those after it never began. They
-        are given back before anything else happens, the last one first, so that they wait in their order.
-        """
-        events: list[Event] = []
-        given_back: list[Event] = []
-        is_over = False
-        for order in orders:
-            left = left_in_spool(self.setup, order)
-            if is_over and not left:
-                given_back.insert(0, self._given_back(order, reason))
-                continue
-            last_events = self._ended_at_last(order, left, reason)
-            is_over = is_over or any(isinstance(event, AttemptEnded) and event.lost for event in last_events)
-            events += last_events
-        return given_back + events
-
-    def _from_spool(self, order: AttemptOrder, left: Sequence[AgentEvent]) -> Iterator[Event]:
-        """Translate what the spool of an attempt holds."""
-        return self._translate(left, f"spool {spool_path(self.setup, order).name}", len(left), order.agent)
-
-    def _given_back(self, order: AttemptOrder, reason: str) -> Event:
-        key = order.trial_id, order.attempt
-        self._forget(key)
-        return StartRefused(self.setup.clock(), *key, reason=reason, cause=f"agent {order.agent} lost")
-
-    def _ended_at_last(self, order: AttemptOrder, left: Sequence[AgentEvent], reason: str) -> list[Event]:
-        """Return what an attempt left; if its end is not among it, the attempt is lost."""
-        key = order.trial_id, order.attempt
-        events = list(self._from_spool(order, left))
-        if not any(isinstance(event, AttemptEnded) for event in events):
-            cause = f"agent {order.agent} lost"
-            events.append(AttemptEnded(self.setup.clock(), *key, error=reason, lost=True, cause=cause))
-            self._forget(key)
-        return events
 
     def _poll(self, link: AgentLink) -> None:
         if (cursor := self._confirmed.pop(link, None)) is not None:
@@ -370,52 +374,6 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._seen.pop(link, None)
             self._delivered.pop(link, None)
             self._confirmed.pop(link, None)
-
-    def _translate(self, events: Sequence[AgentEvent], source: str, last: int, agent: str) -> Iterator[Event]:
-        """Translate the events of `agent` into the runner's; `last` is the number of the last one in its source.
-
-        An agent's clock may be wrong or be set: no event is dated before the start of its attempt, or in the future.
-        """
-        now = self.setup.clock()
-        for number, event in enumerate(events, last - len(events) + 1):
-            key = event.trial, event.attempt
-            order = self._orders.get(key)
-            if order is None or order.agent != agent:
-                continue  # ended already: an agent repeats it after a restart, or was given up
-            if event.mark and event.mark != order.mark:
-                continue  # of a trial that the store has forgotten
-            if event.e == "forgotten":
-                yield from self._from_spool(order, left_in_spool(self.setup, order))
-                if key in self._orders and (link := self._links.get(agent)) is not None:
-                    link.kill()  # what it did is not in the folder, an older copy perhaps: the attempt is lost
-                continue
-            if event.e == "started" and event.note:
-                self._tell(event.note)
-            translated = runner_event(event, now, self._earliest[key])
-            translated.cause = f"{source} #{number}"
-            if event.e == "ended":
-                self._forget(key)
-            yield translated
-
-    def _tell(self, note: str) -> None:
-        """Log once why trials are not started warm; it is news to a user who asked for that."""
-        if note not in self._told:
-            self._told.add(note)
-            level = logging.WARNING if self.setup.run.trial_start == "warm" else logging.INFO
-            _log.log(level, "not all trials start warm: %s", note)
-
-    def _remember(self, order: AttemptOrder, earliest: float) -> None:
-        """Note a running attempt; none of its events is dated before `earliest`."""
-        key = order.trial_id, order.attempt
-        self._orders[key], self._earliest[key] = order, earliest
-        self._busy[order.agent] += 1
-
-    def _forget(self, key: tuple[str, int]) -> None:
-        order = self._orders.pop(key, None)
-        if order is not None:
-            del self._earliest[key]
-            self._busy[order.agent] -= 1
-            self._on_end(order)
 
     def _on_end(self, order: AttemptOrder) -> None:
         """Release what an ended attempt held (a hook for subclasses)."""

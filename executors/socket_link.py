@@ -24,9 +24,8 @@ from ..trial_agent import (
     encode_message,
     encode_request,
 )
-from .agent_link import AgentLink, Listener
-from .heartbeat import Heartbeat
-from .tasks import Tasks
+from .agents import AgentLink, Listener
+from .tasks import Heartbeat, Tasks
 
 _log = logging.getLogger(__name__)
 

@@ -1,14 +1,21 @@
-"""Tasks and callbacks that no caller awaits, with an owner who learns of their failures.
+"""Work beside the event loop: tasks that no caller awaits, blocking calls in threads, and heartbeats of connections.
 
-asyncio only logs the error of such a task or callback: what should have followed it never happens, and a trial may wait
-for ever.
+asyncio only logs the error of a task or callback that no caller awaits: what should have followed it never happens, and
+a trial may wait for ever. So such work has an owner who learns of its failure.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
+import threading
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
+_BEATS = 4
+"""How often a silent peer is asked for a sign of life before it is given up."""
 
 
 class Tasks:
@@ -58,3 +65,115 @@ class Tasks:
         self._running.discard(task)
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
             self._on_failure(error)
+
+
+async def in_thread_or_here(work: Callable[[], _Result]) -> _Result:
+    """Run short `work` as `in_daemon_thread` does, or on this thread if the machine allows no other one."""
+    try:
+        done = _started(work)
+    except RuntimeError:
+        return work()
+    return await done
+
+
+async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -> _Result:
+    """Run `work` as `asyncio.to_thread` does, but in a thread for which the interpreter does not wait at its end.
+
+    It also runs while the interpreter ends, when there is no pool of threads any more.
+    With `stay` the thread outlives the work: the kernel kills Ray's processes with the thread that started them.
+    """
+    return await _started(work, stay=stay)
+
+
+def _started(work: Callable[[], _Result], *, stay: bool = False) -> asyncio.Future[_Result]:
+    """Start `work` in a thread; raise RuntimeError if there can be no other thread."""
+    done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
+
+    def run() -> None:
+        try:
+            finish = functools.partial(done.set_result, work())
+        except BaseException as error:  # noqa: BLE001  (the awaiting task receives any error)
+            finish = functools.partial(done.set_exception, error)
+        settle_later(done, finish)
+        if stay:
+            threading.Event().wait()
+
+    threading.Thread(target=run, daemon=True).start()
+    return done
+
+
+def settle_later(future: asyncio.Future[_Result], finish: Callable[[], None]) -> None:
+    """Have the loop of a future call `finish`, which settles it, unless it is cancelled; any thread may call this."""
+
+    def settle() -> None:
+        if not future.done():
+            finish()
+
+    with contextlib.suppress(RuntimeError):  # the loop is closed: no task waits any more
+        future.get_loop().call_soon_threadsafe(settle)
+
+
+class Heartbeat:
+    """Calls `beat` after a while without a sign of life, and `on_silence` once after `timeout` seconds without one.
+
+    `on_suspect` is called with True after `suspect_after` seconds of silence, and with False when that ends. Time in
+    which this process itself was stopped, or too busy to look, is not silence: nothing could have been received.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout: float,
+        beat: Callable[[], None],
+        on_silence: Callable[[], None],
+        suspect_after: float | None = None,
+        on_suspect: Callable[[bool], None] = lambda suspect: None,
+    ) -> None:
+        self._timeout = timeout
+        self._suspect_after = timeout if suspect_after is None else min(timeout, suspect_after)
+        self._interval = self._suspect_after / _BEATS
+        self._beat = beat
+        self._on_silence = on_silence
+        self._on_suspect = on_suspect
+        self._is_suspect = False
+        self._loop = asyncio.get_running_loop()
+        self._heard = self._looked = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Start listening; has no effect while it listens."""
+        if self._timer is None:
+            self.heard()
+            self._wait()
+
+    def heard(self) -> None:
+        """Note a sign of life."""
+        self._heard = self._loop.time()
+        if self._is_suspect:
+            self._is_suspect = False
+            self._on_suspect(False)
+
+    def stop(self) -> None:
+        """Stop listening."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wait(self) -> None:
+        self._looked = self._loop.time()
+        self._timer = self._loop.call_later(self._interval, self._look)
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        late = now - self._looked - self._interval
+        self._heard = min(now, self._heard + late)
+        if now - self._heard >= self._timeout:
+            self._timer = None
+            self._on_silence()
+            return
+        if now - self._heard >= self._suspect_after and not self._is_suspect:
+            self._is_suspect = True
+            self._on_suspect(True)
+        if now - self._heard >= self._interval / 2:
+            self._beat()
+        self._wait()

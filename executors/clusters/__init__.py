@@ -2,6 +2,5 @@
 
 from __future__ import annotations
 
-from .hosts import ClusterError
 from .slurm_job import SlurmError, SlurmJob, batch_script, submit
-from .ssh_cluster import Cluster, cluster_down, cluster_status, cluster_up, token_path_of
+from .ssh_cluster import Cluster, ClusterError, cluster_down, cluster_status, cluster_up, token_path_of

@@ -9,12 +9,24 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Sequence
+import shlex
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ...store import default_directory
-from .hosts import ClusterError, Hosts, on_each
+
+_T = TypeVar("_T")
+_TIMEOUT = 180.0
+# Without a terminal ssh must not ask for passwords.
+_OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
+
+
+class ClusterError(Exception):
+    """A machine of a cluster cannot be used; the message says which and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +49,9 @@ class Cluster:
         return cls(**{**found, "hosts": tuple(found["hosts"]), "ssh": tuple(found["ssh"])})
 
     @property
-    def reached(self) -> Hosts:
+    def reached(self) -> _Hosts:
         """How its hosts are reached."""
-        return Hosts(self.ssh, self.python)
+        return _Hosts(self.ssh, self.python)
 
 
 def cluster_up(hosts: Sequence[str], *, port: int, python: str, ssh: Sequence[str]) -> Cluster:
@@ -48,16 +60,16 @@ def cluster_up(hosts: Sequence[str], *, port: int, python: str, ssh: Sequence[st
         raise ClusterError(
             f"there is a cluster already, at {there.address}: end it with `pitchpipe cluster down`"
         )
-    reached, token = Hosts(tuple(ssh), python), secrets.token_hex(32)
+    reached, token = _Hosts(tuple(ssh), python), secrets.token_hex(32)
     folder = f"/tmp/pitchpipe-cluster-{secrets.token_hex(4)}"
     _require_same_versions(reached, hosts)
     start = {"op": "start", "folder": folder, "token": token}
     try:
         address = reached.ask(hosts[0], {**start, "port": port})["address"]
-        joined = on_each(hosts[1:], lambda host: reached.ask(host, {**start, "address": address}))
+        joined = _on_each(hosts[1:], lambda host: reached.ask(host, {**start, "address": address}))
         _raise_errors(joined.values())
     except BaseException:
-        on_each(hosts, lambda host: reached.ask(host, {"op": "stop", "folder": folder}))
+        _on_each(hosts, lambda host: reached.ask(host, {"op": "stop", "folder": folder}))
         raise
     cluster = Cluster(address=address, hosts=tuple(hosts), folder=folder, python=python, ssh=tuple(ssh))
     _write(_token_file(), token)
@@ -71,7 +83,7 @@ def cluster_down(cluster: Cluster) -> dict[str, str]:
     If some cannot be reached, the cluster is remembered, so that this can be done again.
     """
     stop = {"op": "stop", "folder": cluster.folder}
-    ended = on_each(cluster.hosts, lambda host: cluster.reached.ask(host, stop))
+    ended = _on_each(cluster.hosts, lambda host: cluster.reached.ask(host, stop))
     failed = {host: str(result) for host, result in ended.items() if isinstance(result, ClusterError)}
     if not failed:
         for file in (_file(), _token_file()):
@@ -82,7 +94,7 @@ def cluster_down(cluster: Cluster) -> dict[str, str]:
 def cluster_status(cluster: Cluster) -> dict[str, str]:
     """Return the state of each host, in words."""
     look = {"op": "look", "folder": cluster.folder}
-    seen = on_each(cluster.hosts, lambda host: cluster.reached.ask(host, look))
+    seen = _on_each(cluster.hosts, lambda host: cluster.reached.ask(host, look))
     return {
         host: str(result) if isinstance(result, ClusterError) else _state(result["is_running"])
         for host, result in seen.items()
@@ -95,12 +107,60 @@ def token_path_of(address: str) -> str | None:
     return str(_token_file()) if cluster is not None and cluster.address == address else None
 
 
-def _require_same_versions(reached: Hosts, hosts: Sequence[str]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    """How machines are reached (`ssh`: the program and its options), and which Python has Pitchpipe there."""
+
+    ssh: tuple[str, ...]
+    python: str
+
+    def ask(self, host: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Have a machine do something and return its reply; raise `ClusterError`."""
+        remote = shlex.join([self.python, "-P", "-m", f"{__package__}.node"])
+        command = [*self.ssh, *_OPTIONS, host, remote]
+        try:
+            done = subprocess.run(
+                command,
+                input=json.dumps(request) + "\n",
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise ClusterError(f"there is no {self.ssh[0]} here: install an ssh client") from error
+        except subprocess.TimeoutExpired as error:
+            raise ClusterError(f"{host}: no answer after {_TIMEOUT:g} s") from error
+        if done.returncode:
+            raise ClusterError(f"{host}: {self._why(done)}")
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def _why(self, done: subprocess.CompletedProcess[str]) -> str:
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        if "No module named" in said[-1] or done.returncode == 127:
+            return f"Pitchpipe is not installed for {self.python} ({said[-1]}); install it there, or give --python"
+        return said[-1]
+
+
+def _on_each(hosts: Sequence[str], action: Callable[[str], _T]) -> dict[str, _T | ClusterError]:
+    """Do something on all hosts at once; return the results or errors by host."""
+
+    def attempt(host: str) -> _T | ClusterError:
+        try:
+            return action(host)
+        except ClusterError as error:
+            return error
+
+    with ThreadPoolExecutor(max_workers=32) as pool:
+        return dict(zip(hosts, pool.map(attempt, hosts), strict=True))
+
+
+def _require_same_versions(reached: _Hosts, hosts: Sequence[str]) -> None:
     """Raise `ClusterError` unless all hosts, and this machine, have the same versions."""
     from .node import do
 
     here = do({"op": "check"})["versions"]
-    checked = on_each(hosts, lambda host: reached.ask(host, {"op": "check"})["versions"])
+    checked = _on_each(hosts, lambda host: reached.ask(host, {"op": "check"})["versions"])
     _raise_errors(checked.values())
     for host, versions in checked.items():
         for name, found in versions.items() if isinstance(versions, dict) else ():

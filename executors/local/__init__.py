@@ -8,7 +8,6 @@ from ...protocol import lazy_names
 
 if TYPE_CHECKING:
     from .local_executor import LocalTrialExecutor
-    from .local_resources import hidden_by, names_of_gpus
-    from .resources import local_totals
+    from .local_resources import hidden_by, local_totals, names_of_gpus
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -6,6 +6,7 @@ outlives its manager as long as one of the experiment's agents lives, because it
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -18,8 +19,13 @@ from typing import IO, NamedTuple
 from filelock import FileLock
 
 from ...sdk import is_of_machine
+from ...trial_agent import FileWatch, best_watch
+from ..tasks import Tasks
 
 _log = logging.getLogger(__name__)
+
+# How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
+_LOOK_EVERY = 5.0
 
 
 class _Claim(NamedTuple):
@@ -97,6 +103,51 @@ class GpuClaims:
         return any(is_listened_to(path) for path in Path(claim.sockets).glob("*.sock"))
 
 
+class GpuWatch:
+    """Watches what other experiments of this machine claim, and reports changes."""
+
+    def __init__(self, claims: GpuClaims, on_change: Callable[[frozenset[int]], None], tasks: Tasks) -> None:
+        self.claims = claims
+        self._on_change = on_change
+        self._tasks = tasks
+        self._loop = asyncio.get_running_loop()
+        self._busy: frozenset[int] = frozenset()
+        self._timer: asyncio.TimerHandle | None = None
+        claims.busy()  # creates the file
+        self._watch: FileWatch = best_watch()
+        self._watch.watch(str(claims.path))
+        if self._watch.descriptor is not None:
+            self._loop.add_reader(self._watch.descriptor, self._on_written)
+
+    def look(self) -> frozenset[int]:
+        """Return what others hold now; look again regularly while they do, because they may be killed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            busy, is_known = self.claims.busy(), True
+        except OSError as error:  # too many open files, perhaps
+            _log.warning("what other experiments claim cannot be read now: %s", error)
+            busy, is_known = self._busy, False
+        if busy != self._busy:
+            self._busy = busy
+            self._tasks.soon(self._on_change, busy)
+        if busy or self._watch.descriptor is None or not is_known:
+            self._timer = self._tasks.later(_LOOK_EVERY, self.look)
+        return busy
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watch.descriptor is not None:
+            self._loop.remove_reader(self._watch.descriptor)
+        self._watch.close()
+
+    def _on_written(self) -> None:
+        self._watch.clear()
+        self.look()
+
+
 def _read(file: IO[str]) -> list[_Claim]:
     file.seek(0)
     text = file.read()
@@ -127,3 +178,7 @@ def is_listened_to(path: Path) -> bool:
                 raise
             return False
     return True
+
+
+# How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
+_LOOK_EVERY = 5.0

@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 from ...runner import AttemptOrder, ResourcesChanged, StartRefused, Totals
 from ...store import ExperimentFolder, runtime_directory
 from ...trial_agent import TOKEN as AGENT_TOKEN
-from ...trial_agent import FileWatch, ProcessTree, best_watch, mark
-from ..agent_link import AgentLink
-from ..agents import AgentTrialExecutor
-from ..daemon_thread import in_thread_or_here
+from ...trial_agent import Hello, ProcessTree, Shutdown, command_words, mark
+from ..agents import AgentLink, AgentTrialExecutor
 from ..running_attempts import spool_path
-from ..socket_link import agent_sockets
-from ..tasks import Tasks
+from ..socket_link import SocketLink, agent_sockets
+from ..tasks import in_thread_or_here
 from ..trial_executor import Deliver, RunSetup
-from .gpu_claims import GpuClaims, is_listened_to
-from .local_agent import LocalAgentLink
-from .local_resources import Gpu, visible_gpus
-from .resources import sufficient_totals
+from .gpu_claims import GpuClaims, GpuWatch, is_listened_to
+from .local_resources import Gpu, local_totals, require_enough, visible_gpus
 
 _log = logging.getLogger(__name__)
 
 # -P: modules in the working directory must not hide the package.
 _AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
-# How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
-_LOOK_EVERY = 5.0
 # How long (s) an agent that cannot be started keeps its trials: the next attempt may find the machine able to.
 _TRY_AGAIN = 1.0
+# How long (s) after the grace of its trial an agent that was asked to shut down is killed.
+_SHUTDOWN_MARGIN = 2.0
+# How long (s) a process may live after its socket is closed.
+_EXIT_MARGIN = 1.0
 # How many short function trials an agent takes at once; their events come back together.
 _ORDERS = 8
 
@@ -62,16 +63,17 @@ class LocalTrialExecutor(AgentTrialExecutor):
         self._use_active_gpus = use_active_gpus
         self._custom = dict(resources or {})
         self._gpus: dict[int, Gpu] = {}
-        self._neighbours: _Neighbours | None = None
+        self._neighbours: GpuWatch | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}  # the agents that this process started
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Determine what the machine has; agents are started when trials need them."""
         gpus = visible_gpus() if setup.request.gpus else []
         self._gpus = {gpu.index: gpu for gpu in gpus}
-        totals = sufficient_totals(
+        totals = local_totals(
             setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom, gpus
         )
+        require_enough(totals, setup.request)
         if setup.run.is_function:
             totals = replace(totals, orders_per_agent=_ORDERS)
         self._setup, self._deliver = setup, deliver
@@ -79,7 +81,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
         self._sockets.mkdir(mode=0o700, exist_ok=True)
         (setup.folder / "agents").mkdir(exist_ok=True)
         if setup.request.gpus:
-            self._neighbours = _Neighbours(self._claims(), self._on_busy_devices, self._tasks)
+            self._neighbours = GpuWatch(self._claims(), self._on_busy_devices, self._tasks)
             self._neighbours.look()
         return totals
 
@@ -106,8 +108,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
         """Kill the processes of a lost agent's attempts; its watchdog may be late or dead, too."""
         if self.setup.run.is_function:
             return
-        orders = [order for order in self._orders.values() if order.agent == agent]
-        for each in [mark(str(spool_path(self.setup, order))) for order in orders]:
+        for each in [mark(str(spool_path(self.setup, order))) for order in self._attempts.of(agent)]:
             await in_thread_or_here(partial(ProcessTree(None, each).kill, time.monotonic()))
 
     def _device_names(self, gpus: Sequence[int]) -> tuple[int | str, ...]:
@@ -120,7 +121,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
 
     def _give_back(self, trial_id: str) -> None:
         """Give up the GPUs of a trial, unless it runs again; try again if that is not possible."""
-        if self._neighbours is None or any(trial_id == each for each, _ in self._orders):
+        if self._neighbours is None or any(trial_id == each for each, _ in self._attempts.orders):
             return
         try:
             self._neighbours.claims.give_back(trial_id)
@@ -162,8 +163,8 @@ class LocalTrialExecutor(AgentTrialExecutor):
                 self._links[agent] = link
         await super().close()
         if self._neighbours is not None:
-            for key in list(self._orders):
-                self._forget(key)
+            for key in list(self._attempts.orders):
+                self._attempts.forget(key)
             self._neighbours.close()
         for path in self._sockets.glob("*.sock"):
             path.unlink(missing_ok=True)
@@ -213,46 +214,105 @@ class LocalTrialExecutor(AgentTrialExecutor):
             )
 
 
-class _Neighbours:
-    """Watches what other experiments of this machine claim, and reports changes."""
+class LocalAgentLink(SocketLink):
+    """A connection to an agent process of this machine, which may be a child of this process."""
 
-    def __init__(self, claims: GpuClaims, on_change: Callable[[frozenset[int]], None], tasks: Tasks) -> None:
-        self.claims = claims
-        self._on_change = on_change
-        self._tasks = tasks
-        self._loop = asyncio.get_running_loop()
-        self._busy: frozenset[int] = frozenset()
-        self._timer: asyncio.TimerHandle | None = None
-        claims.busy()  # creates the file
-        self._watch: FileWatch = best_watch()
-        self._watch.watch(str(claims.path))
-        if self._watch.descriptor is not None:
-            self._loop.add_reader(self._watch.descriptor, self._on_written)
+    def __init__(
+        self,
+        agent: str,
+        path: Path,
+        executor: AgentTrialExecutor,
+        process: subprocess.Popen[bytes] | None,
+        *,
+        new: bool,
+    ) -> None:
+        setup = executor.setup
+        hello = Hello(setup.token, setup.experiment_id)
+        super().__init__(
+            agent=agent, path=path, hello=hello, listener=executor, timeout=setup.agent_timeout, new=new
+        )
+        self._executor = executor
+        self._process = process
+        self._killing: asyncio.Task[None] | None = None
 
-    def look(self) -> frozenset[int]:
-        """Return what others hold now; look again regularly while they do, because they may be killed."""
-        if self._timer is not None:
-            self._timer.cancel()
+    def kill(self) -> None:
+        """Kill the process; its socket closes with it."""
+        if self._process is not None:
+            self._process.kill()
+        elif self._killing is None:
+            self._killing = self._tasks.start(self._end_process(0.0))
+
+    async def _end_process(self, patience: float) -> None:
+        """Wait until the process is gone; kill it after `patience` seconds."""
+        if self._process is not None:
+            await _end_child(self._process, patience)
+            return
+        hello = self._hello.result() if self._hello.done() and self._hello.exception() is None else None
+        # An agent that was stopped before it could say hello is found by its command line.
+        pid = await in_thread_or_here(self._find) if hello is None else int(hello["pid"])
+        if pid is not None:
+            await _end_stranger(pid, patience)
+
+    def _find(self) -> int | None:
+        """Return the process of this agent; None if there is none."""
+        mine = ["--agent", self._agent], ["--folder", str(self._executor.setup.folder)]
+        for pid in psutil.pids():
+            line = command_words(pid)
+            options = [line[at : at + 2] for at in range(len(line))]
+            if "pitchpipe.trial_agent" in line and all(each in options for each in mine):
+                return pid
+        return None
+
+    async def close(self, grace: float) -> None:
+        """Ask the agent to shut down, and kill it if it does not."""
+        self.send(Shutdown())
+        self.flush()
+        await self.wait_closed(grace + _SHUTDOWN_MARGIN)
+        await self._end_process(_EXIT_MARGIN)
+
+    async def why_lost(self, reason: str) -> str:
+        """Return how our child ended, if the agent is one and ended by itself, else `reason`; end it if it lives.
+
+        It ends before its trial does: otherwise it would record that the trial was killed.
+        """
+        if self._killing is not None:
+            await self._killing
+        ended_by_itself = self._process is not None and await _has_ended(self._process, _EXIT_MARGIN)
+        await self._end_process(0.0)
+        await self._executor.end_orphans(self._agent)
+        if self._process is None or self._given_up or not ended_by_itself:
+            return reason
+        code = self._process.returncode
+        return (
+            f"its agent ended with exit code {code}"
+            if code >= 0
+            else f"its agent was killed by signal {-code}"
+        )
+
+
+async def _end_child(process: subprocess.Popen[bytes], patience: float) -> None:
+    """Wait for the end of an agent that this process started; kill it after `patience` seconds."""
+    if not await _has_ended(process, patience):
+        process.kill()
+        await in_thread_or_here(process.wait)
+
+
+async def _has_ended(process: subprocess.Popen[bytes], patience: float) -> bool:
+    """Return whether a child has ended, or ends within `patience` seconds."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        await in_thread_or_here(partial(process.wait, patience))
+    return process.poll() is not None
+
+
+async def _end_stranger(pid: int, patience: float) -> None:
+    """Wait for the end of an agent that an earlier manager started; kill it after `patience` seconds."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        if "trial_agent" not in " ".join(process.cmdline()):
+            return  # another process has its id now
         try:
-            busy, is_known = self.claims.busy(), True
-        except OSError as error:  # too many open files, perhaps
-            _log.warning("what other experiments claim cannot be read now: %s", error)
-            busy, is_known = self._busy, False
-        if busy != self._busy:
-            self._busy = busy
-            self._tasks.soon(self._on_change, busy)
-        if busy or self._watch.descriptor is None or not is_known:
-            self._timer = self._tasks.later(_LOOK_EVERY, self.look)
-        return busy
-
-    def close(self) -> None:
-        """Stop watching."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._watch.descriptor is not None:
-            self._loop.remove_reader(self._watch.descriptor)
-        self._watch.close()
-
-    def _on_written(self) -> None:
-        self._watch.clear()
-        self.look()
+            await in_thread_or_here(partial(process.wait, patience))
+        except psutil.TimeoutExpired:
+            process.kill()
+            with contextlib.suppress(psutil.TimeoutExpired):
+                await in_thread_or_here(partial(process.wait, _EXIT_MARGIN))

@@ -1,4 +1,4 @@
-"""The GPUs of this machine that this process may use: those that nvidia-smi lists, less those that are hidden from it.
+"""The resources of this machine: CPUs, memory, and the GPUs that nvidia-smi lists, less those hidden from this process.
 
 CUDA reads `CUDA_VISIBLE_DEVICES` alone. Containers and Slurm have variables of their own, which count where they have
 not been applied yet: inside a container, nvidia-smi lists only what is allowed, numbered from 0.
@@ -14,6 +14,10 @@ import subprocess
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+from ...runner import Ledger, Request, Totals
+from ...trial_agent import usable_bytes, usable_cpus
+from ..errors import ExecutorError
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +42,34 @@ class Gpu:
     uuid: str
     name: int | str
     is_active: bool = False
+
+
+def local_totals(
+    request: Request,
+    gpu_indices: tuple[int, ...] | None = None,
+    trials_per_gpu: int = 1,
+    use_active_gpus: bool = False,
+    custom: Mapping[str, float] | None = None,
+    gpus: Sequence[Gpu] | None = None,
+) -> Totals:
+    """Return what trials may share on this machine; look for GPUs only if trials request them.
+
+    `gpus` are those that are found; None: look for them.
+    """
+    amounts = {"CPU": float(usable_cpus()), "memory": float(usable_bytes()), **(custom or {})}
+    if not request.gpus:
+        return Totals(amounts=amounts)
+    every = visible_gpus() if gpus is None else gpus
+    found = [gpu.index for gpu in every if use_active_gpus or not gpu.is_active]
+    chosen = tuple(index for index in found if gpu_indices is None or index in gpu_indices)
+    return Totals(amounts=amounts, devices=chosen, trials_per_device=trials_per_gpu)
+
+
+def require_enough(totals: Totals, request: Request) -> None:
+    """Raise `ExecutorError` if this machine has too little for one trial."""
+    if (why := Ledger(totals).infeasible(request)) is not None:
+        hidden = f" ({hidden_by()})" if request.gpus and hidden_by() else ""
+        raise ExecutorError(f"no trial can ever run on this machine: {why}{hidden}")
 
 
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:

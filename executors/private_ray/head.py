@@ -1,4 +1,4 @@
-"""The Ray that a supervisor holds: how it starts, which agents it runs, how it ends."""
+"""The Ray that a supervisor holds: what it can have, how it starts, which agents it runs, how it ends."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import importlib
 import os
 import secrets
 import shutil
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 
-from .ray_process import named_actors
-from .supervisor_files import session_processes
+from ...trial_agent import available_bytes, usable_bytes, usable_cpus
+from .supervisor_files import SupervisorFiles, session_processes
+
+if TYPE_CHECKING:
+    from ...runner import Request, Totals
 
 # Ray has an argument for each of these amounts; all others are custom resources.
 _INIT_ARGUMENTS = {
@@ -124,3 +129,54 @@ def _init_arguments(resources: dict[str, float]) -> dict[str, Any]:
     named = {_INIT_ARGUMENTS[name]: amount for name, amount in resources.items() if name in _INIT_ARGUMENTS}
     custom = {name: amount for name, amount in resources.items() if name not in _INIT_ARGUMENTS}
     return {**named, **({"resources": custom} if custom else {})}
+
+
+def limits_of_this_machine() -> dict[str, float]:
+    """Return what Ray itself would overestimate: it knows neither the affinity nor nested control groups.
+
+    Without a limit, Ray is right about the memory: it keeps some for objects.
+    """
+    is_limited = usable_bytes() < psutil.virtual_memory().total
+    return {"CPU": usable_cpus(), **({"memory": available_bytes()} if is_limited else {})}
+
+
+def most_of_this_machine(request: Request) -> Totals:
+    """Return what Ray can find on this machine; look for GPUs only if trials request them (half a second).
+
+    Ray may offer less memory. One that runs already has what it was started with.
+    """
+    from ...runner import Totals  # the supervisor, which starts with Ray, needs the limits only
+
+    state = SupervisorFiles.current().read_state()
+    declared = {} if state is None else state.resources
+    amounts = {"memory": float(usable_bytes()), **limits_of_this_machine(), **declared}
+    gpus = amounts.pop("GPU", None)
+    return Totals(
+        amounts=amounts, anonymous_gpus=(_gpus() if gpus is None else gpus) if request.gpus else 0.0
+    )
+
+
+def _gpus() -> float:
+    """Return how many GPUs of any vendor Ray itself would find."""
+    accelerators: Any = importlib.import_module("ray._private.accelerators")
+    vendor = accelerators.get_accelerator_manager_for_resource("GPU")
+    count, visible = (
+        vendor.get_current_node_num_accelerators(),
+        vendor.get_current_process_visible_accelerator_ids(),
+    )
+    return float(count if visible is None else min(count, len(visible)))
+
+
+def named_actors() -> list[dict[str, str]]:
+    """Return the live named actors of the whole cluster: `{"namespace", "name"}`."""
+    from ray.util import list_named_actors
+
+    return cast(Any, list_named_actors(all_namespaces=True))
+
+
+def take_back_signals() -> None:
+    """Install our SIGTERM handler again, above Ray's, whose C++ code would print a page before ours runs."""
+    if threading.current_thread() is threading.main_thread():
+        handler = signal.getsignal(signal.SIGTERM)
+        if handler is not None:
+            signal.signal(signal.SIGTERM, handler)

@@ -25,7 +25,7 @@ from pathlib import Path
 import psutil
 
 from ...trial_agent import WatchdogClient
-from .head import RayHead
+from .head import RayHead, limits_of_this_machine
 from .lease_server import Supervisor
 from .supervisor_files import (
     StartLock,
@@ -36,7 +36,6 @@ from .supervisor_files import (
     remove_session,
     versions_here,
 )
-from .totals import limits_of_this_machine
 
 # Marks the processes of this Ray; agents remove it from the trials' environment, by its prefix.
 _SESSION = "PITCHPIPE_RAY_SESSION"

@@ -18,13 +18,13 @@ from typing import Any
 
 from ...runner import AttemptOrder
 from ...trial_agent import Ended, Event, Request, RunSpec, Saved, Start
-from ..daemon_thread import in_daemon_thread, in_thread_or_here
 from ..running_attempts import spool_path
+from ..tasks import in_daemon_thread, in_thread_or_here
 from ..trial_executor import RunSetup
 from .actor_calls import actor_error, ray_error, reason_of, task_error
 from .file_transfer import forget_checkpoints, pack, trial_files, unpack
 from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
-from .nodes import Node
+from .nodes import RayNode
 
 _log = logging.getLogger(__name__)
 _Call = Callable[..., Awaitable[Any]]
@@ -44,7 +44,7 @@ class AgentFiles:
         agent: str,
         setup: RunSetup,
         orders: Callable[[], Sequence[AttemptOrder]],
-        nodes: Callable[[], Iterable[Node]],
+        nodes: Callable[[], Iterable[RayNode]],
         number: int = 0,
     ) -> None:
         self.where: AgentLocation | None = None
@@ -147,7 +147,7 @@ class AgentFiles:
         here = AgentLocation.here(None).host
         await self._sweep_nodes(leftovers, [node for host, node in hosts.items() if host != here])
 
-    async def _sweep_nodes(self, leftovers: Leftovers, nodes: Sequence[Node]) -> None:
+    async def _sweep_nodes(self, leftovers: Leftovers, nodes: Sequence[RayNode]) -> None:
         sweeps = (_there(leftovers, self.where, node.node_id) for node in nodes)
         for data in await asyncio.gather(*sweeps):
             await self._take(data)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...trial_agent import Ended, Event, Kill, Pause, Request, Start
-from ..agent_link import AgentLink, Attempt, Listener
+from ..agents import AgentLink, Attempt, Listener
 from ..tasks import Tasks
 from .link import RayLink
 

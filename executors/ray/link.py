@@ -30,16 +30,12 @@ from ...trial_agent import (
     from_bytes,
     to_bytes,
 )
-from ..agent_link import AgentLink, Listener
-from ..daemon_thread import in_daemon_thread
-from ..heartbeat import Heartbeat
-from ..socket_link import SUSPECT_AFTER
-from ..tasks import Tasks
-from .actor_calls import ray_error, reason_of, task_error, unavailable_error
+from ..agents import AgentLink, Listener
+from ..socket_link import SUSPECT_AFTER, SocketLink
+from ..tasks import Heartbeat, Tasks, in_daemon_thread
+from .actor_calls import ActorCalls, ray_error, reason_of, task_error
 from .agent_files import AgentFiles
-from .calls import result_of
 from .leftovers import AgentLocation
-from .node_socket import NodeSocketLink
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -47,8 +43,6 @@ _Result = TypeVar("_Result")
 # How long (s) after the grace of its trial an agent that was asked to shut down is killed.
 _SHUTDOWN_MARGIN = 2.0
 _KILL_TIMEOUT = 10.0
-# How long (s) to wait before a call that did not get through is made again.
-_CALL_AGAIN = 0.5
 
 
 class RayLink(AgentLink, Listener):
@@ -87,21 +81,19 @@ class RayLink(AgentLink, Listener):
             on_suspect=self._on_suspect,
         )
         self._tasks = Tasks(listener.on_failure)
+        self._calls = ActorCalls(agent, self._tasks, self._heartbeat, self._on_failed_call)
         self._session = secrets.token_hex(4)
         self._number = 0
-        self._actor: Any = None
         self._unsent: list[Request] = []
         self._poll_after: int | None = None
         self._is_bringing = False
-        self._closing = False
         self._settled = asyncio.Event()  # it is connected, or lost before that
-        self._gone = asyncio.Event()
         self._finding = self._tasks.start(self._find(finding))
 
     @property
     def is_connected(self) -> bool:
         """Whether the agent has replied and is not lost."""
-        return self._settled.is_set() and not self._gone.is_set()
+        return self._settled.is_set() and not self._calls.gone.is_set()
 
     @property
     def is_anothers(self) -> bool:
@@ -111,7 +103,7 @@ class RayLink(AgentLink, Listener):
     async def located(self) -> AgentLocation | None:
         """Wait for the agent and return where it is; None if it is lost."""
         await self._settled.wait()
-        return None if self._gone.is_set() else self._files.where
+        return None if self._calls.gone.is_set() else self._files.where
 
     def send(self, request: Request) -> None:
         """Keep a request that has no reply until `flush`."""
@@ -126,10 +118,10 @@ class RayLink(AgentLink, Listener):
     async def ask(self, request: Request) -> dict[str, Any]:
         """Send a request and return its reply; raise ConnectionError if the agent goes away."""
         await self._settled.wait()
-        if self._gone.is_set():
+        if self._calls.gone.is_set():
             raise ConnectionError("the agent is gone")
         try:
-            return await self._reply("ask", encode_request(request))
+            return await self._calls.reply("ask", encode_request(request))
         except ray_error() as error:
             raise ConnectionError(reason_of(error)) from error
 
@@ -139,7 +131,7 @@ class RayLink(AgentLink, Listener):
 
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, kill it if it does not, and return when its process is gone."""
-        self._closing = True
+        self._calls.is_closing = True
         self._make_calls()  # the actor must know that it is to leave
         self.send(Shutdown())
         self.flush()
@@ -153,7 +145,7 @@ class RayLink(AgentLink, Listener):
 
     async def _find(self, finding: Awaitable[Any]) -> None:
         try:
-            self._actor = await finding
+            self._calls.actor = await finding
         except (ray_error(), ValueError, TypeError, RuntimeError, OSError) as error:
             self.lose(reason_of(error))
             return
@@ -162,20 +154,18 @@ class RayLink(AgentLink, Listener):
         # Calls may overtake each other, so nothing else is sent before the session has begun.
         sockets = None if self._sockets is None else str(self._sockets)
         hello = encode_request(self._hello)
-        self._expect(lambda: self._actor.connect.remote(self._session, hello, sockets), self._meet)
+        self._calls.expect(self._meet, "connect", self._session, hello, sockets)
 
     def _meet(self, where: AgentLocation) -> None:
         _log.debug("agent %s: %s", self._agent, where)
         self._heartbeat.start()
         # One call always waits in the actor and fails when the actor's process ends.
-        self._expect(
-            lambda: self._actor.until_replaced.remote(self._session), lambda nothing: self.be_replaced()
-        )
+        self._calls.expect(lambda nothing: self.be_replaced(), "until_replaced", self._session)
         self._start_task(self._get_ready(where), self._become_ready)
 
     async def _get_ready(self, where: AgentLocation) -> None:
-        await self._files.meet(self._reply, where)
-        hello = await self._reply("ask", encode_request(self._hello))
+        await self._files.meet(self._calls.reply, where)
+        hello = await self._calls.reply("ask", encode_request(self._hello))
         running = {(each["trial"], each["attempt"]) for each in hello["running"]}
         self._listener.on_met(self._agent, running, {(trial, attempt) for trial, attempt in hello["seen"]})
         if where.socket is not None and where.is_this_node:
@@ -232,11 +222,11 @@ class RayLink(AgentLink, Listener):
         self.lose("another manager has taken over its agent")
 
     def _beat(self) -> None:
-        self._expect(self._actor.beat.remote, lambda nothing: None)
+        self._calls.expect(lambda nothing: None, "beat")
 
     def _on_suspect(self, suspect: bool) -> None:
         self._is_suspect = suspect
-        if not self._closing:
+        if not self._calls.is_closing:
             self._listener.on_silent(self._agent, suspect)
 
     def _on_silence(self) -> None:
@@ -261,7 +251,7 @@ class RayLink(AgentLink, Listener):
             return
         if self._files.wants(self._unsent):
             self._is_bringing = True
-            self._start_task(self._files.bring_for(self._reply, list(self._unsent)), self._end_bringing)
+            self._start_task(self._files.bring_for(self._calls.reply, list(self._unsent)), self._end_bringing)
             return
         requests, self._unsent = [self._files.localized(request) for request in self._unsent], []
         after, self._poll_after = self._poll_after, None
@@ -285,53 +275,15 @@ class RayLink(AgentLink, Listener):
         packet: list[Any] = [self._session, self._number, messages]
         self._number += 1
         if after is None:
-            self._expect(lambda: self._actor.tell.remote(to_bytes(packet)), self._complain)
+            self._calls.expect(lambda reply: self._log_errors(from_bytes(reply)), "tell", to_bytes(packet))
         else:
             packet.append(after)
-            self._expect(lambda: self._actor.poll.remote(to_bytes(packet)), self._take_batch)
+            self._calls.expect(self._take_batch, "poll", to_bytes(packet))
 
-    def _expect(self, call: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Pass the result of a call to `then`; if the call fails, the agent is lost.
-
-        A call that does not get through is made again, until the agent has been silent for too long: packets are
-        numbered, so that the agent handles each of them once.
-        """
-        if not self._gone.is_set():
-            self._tasks.when_done(result_of(call()), lambda result: self._settle(result, call, then))
-
-    def _settle(
-        self, result: asyncio.Future[Any], call: Callable[[], Any], then: Callable[[Any], None]
-    ) -> None:
-        error = result.exception()
-        if self._may_call_again(error):
-            self._tasks.later(_CALL_AGAIN, self._expect, call, then)
-        elif error is not None:
-            if isinstance(error, task_error()):
-                self.kill()  # a bug of ours: the results of what it runs would be lost
-            self.lose(reason_of(error))
-        elif not self._gone.is_set():
-            self._heartbeat.heard()
-            then(result.result())
-
-    async def _reply(self, method: str, *arguments: Any) -> Any:
-        """Return the result of a call, which is made again as in `_expect` and may fail without losing the agent."""
-        while not self._gone.is_set():
-            try:
-                return await result_of(getattr(self._actor, method).remote(*arguments))
-            except unavailable_error() as error:
-                if not self._may_call_again(error):
-                    raise
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._gone.wait(), _CALL_AGAIN)
-        raise ConnectionError("the agent is gone")
-
-    def _may_call_again(self, error: BaseException | None) -> bool:
-        """Return whether a call did not get through, but may yet; an agent that stays silent is given up."""
-        if self._closing or self._gone.is_set() or not isinstance(error, unavailable_error()):
-            return False
-        _log.debug("agent %s: a call did not get through: %s", self._agent, error)
-        self._heartbeat.start()
-        return True
+    def _on_failed_call(self, error: BaseException) -> None:
+        if isinstance(error, task_error()):
+            self.kill()  # a fault of Pitchpipe: the results of what it runs would be lost
+        self.lose(reason_of(error))
 
     def _take_batch(self, answer: bytes) -> None:
         batch = from_bytes(answer)
@@ -345,7 +297,7 @@ class RayLink(AgentLink, Listener):
 
     def _pass_on(self, events: Sequence[Event], cursor: int) -> None:
         if self._files.is_away:
-            fetching = self._files.fetch_for(self._reply, events)
+            fetching = self._files.fetch_for(self._calls.reply, events)
             self._start_task(fetching, lambda arrived: self._listener.on_batch(self._agent, arrived, cursor))
         else:
             self._listener.on_batch(self._agent, events, cursor)
@@ -359,13 +311,10 @@ class RayLink(AgentLink, Listener):
             except (ray_error(), OSError) as error:
                 self.lose(reason_of(error))
             else:
-                if not self._gone.is_set():
+                if not self._calls.gone.is_set():
                     then(result)
 
         self._tasks.start(do())
-
-    def _complain(self, reply: bytes) -> None:
-        self._log_errors(from_bytes(reply))
 
     def _log_errors(self, errors: list[dict[str, Any]]) -> None:
         for error in errors:
@@ -373,27 +322,27 @@ class RayLink(AgentLink, Listener):
 
     async def _kill(self) -> None:
         await asyncio.wait((self._finding,), timeout=_KILL_TIMEOUT)
-        if self._actor is not None:
+        if (actor := self._calls.actor) is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(in_daemon_thread(lambda: _kill_actor(self._actor)), _KILL_TIMEOUT)
+                await asyncio.wait_for(in_daemon_thread(lambda: _kill_actor(actor)), _KILL_TIMEOUT)
 
     async def _wait_gone(self, timeout: float) -> bool:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._gone.wait(), timeout)
-        return self._gone.is_set()
+            await asyncio.wait_for(self._calls.gone.wait(), timeout)
+        return self._calls.gone.is_set()
 
     def lose(self, reason: str) -> None:
         """Give the agent up: it is gone or out of reach."""
-        if self._gone.is_set():
+        if self._calls.gone.is_set():
             return
-        self._gone.set()
+        self._calls.gone.set()
         self._settled.set()
         self._heartbeat.stop()
         self._finding.cancel()
         if self._node_socket is not None:
             self._node_socket.drop()
             self._node_socket = None  # its end may be reported later, and would start the heartbeat again
-        if not self._closing:
+        if not self._calls.is_closing:
             self._tasks.start(self._finalize_lost(reason))
 
     async def _finalize_lost(self, reason: str) -> None:
@@ -403,6 +352,44 @@ class RayLink(AgentLink, Listener):
         except Exception as error:  # noqa: BLE001  (whatever it is, the trial has ended)
             _log.warning("cannot sweep up after agent %s: %s", self._agent, error)
         self._listener.on_lost(self._agent, reason)
+
+
+class NodeSocketLink(SocketLink):
+    """The socket of an agent on this node, which costs much less than calls: carries the messages of a `RayLink`.
+
+    When it breaks, calls carry them, and those that may not have arrived.
+    `kill` is called for an agent that has been silent for `timeout` seconds.
+    """
+
+    is_made_again = False
+
+    def __init__(
+        self,
+        *,
+        agent: str,
+        path: Path,
+        hello: Hello,
+        listener: Listener,
+        timeout: float,
+        kill: Callable[[], None],
+    ) -> None:
+        super().__init__(agent=agent, path=path, hello=hello, listener=listener, timeout=timeout)
+        self._kill = kill
+
+    async def is_open(self) -> bool:
+        """Wait until the agent has replied, or cannot be reached here; return whether it has replied."""
+        said = await self.hello()
+        self._path.unlink(missing_ok=True)  # it is for one manager
+        return said is not None and not self._closing
+
+    def kill(self) -> None:
+        """Give the agent up."""
+        self._kill()
+
+    async def close(self, grace: float) -> None:
+        """Close the connection; the agent stays."""
+        del grace
+        self.drop()
 
 
 def _kill_actor(actor: Any) -> None:

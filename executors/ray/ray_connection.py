@@ -19,12 +19,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..clusters import token_path_of
-from ..daemon_thread import in_daemon_thread
 from ..errors import ExecutorError
 from ..private_ray import RayLease, acquire
-from ..tasks import Tasks
+from ..tasks import Tasks, in_daemon_thread
 from .join import connected_to, is_connected_elsewhere, join, leave
-from .nodes import ClusterAway, ClusterReplaced, Node, live_nodes
+from .nodes import ClusterAway, ClusterReplaced, RayNode, live_nodes
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ class ConnectionListener(ABC):
         """Note that all agents of this Ray have ended with it."""
 
     @abstractmethod
-    def on_nodes(self, nodes: Sequence[Node]) -> None:
+    def on_nodes(self, nodes: Sequence[RayNode]) -> None:
         """Note that nodes of the cluster came or went."""
 
     @abstractmethod
@@ -73,7 +72,7 @@ class RayConnection:
         resources: Mapping[str, float] | None = None,
     ) -> None:
         self.is_private = address is None
-        self.nodes: tuple[Node, ...] = ()
+        self.nodes: tuple[RayNode, ...] = ()
         self.warning = ""  # a sentence while the cluster is away
         self._address = address
         self._listener = listener
@@ -226,7 +225,7 @@ class RayConnection:
                 await self._join_the_next(now if since is None else since)
                 since = None
 
-    def _note(self, nodes: tuple[Node, ...]) -> None:
+    def _note(self, nodes: tuple[RayNode, ...]) -> None:
         if {each.node_id for each in nodes} != {each.node_id for each in self.nodes}:
             self.nodes = nodes
             self._listener.on_nodes(nodes)

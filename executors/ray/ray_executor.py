@@ -13,22 +13,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...runner import AttemptOrder, ExecutorFailed, Ledger, Totals, TotalsChanged
+from ...runner import ExecutorFailed, Ledger, Totals, TotalsChanged
 from ...trial_agent import Hello
-from ..agent_link import AgentLink, Listener
-from ..agents import AgentTrialExecutor
-from ..daemon_thread import in_daemon_thread, in_thread_or_here
+from ..agents import AgentLink, AgentTrialExecutor, Listener
 from ..errors import ExecutorError
 from ..private_ray import named_actors
 from ..socket_link import agent_sockets
+from ..tasks import in_daemon_thread, in_thread_or_here
 from ..trial_executor import Deliver, RunSetup
 from .actor_calls import ray_error
 from .agent_files import AgentFiles
 from .file_transfer import SharedMark
 from .gang import GangLink, member_name
 from .link import RayLink
-from .nodes import Node, totals_of
-from .placement import actor_options, make_group, remove_group, too_few_nodes
+from .nodes import RayNode, actor_options, make_group, remove_group, too_few_nodes, totals_of
 from .ray_agent import AgentSetup, RayAgent
 from .ray_connection import ConnectionListener, RayConnection
 
@@ -161,7 +159,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             if isinstance(link, _OnRay) and (self._closing or agent not in self._waiting_for_ray):
                 link.lose(reason)
 
-    def on_nodes(self, nodes: Sequence[Node]) -> None:
+    def on_nodes(self, nodes: Sequence[RayNode]) -> None:
         """Update the totals after nodes came or went."""
         totals = totals_of(nodes)
         if totals != self._totals:
@@ -215,12 +213,9 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
 
     def _files_of(self, agent: str, node: int) -> AgentFiles:
         name = member_name(agent, node)
-        return AgentFiles(name, self.setup, lambda: self._orders_of(agent), self._nodes_now, node)
+        return AgentFiles(name, self.setup, lambda: self._attempts.of(agent), self._nodes_now, node)
 
-    def _orders_of(self, agent: str) -> list[AttemptOrder]:
-        return [order for order in self._orders.values() if order.agent == agent]
-
-    def _nodes_now(self) -> Sequence[Node]:
+    def _nodes_now(self) -> Sequence[RayNode]:
         return self._connection.nodes if self._connection.is_up else ()
 
     def _spawn_all(self, agent: str) -> list[Awaitable[Any]]:
@@ -273,8 +268,12 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         """End an idle agent for each that waits with a trial, possibly for the resources of the idle one."""
         self._ending_idle = None
         links = {agent: link for agent, link in self._links.items() if isinstance(link, _OnRay)}
-        waiting = [agent for agent, link in links.items() if not link.is_connected and self._busy[agent]]
-        idle = [agent for agent, link in links.items() if link.is_connected and not self._busy[agent]]
+        waiting = [
+            agent for agent, link in links.items() if not link.is_connected and self._attempts.busy[agent]
+        ]
+        idle = [
+            agent for agent, link in links.items() if link.is_connected and not self._attempts.busy[agent]
+        ]
         for agent, _ in zip(idle, waiting, strict=False):
             self._drop(agent)
             self._retiring[agent] = self._tasks.start(self._retire(agent, links[agent]))

@@ -13,8 +13,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.executors.agent_link import Attempt, Listener
-from pitchpipe.executors.agents import AgentTrialExecutor
+from pitchpipe.executors.agents import AgentTrialExecutor, Attempt, Listener
 from pitchpipe.executors.local.local_executor import LocalTrialExecutor
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.executors.trial_executor import RunSetup, TrialExecutor

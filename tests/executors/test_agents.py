@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.executors import RunSetup
-from pitchpipe.executors.agent_link import AgentLink
-from pitchpipe.executors.agents import AgentTrialExecutor
+from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor
 from pitchpipe.executors.trial_executor import Deliver
 from pitchpipe.runner import AttemptEnded, AttemptOrder, BadReport, CheckpointSaved, Event, Reported, Totals
 from pitchpipe.trial_agent import Keeping, Report, Request, RunSpec, Start, Started
@@ -250,7 +249,7 @@ def test_order_that_is_given_again_is_sent_once(executor: Executor) -> None:
 
 def test_event_is_dated_between_the_start_of_its_attempt_and_now(tmp_path: Path) -> None:
     executor = Executor(tmp_path)
-    executor._remember(ORDER, 90.0)
+    executor._attempts.add(ORDER, 90.0)
     for time in (80.0, 95.0, 120.0):
         executor.on_batch("0-0", [replace(REPORT, time=time)], 1)
     assert [event.time for event in executor.found] == [90.0, 95.0, 100.0]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.heartbeat import Heartbeat
+from pitchpipe.executors.tasks import Heartbeat
 
 
 class Clock(asyncio.AbstractEventLoop):
@@ -56,7 +56,7 @@ class Patient:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("pitchpipe.executors.heartbeat.asyncio.get_running_loop", lambda: clock)
+    monkeypatch.setattr("pitchpipe.executors.tasks.asyncio.get_running_loop", lambda: clock)
     return clock
 
 

@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 from pitchpipe.cli.app import run
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.ray.actor_calls import reason_of
-from pitchpipe.executors.ray.address import find_cluster
+from pitchpipe.executors.ray.join import find_cluster
 
 from ..sentences import SentencesFile, answered
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.executors.local.gpu_claims import is_listened_to
-from pitchpipe.executors.local.local_agent import LocalAgentLink
+from pitchpipe.executors.local.local_executor import LocalAgentLink
 from pitchpipe.executors.ray.agent_files import AgentFiles
 from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.executors.socket_link import agent_sockets

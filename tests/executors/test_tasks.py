@@ -1,13 +1,14 @@
-"""Work that no caller awaits: its owner learns of every failure."""
+"""Work that no caller awaits: its owner learns of every failure; blocking calls in threads."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 import pytest
 
-from pitchpipe.executors.tasks import Tasks
+from pitchpipe.executors.tasks import Tasks, in_daemon_thread
 
 
 def fail(*arguments: object) -> None:
@@ -50,3 +51,18 @@ async def test_task_that_is_cancelled_has_not_failed() -> None:
     await tasks.wait(30)
     assert task.cancelled()
     assert errors == []
+
+
+def test_error_in_a_daemon_thread_reaches_the_task_that_waits() -> None:
+    def fail() -> None:
+        raise LookupError("x")
+
+    with pytest.raises(LookupError):
+        asyncio.run(in_daemon_thread(fail))
+
+
+@pytest.mark.parametrize("stay", [True, False])
+async def test_thread_stays_if_asked_to(stay: bool) -> None:
+    thread = await in_daemon_thread(threading.current_thread, stay=stay)
+    thread.join(0.1 if stay else 30.0)
+    assert thread.is_alive() is stay

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.agent_link import AgentLink, Listener
-from pitchpipe.executors.agents import AgentTrialExecutor
+from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor, Listener
 from pitchpipe.executors.trial_executor import Deliver, RunSetup
 from pitchpipe.manager.dispatcher_link import dispatcher
 from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess

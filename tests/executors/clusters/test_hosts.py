@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.executors.clusters.hosts import ClusterError, Hosts, on_each
+from pitchpipe.executors.clusters.ssh_cluster import ClusterError, _Hosts, _on_each
 
 HERE = 'for word in "$@"; do last=$word; done; exec sh -c "$last"'
 
 
 def test_request_is_done_by_the_named_python(programs: Callable[..., Path]) -> None:
     programs(ssh=HERE)
-    reply = Hosts(("ssh",), sys.executable).ask("ada", {"op": "look", "folder": "/no/such"})
+    reply = _Hosts(("ssh",), sys.executable).ask("ada", {"op": "look", "folder": "/no/such"})
     assert reply == {"is_running": False}
 
 
@@ -32,7 +32,7 @@ def test_what_ssh_and_the_node_say_is_the_reason(
 ) -> None:
     programs(ssh=script)
     with pytest.raises(ClusterError, match=words):
-        Hosts((program,), sys.executable).ask("ada", {"op": op})
+        _Hosts((program,), sys.executable).ask("ada", {"op": op})
 
 
 def test_errors_of_some_hosts_do_not_hide_the_results_of_others() -> None:
@@ -41,6 +41,6 @@ def test_errors_of_some_hosts_do_not_hide_the_results_of_others() -> None:
             raise ClusterError("bob: is away")
         return host.upper()
 
-    results = on_each(["ada", "bob"], action)
+    results = _on_each(["ada", "bob"], action)
     assert results["ada"] == "ADA"
     assert str(results["bob"]) == "bob: is away"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.local.local_agent import LocalAgentLink
+from pitchpipe.executors.local.local_executor import LocalAgentLink
 from pitchpipe.runner.events import AttemptEnded, Reported
 
 from ..bench import Bench

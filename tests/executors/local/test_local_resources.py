@@ -1,7 +1,8 @@
-"""Which GPUs of a machine may be used: a stand-in for nvidia-smi lists four."""
+"""What a machine has, and which of its GPUs may be used: a stand-in for nvidia-smi lists four."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import pytest
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.local.local_resources import (
     DEVICES_ENVIRONMENT,
+    Gpu,
     hidden_by,
+    local_totals,
     names_of_gpus,
+    require_enough,
     visible_gpus,
 )
-from pitchpipe.executors.local.resources import local_totals, sufficient_totals
 from pitchpipe.manager.dispatcher_link.dispatcher import _gpus_of_tuner
 from pitchpipe.manager.dispatcher_link.dispatcher_process import dispatcher_environment
 from pitchpipe.runner.ledger import Request
@@ -134,7 +137,7 @@ def test_gpu_indices_are_those_of_nvidia_smi_and_hidden_gpus_are_not_used(
     assert local_totals(Request()).devices == ()
     assert names_of_gpus([0, 2]) == ["GPU-00000002-aaaa"]
     with pytest.raises(ExecutorError, match=r"there is none \(CUDA_VISIBLE_DEVICES=3,GPU-00000002-aaaa\)"):
-        sufficient_totals(Request(gpus=1), gpu_indices=(0,))
+        require_enough(local_totals(Request(gpus=1), gpu_indices=(0,)), Request(gpus=1))
 
 
 def test_the_variable_that_counts_is_named() -> None:
@@ -191,3 +194,27 @@ def test_the_tuner_gets_none_that_is_hidden(
         {}, tmp_path, mode="create", log_level="info", gpus=_gpus_of_tuner({"tunerGpuIndices": [0, 2]})
     )
     assert environment["CUDA_VISIBLE_DEVICES"] == passed
+
+
+GPUS = [Gpu(0, "", 0), Gpu(1, "", 1, is_active=True), Gpu(3, "", 3)]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "options", "devices"),
+    [
+        (1, {}, (0, 3)),
+        (1, {"use_active_gpus": True}, (0, 1, 3)),
+        (1, {"use_active_gpus": True, "gpu_indices": (1, 2)}, (1,)),
+        (0, {}, ()),
+    ],
+)
+def test_devices_are_the_idle_gpus_that_the_config_lists(
+    gpus: int, options: dict[str, object], devices: tuple[int, ...]
+) -> None:
+    assert local_totals(Request(gpus=gpus), gpus=GPUS, **options).devices == devices  # type: ignore[arg-type]
+
+
+def test_cpus_and_memory_are_those_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {5}, raising=False)
+    monkeypatch.setattr("pitchpipe.executors.local.local_resources.usable_bytes", lambda: 2**20)
+    assert local_totals(Request(cpus=1)).amounts == {"CPU": 1.0, "memory": 2.0**20}

@@ -10,7 +10,7 @@ from types import FrameType
 
 import pytest
 
-from pitchpipe.executors.private_ray.ray_process import take_back_signals
+from pitchpipe.executors.private_ray.head import take_back_signals
 
 IGNORE = 1  # SIG_IGN of C
 

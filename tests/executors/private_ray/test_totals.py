@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from pitchpipe.executors.private_ray.head import limits_of_this_machine, most_of_this_machine
 from pitchpipe.executors.private_ray.supervisor_files import SupervisorFiles, SupervisorState
-from pitchpipe.executors.private_ray.totals import limits_of_this_machine, most_of_this_machine
 from pitchpipe.runner import Request
 
 
@@ -41,7 +41,7 @@ def test_ray_that_runs_has_what_it_was_started_with(monkeypatch: pytest.MonkeyPa
 def test_ray_is_told_of_limits_that_it_does_not_know(
     usable: int, memory: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = "pitchpipe.executors.private_ray.totals"
+    module = "pitchpipe.executors.private_ray.head"
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {5}, raising=False)
     monkeypatch.setattr(f"{module}.usable_bytes", lambda: usable)
     monkeypatch.setattr(f"{module}.available_bytes", lambda: 2**19)

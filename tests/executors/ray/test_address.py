@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from pitchpipe.executors.ray.address import find_cluster
+from pitchpipe.executors.ray.join import find_cluster
 
 OTHER = "10.0.0.1:1"
 
@@ -24,5 +24,5 @@ def test_auto_is_the_cluster_that_is_named_or_recorded_or_the_only_one(
         found = {address.replace("HERE", here) for address in running}
         monkeypatch.setenv("RAY_ADDRESS", named.replace("HERE", here))
         monkeypatch.setattr("ray._private.utils.read_ray_address", lambda _: recorded.replace("HERE", here))
-        monkeypatch.setattr("pitchpipe.executors.ray.address._running_here", lambda: found)
+        monkeypatch.setattr("pitchpipe.executors.ray.join._running_here", lambda: found)
         assert asyncio.run(find_cluster("auto")) == here

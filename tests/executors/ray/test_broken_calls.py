@@ -130,7 +130,7 @@ METHODS = ["connect", "ask", "bring", "poll", "fetch", "checkpoints", "forget", 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pitchpipe.executors.ray.link._CALL_AGAIN", 0.0)
+    monkeypatch.setattr("pitchpipe.executors.ray.actor_calls._CALL_AGAIN", 0.0)
     monkeypatch.setattr("pitchpipe.executors.ray.link._kill_actor", lambda actor: None)
 
 
@@ -155,7 +155,7 @@ async def test_call_that_does_not_get_through_is_made_again_and_nothing_is_lost_
         await heard.arrived.wait()
     assert (heard.losses, heard.meetings) == ([], 1)
     assert [type(event) for event in heard.events] == [Saved, Ended]
-    link._closing = True
+    link._calls.is_closing = True
     link.lose("the test ends")
     assert [each["op"] for each in actor.handled] == ["start"]
     assert (there / "trials/2/checkpoints/1-1/weights").read_text() == "of trial 2"

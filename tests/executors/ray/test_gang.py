@@ -12,7 +12,7 @@ import psutil
 import pytest
 import ray
 
-from pitchpipe.executors.agent_link import Listener
+from pitchpipe.executors.agents import Listener
 from pitchpipe.executors.ray.file_transfer import NODE_FOLDER
 from pitchpipe.executors.ray.gang import GangLink, port_of
 from pitchpipe.executors.ray.leftovers import AgentLocation

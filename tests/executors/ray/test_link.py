@@ -53,7 +53,7 @@ async def test_only_a_start_of_this_manager_and_of_this_attempt_is_taken_back() 
 async def test_lost_agent_is_not_called_when_its_socket_reports_its_end_later() -> None:
     """It would be called until the manager ends, and Ray ends a process that makes a call after it has left Ray."""
     link = link_to_none(Heard(), new=True)
-    link._node_socket, link._closing = SimpleNamespace(drop=lambda: None, unhandled=[]), True
+    link._node_socket, link._calls.is_closing = SimpleNamespace(drop=lambda: None, unhandled=[]), True
     link.lose("its process has ended")
     link.on_lost("0-0", "its agent is gone")
     assert link._heartbeat._timer is None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pitchpipe.executors.ray.node_socket import NodeSocketLink
+from pitchpipe.executors.ray.link import NodeSocketLink
 from pitchpipe.executors.socket_link import agent_sockets
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.trial_agent import Hello, Kill, Ping, Start

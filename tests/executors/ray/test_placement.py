@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pitchpipe.executors.ray.nodes import Node
-from pitchpipe.executors.ray.placement import actor_options, too_few_nodes
+from pitchpipe.executors.ray.nodes import RayNode, actor_options, too_few_nodes
 from pitchpipe.runner.ledger import Request
 
 
@@ -15,7 +14,7 @@ def test_each_node_provides_its_part() -> None:
 
 def test_nodes_that_are_too_small_or_too_few_are_counted() -> None:
     nodes = [
-        Node(name, name, {"CPU": cpus, "GPU": 1.0}) for name, cpus in (("a", 4.0), ("b", 4.0), ("c", 1.0))
+        RayNode(name, name, {"CPU": cpus, "GPU": 1.0}) for name, cpus in (("a", 4.0), ("b", 4.0), ("c", 1.0))
     ]
     assert too_few_nodes(nodes, Request(cpus=8, gpus=2, nodes=2)) == ""
     lacking = too_few_nodes(nodes, Request(cpus=12, gpus=3, nodes=3))

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from pitchpipe.executors.agent_link import AgentLink
-from pitchpipe.executors.ray.nodes import ClusterAway, Node
+from pitchpipe.executors.agents import AgentLink
+from pitchpipe.executors.ray.nodes import ClusterAway, RayNode
 from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
 from pitchpipe.runner.events import AgentLost, AgentSilent, Event
 
@@ -42,7 +42,7 @@ class Lab:
     def take_up(self) -> None:
         self.executor._links[AGENT] = cast(AgentLink, object())
 
-    def live_nodes(self, timeout: float) -> tuple[Node, ...]:
+    def live_nodes(self, timeout: float) -> tuple[RayNode, ...]:
         del timeout
         self.queries += 1
         if self.is_away:

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.executors.heartbeat import Heartbeat
+from pitchpipe.executors.tasks import Heartbeat
 from pitchpipe.manager.dispatcher_link import dispatcher
 from pitchpipe.manager.dispatcher_link.dispatcher import Dispatcher, DispatcherSetup
 from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProcess
