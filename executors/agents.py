@@ -22,7 +22,7 @@ import base64
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +231,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                         link.send(self._start_request(order, again=True))
                 link.flush()
 
-    async def _end_others(self, known: Collection[str]) -> None:
+    async def _end_others(self, kept: Collection[str]) -> None:
         """End agents of an earlier manager that run what the store does not know (a hook for subclasses)."""
 
     def take_cursors(self) -> Cursors:
@@ -381,6 +381,12 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     def _emit(self, events: Iterable[Event]) -> None:
         if self._deliver is not None:
             self._deliver(list(events))
+
+
+def attempts_in(hello: Mapping[str, Any]) -> tuple[set[Attempt], set[Attempt]]:
+    """Return which attempts an agent runs, and which it has run, by its reply to `Hello`."""
+    running = {(each["trial"], each["attempt"]) for each in hello.get("running", ())}
+    return running, {(trial, attempt) for trial, attempt in hello["seen"]}
 
 
 def _read_here(path: Path, offset: int, limit: int) -> bytes:

@@ -222,7 +222,7 @@ class SimulatedTrialExecutor(TrialExecutor):
         heapq.heappush(self._agenda, (*place, event))
 
     def _counts(self, event: Any) -> bool:
-        """Return whether an event counts: its attempt runs; after a stop or a pause, only that one's events do."""
+        """Return whether an event counts: its attempt runs, and after a stop or a pause it is one of its end."""
         live = self._live.get((event.trial_id, event.attempt))
         return live is not None and (not live.ending or any(event is last for last in live.ending))
 

@@ -24,7 +24,7 @@ from ..trial_agent import (
     encode_message,
     encode_request,
 )
-from .agents import AgentLink, Listener
+from .agents import AgentLink, Listener, attempts_in
 from .tasks import Heartbeat, Tasks
 
 _log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
 
     @property
     def unhandled(self) -> Sequence[Request]:
-        """The requests of which it is not known whether the agent has handled them."""
+        """Requests that the agent may not have handled."""
         return self._unhandled
 
     def settle(self) -> None:
@@ -133,7 +133,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
             return None
 
     async def wait_closed(self, timeout: float) -> None:
-        """Wait up to `timeout` seconds until the agent has closed its end; then close ours."""
+        """Wait up to `timeout` seconds for the agent to close the connection; then close it here."""
         self._closing = True
         try:
             await asyncio.wait_for(self._closed.wait(), timeout)
@@ -189,10 +189,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
             answer.set_result(message)
         if request is self._greeting and not self._is_met and not self._closing:
             self._is_met = True
-            running = {(each["trial"], each["attempt"]) for each in message.get("running", ())}
-            self._listener.on_met(
-                self._agent, running, {(trial, number) for trial, number in message["seen"]}
-            )
+            self._listener.on_met(self._agent, *attempts_in(message))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Connect again if the agent has said hello on the connection that is gone; else report that it is gone."""

@@ -71,7 +71,7 @@ class TrialExecutor(ABC):
         """Start an attempt; all that it reports, and its end, arrive as events."""
 
     def start_together(self, orders: Sequence[AttemptOrder]) -> None:
-        """Start several attempts, which is cheaper at once."""
+        """Start several attempts; an executor may do so in one go, to save time."""
         for order in orders:
             self.start_trial(order)
 

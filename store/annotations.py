@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from filelock import FileLock
 
@@ -51,10 +49,10 @@ class Annotations:
     def all(self) -> dict[int | None, Annotation]:
         """Return all notes and tags, by the number of the trial; raise `StoreError` as `read` does."""
         try:
-            found = json.loads(self._path.read_bytes())
+            stored = json.loads(self._path.read_bytes())
             return {
-                int(key) if key else None: Annotation(str(one["note"]), tuple(map(str, one["tags"])))
-                for key, one in found.items()
+                int(key) if key else None: Annotation(str(fields["note"]), tuple(map(str, fields["tags"])))
+                for key, fields in stored.items()
             }
         except FileNotFoundError:
             return {}
@@ -65,13 +63,16 @@ class Annotations:
         """Replace the note and the tags of a trial or the experiment; raise `ValueError` if they are too long."""
         _check(annotation)
         with FileLock(self._path.with_suffix(".lock"), timeout=_PATIENCE, mode=0o600):
-            known: dict[str, Any] = {
-                "" if number is None else str(number): asdict(one) for number, one in self.all().items()
-            }
-            known["" if trial is None else str(trial)] = asdict(annotation)
+            annotations = {**self.all(), trial: annotation}
             fresh = self._path.with_suffix(".new")
             fresh.write_text(
-                json.dumps({key: one for key, one in known.items() if one["note"] or one["tags"]})
+                json.dumps(
+                    {
+                        "" if number is None else str(number): asdict(each)
+                        for number, each in annotations.items()
+                        if each.note or each.tags
+                    }
+                )
             )
             os.replace(fresh, self._path)
 
@@ -88,9 +89,5 @@ def tags_of(text: str) -> tuple[str, ...]:
 def _check(annotation: Annotation) -> None:
     if len(annotation.note) > _LONGEST_NOTE:
         raise ValueError(f"a note has at most {_LONGEST_NOTE:,} characters, not {len(annotation.note):,}")
-    if len(annotation.tags) > _MOST_TAGS or _too_long(annotation.tags):
+    if len(annotation.tags) > _MOST_TAGS or any(len(tag) > _LONGEST_TAG for tag in annotation.tags):
         raise ValueError(f"there can be {_MOST_TAGS} tags of at most {_LONGEST_TAG} characters")
-
-
-def _too_long(tags: Iterable[str]) -> bool:
-    return any(len(tag) > _LONGEST_TAG for tag in tags)

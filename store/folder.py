@@ -318,7 +318,7 @@ class ExperimentFolder:
         """Force the folder and all that is in it to the disk, and the folders in which it is."""
         sync_tree(self.path)
         for parent in self.path.parents:
-            with suppress(PermissionError):  # it is not ours: it was there before
+            with suppress(PermissionError):  # another user's: it was there before
                 sync(parent)
 
     def remove(self) -> None:
@@ -372,7 +372,7 @@ def _link_or_copy(source: str, target: str) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file that is of no more use; one that cannot be removed is logged and harms nobody."""
+    """Remove a file that is not needed any more; one that cannot be removed is logged, and does no harm."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:

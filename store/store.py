@@ -314,17 +314,16 @@ class Store:
 
     def commands(self, after: int = 0) -> list[tuple[int, str, str]]:
         """Return the commands with a number above `after`, as (n, code, payload)."""
-        with _explained(self.path):
-            return self._db.execute(
-                "SELECT n, code, payload FROM commands WHERE n > ? ORDER BY n", (after,)
-            ).fetchall()
+        return self._recorded("commands", after)
 
     def replies(self, after: int = 0) -> list[tuple[int, str, str]]:
         """Return the replies with a number above `after`, as (n, code, payload)."""
+        return self._recorded("replies", after)
+
+    def _recorded(self, table: str, after: int) -> list[tuple[int, str, str]]:
         with _explained(self.path):
-            return self._db.execute(
-                "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)
-            ).fetchall()
+            rows = f"SELECT n, code, payload FROM {table} WHERE n > ? ORDER BY n"
+            return self._db.execute(rows, (after,)).fetchall()
 
     def _object(self, name: str, text: str | bytes) -> dict[str, Any]:
         """Return the JSON object in a column of the experiment's row."""

@@ -138,19 +138,19 @@ def row_to_trial(row: tuple[Any, ...]) -> Trial:
     >>> row_to_trial(_trial_to_row(trial)) == trial
     True
     """
-    found = list(row)
-    found[_STATUS] = _STATUSES[found[_STATUS]]
-    found[_ID] = _text_to_id(found[_ID])
-    if found[_GPUS] is not None:
-        found[_GPUS] = tuple(json.loads(found[_GPUS]))
-    if found[_VERDICT] is not None:
-        cause, reason, kind = json.loads(found[_VERDICT])
-        found[_VERDICT] = Verdict(Cause(cause), reason, None if kind is None else FailureKind(kind))
-    if found[_KIND] is not None:
-        found[_KIND] = FailureKind(found[_KIND])
-    found[_FAILED] = {} if found[_FAILED] is None else json.loads(found[_FAILED])
-    found.insert(_VALUES, None)
-    return Trial(**dict(zip(_FIELDS, found, strict=False)))
+    values = list(row)
+    values[_STATUS] = _STATUSES[values[_STATUS]]
+    values[_ID] = _text_to_id(values[_ID])
+    if values[_GPUS] is not None:
+        values[_GPUS] = tuple(json.loads(values[_GPUS]))
+    if values[_VERDICT] is not None:
+        cause, reason, kind = json.loads(values[_VERDICT])
+        values[_VERDICT] = Verdict(Cause(cause), reason, None if kind is None else FailureKind(kind))
+    if values[_KIND] is not None:
+        values[_KIND] = FailureKind(values[_KIND])
+    values[_FAILED] = {} if values[_FAILED] is None else json.loads(values[_FAILED])
+    values.insert(_VALUES, None)
+    return Trial(**dict(zip(_FIELDS, values, strict=False)))
 
 
 def _id_to_text(parameter_id: int | str | None) -> str:

@@ -106,7 +106,6 @@ class Popen:
     modules: Sequence[str] = (
         "cloudpickle",
         "pitchpipe",
-        "pitchpipe.trial_agent.class_trial",
         "pitchpipe.trial_agent.command_trial",
         "pitchpipe.trial_agent.function_trial",
         "pitchpipe.sdk.trial_threads",

@@ -171,21 +171,17 @@ def decode_events(messages: Iterable[Message]) -> list[Event]:
     >>> decode_events([{"e": "problem", "trial": "AbCdE", "attempt": 1, "message": "line 3 is not JSON"}])
     [SpoolProblem(trial='AbCdE', attempt=1, message='line 3 is not JSON', mark='')]
     """
+    events: list[Event] = []
     try:
-        return _events(messages)
+        for message in messages:
+            kind, needed = _KINDS[message["e"]]
+            needed(message)
+            event = object.__new__(kind)
+            event.__dict__ = message  # a default is an attribute of the class
+            events.append(event)
     except (KeyError, TypeError) as error:
         raise MessageError(f"an agent's event is invalid: {type(error).__name__}: {error}") from error
-
-
-def _events(messages: Iterable[Message]) -> list[Event]:
-    found: list[Event] = []
-    for message in messages:
-        kind, needed = _KINDS[message["e"]]
-        needed(message)
-        event = object.__new__(kind)
-        event.__dict__ = message  # a default is an attribute of the class
-        found.append(event)
-    return found
+    return events
 
 
 def _sendable(text: str) -> str:

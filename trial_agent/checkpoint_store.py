@@ -116,15 +116,15 @@ class CheckpointStore:
     def _known(self) -> dict[str, _Entry]:
         """Return the checkpoints; at first the ones that earlier attempts finished saving."""
         if self._entries is None:
-            found: dict[str, _Entry] = {}
+            entries: dict[str, _Entry] = {}
             for name in _names(self.folder):
                 # What begins with a dot is not finished, or was about to be removed.
                 entry = None if name.startswith(".") else _read(os.path.join(self.folder, name))
                 if entry is not None:
-                    found[name] = entry
+                    entries[name] = entry
                 elif name != self._restored and not name.lstrip(".").startswith(f"{self._attempt}-"):
                     remove(os.path.join(self.folder, name))
-            self._entries = dict(sorted(found.items(), key=lambda item: item[1].time))
+            self._entries = dict(sorted(entries.items(), key=lambda item: item[1].time))
         return self._entries
 
     def _score(self, entry: _Entry) -> float:

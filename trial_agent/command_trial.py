@@ -128,13 +128,13 @@ class CommandTrial:
             self._checkpoints.tidy()
         return ended
 
-    def _send(self, found: list[Event]) -> None:
+    def _send(self, events: list[Event]) -> None:
         """Send events; admit the checkpoints among them first, and remove older ones afterwards."""
         outbox = self._tools.outbox
-        if all(isinstance(event, Report) for event in found):  # nearly always
-            outbox.put_all(self._synced(found))
+        if all(isinstance(event, Report) for event in events):  # nearly always
+            outbox.put_all(self._synced(events))
             return
-        admitted = [self._checkpoints.admit(event) if isinstance(event, Saved) else event for event in found]
+        admitted = [self._checkpoints.admit(event) if isinstance(event, Saved) else event for event in events]
         outbox.put_all(self._synced(list(map(self._explained, admitted))))
         self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
 
@@ -148,15 +148,15 @@ class CommandTrial:
             return replace(event, message=f"{event.message}: {why}", infra=True)
         return event
 
-    def _synced(self, found: list[Event]) -> list[Event]:
+    def _synced(self, events: list[Event]) -> list[Event]:
         """Force the spool to the disk if the experiment asks for it; return the events and any problem with it."""
         if self.job.run.synced:
             try:
                 sync(self._spool)
             except OSError as error:
                 text = f"the reports cannot be forced to the disk: {error}"
-                return [*found, SpoolProblem(**self.job.who, message=text, infra=True)]
-        return found
+                return [*events, SpoolProblem(**self.job.who, message=text, infra=True)]
+        return events
 
     def _start(self) -> Process:
         job, run = self.job, self.job.run
@@ -193,11 +193,11 @@ class CommandTrial:
     def _launch(self, launch: Launch) -> Process:
         how = self.job.run.trial_start
         if how == "cold" or self.job.team is not None:  # a team is started by its launcher
-            return _started_cold(launch)
+            return spawn(launch)
         warm = self._tools.warm
         if (process := warm.start(launch)) is not None:
             return process
-        cold = _started_cold(launch)
+        cold = spawn(launch)
         warm.prepare(launch, Path(self.job.run.folder, "agents"), eager=how == "warm")
         return cold
 
@@ -336,7 +336,8 @@ class CommandTrial:
         return ended
 
 
-def _started_cold(launch: Launch) -> subprocess.Popen[bytes]:
+def spawn(launch: Launch) -> subprocess.Popen[bytes]:
+    """Start a command cold."""
     return started(
         list(launch.arguments),
         stdin=subprocess.DEVNULL,

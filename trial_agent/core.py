@@ -307,7 +307,7 @@ class Agent:
             ended = self._failed(job, f"cannot start the trial: {error}")
         except OSError as error:
             ended = self._failed(job, f"cannot start the trial: {error}", infra=True)
-        except Exception:  # noqa: BLE001 - a fault of ours: this agent must stay usable, and the trial must end
+        except Exception:  # noqa: BLE001 - a fault of the agent: it must stay usable, and the trial must end
             ended = self._failed(job, f"the agent failed: {traceback.format_exc()}", infra=True)
         if ended.infra:  # no event says that the machine is well again
             self._hurry.wait(TRY_AGAIN)

@@ -111,9 +111,9 @@ class RunSpec:
         run = {name: value for name, value in message["run"].items() if value is not None}
         if run["kind"] not in ("command", "function"):
             raise ValueError(f"trials are commands or functions, not {run['kind']!r}")
-        known = {name: run[name] for name in _RUN_FIELDS if name in run}
+        values = {name: run[name] for name in _RUN_FIELDS if name in run}
         folder = os.path.abspath(message["folder"])  # trials run elsewhere, and are known by their paths
-        return cls(experiment=message["experiment"], folder=folder, **known)
+        return cls(experiment=message["experiment"], folder=folder, **values)
 
 
 _RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experiment", "folder", "keeping"))
@@ -271,8 +271,8 @@ def from_message(kind: type[_T], message: Message) -> _T:
     try:
         return kind(**message)
     except TypeError:
-        known: Container[str] = vars(kind)["__dataclass_fields__"]
-        return kind(**{name: value for name, value in message.items() if name in known})
+        names: Container[str] = vars(kind)["__dataclass_fields__"]
+        return kind(**{name: value for name, value in message.items() if name in names})
 
 
 class MessageDecoder:

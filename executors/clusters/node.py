@@ -38,7 +38,8 @@ def do(request: Mapping[str, Any]) -> dict[str, Any]:
     folder = request.get("folder", "")
     match request["op"]:
         case "check":
-            return {"versions": {"Pitchpipe": version("pitchpipe"), **_comparable()}}
+            versions = {name: text for name, text in versions_here().items() if name != "environment"}
+            return {"versions": {"Pitchpipe": version("pitchpipe"), **versions}}
         case "start":
             more = {name: request[name] for name in ("address", "port") if name in request}
             return {"address": start_node(folder, request["token"], **more)}
@@ -96,11 +97,6 @@ def _start(options: list[str], more: Mapping[str, str], log: Path) -> None:
     if done.returncode:
         lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
         raise NodeError(f"Ray does not start: {lines[-1].strip() if lines else 'it says nothing'}")
-
-
-def _comparable() -> dict[str, str]:
-    """Return what must be the same on all machines of a cluster."""
-    return {name: found for name, found in versions_here().items() if name != "environment"}
 
 
 def _own_address() -> str:

@@ -49,7 +49,7 @@ class SlurmJob:
 
 
 def batch_script(job: SlurmJob) -> str:
-    """Return the script of a job; an option that the user gives replaces ours.
+    """Return the script of a job; an option that the user gives replaces a default.
 
     >>> job = SlurmJob(experiment_id="e", config=Path("/w/e.yml"), directory=Path("/w"), nodes=2, options=["time=60"])
     >>> print(*batch_script(job).splitlines()[:4], sep="\\n")
@@ -58,7 +58,7 @@ def batch_script(job: SlurmJob) -> str:
     #SBATCH --nodes=2
     #SBATCH --ntasks-per-node=1
     """
-    ours = [
+    defaults = [
         f"job-name=pitchpipe-{job.experiment_id}",
         f"nodes={job.nodes}",
         "ntasks-per-node=1",
@@ -68,7 +68,7 @@ def batch_script(job: SlurmJob) -> str:
         f"output={job.log}",
     ]
     given = {option.partition("=")[0] for option in job.options}
-    options = [*(option for option in ours if option.partition("=")[0] not in given), *job.options]
+    options = [*(option for option in defaults if option.partition("=")[0] not in given), *job.options]
     command = [sys.executable, "-P", "-m", f"{__package__}.allocation"]
     command += [str(job.config), job.experiment_id, str(job.directory), *job.overrides]
     return "\n".join(
@@ -111,8 +111,8 @@ def submit(job: SlurmJob) -> tuple[str, str]:
 
 def _about_partition(job: SlurmJob, shown: str) -> str:
     """Return a warning if the partition of a job cancels the jobs that it preempts; `shown` describes the job."""
-    found = re.search(r"\bPartition=(\S+)", shown)
-    partition = found[1] if found else ""
+    match = re.search(r"\bPartition=(\S+)", shown)
+    partition = match[1] if match else ""
     if "PreemptMode=CANCEL" not in _slurm(["scontrol", "show", "partition", "--oneliner", partition]):
         return ""
     again = f"submit it again with --experiment-id {job.experiment_id}, which resumes the experiment"

@@ -43,10 +43,10 @@ class Cluster:
     def current(cls) -> Cluster | None:
         """Return the cluster that was started last and not ended, if any."""
         try:
-            found = json.loads(_file().read_text())
+            stored = json.loads(_file().read_text())
         except FileNotFoundError:
             return None
-        return cls(**{**found, "hosts": tuple(found["hosts"]), "ssh": tuple(found["ssh"])})
+        return cls(**{**stored, "hosts": tuple(stored["hosts"]), "ssh": tuple(stored["ssh"])})
 
     @property
     def reached(self) -> _Hosts:
@@ -96,7 +96,9 @@ def cluster_status(cluster: Cluster) -> dict[str, str]:
     look = {"op": "look", "folder": cluster.folder}
     seen = _on_each(cluster.hosts, lambda host: cluster.reached.ask(host, look))
     return {
-        host: str(result) if isinstance(result, ClusterError) else _state(result["is_running"])
+        host: str(result)
+        if isinstance(result, ClusterError)
+        else ("running" if result["is_running"] else "not running")
         for host, result in seen.items()
     }
 
@@ -172,10 +174,6 @@ def _raise_errors(results: object) -> None:
     errors = [str(result) for result in results if isinstance(result, ClusterError)]  # type: ignore[attr-defined]
     if errors:
         raise ClusterError("\n".join(errors))
-
-
-def _state(is_running: bool) -> str:
-    return "running" if is_running else "not running"
 
 
 def _file() -> Path:

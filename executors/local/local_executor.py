@@ -140,12 +140,12 @@ class LocalTrialExecutor(AgentTrialExecutor):
         cards = {index: gpu.uuid for index, gpu in self._gpus.items() if gpu.uuid}
         return GpuClaims(runtime_directory(), self.setup.folder, self._sockets, has_manager, cards)
 
-    async def _end_others(self, known: Collection[str]) -> None:
+    async def _end_others(self, kept: Collection[str]) -> None:
         """End the agents of an earlier manager that have no attempt: one may run what the store has forgotten.
 
         It would write into the files of an attempt that another agent starts next. An idle one ends soon anyway.
         """
-        others = [path.stem for path in self._sockets.glob("*.sock") if path.stem not in known]
+        others = [path.stem for path in self._sockets.glob("*.sock") if path.stem not in kept]
         links = [link for agent in others if (link := self._connect(agent, spawn=False)) is not None]
         await asyncio.gather(*(link.close(self.setup.run.grace) for link in links))
 

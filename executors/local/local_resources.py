@@ -60,8 +60,8 @@ def local_totals(
     if not request.gpus:
         return Totals(amounts=amounts)
     every = visible_gpus() if gpus is None else gpus
-    found = [gpu.index for gpu in every if use_active_gpus or not gpu.is_active]
-    chosen = tuple(index for index in found if gpu_indices is None or index in gpu_indices)
+    usable = [gpu.index for gpu in every if use_active_gpus or not gpu.is_active]
+    chosen = tuple(index for index in usable if gpu_indices is None or index in gpu_indices)
     return Totals(amounts=amounts, devices=chosen, trials_per_device=trials_per_gpu)
 
 
@@ -97,10 +97,10 @@ def hidden_by(environment: Mapping[str, str] = os.environ) -> str:
 
 def names_of_gpus(indices: Sequence[int]) -> list[int | str]:
     """Return what `CUDA_VISIBLE_DEVICES` calls these GPUs; those that are hidden from this process are left out."""
-    found = visible_gpus()
-    if not found and not hidden_by():
+    gpus = visible_gpus()
+    if not gpus and not hidden_by():
         return list(indices)  # the machine has no nvidia-smi
-    names = {gpu.index: gpu.name for gpu in found}
+    names = {gpu.index: gpu.name for gpu in gpus}
     return [names[index] for index in indices if index in names]
 
 
@@ -140,8 +140,8 @@ def _allowed(words: Sequence[str], cards: Sequence[Gpu]) -> Iterator[Gpu]:
 
 def _singles(word: str) -> list[str]:
     """Return the indices of a range: "1-3"."""
-    found = re.fullmatch(r"(\d+)-(\d+)", word)
-    return [word] if found is None else [str(index) for index in range(int(found[1]), int(found[2]) + 1)]
+    ends = re.fullmatch(r"(\d+)-(\d+)", word)
+    return [word] if ends is None else [str(index) for index in range(int(ends[1]), int(ends[2]) + 1)]
 
 
 def _named(word: str, cards: Sequence[Gpu]) -> Gpu | None:

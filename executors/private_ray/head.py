@@ -175,7 +175,7 @@ def named_actors() -> list[dict[str, str]]:
 
 
 def take_back_signals() -> None:
-    """Install our SIGTERM handler again, above Ray's, whose C++ code would print a page before ours runs."""
+    """Install Python's handler of SIGTERM again: Ray's C++ code, which replaced it, prints a page first."""
     if threading.current_thread() is threading.main_thread():
         handler = signal.getsignal(signal.SIGTERM)
         if handler is not None:

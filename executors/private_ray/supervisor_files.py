@@ -127,15 +127,15 @@ def session_processes(temp_dir: str) -> list[psutil.Process]:
     The session's folder identifies them: it is in their command line, or, for workers and helpers named
     `ray::...`, they hold log files in it.
     """
-    found: dict[int, psutil.Process] = {}
+    processes: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
         try:
             if process.uids().real == os.getuid() and _belongs_to(process, temp_dir):
-                found.update({each.pid: each for each in (process, *process.children(recursive=True))})
+                processes.update({each.pid: each for each in (process, *process.children(recursive=True))})
         except psutil.Error:
             continue
-    found.pop(os.getpid(), None)
-    return list(found.values())
+    processes.pop(os.getpid(), None)
+    return list(processes.values())
 
 
 def _belongs_to(process: psutil.Process, temp_dir: str) -> bool:

@@ -99,6 +99,13 @@ def result_of(call: Any) -> asyncio.Future[Any]:
     return outcome
 
 
+def kill_actor(actor: Any) -> None:
+    """End the process of an actor for good; blocks while Ray is away."""
+    import ray
+
+    ray.kill(actor, no_restart=True)
+
+
 def ray_error() -> type[BaseException]:
     """Return the base class of Ray's errors."""
     from ray.exceptions import RayError

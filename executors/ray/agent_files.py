@@ -148,7 +148,9 @@ class AgentFiles:
         await self._sweep_nodes(leftovers, [node for host, node in hosts.items() if host != here])
 
     async def _sweep_nodes(self, leftovers: Leftovers, nodes: Sequence[RayNode]) -> None:
-        sweeps = (_there(leftovers, self.where, node.node_id) for node in nodes)
+        sweeps = (
+            in_daemon_thread(partial(sweep_there, leftovers, self.where, node.node_id)) for node in nodes
+        )
         for data in await asyncio.gather(*sweeps):
             await self._take(data)
 
@@ -202,7 +204,3 @@ class AgentFiles:
                 await asyncio.sleep(_TRY_AGAIN)
             else:
                 return
-
-
-async def _there(leftovers: Leftovers, where: AgentLocation | None, node: str) -> bytes:
-    return await in_daemon_thread(lambda: sweep_there(leftovers, where, node))

@@ -104,15 +104,15 @@ def _members(archive: tarfile.TarFile, folder: str, name: str) -> Iterator[tuple
         return
     if member is None:
         return
-    found = (each for entry in inside for each in _members(archive, folder, f"{name}/{entry}"))
+    members = (each for entry in inside for each in _members(archive, folder, f"{name}/{entry}"))
     if is_checkpoint:
-        found = iter(list(found))
+        members = iter(list(members))
         if not os.path.isdir(
             path
         ):  # if it is there now, all of it was: it loses its name before anything else
             return
     yield member, content
-    yield from found
+    yield from members
 
 
 def _read(archive: tarfile.TarFile, path: str, name: str) -> tuple[tarfile.TarInfo | None, bytes, list[str]]:

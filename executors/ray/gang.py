@@ -1,12 +1,11 @@
 """A trial on several nodes: an agent on each, which start, stop and fail together and look like one agent.
 
-The first one leads: its process of rank 0 reports for the trial. The others are heard only about their ends.
+The first one leads: its process of rank 0 reports for the trial. The others report only how they ended.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from typing import Any
 from ...trial_agent import Ended, Event, Kill, Pause, Request, Start
 from ..agents import AgentLink, Attempt, Listener
 from ..tasks import Tasks
-from .link import RayLink
+from .link import RayLink, never_started
 
 # Below the ports that systems give to clients (Linux: from 32768), and above those of Ray's workers (to 19999).
 _PORTS = range(20_000, 32_000)
@@ -204,8 +203,7 @@ class GangLink(AgentLink, Listener):
             attempt.unsent.append(request)
             return
         self._attempt = None
-        ended = attempt.never_started()
-        self._tasks.soon(self._listener.on_batch, self._agent, [ended], self._cursors[0])
+        self._tasks.soon(self._listener.on_batch, self._agent, [never_started(request)], self._cursors[0])
 
     def _send_all(self, request: Request) -> None:
         for link in self._links:
@@ -264,7 +262,3 @@ class _Attempt:
             paused=other.paused,
         )
         return [end if each is self.ended[0] else each for each in self.last]
-
-    def never_started(self) -> Ended:
-        error = "stopped before it had started"
-        return Ended(trial=self.start.trial, attempt=self.start.attempt, error=error, time=time.time())

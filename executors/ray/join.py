@@ -105,14 +105,14 @@ async def _find_local() -> str:
 
 def _running_here() -> set[str]:
     """Return the addresses of the clusters that have a node here, from the command lines of their raylets."""
-    found: set[str] = set()
+    addresses: set[str] = set()
     for process in psutil.process_iter():
         try:
             if process.name() == "raylet":
-                found |= _cluster_of(process.cmdline())
+                addresses |= _cluster_of(process.cmdline())
         except psutil.Error:
             continue
-    return found
+    return addresses
 
 
 def _cluster_of(command: list[str]) -> set[str]:

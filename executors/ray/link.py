@@ -21,6 +21,7 @@ from ...trial_agent import (
     Event,
     Hello,
     Kill,
+    Pause,
     Poll,
     Request,
     Shutdown,
@@ -30,10 +31,10 @@ from ...trial_agent import (
     from_bytes,
     to_bytes,
 )
-from ..agents import AgentLink, Listener
+from ..agents import AgentLink, Listener, attempts_in
 from ..socket_link import SUSPECT_AFTER, SocketLink
 from ..tasks import Heartbeat, Tasks, in_daemon_thread
-from .actor_calls import ActorCalls, ray_error, reason_of, task_error
+from .actor_calls import ActorCalls, kill_actor, ray_error, reason_of, task_error
 from .agent_files import AgentFiles
 from .leftovers import AgentLocation
 
@@ -46,7 +47,7 @@ _KILL_TIMEOUT = 10.0
 
 
 class RayLink(AgentLink, Listener):
-    """Talks to the actor that `finding` returns, after any delay; a `new` actor cannot know any trial.
+    """Talks to the actor that `finding` results in; a `new` actor was just made and runs no trials.
 
     A connected agent that is silent for `timeout` seconds is given up. `sockets` is the directory for sockets of agents
     on this node; without it there is none.
@@ -166,8 +167,7 @@ class RayLink(AgentLink, Listener):
     async def _get_ready(self, where: AgentLocation) -> None:
         await self._files.meet(self._calls.reply, where)
         hello = await self._calls.reply("ask", encode_request(self._hello))
-        running = {(each["trial"], each["attempt"]) for each in hello["running"]}
-        self._listener.on_met(self._agent, running, {(trial, attempt) for trial, attempt in hello["seen"]})
+        self._listener.on_met(self._agent, *attempts_in(hello))
         if where.socket is not None and where.is_this_node:
             self._node_socket = NodeSocketLink(
                 agent=self._agent,
@@ -239,9 +239,7 @@ class RayLink(AgentLink, Listener):
         for request in self._unsent:
             if self._is_new and isinstance(request, Start) and (request.trial, request.attempt) == key:
                 self._unsent.remove(request)
-                error = "stopped before it had started"
-                ended = Ended(trial=kill.trial, attempt=kill.attempt, error=error, time=time.time())
-                self._tasks.soon(self._listener.on_batch, self._agent, [ended], 0)
+                self._tasks.soon(self._listener.on_batch, self._agent, [never_started(kill)], 0)
                 return True
         return False
 
@@ -324,7 +322,7 @@ class RayLink(AgentLink, Listener):
         await asyncio.wait((self._finding,), timeout=_KILL_TIMEOUT)
         if (actor := self._calls.actor) is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(in_daemon_thread(lambda: _kill_actor(actor)), _KILL_TIMEOUT)
+                await asyncio.wait_for(in_daemon_thread(lambda: kill_actor(actor)), _KILL_TIMEOUT)
 
     async def _wait_gone(self, timeout: float) -> bool:
         with contextlib.suppress(TimeoutError):
@@ -352,6 +350,12 @@ class RayLink(AgentLink, Listener):
         except Exception as error:  # noqa: BLE001  (whatever it is, the trial has ended)
             _log.warning("cannot sweep up after agent %s: %s", self._agent, error)
         self._listener.on_lost(self._agent, reason)
+
+
+def never_started(request: Kill | Pause) -> Ended:
+    """Return the end of an attempt that was stopped before its agent was asked to start it."""
+    error = "stopped before it had started"
+    return Ended(trial=request.trial, attempt=request.attempt, error=error, time=time.time())
 
 
 class NodeSocketLink(SocketLink):
@@ -390,9 +394,3 @@ class NodeSocketLink(SocketLink):
         """Close the connection; the agent stays."""
         del grace
         self.drop()
-
-
-def _kill_actor(actor: Any) -> None:
-    import ray
-
-    ray.kill(actor, no_restart=True)

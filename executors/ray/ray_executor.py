@@ -21,7 +21,7 @@ from ..private_ray import named_actors
 from ..socket_link import agent_sockets
 from ..tasks import in_daemon_thread, in_thread_or_here
 from ..trial_executor import Deliver, RunSetup
-from .actor_calls import ray_error
+from .actor_calls import kill_actor, ray_error
 from .agent_files import AgentFiles
 from .file_transfer import SharedMark
 from .gang import GangLink, member_name
@@ -177,7 +177,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         actors = [self._find(name) for name in self._members(agent)]
         if None in actors:
             for actor in filter(None, actors):
-                _kill(actor)  # the others of a trial on several nodes cannot continue without it
+                kill_actor(actor)  # the others of a trial on several nodes cannot continue without it
             return None
         return self._link(agent, [_found(actor) for actor in actors], new=False)
 
@@ -290,12 +290,12 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         while await in_thread_or_here(partial(self._is_any_left, names)) and time.monotonic() < deadline:
             await asyncio.sleep(0.02)  # Ray has no event for this
 
-    async def _end_others(self, known: Collection[str]) -> None:
+    async def _end_others(self, kept: Collection[str]) -> None:
         """End the agents of an earlier manager that have no attempt: one may run what the store has forgotten.
 
         It would write into the files of an attempt that another agent starts next.
         """
-        mine = {name for agent in known for name in self._members(agent)}
+        mine = {name for agent in kept for name in self._members(agent)}
         await self._until_free(await in_daemon_thread(lambda: self._kill_agents(mine)))
 
     def _find(self, agent: str) -> Any | None:
@@ -326,7 +326,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         )
         actor: Any = actor_class.remote(self._agent_setup(member_name(agent, node)))
         if agent not in self._links:
-            _kill(actor)
+            kill_actor(actor)
         return actor
 
     def _agent_setup(self, agent: str) -> AgentSetup:
@@ -345,15 +345,15 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             is_in_group=self.setup.request.nodes > 1,
         )
 
-    def _kill_agents(self, known: Collection[str] = ()) -> list[str]:
-        """Kill the agents of the experiment except the `known` ones; return the names of their actors."""
+    def _kill_agents(self, kept: Collection[str] = ()) -> list[str]:
+        """Kill the agents of the experiment but those to be kept; return the names of their actors."""
         killed: list[str] = []
         for each in named_actors():
             name = each["name"]
-            if each["namespace"] != self.setup.experiment_id or name in known:
+            if each["namespace"] != self.setup.experiment_id or name in kept:
                 continue
             if (actor := self._find(name)) is not None:
-                _kill(actor)
+                kill_actor(actor)
                 remove_group(self._group_name(name))
                 killed.append(name)
         return killed
@@ -372,9 +372,3 @@ def _make_sockets(folder: Path) -> Path | None:
 
 async def _found(value: Any) -> Any:
     return value
-
-
-def _kill(actor: Any) -> None:
-    import ray
-
-    ray.kill(actor, no_restart=True)

@@ -169,7 +169,7 @@ async def test_closed_link_makes_no_call_even_if_its_agent_does_not_end(
     hasty: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The executor leaves Ray next, and Ray ends a process that makes a call after that."""
-    monkeypatch.setattr("pitchpipe.executors.ray.link._kill_actor", lambda actor: None)
+    monkeypatch.setattr("pitchpipe.executors.ray.link.kill_actor", lambda actor: None)
     for patience in ("_SHUTDOWN_MARGIN", "_KILL_TIMEOUT"):
         monkeypatch.setattr(f"pitchpipe.executors.ray.link.{patience}", 0.1)
     hasty.agent_timeout = 60.0

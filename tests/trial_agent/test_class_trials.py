@@ -169,7 +169,7 @@ def test_class_saves_as_often_as_configured(
 def test_failed_class_continues_from_its_checkpoint(lab: Lab, files: bool) -> None:
     first = lab.run({"fails_at": 3, "steps": 5, "files": files}, keep={"frequency": 1})
     assert first[-1]["error"].endswith("ValueError: the GPU fell off the bus")
-    assert "trial_agent/class_trial.py" not in first[-1]["error"]
+    assert "trial_agent/function_trial.py" not in first[-1]["error"]
     assert first[-1]["exit_code"] == 1
     events = lab.run({"steps": 5}, **after(first))
     assert recorded(events) == [(3, 2.0), (4, 2.5), (0, 2.5)]

@@ -21,7 +21,7 @@ from ..machine_limits import available_bytes
 from ..processes import LINUX, WatchdogClient, resident_bytes, size_text
 
 MOST_UNUSED = 5
-"""After so many zygotes in a row without a trial no more are made."""
+"""After so many zygotes in a row that started no trial, no other is made."""
 
 _SHARE = 4  # a zygote may take this part of the available memory
 # The folder that must come first in PYTHONPATH for a Python to become a zygote.
@@ -245,17 +245,17 @@ class Zygote:
 
     def start(self, launch: Launch) -> Adopted | None:
         """Start a trial; return None if the zygote cannot, having started nothing. It is of no use then."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours, contextlib.suppress(OSError, ValueError), _adopting():
-            ours.settimeout(_PATIENCE)
+        channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with channel, contextlib.suppress(OSError, ValueError), _adopting():
+            channel.settimeout(_PATIENCE)
             self._socket.settimeout(_PATIENCE)
             with theirs:
                 descriptors = [launch.stdout, launch.stderr, theirs.fileno()]
                 socket.send_fds(self._socket, [launch.packet()], descriptors)
-            pid = int(ours.recv(_SENTENCE))
-            ours.send(b"1")
+            pid = int(channel.recv(_SENTENCE))
+            channel.send(b"1")
             with contextlib.suppress(OSError):  # it runs, or was killed just now
-                ours.recv(1)  # the end: it has a session of its own
+                channel.recv(1)  # the end: it has a session of its own
             return Adopted(pid)
         return None
 

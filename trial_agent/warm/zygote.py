@@ -1,7 +1,7 @@
 """Runs in the trial's own Python, while it starts: imports what trials import first, then forks a trial per request.
 
-A trial is the interpreter going on from here: it reads the script and runs it as if nothing had been before. So what
-it inherits must be what it would have made itself; an import that does more than to import ends the list.
+In a trial the interpreter continues from here: it reads the script and runs it as if nothing had happened before. So
+what a trial inherits must be what it would have made itself; an import that does more than import ends the list.
 
 A request is one packet with three descriptors: stdout, stderr and the channel of the start. The trial is a grandchild
 that the agent adopts. It sends its pid and waits for the agent's word, so that a start that fails before can be
@@ -180,7 +180,7 @@ class _EnvironmentArea:
         self._start, self._end = int(fields[_ENV_START]), int(fields[_ENV_END])
 
     def show(self, entries: list[bytes]) -> None:
-        """Show these entries, of which the first must fit."""
+        """Show these entries as far as they fit; the first one must."""
         size = self._end - self._start
         while entries and sum(map(len, entries)) + len(entries) > size:
             entries = entries[:-1]

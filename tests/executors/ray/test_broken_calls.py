@@ -131,7 +131,7 @@ METHODS = ["connect", "ask", "bring", "poll", "fetch", "checkpoints", "forget", 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pitchpipe.executors.ray.actor_calls._CALL_AGAIN", 0.0)
-    monkeypatch.setattr("pitchpipe.executors.ray.link._kill_actor", lambda actor: None)
+    monkeypatch.setattr("pitchpipe.executors.ray.link.kill_actor", lambda actor: None)
 
 
 @pytest.mark.usefixtures("hasty")
