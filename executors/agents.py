@@ -352,7 +352,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         return link
 
     def _take_over(self, orders: Sequence[AttemptOrder]) -> None:
-        """Deliver the ends of the attempts of an agent that is gone; start them if none left a trace and they may.
+        """End the attempts of an agent that is gone; start them again if none left a trace and the setup allows it.
 
         Their agent may never have been made.
         """

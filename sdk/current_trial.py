@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     ReportKind = Literal["intermediate", "final"]
 
-    class Channel(Protocol):
+    class TrialChannel(Protocol):
         """Where a trial's parameters come from and its results go to."""
 
         experiment_id: str
@@ -176,7 +176,7 @@ class CurrentTrial:
     """
 
     def __init__(self) -> None:
-        self.channel: Channel | None = None
+        self.channel: TrialChannel | None = None
         self.parameters: dict[str, Any] | None = None
         self.find_trial: Callable[[], CurrentTrial] | None = None
         self.hosted: set[CurrentTrial] = set()
@@ -185,12 +185,12 @@ class CurrentTrial:
         """Return the trial of the calling thread; raise NoRunningTrial if it may be that of another one."""
         return self if self.find_trial is None else self.find_trial()
 
-    def enter(self, channel: Channel | None) -> None:
+    def enter(self, channel: TrialChannel | None) -> None:
         """Make this module's functions use `channel`; with None they look for one."""
         self.channel = channel
         self.parameters = None
 
-    def find(self) -> Channel:
+    def find(self) -> TrialChannel:
         """Return the trial's channel; raise NoRunningTrial in a process that a trial function has started."""
         if self.channel is None:
             _refuse_child_of_function()

@@ -21,7 +21,7 @@ from .current_trial import CurrentTrial, NoRunningTrial, current
 from .variables import Variables
 
 if TYPE_CHECKING:
-    from .current_trial import Channel
+    from .current_trial import TrialChannel
 
 _ATTRIBUTE = "_pitchpipe_trial"  # of a thread: the trial that started it
 _TRIAL: ContextVar[CurrentTrial | None] = ContextVar(_ATTRIBUTE, default=None)
@@ -30,7 +30,7 @@ _TRIAL: ContextVar[CurrentTrial | None] = ContextVar(_ATTRIBUTE, default=None)
 class using_channel:  # a class costs each function trial less than a generator
     """A block that uses `channel` in this thread and in what it starts."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: TrialChannel) -> None:
         _follow_threads()
         current.find_trial = _trial_here
         self._trial = CurrentTrial()

@@ -233,7 +233,7 @@ class _Drive:
         return self._job.budget is not None and self._trainable.iteration >= self._job.budget
 
     def _final(self, last: str) -> str:
-        """Return the final result; it says that a trial that is to be paused is done instead."""
+        """Return the final result; a trial that would be paused at its budget says in it that it is done."""
         if not self._pauses_at_budget:
             return last
         result = json.loads(last)

@@ -44,7 +44,7 @@ class Job(Start):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What distinguishes the attempt from another one with its key; its checkpoint may be a later one by now."""
+        """What tells the attempt from another one with its key; not its checkpoint, which may be a later one by now."""
         return self.mark, self.parameters, self.first_sequence, self.budget
 
     @property

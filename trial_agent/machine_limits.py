@@ -47,7 +47,7 @@ def available_bytes(environment: Mapping[str, str] = os.environ, root: str = "/"
 
 
 def _of_slurm(name: str, environment: Mapping[str, str]) -> list[int]:
-    """Return a number of Slurm's, if it is set; 0 stands for all that the node has."""
+    """Return the number in a variable of Slurm, if it is set; 0 stands for all that the node has."""
     value = environment.get(name, "")
     return [int(value)] if value.isdigit() and int(value) else []
 

@@ -66,7 +66,7 @@ def _second(_first: object, second: Any) -> Any:
 
 
 def _own_folders(path: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return what a program searches before the standard library, and what after it, but for installed packages.
+    """Return the folders, not of installed packages, that a program searches before and after the standard library.
 
     >>> library = os.path.dirname(os.__file__)
     >>> _own_folders(["/usr", library, *site.getsitepackages(), "/no/such/folder", "/"])

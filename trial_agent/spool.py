@@ -245,7 +245,7 @@ def spool_name(attempt: int, mark: str = "", node: int = 0) -> str:
 
 
 def set_aside(path: str | os.PathLike[str]) -> None:
-    """Rename a file where a spool is about to begin: a forgotten attempt has left it."""
+    """Rename the file that a forgotten attempt has left at the path of a new spool."""
     with contextlib.suppress(FileNotFoundError):
         if os.path.getsize(path):
             os.replace(path, f"{os.fspath(path)}.old")

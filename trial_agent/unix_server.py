@@ -170,7 +170,7 @@ class UnixServer:
         return self._manager is not None
 
     def _check_descriptors(self) -> None:
-        """End the trial and the agent if its function has closed their descriptors: others' files have the numbers."""
+        """End the trial and the agent if its function has closed their descriptors: other files have their numbers."""
         if not (self._wake.is_whole and (self._manager is None or self._manager.is_whole)):
             self._agent.give_up("the function closed descriptors of its agent: it must close only its own")
 

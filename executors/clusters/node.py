@@ -55,9 +55,8 @@ def do(request: Mapping[str, Any]) -> dict[str, Any]:
 def start_node(folder: str, token: str, *, address: str | None = None, port: int = 0) -> str:
     """Start Ray on this machine with its files in `folder`, and return the address of the cluster.
 
-    It offers what this process may use.
-
-    Without an address it is the head, at `port` (0: any). Raise `NodeError` if Ray does not start.
+    It offers what this process may use. Without an address it is the head, at `port` (0: any). Raise `NodeError` if
+    Ray does not start.
     """
     path = Path(folder)
     path.mkdir(mode=0o700, exist_ok=True)

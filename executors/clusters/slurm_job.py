@@ -86,9 +86,7 @@ def batch_script(job: SlurmJob) -> str:
 def submit(job: SlurmJob) -> tuple[str, str]:
     """Submit a job; return its number, and a warning if its partition cancels the jobs that it preempts.
 
-    Raise `SlurmError` if Slurm refuses the job, or would not requeue it.
-
-    The job is held until it is known that Slurm would requeue it.
+    Raise `SlurmError` if Slurm refuses the job, or would not requeue it: it is held until that is known.
     """
     if shutil.which("sbatch") is None:
         raise SlurmError(

@@ -271,7 +271,7 @@ class LocalAgentLink(SocketLink):
         await self._end_process(_EXIT_MARGIN)
 
     async def why_lost(self, reason: str) -> str:
-        """Return how our child ended, if the agent is one and ended by itself, else `reason`; end it if it lives.
+        """End the agent if it lives; return how it ended, if it is a child that ended by itself, else `reason`.
 
         It ends before its trial does: otherwise it would record that the trial was killed.
         """

@@ -114,7 +114,7 @@ def _variable(environment: Mapping[str, str]) -> str:
 
 
 def _seen_by_cuda(words: Sequence[str], cards: Sequence[Gpu]) -> Iterator[Gpu]:
-    """Yield what CUDA takes of a list: each GPU once, up to the first word that names none."""
+    """Yield the GPUs that CUDA uses of a list: each once, up to the first word that names none."""
     seen = set()
     for word in words:
         gpu = _named(word, cards)
@@ -145,7 +145,7 @@ def _singles(word: str) -> list[str]:
 
 
 def _named(word: str, cards: Sequence[Gpu]) -> Gpu | None:
-    """Return the GPU that an index, the begin of a UUID, or the id of a MIG instance names."""
+    """Return the GPU that an index, the beginning of a UUID, or the id of a MIG instance names."""
     if word.startswith(_MIG):
         return Gpu(zlib.crc32(word.encode()), word, word)
     if word.isdigit():

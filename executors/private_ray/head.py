@@ -132,7 +132,7 @@ def _init_arguments(resources: dict[str, float]) -> dict[str, Any]:
 
 
 def limits_of_this_machine() -> dict[str, float]:
-    """Return what Ray itself would overestimate: it knows neither the affinity nor nested control groups.
+    """Return the amounts that Ray would overestimate: it ignores the affinity and nested control groups.
 
     Without a limit, Ray is right about the memory: it keeps some for objects.
     """

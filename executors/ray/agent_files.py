@@ -193,7 +193,7 @@ class AgentFiles:
             return None
 
     async def _take(self, data: bytes) -> None:
-        """Unpack files; without room for them, wait, as the whole experiment does, and otherwise do without them."""
+        """Unpack files. On a full disk wait, as the whole experiment does; after another error do without them."""
         while data:
             try:
                 await in_thread_or_here(partial(unpack, data, self._setup.folder))

@@ -61,7 +61,7 @@ def working_folder(folder: str, mark: str, agent: str, environment: Mapping[str,
 
 
 def make_working_folder(folder: str, environment: Mapping[str, str]) -> None:
-    """Make the own `working_folder` of an agent; raise `OSError` if other users could change its files."""
+    """Make a `working_folder` for one agent alone; raise `OSError` if other users could change its files."""
     experiment = Path(folder).parent
     hint = f"set {NODE_FOLDER} on this node to a private folder"
     if not environment.get(NODE_FOLDER):

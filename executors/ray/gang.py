@@ -198,7 +198,7 @@ class GangLink(AgentLink, Listener):
         self.flush()
 
     def _stop_unsent(self, attempt: _Attempt, request: Kill | Pause) -> None:
-        """End an attempt before it is sent; agents of an earlier manager may run it, and are told afterwards."""
+        """End an attempt that was not sent yet; agents of an earlier manager, which may run it, are asked later."""
         if not self._is_new:
             attempt.unsent.append(request)
             return

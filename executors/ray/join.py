@@ -197,7 +197,7 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
 
 
 def _keep_from_starting() -> None:
-    """Let no call of Ray that comes just after the connection has closed start a Ray of its own."""
+    """Keep a call that comes just after the connection has closed from starting a Ray of its own."""
     hook: Any = importlib.import_module("ray._private.auto_init_hook")
     hook.enable_auto_connect = False
 
@@ -224,7 +224,7 @@ def _job_config() -> Any:
 
 @contextlib.contextmanager
 def _ray_environment(token_path: str | None) -> Iterator[None]:
-    """Give Ray its token in the environment, only while it reads it: our children must not inherit it.
+    """Give Ray its token in the environment while it reads it; child processes must not inherit it.
 
     Also keep Ray from ending this process when the cluster is gone: we wait for it, or end in order.
     """

@@ -185,7 +185,7 @@ def generators_to_seed() -> list[Any]:
 
 
 class FileChanges:
-    """Whether the files behind what was imported are still the same, and none has come that would hide one."""
+    """Notices that a file that was imported has changed, or that a new one hides an installed module."""
 
     def __init__(self, files: list[str], own: list[str]) -> None:
         stdlib = os.path.dirname(os.__file__) + os.sep

@@ -244,7 +244,7 @@ class Zygote:
         return False
 
     def start(self, launch: Launch) -> Adopted | None:
-        """Start a trial; return None if the zygote cannot, having started nothing. It is of no use then."""
+        """Start a trial; return None if nothing was started, and this zygote cannot start any."""
         channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with channel, contextlib.suppress(OSError, ValueError), _adopting():
             channel.settimeout(_PATIENCE)

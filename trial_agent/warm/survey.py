@@ -126,7 +126,7 @@ class Survey:
                     self._find(f"{module}.{name}")
 
     def _find(self, module: str, names: Sequence[str] = ()) -> ModuleSpec | None:
-        """Note an import: of an installed module by its name, of an own one by what it imports. Return an own spec."""
+        """Note an import: an installed module by its name, an own one by what it imports. Return an own one's spec."""
         path: Sequence[str] | None = self._path
         spec = None
         parts = module.split(".")
