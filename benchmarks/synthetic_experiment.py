@@ -17,7 +17,7 @@ from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.runner.effects import Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus, new_trial_id
-from pitchpipe.store import Tick
+from pitchpipe.store import StoreTick
 from pitchpipe.store.folder import ExperimentFolder
 
 SPACE = {
@@ -67,7 +67,7 @@ def make(directory: Path, trials: int, results: int, experiment_id: str = "synth
             trial = _trial(rng, number, results, changes)
             changes.trials[trial.trial_id] = trial
         end = BEGAN + SECONDS * (1 + trials // WORKERS)
-        manager.store.commit(Tick(changes=changes, status="DONE", end_time=end, run_time=end - BEGAN))
+        manager.store.commit(StoreTick(changes=changes, status="DONE", end_time=end, run_time=end - BEGAN))
     manager.store.close()
     manager.folder.disown()
     return manager.folder

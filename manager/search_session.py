@@ -52,7 +52,7 @@ from ..runner import (
     check_final,
     fault_of_intermediate,
 )
-from ..store import ExperimentFolder, RecordRow, Store, Tick, has_ended, steady_clock
+from ..store import ExperimentFolder, RecordRow, Store, StoreTick, has_ended, steady_clock
 from .dispatcher_link import history_of, is_reply, meaning_of, user_imports
 from .run_settings import limits_of, names_of_objectives, new_store, objectives_of
 
@@ -290,7 +290,7 @@ class SearchSession:
 
     def _commit(self) -> None:
         runner, now = self._current, self.now()
-        tick = Tick(
+        tick = StoreTick(
             changes=runner.take_changes(),
             commands=self._commands,
             replies=self._replies,

@@ -23,7 +23,7 @@ from ..runner import (
     SendCommand,
     StartTrial,
 )
-from ..store import Tick
+from ..store import StoreTick
 from .turn import Turn, TurnLoop
 
 _log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class TracedTurnLoop(TurnLoop):
         with self._span("decide", events=len(events)):
             return super()._handle(events)
 
-    def _write(self, tick: Tick) -> None:
+    def _write(self, tick: StoreTick) -> None:
         with self._span("commit"):
             super()._write(tick)
 

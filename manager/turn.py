@@ -39,8 +39,7 @@ from ..runner import (
     TrialStatus,
     recorded,
 )
-from ..store import NotWritableError, RecordRow, SavedState, Store, StoreError, clone_checkpoint
-from ..store import Tick as StoreTick
+from ..store import NotWritableError, RecordRow, SavedState, Store, StoreError, StoreTick, clone_checkpoint
 from .disk_space import DiskSpaceGuard
 from .dispatcher_link import REPLIES, Command, Dispatcher
 from .hooks import Hooks

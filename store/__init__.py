@@ -35,6 +35,6 @@ if TYPE_CHECKING:
         runtime_directory,
     )
     from .store import ExperimentRow, Store
-    from .table_rows import Tick
+    from .table_rows import StoreTick
 else:
     __getattr__ = lazy_names(__name__, __file__)

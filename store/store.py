@@ -41,7 +41,7 @@ from .errors import (
 )
 from .opening import check_version, end_log, fit_log, fold_log, open_to_read, open_to_write
 from .schema import MIGRATIONS, SCHEMA_VERSION
-from .table_rows import SELECT_TRIALS, Tick, row_to_trial, rows_of
+from .table_rows import SELECT_TRIALS, StoreTick, row_to_trial, rows_of
 
 # The writer of a file gets no event when the folder is deleted: seconds between two looks.
 _LOOK_EVERY = 1.0
@@ -138,7 +138,7 @@ class Store:
             self.close()
             raise
 
-    def commit(self, tick: Tick) -> None:
+    def commit(self, tick: StoreTick) -> None:
         """Write a tick in one transaction: all of it or nothing."""
         self._check_place()
         try:
@@ -150,7 +150,7 @@ class Store:
                 fold_log(self._db)  # it may hold the room that is missing
                 self._write(tick)
 
-    def _write(self, tick: Tick) -> None:
+    def _write(self, tick: StoreTick) -> None:
         with self._transaction() as db:
             for statement, rows in rows_of(tick, self.objectives):
                 db.executemany(statement, rows)

@@ -41,7 +41,7 @@ _INSERT_VALUE = "INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)"
 
 
 @dataclass(slots=True, kw_only=True)
-class Tick:
+class StoreTick:
     """All that one turn of the manager's loop changes."""
 
     changes: Changes
@@ -56,7 +56,7 @@ class Tick:
     dispatcher_checkpoints: Sequence[SavedState] = ()
 
 
-def rows_of(tick: Tick, objectives: Sequence[str]) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
+def rows_of(tick: StoreTick, objectives: Sequence[str]) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
     """Yield the statements of a tick that have rows, each with its rows."""
     changes = tick.changes
     trials = changes.trials.values()

@@ -12,7 +12,7 @@ from unittest import mock
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.runner.effects import AttemptRow, Changes, MetricRow
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
-from pitchpipe.store import ExperimentRow, Store, Tick
+from pitchpipe.store import ExperimentRow, Store, StoreTick
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import FamilyRow, Goal, Summary, TrialRow, database
 from pitchpipe.store.reading.read_model import Repeats
@@ -72,7 +72,7 @@ class MadeExperiment:
             attempts=list(attempts),
             superseded=list(superseded),
         )
-        self.store.commit(Tick(changes=changed, **{"status": self.status, **values}))
+        self.store.commit(StoreTick(changes=changed, **{"status": self.status, **values}))
 
 
 def a_trial(number: int, status: str = "SUCCEEDED", value: float | None = None, **fields: Any) -> Trial:

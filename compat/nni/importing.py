@@ -15,7 +15,7 @@ from ...config import ConfigError, ExperimentConfig
 from ...protocol import MetricError, metric_value
 from ...runner import Changes, ExperimentStatus, FailureKind, MetricRow, Trial, TrialStatus
 from ...search_space import check
-from ...store import ExperimentFolder, ExperimentRow, FolderError, Store, Tick
+from ...store import ExperimentFolder, ExperimentRow, FolderError, Store, StoreTick
 from .config_forms import todays_space
 from .results import (
     OldExperiment,
@@ -211,7 +211,7 @@ def _write(
         metrics=[row for _, rows in trials for row in rows],
     )
     store.commit(
-        Tick(
+        StoreTick(
             changes=changes,
             status=row.status,
             reason="; left out: ".join(

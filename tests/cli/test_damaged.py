@@ -15,7 +15,7 @@ import pytest
 from pitchpipe.cli.verbs.doctor import checks
 from pitchpipe.runner.effects import Changes
 from pitchpipe.server.experiments import Experiments
-from pitchpipe.store import Store, Tick
+from pitchpipe.store import Store, StoreTick
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import Summary
@@ -190,7 +190,7 @@ def store_is_read(path: Path) -> None:
 def store_is_written(path: Path) -> None:
     with closing(Store.open(path)) as store:
         store.set_name("another")
-        store.commit(Tick(changes=Changes(trials={}), status="DONE"))
+        store.commit(StoreTick(changes=Changes(trials={}), status="DONE"))
 
 
 def model_is_read(path: Path) -> None:

@@ -16,7 +16,7 @@ from pitchpipe.manager.dispatcher_link.dispatcher_process import DispatcherProce
 from pitchpipe.manager.experiment_factory import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
-from pitchpipe.store import NotWritableError, StoreError, Tick
+from pitchpipe.store import NotWritableError, StoreError, StoreTick
 from pitchpipe.trial_agent import Event, Report, Request, Start, Started
 from pitchpipe.trial_agent.agent_events import Outbox
 
@@ -110,7 +110,7 @@ class Disk:
         self._commit, self._changed = manager.store.commit, changed
         manager.store.commit = self.commit  # type: ignore[method-assign]
 
-    def commit(self, tick: Tick) -> None:
+    def commit(self, tick: StoreTick) -> None:
         self._changed.set()
         if self.rooms_left == 0:
             raise StoreError("the disk is gone")

@@ -24,7 +24,7 @@ from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.runner.trial import TrialStatus
-from pitchpipe.store import ExperimentFolder, FolderError, NotWritableError, Store, Tick
+from pitchpipe.store import ExperimentFolder, FolderError, NotWritableError, Store, StoreTick
 from pitchpipe.store.manager_process import clock_mark
 
 from .experiments import (
@@ -464,7 +464,7 @@ def test_replies_that_cannot_be_written_after_the_end_do_not_change_it(
     manager = simulated(tmp_path)
     commit = Store.commit
 
-    def refused(store: Store, tick: Tick) -> None:
+    def refused(store: Store, tick: StoreTick) -> None:
         if store.experiment().status == "DONE":
             raise NotWritableError("the disk is full")
         commit(store, tick)

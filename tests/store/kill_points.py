@@ -22,7 +22,7 @@ from typing import Any
 
 from pitchpipe.runner.effects import Changes
 from pitchpipe.runner.trial import Trial
-from pitchpipe.store import ExperimentRow, Store, Tick
+from pitchpipe.store import ExperimentRow, Store, StoreTick
 from pitchpipe.store.errors import StoreError
 from pitchpipe.store.reading.view import ExperimentView
 
@@ -46,9 +46,9 @@ def a_trial(number: int = 0, **values: Any) -> Trial:
     return Trial(trial_id=f"T{number:04}", **made, **values)
 
 
-def tick(reason: str = "") -> Tick:
+def tick(reason: str = "") -> StoreTick:
     trials = {f"T{number:04}": a_trial(number, reason=reason) for number in range(TRIALS)}
-    return Tick(changes=Changes(trials=trials), status="DONE")
+    return StoreTick(changes=Changes(trials=trials), status="DONE")
 
 
 def create(path: Path) -> None:

@@ -15,7 +15,7 @@ from pitchpipe.runner.effects import Changes
 from pitchpipe.runner.experiment_state import ExperimentStatus
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.sdk import remove
-from pitchpipe.store import ExperimentFolder, ExperimentRow, FolderError, Store, Tick
+from pitchpipe.store import ExperimentFolder, ExperimentRow, FolderError, Store, StoreTick
 from pitchpipe.store.mirror import FolderStorage, Mirror, StorageError, fetch_experiment, open_storage
 
 from ..dispatcher_threads import dispatchers_on_threads
@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> ExperimentFolder:
         status=TrialStatus.RUNNING,
         checkpoint="trials/0/checkpoints/1-1",
     )
-    store.commit(Tick(changes=Changes(trials={"AbCdE": trial}), status="RUNNING"))
+    store.commit(StoreTick(changes=Changes(trials={"AbCdE": trial}), status="RUNNING"))
     store.close()
     save(made, "1-1")
     (made.path / "agents").mkdir()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pitchpipe.runner.effects import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
-from pitchpipe.store import NotWritableError, Store, StoreError, Tick
+from pitchpipe.store import NotWritableError, Store, StoreError, StoreTick
 from pitchpipe.store.dispatcher_record import DispatcherRecord, SavedState
 from pitchpipe.store.opening import open_to_write
 from pitchpipe.store.schema import SCHEMA_VERSION
@@ -41,9 +41,9 @@ def store(tmp_path: Path) -> Any:
     made.close()
 
 
-def tick(*trials: Trial, metrics: list[MetricRow] | None = None, **values: Any) -> Tick:
+def tick(*trials: Trial, metrics: list[MetricRow] | None = None, **values: Any) -> StoreTick:
     values.setdefault("status", "RUNNING")
-    return Tick(
+    return StoreTick(
         changes=Changes(trials={trial.trial_id: trial for trial in trials}, metrics=metrics or []), **values
     )
 
