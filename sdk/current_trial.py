@@ -172,7 +172,7 @@ class CurrentTrial:
     """A trial: its channel, found at the first use, and its parameters.
 
     A process usually has one, `current`. One that calls trial functions itself has another for each of them, which
-    `here` returns in the threads of that trial; see `hosting`, which sets `find_trial` and `hosted`.
+    `here` returns in the threads of that trial; `trial_threads` sets `find_trial` and `hosted`.
     """
 
     def __init__(self) -> None:
