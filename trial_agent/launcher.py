@@ -111,10 +111,10 @@ def started(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
     pitchpipe.trial_agent.launcher.StartError: cannot run /bin/echo: Argument list too long
     """
     try:
-        return subprocess.Popen(arguments, **options)
+        return subprocess.Popen(arguments, text=False, **options)
     except OSError as error:
         if error.errno == errno.ENOEXEC:
-            return subprocess.Popen([_shell(), *arguments], **options)
+            return subprocess.Popen([_shell(), *arguments], text=False, **options)
         if is_of_machine(error):
             raise MachineError.of(error, arguments[0]) from error
         if isinstance(error, FileNotFoundError):
