@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pitchpipe.compat.tune.statuses import TUNE_STATUS
+from pitchpipe.compat.tune.routes import TUNE_STATUS
 from pitchpipe.dispatcher.msg_dispatcher_base import MsgDispatcherBase
 
 # Every name that must have a row, by section.

@@ -1,9 +1,8 @@
 """Ray Tune's words: its TuneServer and the client, the routes that they use, and the names of its statuses.
 
 server     TuneServer and TuneClient
-routes     what the server serves
+routes     what the server serves, and Tune's names for the statuses of a trial
 variants   the trials of a spec, as by Tune's variant generator
-statuses   Tune's names for the statuses of a trial
 """
 
 from __future__ import annotations

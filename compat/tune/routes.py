@@ -21,8 +21,19 @@ from ...manager.control import add_trials, kill_trial, stop_experiment
 from ...runner import TrialStatus
 from ...server.api import PROBLEMS, TrialName, cached_response, json_response, shown
 from ...store.reading import ExperimentView, TrialQuery, TrialRow
-from .statuses import TUNE_STATUS
 from .variants import variants
+
+# Tune has one status for all failures and one for every other end.
+TUNE_STATUS: dict[TrialStatus, str] = {
+    TrialStatus.WAITING: "PENDING",
+    TrialStatus.RUNNING: "RUNNING",
+    TrialStatus.PAUSED: "PAUSED",
+    TrialStatus.SUCCEEDED: "TERMINATED",
+    TrialStatus.FAILED: "ERROR",
+    TrialStatus.EARLY_STOPPED: "TERMINATED",
+    TrialStatus.USER_CANCELED: "TERMINATED",
+    TrialStatus.SYS_CANCELED: "TERMINATED",
+}
 
 _CURRENT = "current"
 router = APIRouter(tags=["TuneServer"], responses=PROBLEMS)

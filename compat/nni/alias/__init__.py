@@ -3,17 +3,17 @@
 Other rooms call `activate`, put `PATH` on PYTHONPATH and `variables` into the environment. What a name stands for is
 imported on first use.
 
-    finder        `import nni` and its modules
-    names         which name of NNI is which of Pitchpipe
-    utils         helpers that only NNI has
-    tracing       `nni.trace`
-    hpo_utils     search spaces as NNI's tuners see them
-    drawing       random parameters as its helpers make them
-    expressions   NNI's `parameter_expressions`
-    trial         functions for trial scripts, and their channel
-    dispatching   the dispatcher and its channel of files
-    algorithms    tuners by other names
-    path          what trial scripts have on PYTHONPATH
+    finder           `import nni` and its modules
+    names            which name of NNI is which of Pitchpipe
+    utils            helpers that only NNI has
+    tracing          `nni.trace`
+    hpo_utils        search spaces as NNI's tuners see them
+    drawing          random parameters as its helpers make them
+    expressions      NNI's `parameter_expressions`
+    trial_functions  what trial scripts call, and their channel
+    dispatching      the dispatcher and its channel of files
+    algorithms       tuners by other names
+    path             what trial scripts have on PYTHONPATH
 """
 
 from __future__ import annotations

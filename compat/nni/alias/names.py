@@ -9,7 +9,7 @@ __all__ = ["INSTEAD", "MODULES"]
 _UTILS = ".compat.nni.alias.utils"
 _EXPRESSIONS = ".compat.nni.alias.expressions"
 _DRAWING = ".compat.nni.alias.drawing"
-_CHANNEL = ".compat.nni.alias.trial"
+_CHANNEL = ".compat.nni.alias.trial_functions"
 _DISPATCHING = ".compat.nni.alias.dispatching"
 _ALGORITHMS = ".compat.nni.alias.algorithms"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pitchpipe import trial_agent
-from pitchpipe.compat.nni.alias.trial import (
+from pitchpipe.compat.nni.alias.trial_functions import (
     TrialCommandChannel,
     get_default_trial_command_channel,
     get_next_parameter,
