@@ -1,7 +1,7 @@
 """What a run shows: a live table on a terminal (`live_table.py`), occasional lines elsewhere, or nothing.
 
-The manager's loop reads its state into frozen `Progress` values, and a separate thread draws them: so a terminal that
-blocks (Ctrl-S, a slow connection) does not delay the experiment.
+The manager's loop reads its state into frozen `RunProgress` values, and a separate thread draws them, so that a
+terminal that blocks (Ctrl-S, a slow connection) does not delay the experiment.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ ENDED = ("DONE", "STOPPED", "ERROR")
 
 
 class Display(ABC):
-    """Draws the latest `Progress` every `interval` seconds while its `with` block runs."""
+    """Draws the latest `RunProgress` every `interval` seconds while its `with` block runs."""
 
     interval = _REFRESH
 
     def __init__(self) -> None:
-        self._latest: Progress | None = None
+        self._latest: RunProgress | None = None
         self._messages: list[str] = []
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._work, name="display", daemon=True)
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: RunProgress) -> None:
         """Store the latest progress; never waits for the terminal."""
         self._latest = progress
 
@@ -103,7 +103,7 @@ class Display(ABC):
         """Print a line that stays."""
 
     @abstractmethod
-    def draw(self, progress: Progress) -> None:
+    def draw(self, progress: RunProgress) -> None:
         """Draw the progress."""
 
 
@@ -118,7 +118,7 @@ class SilentDisplay(Display):
         """Print a message."""
         print(text, file=self._errors, flush=True)
 
-    def draw(self, progress: Progress) -> None:
+    def draw(self, progress: RunProgress) -> None:
         """Show nothing."""
 
 
@@ -133,7 +133,7 @@ class PlainDisplay(SilentDisplay):
         self._drawn: tuple[object, ...] = ()
         self._quiet_since = 0.0
 
-    def draw(self, progress: Progress) -> None:
+    def draw(self, progress: RunProgress) -> None:
         """Print a line if it contains something new, or if the last one was long ago."""
         best = (*progress.best[:1], progress.front, progress.closest)
         facts = (progress.status, progress.counts, best, progress.waiting_for, progress.warnings)
@@ -144,7 +144,7 @@ class PlainDisplay(SilentDisplay):
             print(escaped(plain_line(progress)), file=self._output, flush=True)
 
 
-def plain_line(progress: Progress) -> str:
+def plain_line(progress: RunProgress) -> str:
     """Return the progress on one line."""
     of = f"/{progress.total}" if progress.total is not None else ""
     parts = [
@@ -169,7 +169,7 @@ def plain_line(progress: Progress) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class RunProgress:
     """The state of a running experiment: `rate` in trials per second, durations in seconds, None where unknown.
 
     `elapsed` is how long it has run, under all its managers; during the start, how long this manager has been starting.
@@ -186,7 +186,7 @@ class Progress:
     rate: float | None = None
     remaining: float | None = None
     is_bound: bool = False
-    best: tuple[Best, ...] = ()
+    best: tuple[BestSoFar, ...] = ()
     front: str = ""  # with several objectives: the number of trials on the front, and its knee
     closest: str = ""  # the trial closest to the limits, while none keeps them
     failures: tuple[FailedTrial, ...] = ()
@@ -211,7 +211,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestSoFar:
     """A best trial: `value` is a number or, by name, one for each objective and limited metric.
 
     For a family of `repeats` it is their mean, with the margins of error in `intervals`, in the same order.
@@ -226,7 +226,9 @@ class Best:
     intervals: tuple[float | None, ...] = ()
 
     @classmethod
-    def of(cls, trial: Trial, objectives: Iterable[str], repeats: Sequence[Sequence[float]] = ()) -> Best:
+    def of(
+        cls, trial: Trial, objectives: Iterable[str], repeats: Sequence[Sequence[float]] = ()
+    ) -> BestSoFar:
         """Return a trial that has values; for the first trial of a family, also give the values of its `repeats`."""
         values = dict(zip(objectives, trial.values or (), strict=True))
         value = next(iter(values.values())) if len(values) == 1 else values
@@ -259,11 +261,11 @@ class ProgressMeter:
         self._rate = RateMeter()
         self._began: float | None = None
 
-    def read(self, now: float) -> Progress:
+    def read(self, now: float) -> RunProgress:
         """Return the state of the experiment; `now` is in seconds since the epoch."""
         config, runner = self._manager.config, self._manager.runner
         self._began = now if self._began is None else self._began
-        progress = Progress(
+        progress = RunProgress(
             experiment_id=self._manager.folder.experiment_id,
             name=config.experiment_name or "",
             status=_STARTING,
@@ -281,7 +283,9 @@ class ProgressMeter:
             reason=runner.reason,
             elapsed=runner.elapsed(now),
             counts={status.value: count for status, count in runner.counts.items() if count},
-            best=tuple(Best.of(trial, names, _repeats(runner, trial)) for trial in runner.best.front[:5]),
+            best=tuple(
+                BestSoFar.of(trial, names, _repeats(runner, trial)) for trial in runner.best.front[:5]
+            ),
             front=front_text(runner.best.points(), repeats=repeats),
             closest=""
             if closest is None

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..telling import STATUS_WORDS, escaped, experiment_text, left_text, parameter_texts, rate_text, visible
-from .display import ENDED, Best, Display, Progress
+from .display import ENDED, BestSoFar, Display, RunProgress
 
 _TRIAL_STYLES = {
     "RUNNING": "cyan",
@@ -54,7 +54,7 @@ class LiveDisplay(Display):
         """Print a line above the table; the terminal wraps it, so that it can be copied whole."""
         self._console.print(Text(escaped(text, keep="\n"), style="yellow"), soft_wrap=True)
 
-    def draw(self, progress: Progress) -> None:
+    def draw(self, progress: RunProgress) -> None:
         """Redraw the table."""
         width = self._console.width
         if any(length > width for length in self._frame):
@@ -73,7 +73,7 @@ class LiveDisplay(Display):
         self._console.file.write("\x1b[J" + "\n" * (len(self._frame) - 1))
 
 
-def render(progress: Progress) -> RenderableType:
+def render(progress: RunProgress) -> RenderableType:
     """Return the table; no line of it is wider than the terminal."""
     parts: list[RenderableType] = [_head(progress), _Bar(progress), _Counts(progress)]
     if progress.waiting:
@@ -96,7 +96,7 @@ def _cut(text: Text) -> Text:
     return text
 
 
-def _head(progress: Progress) -> Text:
+def _head(progress: RunProgress) -> Text:
     text = Text()
     if progress.name:
         text.append(f"{visible(progress.name)}  ", style="bold")
@@ -112,7 +112,7 @@ def _head(progress: Progress) -> Text:
 class _Bar:
     """The bar and the forecast; a narrow terminal gets a shorter bar, then fewer facts."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: RunProgress) -> None:
         self._progress = progress
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -133,7 +133,7 @@ def _left_for_bar(facts: list[str], width: int) -> int:
     return width - len("  ".join(facts)) - len("    ")
 
 
-def _facts(progress: Progress) -> list[str]:
+def _facts(progress: RunProgress) -> list[str]:
     """Return the facts, the least important last."""
     done = f"{progress.finished}" + (f"/{progress.total}" if progress.total is not None else "")
     facts = [f"{done} trials"]
@@ -147,7 +147,7 @@ def _facts(progress: Progress) -> list[str]:
 class _Counts:
     """The number of trials of each kind, on as many lines as needed."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: RunProgress) -> None:
         self._progress = progress
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -167,7 +167,7 @@ class _Counts:
                 yield Text.assemble(number, (f" {STATUS_WORDS[status]}  ", style))
 
 
-def _best(best: tuple[Best, ...]) -> Iterable[Text]:
+def _best(best: tuple[BestSoFar, ...]) -> Iterable[Text]:
     values = [escaped(trial.text) for trial in best]
     width = max(map(len, values), default=0)
     for number, (trial, value) in enumerate(zip(best, values, strict=True)):
@@ -176,7 +176,7 @@ def _best(best: tuple[Best, ...]) -> Iterable[Text]:
         yield _cut(text.append_text(_parameters(trial)))
 
 
-def _parameters(best: Best) -> Text:
+def _parameters(best: BestSoFar) -> Text:
     text = Text(f"{best.where}  ", style="not bold dim")
     for name, value in parameter_texts(best.parameters).items():
         text.append(f"{name} ", style="dim")
@@ -184,7 +184,7 @@ def _parameters(best: Best) -> Text:
     return text
 
 
-def _failures(progress: Progress) -> Iterable[Text]:
+def _failures(progress: RunProgress) -> Iterable[Text]:
     for failure in progress.failures[-_MAX_FAILURES:]:
         label = (f"  trial {failure.sequence_id} failed ", "red")
         yield _cut(Text.assemble(label, escaped(" ".join(str(failure).split()))))

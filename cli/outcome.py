@@ -34,20 +34,6 @@ from ..telling import (
 )
 from .printing import aligned
 
-__all__ = [
-    "best_lines",
-    "can_resume",
-    "chosen_best",
-    "command_for",
-    "continue_line",
-    "failure_lines",
-    "none_succeeded",
-    "outcome_lines",
-    "parameter_lines",
-    "printed",
-    "summary_object",
-]
-
 _MAX_KINDS = 5
 _MAX_BEST = 10
 
@@ -60,7 +46,7 @@ def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
 
 
 def can_resume(folder: ExperimentFolder, summary: Summary) -> bool:
-    """Return whether the experiment has ended, its manager too, and `resume` continues it without a new limit."""
+    """Return whether `resume` continues the experiment without a new limit: it and its manager have ended."""
     return summary.status in ("STOPPED", "ERROR") and not summary.is_search and folder.manager() is None
 
 
@@ -76,7 +62,7 @@ def has_front(summary: Summary) -> bool:
 
 
 def chosen_best(view: ExperimentView, summary: Summary, by: str | None) -> Summary:
-    """Return a summary whose best trial is that of one objective, or the knee; raise `QueryError`."""
+    """Return the summary with the best trial by one objective, or with the knee; raise `QueryError`."""
     return summary if by is None else replace(summary, best=view.best(1, by))
 
 
@@ -84,16 +70,16 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
     """Return the object that scripts get."""
     names = [objective.name for objective in summary.objectives]
     best = [_trial_object(trial, names) for trial in summary.best]
-    found: dict[str, Any] = {
+    outcome: dict[str, Any] = {
         "id": summary.id,
         "status": summary.status,
         "folder": summary.folder,
         "counts": summary.counts,
     }
-    found["best"] = best if len(names) > 1 else (best[0] if best else None)
+    outcome["best"] = best if len(names) > 1 else (best[0] if best else None)
     if has_front(summary):
         front = view.front()
-        found["front"] = {
+        outcome["front"] = {
             "trials": front.trials,
             "knee": front.knee,
             "hypervolume": front.hypervolume,
@@ -105,16 +91,16 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
     if (defaults := summary.defaults) is not None:
         gains = gains_over_defaults(summary)
         gain = gains[names[0]] if gains and len(names) == 1 else gains
-        found["defaults"] = {**_trial_object(defaults, names), "status": defaults.status, "gain": gain}
+        outcome["defaults"] = {**_trial_object(defaults, names), "status": defaults.status, "gain": gain}
     if (closest := view.closest_to_defaults()) is not None:
-        found["closest_to_defaults"] = closest_object(closest, lambda trial: _trial_object(trial, names))
+        outcome["closest_to_defaults"] = closest_object(closest, lambda trial: _trial_object(trial, names))
     if failures := view.failures():
-        found["failures"] = [_failure_object(group) for group in failures]
+        outcome["failures"] = [_failure_object(group) for group in failures]
     if retries := view.retries():
-        found["retries"] = retries
+        outcome["retries"] = retries
     if health := _health(view, summary):
-        found["health"] = health
-    return {**found, "reason": summary.reason} if summary.reason else found
+        outcome["health"] = health
+    return {**outcome, "reason": summary.reason} if summary.reason else outcome
 
 
 def _trial_object(trial: TrialRow, names: Sequence[str]) -> dict[str, Any]:
@@ -144,20 +130,24 @@ def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     counts = f" ({counts_text(summary.counts)})" if summary.trials else ""
     trials = f"{counted(summary.trials, 'trial')}{counts} in {duration_text(summary.run_time)}"
     yield f"{experiment_text(summary.status)}: experiment {summary.id}{named}, {trials}"
-    if summary.reason:
-        yield f"reason: {summary.reason}"
-    if summary.error:
-        yield from (f"  {line}" for line in summary.error.rstrip().splitlines())
+    yield from reason_lines(summary)
     yield from best_lines(view, summary)
     yield from failure_lines(view, summary)
     yield f"everything is in {summary.folder}"
     yield from _next_lines(view.folder, summary)
 
 
+def reason_lines(summary: Summary) -> Iterator[str]:
+    """Yield why an experiment has its status, with its error."""
+    if summary.reason:
+        yield f"reason: {summary.reason}"
+    yield from (f"  {line}" for line in summary.error.rstrip().splitlines())
+
+
 def best_lines(view: ExperimentView, summary: Summary, gain: str = "") -> Iterator[str]:
     """Yield the best trial with its parameters, or the front, the gain over the defaults, and notes on the search.
 
-    Where the summary has a trial that was chosen from the front, `gain` is what all of the front gains.
+    If the summary has only one trial of the front, `gain` is the line about the whole front.
     """
     yield from _best_lines(view, summary)
     if has_front(summary):
@@ -189,7 +179,7 @@ def _best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 
 def _front_table(view: ExperimentView, summary: Summary) -> Iterator[str]:
-    """Yield the trials of a front as a table, by their first objective; of a long one the first ones and the knee."""
+    """Yield the table of a front, sorted by the first objective; a long one is cut, and keeps the knee."""
     front, names = summary.best, summary.metrics
     is_repeated = any(isinstance(trial, FamilyRow) for trial in front)
     yield f"best: {counted(len(front), *nouns(view.repeats()))} on the Pareto front"
@@ -216,14 +206,14 @@ def parameter_lines(parameters: object) -> Iterator[str]:
 
 
 def _shown(view: ExperimentView, front: Sequence[TrialRow]) -> Sequence[TrialRow]:
-    """Return what the table has of a front: at most ten trials, the knee among them."""
+    """Return the trials of a front that the table shows: at most ten, the knee among them."""
     rest = {trial.sequence_id for trial in front[_MAX_BEST:]}
     knee = [trial for trial in (view.best(1, "knee") if rest else ()) if trial.sequence_id in rest]
     return [*front[: _MAX_BEST - len(knee)], *knee]
 
 
 def _closest_line(view: ExperimentView, summary: Summary, closest: int) -> str:
-    """Return the results of the trial closest to the limits, or of its family; either may lack some metrics."""
+    """Return a line with the results of the trial, or family, that is closest to the limits."""
     trial = view.trial(closest)
     family = view.family(trial)
     values = values_text(trial if family is None else family, summary.metrics)
@@ -239,7 +229,7 @@ def _run_again(retries: Mapping[str, int], *, is_search: bool) -> str:
 
 
 def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
-    """Yield what was run again, in which ways trials failed (kind, reason, last lines of a traceback), and where."""
+    """Yield what was run again, how trials failed (kind, reason, last lines of a traceback), and for which values."""
     if retries := view.retries():
         yield _run_again(retries, is_search=summary.is_search)
     groups = view.failures()

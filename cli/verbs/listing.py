@@ -31,6 +31,7 @@ from ..outcome import (
     command_for,
     continue_line,
     failure_lines,
+    reason_lines,
     summary_object,
 )
 from ..printing import print_line, print_table
@@ -156,10 +157,7 @@ def status(
 def _status_lines(view: ExperimentView, summary: Summary, gain: str) -> Iterator[str]:
     named = f" ({visible(summary.name)})" if summary.name else ""
     yield f"experiment {summary.id}{named}: {_status_text(view.folder, summary)}"
-    if summary.reason:
-        yield f"reason: {summary.reason}"
-    if summary.error:
-        yield from (f"  {line}" for line in summary.error.rstrip().splitlines())
+    yield from reason_lines(summary)
     total = summary.limits["max_trial_number"]
     counted = counts_text(summary.counts) or "none yet"
     yield f"trials: {summary.trials}{f' of {total}' if total else ''} ({counted})"

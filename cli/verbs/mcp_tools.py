@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,6 @@ from mcp.types import TextContent
 
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, to_json
-from ..mcp_words import in_words_of_tools
 
 _INSTRUCTIONS = """\
 Pitchpipe tunes the hyper-parameters of a training script. The usual order: draft_config for a script, read and change
@@ -25,6 +25,48 @@ the file, validate_config with try_seconds, start_experiment, wait_for_experimen
 in the background and outlive this server. `experiment` is an id, or its beginning.
 """
 _LONGEST_LOG = 20_000  # characters of a trial's output
+_TOOLS = {
+    "init": "draft_config",
+    "validate": "validate_config",
+    "run": "start_experiment",
+    "create": "start_experiment",
+    "list": "list_experiments",
+    "status": "explain_experiment",
+    "trials": "list_trials",
+    "trial show": "explain_trial",
+    "trial log": "read_trial_log",
+    "trial add": "add_trial",
+    "trial kill": "kill_trial",
+    "update": "change_limits",
+    "stop": "stop_experiment",
+    "resume": "resume_experiment",
+}
+_ARGUMENTS = {
+    "-o": "output",
+    "--output": "output",
+    "--force": "overwrite=true",
+    "--param": "parameters",
+    "--parameters": "parameters",
+    "--fix": "fix",
+    "--without": "without",
+    "--maximize": "maximize",
+    "--minimize": "maximize=false",
+    "--set": "changes",
+    "--try": "try_seconds",
+    "--where": "where",
+    "--sort": "sort",
+    "--limit": "limit",
+    "--max-trial-number": "max_trial_number",
+    "--max-experiment-duration": "max_experiment_duration",
+    "--trial-concurrency": "trial_concurrency",
+    "--experiment-id": "experiment_id",
+}
+# Not for agents: click's usage, the mark of an error, options that no tool has.
+_DROPPED = re.compile(
+    r"^Usage: .*\n|^Try '.*\n\n?|^[Ee]rror: | \(use --anyway[^)]*\)|,? or --dir DIR| --dir \S+", re.MULTILINE
+)
+_VERB = re.compile(rf"pitchpipe ({'|'.join(sorted(_TOOLS, key=len, reverse=True))})\b")
+_OPTION = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, _ARGUMENTS))})(?![\w-])")
 
 
 class McpTools:
@@ -59,7 +101,7 @@ class McpTools:
         words += [] if maximize is None else ["--maximize" if maximize else "--minimize"]
         words += ["--force"] if overwrite else []
         draft = _run(*words)
-        notes = [in_words_of_tools(note) for note in draft["notes"]]
+        notes = [_in_words_of_tools(note) for note in draft["notes"]]
         return {**draft, "notes": notes, "text": Path(output).read_text(encoding="utf-8")}
 
     def validate_config(
@@ -218,7 +260,7 @@ def _text(*words: object) -> str:
     command = [sys.executable, "-P", "-m", package, *map(str, words)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0 and not done.stdout:  # a verb may fail and still report, as after a failed trial
-        raise ToolError(in_words_of_tools(done.stderr).strip())
+        raise ToolError(_in_words_of_tools(done.stderr).strip())
     return done.stdout
 
 
@@ -233,3 +275,15 @@ def _limits(number: int | None, duration: str | None, concurrency: int | None) -
         "trial-concurrency": concurrency,
     }
     return [f"--{name}={value}" for name, value in given.items() if value is not None]
+
+
+def _in_words_of_tools(text: str) -> str:
+    """Return a message of a verb with the names of tools and arguments: an agent has no verbs and options.
+
+    >>> _in_words_of_tools("error: a.yml exists already: choose another with -o, or add --force")
+    'a.yml exists already: choose another with output, or add overwrite=true'
+    >>> _in_words_of_tools("it is DONE, and pitchpipe resume k3 --max-trial-number N extends it")
+    'it is DONE, and resume_experiment k3 max_trial_number N extends it'
+    """
+    text = _VERB.sub(lambda match: _TOOLS[match[1]], _DROPPED.sub("", text))
+    return _OPTION.sub(lambda match: _ARGUMENTS[match[1]], text)

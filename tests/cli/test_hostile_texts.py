@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from pitchpipe.cli.app import run
-from pitchpipe.cli.display import Best, Progress
+from pitchpipe.cli.display import BestSoFar, RunProgress
 from pitchpipe.cli.live_table import render
 from pitchpipe.cli.printing import TerminalBytes, escape_output
 from pitchpipe.cli.verbs.top import screen
@@ -117,8 +117,8 @@ def test_each_problem_of_a_config_is_on_a_line_of_its_own(call: Call, tmp_path: 
 
 def test_top_and_the_live_view_show_every_text_and_no_markup(directory: Path) -> None:
     for text in TEXTS:
-        best = Best("abc12", 3, {text: 1.0, "loss": 2.0}, {text: text})
-        progress = Progress(
+        best = BestSoFar("abc12", 3, {text: 1.0, "loss": 2.0}, {text: text})
+        progress = RunProgress(
             experiment_id="made1234",
             name=text,
             status="RUNNING",

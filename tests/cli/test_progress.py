@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pitchpipe.cli.display import Best, PlainDisplay, Progress, ProgressMeter, SilentDisplay, plain_line
+from pitchpipe.cli.display import (
+    BestSoFar,
+    PlainDisplay,
+    ProgressMeter,
+    RunProgress,
+    SilentDisplay,
+    plain_line,
+)
 from pitchpipe.cli.live_table import LiveDisplay, render
 from pitchpipe.cli.verbs.run import make_display
 from pitchpipe.protocol import Objective
@@ -28,8 +35,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_table_fits_a_narrow_terminal() -> None:
-    many = Best("Xy3fA", 17, 0.9722, {f"parameter_{n}": n for n in range(50)})
-    narrow = Progress(
+    many = BestSoFar("Xy3fA", 17, 0.9722, {f"parameter_{n}": n for n in range(50)})
+    narrow = RunProgress(
         experiment_id="k3x9a2bq", name="", status="RUNNING", reason="", elapsed=1.0, counts={}, best=(many,)
     )
     assert max(map(len, drawn(narrow, width=60))) <= 60
@@ -37,7 +44,7 @@ def test_table_fits_a_narrow_terminal() -> None:
 
 
 def test_long_parameters_leave_a_line_short() -> None:
-    best = Best("Xy3fA", 17, 0.9722, {"mask": [0.123456] * 1000, "p": 1})
+    best = BestSoFar("Xy3fA", 17, 0.9722, {"mask": [0.123456] * 1000, "p": 1})
     line = plain_line(replace(HALF, best=(best,)))
     assert "trial 17: mask=[0.123456, 0.123456" in line
     assert len(line) < 500
@@ -45,7 +52,7 @@ def test_long_parameters_leave_a_line_short() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_the_best_value_and_every_count_are_visible_at_any_width(width: int) -> None:
-    best = Best("Xy3fA", 17, 0.9722, {f"a_long_parameter_name_{n}": n for n in range(30)})
+    best = BestSoFar("Xy3fA", 17, 0.9722, {f"a_long_parameter_name_{n}": n for n in range(30)})
     failed = FailedTrial(sequence_id=3, reason="ValueError: " + "too big " * 40, last_line="")
     counts = dict.fromkeys(("RUNNING", "WAITING", "SUCCEEDED", "FAILED", "USER_CANCELED", "SYS_CANCELED"), 12)
     lines = drawn(replace(HALF, best=(best,), failures=(failed,), counts=counts, remaining=7300.0), width)
@@ -205,7 +212,7 @@ def manager() -> Any:
 def test_meter_before_the_start(manager: Any) -> None:
     manager.runner = None
     meter = ProgressMeter(manager)
-    assert meter.read(0.0) == Progress(
+    assert meter.read(0.0) == RunProgress(
         experiment_id="e", name="", status="STARTING", reason="", elapsed=0.0, counts={}, total=20
     )
     manager.config.training_service.platform = "ray"
@@ -226,7 +233,7 @@ def test_meter_forecasts_from_the_throughput(manager: Any) -> None:
     assert progress.rate == pytest.approx(0.5)
     assert progress.remaining == pytest.approx(20.0)
     assert progress.counts == {"RUNNING": 1, "SUCCEEDED": 10}
-    assert progress.best == (Best("T0003", 3, 0.5, {"x": 1}),)
+    assert progress.best == (BestSoFar("T0003", 3, 0.5, {"x": 1}),)
     assert meter.read(21.0).rate == pytest.approx(0.5)  # the next end is not overdue yet
     assert (meter.read(60.0).rate or 1.0) < 0.2  # now it is
 

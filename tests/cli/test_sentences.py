@@ -22,7 +22,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.cli.app import LazyGroup, pitchpipe
-from pitchpipe.cli.display import Best, plain_line
+from pitchpipe.cli.display import BestSoFar, plain_line
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.new_experiment import check_startable
 from pitchpipe.cli.script_facts import guessed_spec, read_script
@@ -257,7 +257,7 @@ def faults_of_machine(line: str) -> Iterator[str]:
 def progress_of(line: str) -> Iterator[str]:
     """Return the line, and the screen, of a run that is half done, with other fields."""
     given = json.loads(line)
-    given |= {"best": tuple(Best(*one) for one in given["best"])} if "best" in given else {}
+    given |= {"best": tuple(BestSoFar(*one) for one in given["best"])} if "best" in given else {}
     given |= {"failures": (FailedTrial(**given["failure"]),)} if "failure" in given else {}
     given.pop("failure", None)
     shown = replace(HALF, **given)
