@@ -17,9 +17,9 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..sdk import MachineError, is_of_machine, is_there
 
@@ -110,11 +110,12 @@ def started(arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
     Traceback (most recent call last):
     pitchpipe.trial_agent.launcher.StartError: cannot run /bin/echo: Argument list too long
     """
+    start = cast("Callable[..., subprocess.Popen[bytes]]", subprocess.Popen)
     try:
-        return subprocess.Popen(arguments, text=False, **options)
+        return start(arguments, **options)
     except OSError as error:
         if error.errno == errno.ENOEXEC:
-            return subprocess.Popen([_shell(), *arguments], text=False, **options)
+            return start([_shell(), *arguments], **options)
         if is_of_machine(error):
             raise MachineError.of(error, arguments[0]) from error
         if isinstance(error, FileNotFoundError):
