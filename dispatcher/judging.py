@@ -64,7 +64,7 @@ class Judging:
             self._judge(trial_job_id, history)
 
     def final(self, trial_job_id: str, value: str) -> None:
-        """Take a final result (JSON text) for an assessor that wants them; the tuner's half warns of a bad one."""
+        """Take a final result (JSON text) for an assessor that wants it; the tuner's half warns if it is not JSON."""
         if trial_job_id not in self._histories:
             return
         try:
@@ -162,7 +162,7 @@ class TrialHistory:
         self._early: dict[int, Any] = {}  # arrived before an earlier one
 
     def add(self, sequence: int, value: Any) -> bool:
-        """Take a result and return whether `values` grew; a known one changes nothing."""
+        """Take a result and return whether `values` grew; a repeated result changes nothing."""
         values = self.values
         sequence -= self._first
         if sequence != len(values):

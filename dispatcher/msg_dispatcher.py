@@ -241,7 +241,7 @@ class MsgDispatcher(MsgDispatcherBase):
 
 
 def _is_of_later_repeat(data: Mapping[str, Any], kind: str) -> bool:
-    """Return whether only the assessor takes a result: of several repeats, the tuner gets the mean.
+    """Return whether only the assessor takes a result: the tuner gets the mean of several repeats.
 
     The intermediate results of the first repeat are those of the configuration.
     """

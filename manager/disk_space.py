@@ -48,7 +48,7 @@ class DiskSpaceGuard:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether something is not written yet because there is no space."""
+        """Whether something waits to be written until there is space."""
         return self._held is not None
 
     def warnings(self) -> list[str]:
@@ -61,7 +61,7 @@ class DiskSpaceGuard:
             raise NotWritableError(self._problem)
 
     def is_awaited_by(self, events: Sequence[Event]) -> bool:
-        """Return whether these events must wait; raise `NotWritableError` for one that asks for the end: it cannot."""
+        """Return whether these events must wait; raise `NotWritableError` if one of them asks for the end."""
         kinds = set(map(type, events))  # in each turn: nearly always, none of them matters
         if not kinds.isdisjoint(_FAILURES) and self._held is None and any(map(_is_of_a_full_disk, events)):
             self.attempt(partial(check_space, self._folder))

@@ -74,7 +74,7 @@ class UnknownTrialError(LookupError):
 
 
 class TrialOverError(RuntimeError):
-    """The trial has ended, or was begun again: nothing more can be told about this attempt."""
+    """The trial has ended, or was begun again: this attempt takes no more results."""
 
 
 class SearchSession:
@@ -120,7 +120,7 @@ class SearchSession:
         """Return the next attempt for the caller to run; None if there is nothing to run now."""
         with self._turn():
             runner = self._current
-            if runner.is_finished():  # the tuner may have something new since then
+            if runner.is_finished():  # the tuner may have something new by now
                 runner = self._restored(concurrency=1)
                 effects = self._handle(DispatcherReady(self.now(), self._plugins.wants_periodical))
             else:
@@ -246,7 +246,7 @@ class SearchSession:
                         observer()
             except BaseException:
                 if self._is_touched or self._version == _UNKNOWN:
-                    self._runner = self._dispatcher = None  # they know other things than the store
+                    self._runner = self._dispatcher = None  # they may differ from the store
                 raise
 
     @property

@@ -153,7 +153,7 @@ class TurnLoop:
             self._schedule()
 
     def hear(self, events: Sequence[Event]) -> None:
-        """Take in events of the dispatcher; without any, it has read or done something for which others may wait."""
+        """Take in events of the dispatcher; an empty call says that it has read or done what others may wait for."""
         if events:
             self.post(events)
         elif self.runner is not None:
@@ -370,7 +370,7 @@ class TurnLoop:
     def _tick(
         self, commands: Sequence[Command], replies: Sequence[RecordRow], checkpoints: Sequence[SavedState]
     ) -> StoreTick:
-        """Return all that is to be committed."""
+        """Return everything to commit."""
         runner = self.opened_runner
         now = self._clock()
         return StoreTick(

@@ -129,7 +129,7 @@ class Replay:
         return True
 
     def last_given(self, queue: str, answered: int) -> int:
-        """Return the number of a queue's last reply so far, if `answered` replies are known."""
+        """Return the number of a queue's last reply, after `answered` replies of both queues."""
         expected = self._expected[queue]
         return expected[0][0] - 1 if expected else answered
 

@@ -230,7 +230,7 @@ class TimeoutStopper(Stopper):
         return f"its {self.timeout:g} s are over"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Keep the length only: the experiment knows how much of it is used."""
+        """Keep only the timeout: the experiment has the time that is used up."""
         return {"timeout": self.timeout}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
