@@ -185,7 +185,7 @@ class ExperimentResult(Plots):
         best = "no best"
         if isinstance(self.best, list):
             best = f"a front of {len(self.best)}"
-        elif self._rows:
+        elif self.best is not None and self._rows:
             best = f"best {values_text(self._rows[0], list(self._directions))} ({who_text(self._rows[0])})"
         trials = counted(sum(self.counts.values()), "trial")
         return f"<ExperimentResult {self.id}: {experiment_text(self.status)}, {trials}, {best}>"
