@@ -6,8 +6,6 @@
 Final result: 0.9
 """
 
-# Type checkers do not find the sub-packages: they are beside this folder until the package is built.
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from .protocol import lazy_names as _lazy_names

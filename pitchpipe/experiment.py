@@ -1,8 +1,5 @@
 """`Experiment`: the tuner from Python, for functions, classes and commands, without a YAML file."""
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio

@@ -1,8 +1,5 @@
 """The keyword arguments of `Experiment`, `minimize` and `maximize`, as editors and notebooks complete them."""
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import functools

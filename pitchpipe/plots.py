@@ -1,8 +1,5 @@
 """The figures of an experiment as methods, for notebooks: drawn from its folder, whether it is running or not."""
 
-# Type checkers do not find the sub-packages: they are beside this folder until the package is built.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,8 +1,5 @@
 """The progress of a running experiment: a line on a terminal, a bar in a notebook, nothing elsewhere."""
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import html

@@ -4,9 +4,6 @@ A name belongs to the process that registered it. An `Experiment` sends its tria
 that the process that unpickles it has the same names.
 """
 
-# Type checkers do not find the sub-packages: they are beside this folder until the package is built.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import difflib

@@ -1,8 +1,5 @@
 """The results of an experiment as objects and tables, read from its folder."""
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import logging

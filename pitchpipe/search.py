@@ -1,8 +1,5 @@
 """`Search`: ask for parameters and tell results in your own loop. `minimize` and `maximize` are such loops."""
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import os

@@ -1,8 +1,5 @@
 """Signals that would end a program while its experiment runs: the experiment ends properly first."""
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
-# pyright: reportMissingImports=false
-
 from __future__ import annotations
 
 import asyncio
