@@ -57,10 +57,10 @@ def badge(text: str, tone: str = "") -> Element:
     return html.span(text).classes("pp-status").classes(tone)
 
 
-def set_badge(made: ui.label, text: str, tone: str = "") -> None:
+def set_badge(label: ui.label, text: str, tone: str = "") -> None:
     """Change the word and the tone of a badge."""
-    made.set_text(text)
-    made.classes(replace="pp-status").classes(tone)
+    label.set_text(text)
+    label.classes(replace="pp-status").classes(tone)
 
 
 @contextmanager
@@ -73,12 +73,12 @@ def panel(title: str, *, classes: str = "", level: int = 2) -> Iterator[Element]
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Element:
     """Show names with values, one per line; leave out pairs without a value. Return the list."""
-    with html.dl().classes("pp-facts") as made:
+    with html.dl().classes("pp-facts") as described:
         for name, value in pairs:
             if value not in (None, ""):
                 html.dt(escaped(name))
                 html.dd(escaped(str(value)))
-    return made
+    return described
 
 
 def parameter_facts(parameters: Any) -> None:
@@ -118,9 +118,9 @@ def boxes(names: Iterable[str]) -> Mapping[str, ui.label]:
 
 def table(heads: Iterable[str], caption: str = "", numbers: Container[str] = ()) -> Element:
     """Make an HTML table with its head and return the element for the rows; `numbers` are the heads on the right."""
-    with html.div().classes("pp-scroll"), html.table().classes("pp-table") as made:
+    with html.div().classes("pp-scroll"), html.table().classes("pp-table") as element:
         if caption:
-            attributed(made, aria_label=caption)
+            attributed(element, aria_label=caption)
         with html.thead(), html.tr():
             for head in heads:
                 html.th(escaped(head)).props("scope=col").classes("number" if head in numbers else "")

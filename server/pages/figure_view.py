@@ -88,15 +88,15 @@ class FigureView:
     def show(self, figure: go.Figure) -> None:
         """Draw a figure."""
         figure.update_layout(paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR)  # show the colour of the panel
-        made: dict[str, Any] = figure.to_plotly_json()
-        layout = made["layout"]
+        drawing: dict[str, Any] = figure.to_plotly_json()
+        layout = drawing["layout"]
         layout.pop("template", None)  # the browser has it
         height = layout.pop("height", 420)
-        axes = len(made["data"][0].get("dimensions") or ()) if made["data"] else 0
+        axes = len(drawing["data"][0].get("dimensions") or ()) if drawing["data"] else 0
         self._plot.classes(remove="pp-awaited")
         self._set_height(height)
         self._plot.style["min-width"] = f"{_AXIS * axes}px"
-        self._plot.update_figure({**made, "config": _CONFIG})
+        self._plot.update_figure({**drawing, "config": _CONFIG})
 
     def _set_height(self, usual: int) -> None:
         height = f"{self._height or usual}px"

@@ -131,8 +131,8 @@ class _Overview:
             self._best = BestPanel(self._where, "A balanced choice", summary.metrics)
 
     def _build_progress(self, title: str) -> None:
-        with panel("") as made:
-            attributed(made, aria_label=title)
+        with panel("") as section:
+            attributed(section, aria_label=title)
             with html.div().classes("pp-row pp-spread"):
                 html.h2(title)
                 ui.toggle(dict(BY), value=self._by, on_change=lambda event: self._show_by(event.value)).props(

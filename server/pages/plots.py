@@ -121,10 +121,10 @@ class _Plots:
         began = time.monotonic()
         self._drawing.set_visibility(True)
         choice = replace(self._choice)
-        made = await asyncio.to_thread(_draw, choice, self._table, self._others)
+        figure = await asyncio.to_thread(_draw, choice, self._table, self._others)
         if choice == self._choice:  # the choice has not changed meanwhile
-            made.update_layout(uirevision=json.dumps(choice.query()))
-            self._figure.show(made)
+            figure.update_layout(uirevision=json.dumps(choice.query()))
+            self._figure.show(figure)
             self._drawing.set_visibility(False)
         took = time.monotonic() - began
         self._due = time.monotonic() + max(_PERIOD, _SHARE * took)
@@ -189,18 +189,18 @@ class _Plots:
 
     def _scale_field(self) -> None:
         words = {scale: word for word, scale in _SCALES.items()}
-        made = ui.select(list(_SCALES), label="Scale of the results", value=words[self._choice.log])
-        made.props("outlined dense options-dense").style("min-width: 11rem")
-        made.on_value_change(lambda event: self._choose("log", _SCALES[event.value]))
+        control = ui.select(list(_SCALES), label="Scale of the results", value=words[self._choice.log])
+        control.props("outlined dense options-dense").style("min-width: 11rem")
+        control.on_value_change(lambda event: self._choose("log", _SCALES[event.value]))
 
     def _select(self, field: str, label: str, options: list[Any], *, multiple: bool = False) -> None:
         value = getattr(self._choice, field)
         words = {option: visible(option) if isinstance(option, str) else option for option in options}
-        made = ui.select(words, label=label, value=list(value) if multiple else value, multiple=multiple)
-        made.props("outlined dense options-dense")
+        control = ui.select(words, label=label, value=list(value) if multiple else value, multiple=multiple)
+        control.props("outlined dense options-dense")
         if multiple:
-            made.props("use-chips clearable")
-        made.style("min-width: 11rem").on_value_change(lambda event: self._choose(field, event.value))
+            control.props("use-chips clearable")
+        control.style("min-width: 11rem").on_value_change(lambda event: self._choose(field, event.value))
 
     async def _choose(self, field: str, value: Any) -> None:
         if isinstance(value, list):
