@@ -106,7 +106,7 @@ def tools(view: ExperimentView, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         return capsys.readouterr().out
 
     monkeypatch.setattr("pitchpipe.cli.verbs.mcp_tools._text", text)
-    return mcp_tools.Tools(view.folder.path.parent)
+    return mcp_tools.McpTools(view.folder.path.parent)
 
 
 def on_the_page(view: ExperimentView) -> dict[int, Texts]:
