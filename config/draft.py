@@ -330,8 +330,7 @@ def _copy_mapping(value: Mapping[Any, Any], path: Path, findings: list[Finding])
 
 
 def _scalar(value: Any) -> Any:
-    # numpy.float64 is a float and numpy.str_ is a str: their own JSON form is the plain one.
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            return kind(value)
-    return None
+    # numpy.float64 is a float and numpy.str_ is a str, as are members of some enums: they count as what they hold.
+    if isinstance(value, str):
+        return str.__str__(value)
+    return next((kind(value) for kind in (bool, int, float) if isinstance(value, kind)), None)

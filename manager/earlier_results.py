@@ -6,6 +6,7 @@ import csv
 import math
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -106,6 +107,9 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = csv.reader(file)
             rows = csv.DictReader(file, _head([*map(cell_text, next(lines, ()))]))
+            twice = [name for name, times in Counter(rows.fieldnames or ()).items() if name and times > 1]
+            if twice:
+                raise UnreadableSource(f"it has two columns {twice[0]!r}: rename or remove one")
             column = next((name for name in names if name in (rows.fieldnames or ())), None)
             if column is None:
                 head = rows.fieldnames or ()

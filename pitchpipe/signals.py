@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ALL = tuple(signal.Signals)
 
 
 class DeferredSignals:
@@ -24,15 +26,16 @@ class DeferredSignals:
     def __init__(self, stop: Callable[[str], None]) -> None:
         self.is_interrupted = False
         self._stop = stop
+        self._pid = os.getpid()
         self._before: dict[int, Any] = {}
         self._handlers: dict[int, Any] = {}
         self._endings: list[Callable[[], None]] = []
 
     def __enter__(self) -> DeferredSignals:
         if threading.current_thread() is threading.main_thread():
-            for number in _ENDING:
+            for number in _ALL:
                 handler = signal.getsignal(number)
-                if handler not in (signal.SIG_IGN, None):
+                if callable(handler) or (handler == signal.SIG_DFL and number in _ENDING):
                     self._before[number] = self._handlers[number] = handler
                     signal.signal(number, self._on_signal)
             if signal.SIGINT in self._handlers and is_in_event_loop():
@@ -48,6 +51,9 @@ class DeferredSignals:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         handler = self._handlers[number]
+        if os.getpid() != self._pid:  # a child that a callback forked has the handlers of the program
+            handler(number, frame)
+            return
         if handler is signal.default_int_handler:
             self.is_interrupted = True
         elif handler == signal.SIG_DFL:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         UnknownCommand,
         encode_frame,
     )
-    from .metrics import metric_value, names_of, number_in, with_default
+    from .metrics import metric_value, names_of, number_in, scalar_item, with_default
     from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
     from .record import (
         STARTING_POINTS,

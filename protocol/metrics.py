@@ -44,6 +44,21 @@ def number_in(value: Any, key: str = "default") -> float:
         return math.nan
 
 
+def scalar_item(scalar: Any) -> Any:
+    """Return the plain value in a scalar of numpy or torch, or in an array without axes; NaN in place of a masked one.
+
+    >>> import numpy as np
+    >>> scalar_item(np.float32(0.5)), scalar_item(np.longdouble(0.5)), scalar_item(np.ma.masked)
+    (0.5, 0.5, nan)
+    """
+    if not hasattr(scalar, "item"):
+        return scalar
+    if getattr(scalar, "mask", False):  # its item is 0.0
+        return math.nan
+    item = scalar.item()
+    return float(scalar) if type(item) is type(scalar) else item  # a longdouble is its own item
+
+
 def with_default(report: Any, name: str) -> Any:
     """Return a report whose metric `name` is also called `default`, for plug-ins that know no other name.
 
@@ -72,10 +87,7 @@ def _names_in(value: dict[Any, Any], key: str) -> str:
 
 
 def _number(value: Any, where: str) -> float:
-    number = value
-    # A numpy scalar, or an array without axes.
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        number = value.item()
+    number = scalar_item(value) if getattr(value, "shape", None) == () else value
     if not isinstance(number, int | float):
         raise MetricError(f"reported {short_repr(value)}{where}, which is not a number")
     try:

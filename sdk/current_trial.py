@@ -367,7 +367,9 @@ def metric_text(metric: Any) -> str:
 
 def _plain(value: Any) -> Any:
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        return value.item()
+        from ..protocol import scalar_item
+
+        return scalar_item(value)
     raise TypeError(
         f"cannot report {value!r:.200}: {type(value).__name__} is neither a number nor JSON;"
         " report a number, or a dict with a number under 'default'"

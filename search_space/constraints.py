@@ -362,8 +362,24 @@ def _is_near(left: Any, right: Any) -> bool:
         return False
 
 
+def _apart(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return what decides a comparison: the first items of two lists that differ, or the values themselves.
+
+    Those that differ by rounding alone decide nothing, so that what is left is compared as Python compares it.
+    """
+    if isinstance(left, list) and isinstance(right, list):
+        pairs = (_apart(*pair) for pair in zip(left, right, strict=False))
+        return next((pair for pair in pairs if pair[0] != pair[1]), (len(left), len(right)))
+    return (left, left) if _is_near(left, right) else (left, right)
+
+
 def _is_in(left: Any, right: Any) -> bool:
-    return left in right or (isinstance(right, list) and any(_is_near(left, item) for item in right))
+    return any(_equal(left, item) for item in right) if isinstance(right, list) else left in right
+
+
+def _equal(left: Any, right: Any) -> bool:
+    one, other = _apart(left, right)
+    return one == other
 
 
 _HANDLERS: dict[type[ast.expr], Callable[[_Translator, Any, int], Run]] = {
@@ -390,13 +406,13 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Pow: _power,
 }
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: lambda left, right: left == right or _is_near(left, right),
-    ast.NotEq: lambda left, right: left != right and not _is_near(left, right),
-    ast.Lt: lambda left, right: left < right and not _is_near(left, right),
-    ast.LtE: lambda left, right: left <= right or _is_near(left, right),
-    ast.Gt: lambda left, right: left > right and not _is_near(left, right),
-    ast.GtE: lambda left, right: left >= right or _is_near(left, right),
-    ast.In: lambda left, right: _is_in(left, right),
+    ast.Eq: _equal,
+    ast.NotEq: lambda left, right: not _equal(left, right),
+    ast.Lt: lambda left, right: operator.lt(*_apart(left, right)),
+    ast.LtE: lambda left, right: operator.le(*_apart(left, right)),
+    ast.Gt: lambda left, right: operator.gt(*_apart(left, right)),
+    ast.GtE: lambda left, right: operator.ge(*_apart(left, right)),
+    ast.In: _is_in,
     ast.NotIn: lambda left, right: not _is_in(left, right),
 }
 # name: (fewest arguments, most arguments, what it does)

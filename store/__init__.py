@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         absolute,
         default_directory,
         is_default,
+        problem_of_link,
         shell_word,
         whole_file,
         with_home,

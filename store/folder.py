@@ -23,7 +23,15 @@ from ..runner import ExperimentStatus
 from ..trial_agent import sync, sync_tree, write_whole
 from .errors import StoreError
 from .manager_process import ManagerInfo, clock_jump, clock_mark
-from .paths import FolderError, absolute, default_directory, link_directory, linked_folders, shell_word
+from .paths import (
+    FolderError,
+    absolute,
+    default_directory,
+    link_directory,
+    linked_folders,
+    problem_of_link,
+    shell_word,
+)
 from .store import Store
 
 _log = logging.getLogger(__name__)
@@ -118,6 +126,8 @@ class ExperimentFolder:
             folder.logs.mkdir()
             (folder.path / "checkpoint").mkdir()
         except FileExistsError:
+            if problem := problem_of_link(folder.path.parent):
+                raise FolderError(problem) from None
             raise FolderError(
                 f"{folder.path} exists already: choose another --experiment-id{folder._or_delete()}"
             ) from None

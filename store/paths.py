@@ -98,6 +98,12 @@ def linked_folders(default: Path) -> Iterator[Path]:
             yield from sorted(Path(os.readlink(link)).iterdir())
 
 
+def problem_of_link(directory: Path) -> str:
+    """Return what is wrong if a directory is, or is below, a link to what is not there; an empty text otherwise."""
+    links = (path for path in (directory, *directory.parents) if path.is_symlink() and not path.exists())
+    return next((f"{link} is a link to {link.readlink()}, which is not there" for link in links), "")
+
+
 def shell_word(path: str | os.PathLike[str]) -> str:
     """Return a path as one word of a command line: bytes that cannot be shown are escaped, as bash and zsh read them.
 

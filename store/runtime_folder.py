@@ -54,7 +54,9 @@ def runtime_directory() -> Path:
 def private_directory(path: Path, what: str = "runtime directory", hint: str = _HINT) -> Path:
     """Return the folder `path`, made (mode 0700) if it is not there; raise `RuntimeDirectoryError` like the other."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            path.mkdir(mode=0o700, parents=True)
+            path.chmod(0o700)  # a umask may take away the owner's bits
         info = path.lstat()
     except OSError as error:
         raise RuntimeDirectoryError(f"cannot make the {what} {path}: {error.strerror}; {hint}") from error
@@ -94,6 +96,8 @@ def _problem(info: os.stat_result) -> str | None:
         return "is not a folder"
     if info.st_uid != os.getuid():
         return f"belongs to the user {info.st_uid}"
+    if info.st_mode & 0o700 != 0o700:
+        return f"is closed to its owner (mode {stat.S_IMODE(info.st_mode):04o}): chmod 700 it"
     if info.st_mode & 0o077:
         return f"is open to others (mode {stat.S_IMODE(info.st_mode):04o})"
     return None

@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "integrations": PROCESS | {"tuners", "assessors", "server", "pitchpipe"},
     "cli": PROCESS | {"numerics", "dispatcher", "server", "pitchpipe"},
     # Above all others, which reach it by `protocol.foreign` only.
-    "compat": PROCESS | {"plugins", "tuners", "assessors", "dispatcher", "server", "cli"},
+    "compat": PROCESS | {"plugins", "tuners", "assessors", "dispatcher", "server", "cli", "pitchpipe"},
 }
 # Rooms whose `__init__` is a public interface; what it offers beyond the needs of other rooms is documented.
 PUBLIC = frozenset(

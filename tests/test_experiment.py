@@ -379,6 +379,7 @@ daemon = threading.Thread(target=experiment.run, daemon=True)
 """
 KILL = "os.kill(os.getpid(), signal.{})"
 OWN = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(3));"
+ALARM = "signal.signal(signal.SIGALRM, lambda *_: 1 / 0);"
 IN_DAEMON = "daemon.start(); First.came.wait();"
 
 
@@ -388,6 +389,7 @@ IN_DAEMON = "daemon.start(); First.came.wait();"
         ("experiment.run()", KILL.format("SIGTERM"), -signal.SIGTERM, "interrupted"),
         ("experiment.run()", KILL.format("SIGHUP"), -signal.SIGHUP, "interrupted"),
         (f"{OWN} experiment.run()", KILL.format("SIGTERM"), 3, "interrupted"),
+        (f"{ALARM} experiment.run()", KILL.format("SIGALRM"), 1, "interrupted"),
         ("asyncio.run(cell())", KILL.format("SIGINT"), 1, "interrupted"),
         ("asyncio.run(cell())", KILL.format("SIGTERM"), -signal.SIGTERM, "interrupted"),
         (f"{OWN} asyncio.run(cell())", KILL.format("SIGTERM"), 3, "interrupted"),

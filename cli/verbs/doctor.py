@@ -20,7 +20,14 @@ from typing import Literal
 import click
 import psutil
 
-from ...store import ExperimentFolder, RuntimeDirectoryError, is_default, runtime_directory, shell_word
+from ...store import (
+    ExperimentFolder,
+    RuntimeDirectoryError,
+    is_default,
+    problem_of_link,
+    runtime_directory,
+    shell_word,
+)
 from ...trial_agent import available_bytes, usable_bytes, usable_cpus
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
@@ -154,9 +161,11 @@ def _gpus() -> Diagnosis:
 
 
 def _directory(directory: Path) -> Diagnosis:
+    hint = "choose another directory with --dir or $PITCHPIPE_DIR"
+    if problem := problem_of_link(directory):
+        return Diagnosis("fail", "directory", problem, hint)
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     if not os.access(existing, os.W_OK):
-        hint = "choose another directory with --dir or $PITCHPIPE_DIR"
         return Diagnosis("fail", "directory", f"{existing} cannot be written to", hint)
     free = shutil.disk_usage(existing).free
     text = f"{directory}, {size_text(free)} free"

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from ...signals import DeferredSignals
 from ...store import ExperimentFolder, StoreError, absolute, default_directory, new_experiment_id
 from ...store.reading import ExperimentView, Summary, TrialQuery, TrialRow
 from .config import AlgorithmConfig, ExperimentConfig
@@ -158,16 +160,18 @@ class Experiment:
 
     def run(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> bool | None:
         """Start the experiment and wait; return whether it ended well, None without waiting."""
-        self.start(port, debug)
-        return self._ended_well() if wait_completion else None
+        return self._run_to_end(lambda: self.start(port, debug), wait_completion=wait_completion)
 
     @_StaticToo
     def resume(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> bool | None:
         """Continue an experiment; `Experiment.resume("ID")` returns it."""
         del debug
-        made = json.loads(_verb("resume", self._path(), "--detach", "--json"))
-        self._began(made, port, RunMode.Background)
-        return self._ended_well() if wait_completion else None
+
+        def begin() -> None:
+            made = json.loads(_verb("resume", self._path(), "--detach", "--json"))
+            self._began(made, port, RunMode.Background)
+
+        return self._run_to_end(begin, wait_completion=wait_completion)
 
     def run_or_resume(
         self, port: int = 8080, wait_completion: bool = True, debug: bool = False
@@ -320,15 +324,29 @@ class Experiment:
         if run_mode is not RunMode.Detach:
             atexit.register(self.stop)
         if run_mode is RunMode.Foreground:
-            self._ended_well()
+            self._run_to_end(lambda: None, wait_completion=True)
+
+    def _run_to_end(self, begin: Callable[[], None], *, wait_completion: bool) -> bool | None:
+        """Begin and perhaps wait; a signal that would end the script stops the experiment first."""
+        asked = threading.Event()
+
+        def stop(_reason: str) -> None:
+            asked.set()
+            if self._folder is not None:  # else as soon as there is something to stop
+                self.stop()
+
+        with DeferredSignals(stop) as signals:
+            begin()
+            if asked.is_set():
+                self.stop()
+            ended_well = self._ended_well() if wait_completion else None
+        if signals.is_interrupted:
+            raise KeyboardInterrupt
+        return ended_well
 
     def _ended_well(self) -> bool:
-        """Wait until the experiment has ended, and print how; Ctrl-C stops it. Return whether it did not fail."""
-        try:
-            ExperimentFolder(self._path()).wait_until_unmanaged(math.inf)
-        except KeyboardInterrupt:
-            self.stop()
-            raise
+        """Wait until the experiment has ended, and print how. Return whether it did not fail."""
+        ExperimentFolder(self._path()).wait_until_unmanaged(math.inf)
         print(_verb("status", self._path()), end="", file=sys.stderr)
         return self._summary().status != "ERROR"
 

@@ -26,7 +26,7 @@ from ...runner import (
     TrialStatus,
 )
 from ...trial_agent import ending_forks
-from .stoppers import Stopper
+from .stoppers import RAISED_BY_USERS, Stopper
 
 Answer = TypeVar("Answer")
 Row = Mapping[str, Any]
@@ -102,7 +102,7 @@ class Hooks:
         try:
             with ending_forks():
                 self.stopper.begin(lambda: runner.elapsed(clock()))
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (the user's code)
+        except RAISED_BY_USERS as error:
             return [self._failed(error, clock())]
         return [*self.judge(results(), clock()), *self.end_of_all(clock())]
 
@@ -176,7 +176,7 @@ class Hooks:
             try:
                 with ending_forks():
                     getattr(callback, method)(*(dict(row) for row in rows))
-            except (Exception, SystemExit):  # noqa: BLE001  (the user's code)
+            except RAISED_BY_USERS:
                 self.callbacks.remove(callback)
                 name = type(callback).__name__
                 _log.exception("callback %s failed in %s and is not called again", name, method)
@@ -202,7 +202,7 @@ class Hooks:
         try:
             with ending_forks():
                 return ask()
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (the user's code)
+        except RAISED_BY_USERS as error:
             if not self.warnings:
                 what = f"the stopper {type(self.stopper).__name__} raised {type(error).__name__}: {error}"
                 self.warnings = (f"{what}; it ends nothing where it raises",)

@@ -20,6 +20,8 @@ from typing import Any, Literal, TypeGuard, cast
 
 from ...protocol import names_of, number_in
 
+# What users' code may raise and the experiment outlives: also the second Ctrl-C, which may come while it runs.
+RAISED_BY_USERS = (Exception, SystemExit, KeyboardInterrupt)
 Result = Mapping[str, Any]
 Mode = Literal["min", "max"]
 
@@ -327,7 +329,7 @@ class CombinedStopper(Stopper):
         for stopper in self.stoppers:
             try:
                 ending += [stopper] * bool(ask(stopper))
-            except (Exception, SystemExit) as error:  # noqa: BLE001  (the user's code)
+            except RAISED_BY_USERS as error:
                 raised.append(error)
         if raised and not ending:
             raise raised[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from enum import Enum, IntEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -54,6 +55,27 @@ def test_algorithm_has_a_name_or_is_left_out(
     assert config.tuner == AlgorithmConfig(name=tuner)
     assert config.assessor == (None if assessor is None else AlgorithmConfig(name=assessor))
     assert config.seed is None
+
+
+class Color(str, Enum):  # noqa: UP042  (not StrEnum: its members print as something else)
+    """Its members are texts."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+class Width(IntEnum):
+    """Its members are numbers."""
+
+    SMALL = 8
+
+
+def test_members_of_enums_that_are_texts_or_numbers_are_what_they_hold() -> None:
+    space = {"c": {"_type": "choice", "_value": [*Color]}, "w": {"_type": "choice", "_value": [*Width]}}
+    config = made(search_space=space, defaults={"c": Color.BLUE, "w": Width.SMALL})
+    assert config.search_space is not None
+    assert [config.search_space[name]["_value"] for name in "cw"] == [["red", "blue"], [8]]
+    assert config.defaults == {"c": "blue", "w": 8}
 
 
 def test_shared_fields_in_the_training_service_win_over_the_root() -> None:

@@ -111,6 +111,7 @@ def test_experiment_of_another_directory_is_found_by_its_id(tmp_path: Path) -> N
         ("utf-8", "x;final\n0.25;0.5\n", "';'"),
         ("utf-8", "x\tfinal\n1\t2\n", r"'\\t'"),
         ("utf-16", "x,final\n1,2\n", "UTF-8"),
+        ("utf-8", "x,final,x\n1,2,3\n", "'x'"),
     ],
 )
 def test_file_that_a_spreadsheet_saved_in_another_form_says_which(

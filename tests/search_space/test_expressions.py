@@ -102,6 +102,12 @@ def test_an_expression_means_what_python_means_apart_from_rounding(text: str, va
         ("a < b", {"a": 2**53, "b": 2**53 + 1}, True),
         ("a ** 2000 > 1.5", {"a": 2}, True),
         ("a <= b", {"a": math.nan, "b": math.nan}, False),
+        ("[a] == [0.3] and {a} == {0.3} and not (a, b) != (0.3, 0)", {"a": 3 * 0.1, "b": 0}, True),
+        ("[a, b] in [[0.3, 0], [0.6, 0]] and [a, b] not in [[0.3, 1]]", {"a": 3 * 0.1, "b": 0}, True),
+        ("[a, 1] <= [0.3, 1] and [a, 2] > [0.3, 1] and not [a] < [0.3]", {"a": 3 * 0.1}, True),
+        ("[a] < [0.3, 1] and [[a]] == [[0.3]]", {"a": 3 * 0.1}, True),
+        ("a in 'abc'", {"a": "b"}, True),
+        ("round(a / 0.1) == a / 0.1", {"a": 3 * 0.1}, True),
     ],
 )
 def test_a_condition_holds_or_not(text: str, point: dict[str, Any], expected: bool) -> None:

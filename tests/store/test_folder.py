@@ -45,6 +45,12 @@ def test_who_looks_while_it_changes_hands_reads_the_whole_of_one_note(tmp_path: 
     folder.disown()
 
 
+def test_directory_that_is_a_link_to_nowhere_is_named(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(FolderError, match=f"{tmp_path}/link is a link to {tmp_path}/unmounted"):
+        ExperimentFolder.create(tmp_path / "link", "new")
+
+
 def test_folder_has_one_owner_at_a_time(tmp_path: Path) -> None:
     folder, other = ExperimentFolder.create(tmp_path, "exp"), ExperimentFolder(tmp_path / "exp")
     with pytest.raises(FolderError):

@@ -62,6 +62,17 @@ def test_folder_open_to_others_is_refused(tmp_path):
         runtime_directory()
 
 
+def test_umask_takes_no_bit_from_the_owner_and_a_folder_without_them_is_refused(tmp_path):
+    before = os.umask(0o377)
+    try:
+        assert stat.S_IMODE(runtime_directory().stat().st_mode) == 0o700
+    finally:
+        os.umask(before)
+    runtime_directory().chmod(0o500)
+    with pytest.raises(RuntimeDirectoryError, match="0500"):
+        runtime_directory()
+
+
 def test_link_is_refused(tmp_path):
     (tmp_path / "target").mkdir(mode=0o700)
     (tmp_path / f"pitchpipe-{os.getuid()}").symlink_to(tmp_path / "target")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -266,6 +267,24 @@ def test_problems_of_a_config_are_in_the_error_and_nothing_starts(project: Path)
     with pytest.raises(ExperimentError, match="did you mean TPE"):
         experiment.run()
     assert not (project / "experiments").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_signal_that_ends_the_script_ends_its_experiment(project: Path, number: signal.Signals) -> None:
+    os.mkfifo(project / "started")
+    (project / "train.py").write_text("import time\nopen('started', 'w').write('.')\ntime.sleep(600)\n")
+    (project / "launch.py").write_text(HEAD + "experiment.run(8080)\n")
+    command = [sys.executable, "-m", "pitchpipe.nni", "launch.py"]
+    with subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE) as script:
+        (project / "started").read_bytes()
+        script.send_signal(number)
+        script.communicate()
+    assert script.returncode in (-number, 1, 130)
+    (folder,) = ExperimentFolder.all(project / "experiments")
+    assert folder.manager() is None
+    assert Experiment(id=folder.experiment_id).get_status() == "STOPPED"
 
 
 @pytest.mark.slow

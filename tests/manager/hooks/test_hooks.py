@@ -112,12 +112,13 @@ def test_rows_are_plain_and_the_callbacks_own(tmp_path: Path) -> None:
     assert notes.rows[-1]["best"][0]["trial_id"] in {row.get("trial_id") for row in notes.rows}
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit, KeyboardInterrupt])
 def test_callback_that_raises_is_dropped_and_named_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: type[BaseException]
 ) -> None:
     class Broken(Callback):
         def on_trial_result(self, trial: Any, result: Any) -> None:
-            raise RuntimeError("no space in my notebook")
+            raise kind("no space in my notebook")
 
     notes = Notes()
     manager = listened(tmp_path, Broken(), notes, max_trial_number=3)
@@ -304,7 +305,7 @@ def test_timeout_needs_no_results(tmp_path: Path) -> None:
     assert [trial.status for trial in trials_of(tmp_path)] == [TrialStatus.SYS_CANCELED]
 
 
-@pytest.mark.parametrize("error", [KeyError("accuracy"), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("error", [KeyError("accuracy"), SystemExit(3), KeyboardInterrupt()], ids=repr)
 @pytest.mark.parametrize("method", ["__call__", "stop_all", "reason", "time_left"])
 def test_stopper_that_raises_ends_nothing_and_is_named_once(
     method: str, error: BaseException, tmp_path: Path, caplog: pytest.LogCaptureFixture
