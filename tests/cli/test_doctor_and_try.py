@@ -13,7 +13,7 @@ import pytest
 from pitchpipe.cli.verbs.doctor import Diagnosis, checks
 from pitchpipe.cli.verbs.validate import Tried, forecast_lines, tried_lines
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.executors.private_ray import totals
+from pitchpipe.executors.private_ray import head
 
 from .conftest import Call, Storing, make_trial
 
@@ -203,7 +203,7 @@ def test_everything_that_this_machine_lacks_is_named_with_its_place(
 def test_what_a_private_ray_cannot_have_is_named_and_starts_nothing(
     call: Call, config: Path, directory: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    monkeypatch.setattr(totals, "_gpus", lambda: 1.0)
+    monkeypatch.setattr(head, "_gpus", lambda: 1.0)
     text = config.read_text().replace("platform: local", "platform: ray").replace("sh trial.sh", "sh gone.sh")
     config.write_text(f"{text}trialCpuNumber: 10000\ntrial_gpu_number: 2\ntrial_resources: {{widget: 1}}\n")
     command, cpu, gpu = call(verb, config).err.removeprefix("error: ").splitlines()
