@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import orjson
-
 if TYPE_CHECKING:
     import sqlite3  # which most commands do without
 
@@ -101,6 +99,8 @@ def to_json(value: Any) -> bytes:
     >>> to_json({"x": float("nan"), "n": 2**70})
     b'{"x":null,"n":1180591620717411303424}'
     """
+    import orjson  # here, since every command needs this module, and few write JSON
+
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except (TypeError, orjson.JSONEncodeError):  # an integer of more than 64 bits, a path that is not UTF-8
