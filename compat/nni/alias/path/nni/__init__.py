@@ -16,7 +16,7 @@ _others = [entry for entry in sys.path if os.path.realpath(entry or ".") != _her
 _spec = _real = PathFinder.find_spec("nni", _others)
 if _spec is None:
     try:
-        from pitchpipe.compat.nni.alias import activate
+        from pitchpipe.compat.nni.alias.finder import activate
     except ImportError as error:
         message = f"import nni: neither nni nor pitchpipe is installed for {sys.executable}"
         if sys.hexversion < 0x030B0000:
