@@ -20,7 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from ...signals import DeferredSignals
+from ...signals import DeferredSignals  # pyright: ignore[reportMissingImports]  (in pitchpipe/)
 from ...store import ExperimentFolder, StoreError, absolute, default_directory, new_experiment_id
 from ...store.reading import ExperimentView, Summary, TrialQuery, TrialRow
 from .config import AlgorithmConfig, ExperimentConfig
