@@ -150,7 +150,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         )
         if link is not None:
             if (order.trial_id, order.attempt) in self._seen.get(link, ()):
-                self._emit(self._attempts.results(order))
+                self._recover(order)
             link.send(self._start_request(order))
             self._poll(link)
             if not self._is_starting_several:
@@ -210,7 +210,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             link.kill()
         for key, order in mine.items():
             if key in seen:
-                self._emit(self._attempts.results(order))
+                self._recover(order)
+
+    def _recover(self, order: AttemptOrder) -> None:
+        """Deliver the results in the spool of an attempt."""
+        self._emit(self._attempts.results(order))
 
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """Take up attempts after a restart: from their live agents, else from their spools."""

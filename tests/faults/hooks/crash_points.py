@@ -120,10 +120,14 @@ POINTS: dict[str, Point] = {
     "agent:end-recorded": Point(_A + "core", "Agent._look_idle", True, 2),
     "agent:checkpoint-named": Point(_S + "checkpoint", "save_folder", True, 4, _FUNCTION),
     "agent:before-forgetting": Point(
-        _A + "outbox", "Outbox._acknowledge", False, 8, counts=lambda outbox, after: after >= outbox._first
+        _A + "agent_events",
+        "Outbox._acknowledge",
+        False,
+        8,
+        counts=lambda outbox, after: after >= outbox._first,
     ),
     "agent:forgotten": Point(
-        _A + "outbox", "Outbox._acknowledge", True, 8, counts=lambda outbox, after: outbox._first > 1
+        _A + "agent_events", "Outbox._acknowledge", True, 8, counts=lambda outbox, after: outbox._first > 1
     ),
     "agent:connection-reset": Point(
         _A + "unix_server",
@@ -134,10 +138,10 @@ POINTS: dict[str, Point] = {
         action=_reset_connection,
     ),
     "agent:checkpoint-announced": Point(_A + "checkpoint_store", "CheckpointStore.prune", False, 3),
-    "dispatcher:handled": Point(_D + "base", "MsgDispatcherBase.process_command", True, 10),
+    "dispatcher:handled": Point(_D + "msg_dispatcher_base", "MsgDispatcherBase.process_command", True, 10),
     "dispatcher:before-sending": Point(_D + "channel", "FdChannel.flush", False, 10),
     "dispatcher:after-sending": Point(_D + "channel", "FdChannel.flush", True, 10),
-    "dispatcher:checkpoint-written": Point(_D + "saving", "Saver._write", True, 1, needs="slow tuner"),
+    "dispatcher:checkpoint-written": Point(_D + "checkpointing", "Saver._write", True, 1, needs="slow tuner"),
     "trial:before-report": Point(_S + "line_file", "LineFile.append", False, 7, _COMMAND),
     "trial:after-report": Point(_S + "line_file", "LineFile.append", True, 7, _COMMAND),
     "trial:checkpoint-named": Point(_S + "checkpoint", "save_folder", True, 3, _COMMAND),

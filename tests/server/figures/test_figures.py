@@ -232,7 +232,7 @@ def test_overview_survives_results_at_the_ends_of_floats(values: list[float]) ->
 def test_hover_has_number_result_and_parameters_escaped() -> None:
     figure = figures.plot_history(table([trial(3, parameters={"<lr>": 0.12345678, "act": "a&b"})]), "default")
     (text,) = figure.data[0].text
-    for part in ("trial 3", "result: <b>1</b>", "size: <b>3</b>", "&lt;lr&gt; = 0.1235", "act = a&amp;b"):
+    for part in ("trial 3", "result: <b>1</b>", "size: <b>3</b>", "&lt;lr&gt; = 0.123457", "act = a&amp;b"):
         assert part in text
 
 
