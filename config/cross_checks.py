@@ -24,7 +24,7 @@ IGNORED: tuple[Path, ...] = (
     ("training_service", "reuse_mode"),
     ("training_service", "max_trial_number_per_gpu"),
 )
-"""The fields that are accepted and have no effect; the last one has one if trials take GPUs."""
+"""The fields that are accepted and have no effect; the last one has an effect if trials take GPUs."""
 
 
 def fill_defaults(values: dict[str, Any]) -> None:

@@ -75,7 +75,7 @@ class DispatcherSettings:
 
 
 def _nnis_pbt_folder(tuner: Mapping[str, Any], environment: Mapping[str, str]) -> str | None:
-    """Return where the trials of PBT under NNI's name for it keep checkpoints, which NNI's scripts expect."""
+    """Return the folder in which NNI's scripts expect the checkpoints of PBT; None under Pitchpipe's name of it."""
     is_nnis = str(tuner.get("name")).lower() == "pbttuner" and "interval" not in (
         tuner.get("classArgs") or {}
     )

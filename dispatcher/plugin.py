@@ -39,7 +39,7 @@ class Plugin:
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Return what the method returns; raise `PluginFailed` from anything that it raises, even exit().
 
-        A child that the method forked and that leaves it, too, ends here: it would serve the manager as well.
+        A child process that the method forks ends here when it returns: it would continue as a second dispatcher.
         """
         process = os.getpid()
         try:

@@ -194,10 +194,10 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             link.kill()
 
     def on_met(self, agent: str, running: Collection[Attempt], seen: Collection[Attempt]) -> None:
-        """Read from the spool what an agent need not report any more, before it reports the rest.
+        """Read from the spool the results that an agent does not report again, before it reports the others.
 
-        An earlier manager committed and acknowledged that; but the store may be an older copy, or have lost its last
-        commits in a power cut. Then the agent may even run an attempt that the store does not know; it is ended.
+        An earlier manager acknowledged them. But the store may be an older copy, or have lost its last commits in a
+        power cut. Then the agent may even run an attempt that the store does not know, which is ended.
         """
         if (link := self._links.get(agent)) is None:
             return

@@ -27,9 +27,9 @@ _SHELL_OPTION = re.compile("-[euvx]+")
 def faults_at_start(config: ExperimentConfig) -> list[Finding]:
     """Return, as the executor and the agent check it, why this machine cannot start a trial.
 
-    Placeholders that cannot take a value are found wherever trials run. Nothing else is checked for a Ray cluster,
-    whose nodes may differ from this machine, no command of a function, and none that runs in an environment that Ray
-    makes. Raise `RuntimeDirectoryError` if there is no place for the sockets of an experiment.
+    Placeholders that cannot take a value are found wherever trials run. The rest is checked only for trials of this
+    machine: the nodes of a Ray cluster and an environment that Ray makes may differ from it. A function has no command
+    to check. Raise `RuntimeDirectoryError` if there is no place for the sockets of an experiment.
     """
     runtime_directory()
     command = config.trial_command

@@ -143,7 +143,7 @@ class _Slot:
         self._options = {key: several[0] for key, several in alike.items() if len(several) == 1} | exact
 
     def given(self, *several: Mapping[str, Any]) -> list[Any]:
-        """Return the first value that one of several results has, or the only possible one; else an empty list.
+        """Return, in a list, the first value found in these results, or the only possible value; empty without either.
 
         Only a choice can be null.
         """

@@ -1,6 +1,7 @@
-"""Where the rooms of `compat/`, which speak the words of other tuners, plug into the rooms below them.
+"""Where the rooms of `compat/`, which hold the interfaces of other tuners, plug into the rooms below them.
 
-Those rooms know no word of another tuner. They ask for the modules of a seam, which are imported on first use.
+Those rooms do not know how scripts, configs, command lines and results of another tuner are read. They ask for the
+modules of a seam, which are imported on first use. The pipe, its statuses and the plug-in API are NNI's throughout.
 """
 
 from __future__ import annotations

@@ -107,8 +107,8 @@ def exploit(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
 def ends_rung(trial: Trial, final: str) -> bool:
     """Return whether a final result only means that the trial has spent a budget at which the tuner pauses it.
 
-    A trial that ends earlier or reports a true `done` is complete. One that reports only final results has spent its
-    budget.
+    A trial that ends earlier or reports a true `done` is complete. If it reported no intermediate results, its final
+    result spends the budget.
     """
     if trial.budget is None or not pauses_at_budget(trial.record):
         return False

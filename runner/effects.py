@@ -30,7 +30,7 @@ class AttemptOrder:
 
     `record` is the parameter record as JSON text (`protocol/record.py`).
     `checkpoint` is a path in the experiment's folder, `first_sequence` the number of the first intermediate result.
-    `mark` distinguishes the trial from a forgotten one that had its number and its id.
+    `mark` tells the trial from an earlier one with the same number and id, which the store has forgotten.
     """
 
     trial_id: str

@@ -29,7 +29,8 @@ class ExperimentRules:
     """The moves of one experiment, which follow from its trials, its tuner and its limits.
 
     Trials that were made and trials that the tuner still owes are never more than `max_trial_number`. While the tuner
-    has more and trials may start, every slot is taken, waited for or asked for, as far as that limit allows.
+    has more and trials may start, each slot has a trial that runs, one that waits for it, or a request to the tuner,
+    unless that limit is reached.
     """
 
     def __init__(

@@ -241,9 +241,9 @@ def get_current_parameter(tag: str | None = None) -> Any:
 def parse_args(parser: ArgumentParser, arguments: Sequence[str] | None = None) -> Namespace:
     """Return the arguments of an argparse parser, with this trial's parameters in place of those that they name.
 
-    `arguments` are those of the command line if not given. Of a nested choice, its own argument is the option, and the
-    option's parameters are arguments, too. Values go through the parser's types. Raises ValueError for a parameter
-    that the parser does not have.
+    `arguments` are those of the command line if not given. An argument named like a nested choice gets the name of the
+    option, and the option's parameters are arguments, too. Values go through the parser's types. Raises ValueError for
+    a parameter that the parser does not have.
 
     >>> import argparse
     >>> parser = argparse.ArgumentParser()

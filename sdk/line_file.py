@@ -88,9 +88,9 @@ class LineFile:
             os.ftruncate(self._descriptor, end - written)
 
     def note_refusal(self, error: OSError) -> None:
-        """Keep, in the time of the file, what the machine refused, until the next line.
+        """Note the number of an error as the modification time of the file, until the next line is written.
 
-        On a full disk there is no room for a word, and Python ends without its traceback. A time needs no room.
+        A full disk has no room for a word, and Python ends without its traceback. A time needs no room.
         """
         number = error.errno or errno.EIO
         with suppress(OSError):  # the file of another user, in a container

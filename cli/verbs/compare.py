@@ -21,6 +21,8 @@ _STEPS = (1, 2, 5)
 _ABSENT = object()  # in place of a setting that an experiment does not have
 # These differ between any two experiments.
 _PASSED_OVER = ("experimentId", "experimentName", "seed")
+# Fields whose inner names are the user's: of parameters, variables, resources.
+_OWN_NAMES = ("searchSpace", "defaults", "priors", "trialEnvironment", "trialResources", "trackers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,8 @@ class _Side:
 def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
     """Compare the best values after the same number of finished trials, and the configs.
 
-    They must have the same first objective. Trials are counted in the order in which they ended; of configurations
-    that are run several times, the families, each with its mean.
+    They must have the same first objective. Trials are counted in the order in which they ended. Repeats of one
+    configuration count as one trial, with their mean.
     """
     if len(experiments) < 2:
         raise Failure("give at least two experiments to compare")
@@ -120,11 +122,24 @@ def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
 
 def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     settings = [
-        flat({_snake(k): v for k, v in config.items() if k not in _PASSED_OVER}) for config in configs
+        flat(
+            {
+                _snake(name): _written(name, value)
+                for name, value in config.items()
+                if name not in _PASSED_OVER
+            }
+        )
+        for config in configs
     ]
     names = dict.fromkeys(name for fields in settings for name in fields)
     by_field = {name: [fields.get(name, _ABSENT) for fields in settings] for name in names}
     return {name: values for name, values in by_field.items() if any(value != values[0] for value in values)}
+
+
+def _written(name: str, value: Any) -> Any:
+    """Return the value of a field with the names of the fields in it as users write them."""
+    is_section = isinstance(value, dict) and name not in _OWN_NAMES
+    return {_snake(inner): each for inner, each in value.items()} if is_section else value
 
 
 def _snake(name: str) -> str:

@@ -185,7 +185,7 @@ class Supervisor:
 class IdleClock:
     """Counts leases; `wait` returns after `timeout` seconds without a lease and without an agent.
 
-    `timeout` is the largest that a lease has asked for since the last time without either.
+    `timeout` is the largest that any lease has asked for since Ray was last idle.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

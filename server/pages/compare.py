@@ -126,7 +126,7 @@ def _result_rows(trials: list[TrialDetail], directions: Mapping[str, str]) -> It
             notes=[_change(value, values[0]) for value in values],
         )
     yield _Row(name="Why it ended", values=[trial.reason for trial in trials])
-    took = [trial.duration for trial in trials]
+    took = [trial.seconds for trial in trials]
     yield _Row(name="Took", values=["" if seconds is None else duration_text(seconds) for seconds in took])
 
 

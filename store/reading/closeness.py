@@ -35,7 +35,7 @@ _FAR = 1e6  # tolerated losses: what is better by more than that would hide all 
 
 
 def read_closest_to_defaults(db: Database) -> ClosestTrial | None:
-    """Return the trial that is closest to the defaults of the nearly equal ones, if `keep_close` asks for it.
+    """Return, if `keep_close` is set, the trial closest to the defaults among those about as good as the best.
 
     Without a model, which needs 10 results, all changes count as important. None before a trial has succeeded.
     """

@@ -46,7 +46,7 @@ class TrialRow:
     values: dict[str, float]  # by metric
     value: float | None  # of the main objective
     intermediate_results: int
-    duration: float | None  # that it ran, over all attempts, without pauses; None while it runs
+    duration: float | None  # seconds of running in all attempts, pauses left out; None while it runs
     last: float | None  # the last intermediate result
 
     @property

@@ -43,9 +43,9 @@ def test_compare_tells_a_null_option_from_none_and_text_from_other_values(
             name, [make_trial(0, "SUCCEEDED", final=1.0)]
         )
     rows = [line.split() for line in call("compare", "a", "b").out.splitlines()]
-    assert ["tuner.classArgs.x", "null", "-"] in rows
-    assert ["tuner.classArgs.y", '"1"', "1"] in rows
-    assert ["tuner.classArgs.z", "null,", '"true"', "null,", "true"] in rows
+    assert ["tuner.class_args.x", "null", "-"] in rows
+    assert ["tuner.class_args.y", '"1"', "1"] in rows
+    assert ["tuner.class_args.z", "null,", '"true"', "null,", "true"] in rows
 
 
 def test_compare_minimizes_where_the_objective_does(call: Call, stored: Storing) -> None:
