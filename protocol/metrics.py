@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from reprlib import repr as short_repr
 from typing import Any
 
@@ -56,7 +57,8 @@ def scalar_item(scalar: Any) -> Any:
     if getattr(scalar, "mask", False):  # its item is 0.0
         return math.nan
     item = scalar.item()
-    return float(scalar) if type(item) is type(scalar) else item  # a longdouble is its own item
+    is_own_item = isinstance(item, Real) and not isinstance(item, int | float)  # as a longdouble is
+    return float(item) if is_own_item else item
 
 
 def with_default(report: Any, name: str) -> Any:

@@ -10,9 +10,9 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import, and trial scripts import
 if TYPE_CHECKING:
     from typing import Any
 
-# Seam -> the modules of `compat/` that plug into it, each with the names in brackets.
+# Seam -> the modules of `compat/` that plug into it; the comment says what each of them offers, and for what.
 _SEAMS = {
-    "import alias": ("nni.alias",),  # PATH, activate: what scripts and plug-ins import
+    "import alias": ("nni.alias",),  # PATH, activate, variables: what scripts and plug-ins import and read
     "config": ("nni.config_forms",),  # draft_of: how a config is read
     "earlier results": ("nni.results",),  # find_results, read_results: what a warm start learns from
     "import": ("nni.importing",),  # import_experiment: another tuner's experiment, to look at

@@ -369,7 +369,8 @@ def _plain(value: Any) -> Any:
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         from ..protocol import scalar_item
 
-        return scalar_item(value)
+        if not hasattr(item := scalar_item(value), "item"):  # a complex longdouble is its own
+            return item
     raise TypeError(
         f"cannot report {value!r:.200}: {type(value).__name__} is neither a number nor JSON;"
         " report a number, or a dict with a number under 'default'"

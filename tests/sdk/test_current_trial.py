@@ -78,6 +78,26 @@ def test_reported_value_is_read_back_as_its_json_text(value: object) -> None:
     assert events[-1]["time"] > 1_700_000_000
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (numpy.longdouble(0.5), "0.5"),
+        (numpy.array(numpy.longdouble(0.5)), "0.5"),
+        ({"default": numpy.ma.masked}, '{"default": NaN}'),
+        (numpy.float16(0.5), "0.5"),
+        (numpy.array(3), "3"),
+    ],
+)
+def test_scalar_of_numpy_is_its_number(value: object, text: str) -> None:
+    assert metric_text(value) == text
+
+
+@pytest.mark.parametrize("value", [numpy.clongdouble(1), numpy.complex128(1), numpy.array([1.0])])
+def test_what_holds_no_number_is_refused_where_it_is_reported(value: object) -> None:
+    with pytest.raises(TypeError):
+        metric_text(value)
+
+
 def test_enormous_value_is_refused_where_it_is_reported() -> None:
     with pytest.raises(ValueError, match="over the limit"):
         metric_text("x" * (MAX_VALUE + 1))
