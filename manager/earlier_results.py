@@ -149,8 +149,8 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
 
 def _prefix(names: Sequence[str]) -> str:
     """Return what another tuner writes before the names of parameters; empty if the file is not its own."""
-    is_own = {"sequence_id", "id"} <= {*names}
-    return "" if is_own else next((each for each in _PREFIXES for name in names if name.startswith(each)), "")
+    prefixes = () if _is_own(names) else _PREFIXES
+    return next((prefix for prefix in prefixes for name in names if name.startswith(prefix)), "")
 
 
 def _head(names: Sequence[str]) -> list[str]:
@@ -158,8 +158,12 @@ def _head(names: Sequence[str]) -> list[str]:
 
     Pitchpipe's own exports have none there, so a space at the end of a name in them belongs to a parameter.
     """
-    is_own = {"sequence_id", "id"} <= {*names}
-    return [*names] if is_own else [name.strip() for name in names]
+    return [*names] if _is_own(names) else [name.strip() for name in names]
+
+
+def _is_own(names: Sequence[str]) -> bool:
+    """Return whether a file with these columns is an export of Pitchpipe."""
+    return {"sequence_id", "id"} <= {*names}
 
 
 def _mean(repeats: Sequence[EarlierResult]) -> EarlierResult:

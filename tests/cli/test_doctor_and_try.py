@@ -86,6 +86,12 @@ def test_doctor_fails_where_nothing_can_be_written(tmp_path: Path) -> None:
     assert found(tmp_path / "experiments")["directory"].level == "fail"
 
 
+def test_doctor_fails_where_the_directory_is_a_link_to_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("unmounted")
+    finding = found(tmp_path / "link")["directory"]
+    assert (finding.level, finding.text.split()[0]) == ("fail", str(tmp_path / "link"))
+
+
 def test_doctor_fails_where_sqlite_cannot_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pitchpipe.cli.verbs.doctor._try_database", lambda path: "delete")
     finding = found(tmp_path)["database"]

@@ -145,7 +145,7 @@ def test_spaces_around_the_commas_of_a_file_do_not_count(text: str, tmp_path: Pa
 @pytest.mark.parametrize(
     "text",
     [
-        "number,value,datetime_start,params_x,params_state,state\n0,0.5,2026-01-01,0.25,on,COMPLETE\n1,,,0.5,on,FAIL\n",
+        "number,value,datetime_start,params_x,params_state,state\n0,0.5,2026-01-01,0.25,on,COMPLETE\n1,0.1,2026-01-01,0.9,on,PRUNED\n",
         "value,timestamp,trial_id,config/x,config/state\n0.5,1700000000,ab_0,0.25,on\n",
     ],
     ids=["optuna", "ray"],

@@ -278,13 +278,46 @@ def test_signal_that_ends_the_script_ends_its_experiment(project: Path, number: 
     (project / "launch.py").write_text(HEAD + "experiment.run(8080)\n")
     command = [sys.executable, "-m", "pitchpipe.nni", "launch.py"]
     with subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE) as script:
-        (project / "started").read_bytes()
-        script.send_signal(number)
-        script.communicate()
-    assert script.returncode in (-number, 1, 130)
+        try:
+            (project / "started").read_bytes()
+            script.send_signal(number)
+            script.communicate()
+        finally:
+            script.kill()
+    assert script.returncode == -number
     (folder,) = ExperimentFolder.all(project / "experiments")
     assert folder.manager() is None
     assert Experiment(id=folder.experiment_id).get_status() == "STOPPED"
+
+
+@pytest.mark.parametrize("is_started", [False, True])
+def test_signal_stops_the_experiment_as_soon_as_there_is_one(
+    project: Path, monkeypatch: pytest.MonkeyPatch, *, is_started: bool
+) -> None:
+    done = list[str]()
+    experiment = Experiment(config())
+
+    def start(*_: object) -> None:
+        if not is_started:
+            signal.raise_signal(signal.SIGTERM)
+        done.append("started")
+        experiment._folder = project
+        if is_started:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(experiment, "start", start)
+    monkeypatch.setattr(experiment, "stop", lambda: done.append("stopped"))
+    monkeypatch.setattr(experiment, "_ended_well", lambda: done.append("ended"))
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+    try:
+        with pytest.raises(SystemExit):
+            experiment.run()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert list(dict.fromkeys(done)) == ["started", "stopped", "ended"]
+    assert (
+        done.count("stopped") == 1 + is_started
+    )  # at once, and again: a signal may come before there is one
 
 
 @pytest.mark.slow
