@@ -1,1 +1,1 @@
-"""The interfaces of other tuners: `nni/` and `tune/`. Other rooms reach them by `protocol.foreign` only."""
+"""The interfaces of other tuners: `nni/` and `tune/`. The rooms below reach them by `protocol.foreign`."""

@@ -150,9 +150,7 @@ class Saver:
         A half that cannot be pickled ends all checkpoints: see `problem`. If the file cannot be written, perhaps
         because the disk is full, the next checkpoint tries again.
         """
-        from .origin import (
-            pickle_of,  # cloudpickle takes its time to import  # cloudpickle takes its time to import
-        )
+        from .origin import pickle_of  # cloudpickle takes its time to import
 
         began = self._effort()
         try:

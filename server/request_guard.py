@@ -126,9 +126,8 @@ class RequestGuard:
         """Return how many wrong tokens a peer may still give: a peer that guesses locks no other out."""
         bucket = self._wrong_tokens.pop(peer, None)
         bucket = bucket or TokenBucket(1.0, self._settings.limits.wrong_tokens_at_once)
-        self._wrong_tokens[peer] = (
-            bucket  # the last one of the dict, which drops the one that is idle the longest
-        )
+        # The last one of the dict, from which the one that is idle the longest is dropped.
+        self._wrong_tokens[peer] = bucket
         if len(self._wrong_tokens) > _MOST_PEERS:
             del self._wrong_tokens[next(iter(self._wrong_tokens))]
         return bucket

@@ -128,9 +128,8 @@ def _is_found(name: str) -> bool:
     It finds neither `__mp_main__`, as the main module is called in a process that multiprocessing has spawned, nor what
     the program has loaded from a file under a name of its own.
     """
-    searches = [
-        finder.find_spec for finder in sys.meta_path if hasattr(finder, "find_spec")
-    ]  # old ones have none
+    # Finders of an older kind have no `find_spec`.
+    searches = [finder.find_spec for finder in sys.meta_path if hasattr(finder, "find_spec")]
     return name == "__main__" or any(find(name, None) for find in searches)
 
 

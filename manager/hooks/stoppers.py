@@ -270,9 +270,8 @@ class CriteriaStopper(Stopper):
     True
     """
 
-    _noted: frozenset[str] = (
-        frozenset()
-    )  # of the class: stoppers that earlier versions pickled do not have it
+    # Of the class: stoppers that earlier versions pickled do not have it.
+    _noted: frozenset[str] = frozenset()
 
     def __init__(self, criteria: Mapping[str, float]) -> None:
         self.criteria = {name: _given(repr(name), bound) for name, bound in criteria.items()}

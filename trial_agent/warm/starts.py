@@ -265,9 +265,8 @@ class Zygote:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
-        with contextlib.suppress(
-            ChildProcessError
-        ):  # its children, which were killed with it, are the agent's now
+        # Its children, which were killed with it, are the agent's now.
+        with contextlib.suppress(ChildProcessError):
             while True:
                 os.waitpid(-self.pid, 0)
         self._output.close()

@@ -66,10 +66,7 @@ class Settings:
     descend_after: int = 200  # suggestions; later ones in the trust region may minimise the expected loss
     random_share_when_stopped: float = 0.25  # approached as more trials are stopped early
     scalarised_share: float = 0.5  # of several objectives: one random weighting of them, not the volume
-    beyond: tuple[float, ...] = (
-        0.1,
-        1.0,
-    )  # they take turns: the reference point is so many ranges beyond the front
+    beyond: tuple[float, ...] = (0.1, 1.0)  # the reference point is so many ranges beyond the front, in turn
     failure_model: bool = True  # weigh by the probability that a trial does not fail
     climbers: int = 6  # best results to search around
     climb_rounds: int = 4
