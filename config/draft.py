@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..protocol import foreign
+from ..protocol import foreign, scalar_item
 from .problems import MISSING, OTHER_NAMES, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
 from .root_fields import ConfigFields, Form
 from .sections import (
@@ -292,7 +292,9 @@ def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
-        return _copy(value.tolist(), path, findings)
+        listed = value.tolist() if getattr(value, "shape", ()) else scalar_item(value)
+        if type(listed) is not type(value):  # a complex longdouble is its own item
+            return _copy(listed, path, findings)
     findings.append(_not_json(value, path))
     return None
 

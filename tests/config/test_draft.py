@@ -78,6 +78,26 @@ def test_members_of_enums_that_are_texts_or_numbers_are_what_they_hold() -> None
     assert config.defaults == {"c": "blue", "w": 8}
 
 
+@pytest.mark.parametrize(
+    ("value", "copied", "is_refused"),
+    [
+        (np.longdouble(0.5), 0.5, False),
+        (np.array([1, 2], dtype=np.longdouble), [1.0, 2.0], False),
+        (np.array(np.longdouble(0.5)), 0.5, False),
+        (np.array([[1, 2]]), [[1, 2]], False),
+        (np.float16(0.5), 0.5, False),
+        (np.str_("a"), "a", False),
+        (np.clongdouble(1), None, True),
+        (np.array([np.clongdouble(1)]), [None], True),
+        (np.datetime64("2026-01-01"), None, True),
+    ],
+)
+def test_values_of_numpy_are_plain_numbers_or_refused(value: Any, copied: Any, is_refused: bool) -> None:
+    data, findings = plain({"option": value})
+    assert data == {"option": copied}
+    assert bool(findings) is is_refused
+
+
 def test_shared_fields_in_the_training_service_win_over_the_root() -> None:
     service = {"platform": "local", "trialCommand": "inner", "trial_gpu_number": 1, "debug": True}
     config = made(debug=False, training_service=service)
