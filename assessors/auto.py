@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..plugins import loss_sign, one_of
-from ..protocol import main_objective, objectives_of
+from ..protocol import Config, main_objective, objectives_of
 from .base import Assessor, AssessResult, GainReader, counted
 from .halving import Rung, levels, why_stopped
 
@@ -112,7 +112,7 @@ class AutoAssessor(Assessor):
         self._probe: str | None = None  # runs to its end, so that the first final result comes
         self.reason: str | None = None
 
-    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+    def update_objectives(self, objectives: Sequence[Config]) -> None:
         """Take the objectives of an experiment."""
         parsed = objectives_of(objectives)
         main = main_objective(parsed)

@@ -10,12 +10,12 @@ with a result that would not suffice later. The forms that pause and promote tri
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..plugins import integer, loss_sign, number, synonym
-from ..protocol import objectives_of
+from ..protocol import Config, objectives_of
 from .base import Assessor, AssessResult, GainReader, Gains, counted
 from .outcomes import OutcomeReader, Standing
 
@@ -30,7 +30,7 @@ class HalvingAssessor(Assessor):
         self._ladder = ladder
         self.reason: str | None = None
 
-    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+    def update_objectives(self, objectives: Sequence[Config]) -> None:
         """Take the objectives of an experiment; several, or limits, are judged by non-dominated rank."""
         parsed = objectives_of(objectives)
         if len(parsed) == 1 and not parsed[0].is_limited:

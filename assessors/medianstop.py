@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..plugins import integer, loss_sign
-from ..protocol import metric_value, objectives_of
+from ..protocol import Config, metric_value, objectives_of
 from .base import Assessor, AssessResult, Gains, counted
 from .outcomes import MedianRanks
 
@@ -58,7 +58,7 @@ class MedianstopAssessor(Assessor):
         self._finished: list[Any] = []
         self.reason: str | None = None
 
-    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+    def update_objectives(self, objectives: Sequence[Config]) -> None:
         """Take the objectives of an experiment; several, or limits, are judged by non-dominated rank."""
         parsed = objectives_of(objectives)
         if len(parsed) == 1 and not parsed[0].is_limited:

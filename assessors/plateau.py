@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..plugins import integer, loss_sign, number, optional_mapping, shown
+from ..protocol import Config
 from .base import Assessor, AssessResult, counted, gain_of
 from .registry import REGISTRY
 
@@ -96,7 +97,7 @@ class PatientAssessor(Assessor):
         self._rule = REGISTRY.create_inner(assessor, assessor_args, optimize_mode=optimize_mode)
         self.reason: str | None = None
 
-    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+    def update_objectives(self, objectives: Sequence[Config]) -> None:
         """Pass the objectives on to a rule that takes them; an improvement is one in the main objective."""
         update = getattr(self._rule, "update_objectives", None)
         if update is not None:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from ..manager import Manager
 from ..numerics import interval
-from ..protocol import parameters_of
+from ..protocol import Parameters, parameters_of
 from ..runner import RateMeter, Trial, TrialRunner, TrialStatus, forecast
 from ..telling import (
     FailedTrial,
@@ -220,7 +220,7 @@ class BestSoFar:
     trial_id: str
     sequence_id: int
     value: float | dict[str, float]
-    parameters: dict[str, Any]
+    parameters: Parameters
     _: KW_ONLY
     repeats: int = 0
     intervals: tuple[float | None, ...] = ()

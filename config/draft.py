@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..protocol import foreign, scalar_item
+from ..protocol import JsonObject, foreign, scalar_item
 from .problems import MISSING, OTHER_NAMES, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
 from .root_fields import ConfigFields, Form
 from .sections import (
@@ -255,7 +255,7 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
     return None
 
 
-def _lift_shared(draft: Draft, section: dict[str, Any]) -> None:
+def _lift_shared(draft: Draft, section: JsonObject) -> None:
     for name in _SHARED_WITH_ROOT:
         if name in section:
             draft.values[name] = section.pop(name)

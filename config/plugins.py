@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import IO, TYPE_CHECKING, Any
 
+from ..protocol import Json
 from .problems import ConfigError, ConfigProblem, Finding, Path
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Checker:
                 self._process.stdin.close()
         self._files.close()
 
-    def ask(self, parameters: Mapping[str, Any], timeout: float) -> tuple[int, str, str]:
+    def ask(self, parameters: Mapping[str, Json], timeout: float) -> tuple[int, str, str]:
         """Return exit code, stdout and stderr; raise `OSError` if it did not start, `TimeoutExpired` if it is late."""
         process = self._process
         if isinstance(process, OSError):
@@ -119,7 +120,7 @@ def ask_dispatcher(
 
 
 def check_parameters(
-    parameters: Mapping[str, Any], checker: Checker | None = None, timeout: float = CHECK_TIMEOUT
+    parameters: Mapping[str, Json], checker: Checker | None = None, timeout: float = CHECK_TIMEOUT
 ) -> PluginCheck:
     """Ask a dispatcher, or the `checker`, about the plug-ins of a canonical config; `timeout` is in seconds."""
     try:

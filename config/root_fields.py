@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr
 
+from ..protocol import JsonObject, Parameters
 from ..runner import FailureKind
 from .problems import Path as ConfigPath
 from .problems import shown
@@ -75,7 +76,7 @@ class Form:
         """Give words of a file the meaning that they have in this form, and return a remark if any changed."""
         return ""
 
-    def read_space(self, space: dict[str, Any], at: ConfigPath) -> tuple[dict[str, Any], list[str]]:
+    def read_space(self, space: JsonObject, at: ConfigPath) -> tuple[dict[str, Any], list[str]]:
         """Return the search space as this form means it, and remarks; `at` is its place."""
         return space, []
 
@@ -92,7 +93,7 @@ class ConfigFields(Section):
     experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(
         default="hpo", description="Only `hpo`."
     )
-    search_space: dict[str, Any] | None = Field(
+    search_space: JsonObject | None = Field(
         default=None, description="The search space; or set `search_space_file`."
     )
     search_space_file: ExistingFile | None = Field(
@@ -102,7 +103,7 @@ class ConfigFields(Section):
     constraints: Texts = Field(
         default=(), description="Expressions over parameters that every trial satisfies."
     )
-    defaults: dict[str, Any] | None = Field(
+    defaults: Parameters | None = Field(
         default=None,
         description="Your present parameters. They run as trial 0, and reports compare the best trial with them; see"
         " [starting points](#priors).",

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from ..protocol import Objective, constraint_limits, number_in, objectives_of
+from ..protocol import JsonObject, Objective, constraint_limits, number_in, objectives_of
 from ..runner import Repeats
 from .problems import did_you_mean, shown
 from .values import (
@@ -98,7 +98,7 @@ class AlgorithmConfig(Section):
     code_directory: Directory | None = Field(
         default=None, description="The folder of your class; needed with `class_name`."
     )
-    class_args: dict[str, Any] = Field(
+    class_args: JsonObject = Field(
         default_factory=dict, description="Keyword arguments of the class, passed on unchanged."
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..protocol import Parameters
 from .problems import Finding, Path, did_you_mean, dotted
 from .root_fields import ConfigFields
 
@@ -22,7 +23,7 @@ class StartingPoint:
     """Parameters that run before the tuner proposes any, and the field that they come from."""
 
     source: Literal["defaults", "initial"]
-    parameters: dict[str, Any]
+    parameters: Parameters
 
 
 def check_starting_points(config: ConfigFields, priors: Any) -> list[Finding]:
@@ -65,7 +66,7 @@ def _points(config: ConfigFields) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield ("initial_points", index), with_constants(space, point)
 
 
-def _faults(space: SearchSpace, place: Path, point: dict[str, Any]) -> list[Finding]:
+def _faults(space: SearchSpace, place: Path, point: Parameters) -> list[Finding]:
     problems = space.validate(point)
     if not problems:
         broken = space.violations(point)

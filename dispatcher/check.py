@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ..protocol import Objective, main_objective, objectives_of
+from ..protocol import Config, Objective, main_objective, objectives_of
 from ..search_space import Problem, SearchSpaceError, impossible
 from .dispatcher_settings import DispatcherSettings
 from .errors import PluginNotLoaded
@@ -16,7 +16,7 @@ _OF_SEVERAL = "ASHA, Hyperband and Medianstop"  # assessors that judge by all ob
 _WITHOUT_SAMPLES = ("gridsearch", "batch", "batchtuner")
 
 
-def check(config: Mapping[str, Any]) -> list[Problem]:
+def check(config: Config) -> list[Problem]:
     """Return what is wrong with the tuner, the assessor, their arguments and the search space; start nothing.
 
     >>> [problem.path for problem in check({"tuner": {"name": "Random", "classArgs": {"sead": 1}}})]
@@ -37,7 +37,7 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
     return problems
 
 
-def directions(config: Mapping[str, Any]) -> dict[str, str]:
+def directions(config: Config) -> dict[str, str]:
     """Return the default directions of the tuner and the assessor, for those that have one and are given none.
 
     >>> directions({"tuner": {"name": "TPE"}, "assessor": {"name": "Medianstop"}})
@@ -47,7 +47,7 @@ def directions(config: Mapping[str, Any]) -> dict[str, str]:
     return {role: direction for role, direction in defaults.items() if direction is not None}
 
 
-def warnings(config: Mapping[str, Any]) -> list[str]:
+def warnings(config: Config) -> list[str]:
     """Return a sentence for each part of a config that a plug-in ignores: objectives, limits, stop_when, the assessor.
 
     >>> warnings({"tuner": {"name": "BOHB"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
@@ -77,7 +77,7 @@ def _of_stop_rule(cls: type) -> list[str]:
     return []
 
 
-def _of_assessor(section: Mapping[str, Any], objectives: Sequence[Objective], scheduler: str) -> list[str]:
+def _of_assessor(section: Config, objectives: Sequence[Objective], scheduler: str) -> list[str]:
     """Return warnings about the assessor of a config; `scheduler` is the name of a tuner that stops trials itself."""
     try:
         cls = find_class("assessor", section) if section else None
@@ -95,9 +95,7 @@ def _of_assessor(section: Mapping[str, Any], objectives: Sequence[Objective], sc
     return ignored
 
 
-def _alone(
-    cls: type, section: Mapping[str, Any], objectives: Sequence[Objective], does: str, others: str
-) -> list[str]:
+def _alone(cls: type, section: Config, objectives: Sequence[Objective], does: str, others: str) -> list[str]:
     """Return a warning about a plug-in that leaves out some of the objectives or limits."""
     if not _are_several(objectives) or hasattr(cls, "update_objectives"):
         return []
@@ -117,7 +115,7 @@ def _follows_trials(tuner: type) -> bool:
     return is_advisor or getattr(tuner, "wants_periodical", False) is True
 
 
-def _direction(role: str, config: Mapping[str, Any]) -> str | None:
+def _direction(role: str, config: Config) -> str | None:
     if not config or "optimize_mode" in (config.get("classArgs") or {}):
         return None
     try:
@@ -126,7 +124,7 @@ def _direction(role: str, config: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _loaded(role: str, config: Mapping[str, Any], settings: DispatcherSettings) -> tuple[list[Problem], Any]:
+def _loaded(role: str, config: Config, settings: DispatcherSettings) -> tuple[list[Problem], Any]:
     try:
         plugin = load_plugin(role, config, settings.injected, settings.objectives, settings.priors)
     except PluginNotLoaded as error:
@@ -134,7 +132,7 @@ def _loaded(role: str, config: Mapping[str, Any], settings: DispatcherSettings) 
     return _missing_methods(role, config, plugin), plugin
 
 
-def _missing_methods(role: str, config: Mapping[str, Any], plugin: Any) -> list[Problem]:
+def _missing_methods(role: str, config: Config, plugin: Any) -> list[Problem]:
     """Return a problem for a class that is not a tuner (or an assessor) at all."""
     if role == "assessor":
         wanted = ("assess_trial",)
@@ -174,7 +172,7 @@ def _space_problems(tuner: Any, space: Any, constraints: tuple[str, ...]) -> lis
     return []
 
 
-def _impossible(tuner: Mapping[str, Any], space: Any, constraints: tuple[str, ...]) -> list[Problem]:
+def _impossible(tuner: Config, space: Any, constraints: tuple[str, ...]) -> list[Problem]:
     """Return the constraints that no sample of a search space satisfies.
 
     A tuner that draws samples would give up, too. A grid search or the user's own class may find rarer points.

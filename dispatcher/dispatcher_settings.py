@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..protocol import PROTOCOL_ENVIRONMENT, main_objective, objectives_of
+from ..protocol import PROTOCOL_ENVIRONMENT, Config, main_objective, objectives_of
 from .channel import Channel
 from .msg_dispatcher import MsgDispatcher
 from .msg_dispatcher_base import MsgDispatcherBase
@@ -25,13 +25,13 @@ _log = logging.getLogger(__name__)
 class DispatcherSettings:
     """The parts of an experiment's configuration (camelCase JSON) and of the environment that matter here."""
 
-    tuner: Mapping[str, Any]
-    assessor: Mapping[str, Any] | None
+    tuner: Config
+    assessor: Config | None
     constraints: tuple[str, ...]
-    objectives: tuple[Mapping[str, Any], ...]  # as in the configuration, for plug-ins that take them
+    objectives: tuple[Config, ...]  # as in the configuration, for plug-ins that take them
     objective: str  # the name of the main objective, which other plug-ins optimise
     priors: Mapping[str, Mapping[str, Any]]  # as in the configuration
-    stop_when: Mapping[str, Any] | None  # the same
+    stop_when: Config | None  # the same
     has_repeats: bool
     injected: Mapping[str, Any]
     threads: int
@@ -40,7 +40,7 @@ class DispatcherSettings:
     synced: bool
 
     @classmethod
-    def read(cls, config: Mapping[str, Any], environment: Mapping[str, str]) -> DispatcherSettings:
+    def read(cls, config: Config, environment: Mapping[str, str]) -> DispatcherSettings:
         """Return the settings; raise ValueError for a configuration without a tuner.
 
         >>> settings = DispatcherSettings.read({"tuner": {"name": "TPE"}, "seed": 1}, {"PITCHPIPE_PROTOCOL": "1"})
@@ -74,7 +74,7 @@ class DispatcherSettings:
         )
 
 
-def _nnis_pbt_folder(tuner: Mapping[str, Any], environment: Mapping[str, str]) -> str | None:
+def _nnis_pbt_folder(tuner: Config, environment: Mapping[str, str]) -> str | None:
     """Return the folder in which NNI's scripts expect the checkpoints of PBT; None under Pitchpipe's name of it."""
     is_nnis = str(tuner.get("name")).lower() == "pbttuner" and "interval" not in (
         tuner.get("classArgs") or {}

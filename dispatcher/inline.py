@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..protocol import PROTOCOL_ENVIRONMENT, PROTOCOL_VERSION, CommandType, Frame, loads
+from ..protocol import PROTOCOL_ENVIRONMENT, PROTOCOL_VERSION, CommandType, Config, Frame, loads
 from ..tuners import Tuner
 from .channel import MemoryChannel
 from .dispatcher_settings import DispatcherSettings, dispatcher_from
@@ -33,7 +33,7 @@ class InlineDispatcher:
     '{"parameter_id": 0, "parameter_source": '
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Config) -> None:
         settings = DispatcherSettings.read(config, {PROTOCOL_ENVIRONMENT: str(PROTOCOL_VERSION)})
         self._channel = MemoryChannel()
         self._one_thread = OneThread()

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..assessors import REGISTRY as ASSESSORS
 from ..plugins import Registered, UnknownAlgorithm, check, registered, signature_problems
-from ..protocol import foreign
+from ..protocol import Config, foreign
 from ..search_space import Problem
 from ..tuners import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
@@ -30,9 +30,9 @@ _SEARCHES_ARCHITECTURES = ("ppo", "ppotuner", "regularizedevolutiontuner", "netw
 
 def load_plugin(
     role: str,
-    config: Mapping[str, Any],
+    config: Config,
     injected: Mapping[str, Any],
-    objectives: Sequence[Mapping[str, Any]] = (),
+    objectives: Sequence[Config] = (),
     priors: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Any:
     """Return a new "tuner" or "assessor"; raise `PluginNotLoaded` if there is none.
@@ -57,7 +57,7 @@ def load_plugin(
     return plugin
 
 
-def find_class(role: str, config: Mapping[str, Any]) -> type:
+def find_class(role: str, config: Config) -> type:
     """Return the class that `name`, or `className` with `codeDirectory`, names; raise `PluginNotLoaded`."""
     if config.get("name"):
         own = _registered(role, str(config["name"]))
@@ -96,7 +96,7 @@ def _class(role: str, own: Registered, class_name: str) -> type:
         raise _problem((role, "name"), why, f"nnictl algo show {own.name} says where it should be") from error
 
 
-def _class_args(role: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
+def _class_args(role: str, config: Config) -> Mapping[str, Any]:
     """Return the arguments in a config, over those of a registered name, which may have a check of its own."""
     given = config.get("classArgs") or {}
     own = _registered(role, str(config["name"])) if config.get("name") else None
@@ -113,7 +113,7 @@ def _class_args(role: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**own.class_args, **given}
 
 
-def construct(role: str, cls: type, class_args: Mapping[str, Any]) -> Any:
+def construct(role: str, cls: type, class_args: Config) -> Any:
     """Return an instance of the class; raise `PluginNotLoaded`, naming the arguments at fault."""
     problems = signature_problems(cls, class_args)
     if problems:
@@ -124,7 +124,7 @@ def construct(role: str, cls: type, class_args: Mapping[str, Any]) -> Any:
         raise PluginNotLoaded(_refusal(role, cls, class_args, error)) from error
 
 
-def _refusal(role: str, cls: type, class_args: Mapping[str, Any], error: Exception) -> list[Problem]:
+def _refusal(role: str, cls: type, class_args: Config, error: Exception) -> list[Problem]:
     """Return the problems behind a constructor's error, with the argument at fault if it is known."""
     try:
         problems = check(cls, class_args)
@@ -137,7 +137,7 @@ def _below(role: str, problems: list[Problem]) -> list[Problem]:
     return [Problem((role, "classArgs", *p.path), p.message, p.hint) for p in problems]
 
 
-def plugin_direction(role: str, config: Mapping[str, Any]) -> str | None:
+def plugin_direction(role: str, config: Config) -> str | None:
     """Return the direction of a tuner or an assessor that is given none: that of its registered name, or its class."""
     own = _registered(role, str(config["name"])) if config.get("name") else None
     direction = None if own is None else own.class_args.get("optimize_mode")

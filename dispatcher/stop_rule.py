@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..protocol import STARTING_POINTS, JsonError, MetricError, loads, objectives_of
+from ..protocol import STARTING_POINTS, Config, Json, JsonError, JsonObject, MetricError, loads, objectives_of
 
 _STATE = ("_space", "_results", "_reported")
 _log = logging.getLogger(__name__)
@@ -27,9 +27,7 @@ class StopRule:
     'expected gain 0 is below the noise 0 after 5 trials'
     """
 
-    def __init__(
-        self, rule: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]], *, has_repeats: bool = False
-    ) -> None:
+    def __init__(self, rule: Config, objectives: Sequence[Config], *, has_repeats: bool = False) -> None:
         self._nouns = ("family", "families") if has_repeats else ("trial", "trials")
         self._below: float | str = rule["expectedGainBelow"]
         self._fewest: int = rule["minTrials"]
@@ -42,11 +40,11 @@ class StopRule:
         self._reported: dict[str, Any] = {}  # final results of trials that have not ended
         self._decided: tuple[int, str] = -1, ""  # the number of results, and the reason then
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> JsonObject:
         """Return what must be saved."""
         return {name: getattr(self, name) for name in _STATE}
 
-    def take_state(self, state: Mapping[str, Any]) -> None:
+    def take_state(self, state: Mapping[str, Json]) -> None:
         """Restore what `state` returned."""
         for name in _STATE:
             setattr(self, name, state[name])

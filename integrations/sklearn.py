@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..protocol import Parameters
 from ..sdk import flat_arguments
-from ..search_space import Parameters
 from ..tuners import REGISTRY, Tuner
 from .requirements import required
 

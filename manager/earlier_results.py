@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..numerics import mean
-from ..protocol import MetricError, Objective, foreign, metric_value, number_in, with_default
+from ..protocol import Json, MetricError, Objective, foreign, metric_value, number_in, with_default
 from ..runner import TrialStatus
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from ..store.reading import ExperimentView, cell_text, cell_value, flat
@@ -39,7 +39,7 @@ class EarlierResult:
     `direction` is that of its experiment, if that has the same objective.
     """
 
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Json]
     loss: float
     metrics: Mapping[str, float] = field(default_factory=dict)
     direction: str | None = None

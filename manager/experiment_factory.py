@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from ..config import ConfigError, ExperimentConfig, Finding, LocalConfig, RayConfig, tracker_classes
 from ..executors import TrialExecutor
-from ..protocol import dumps
+from ..protocol import Json, dumps
 from ..runner import (
     DataImported,
     Event,
@@ -204,12 +204,12 @@ def experiment_config(folder: ExperimentFolder, *, to_change: bool = True) -> Ex
     return ExperimentConfig.from_canonical(row.config)
 
 
-def why_outside(config: ExperimentConfig, parameters: Mapping[str, Any]) -> str:
+def why_outside(config: ExperimentConfig, parameters: Mapping[str, Json]) -> str:
     """Return why parameters are outside the search space of an experiment; empty if they are not."""
     return reasons_outside(config, [parameters])[0]
 
 
-def reasons_outside(config: ExperimentConfig, several: Sequence[Mapping[str, Any]]) -> list[str]:
+def reasons_outside(config: ExperimentConfig, several: Sequence[Mapping[str, Json]]) -> list[str]:
     """Return why each of several parameter sets is outside the search space; empty texts for those inside."""
     try:
         space = SearchSpace.parse(config.search_space or {})

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..config import ExperimentConfig
 from ..executors import RunSetup, TrialExecutor
-from ..protocol import CommandType, Frame, is_starting_point, parameters_of
+from ..protocol import CommandType, Frame, Json, JsonObject, is_starting_point, parameters_of
 from ..runner import (
     Cause,
     Event,
@@ -198,7 +198,7 @@ class Manager:
             *self.hooks.warnings,
         ]
 
-    def add_trial(self, parameters: Mapping[str, Any]) -> None:
+    def add_trial(self, parameters: Mapping[str, Json]) -> None:
         """Run a trial with a user's parameters; raise `ValueError` if it cannot be run any more."""
         why_not = "" if self.runner is None else self.runner.why_not_add()
         if why_not:
@@ -250,7 +250,7 @@ class Manager:
         await self._take_up(runner, loop)
         loop.schedule_if_due()
 
-    def _restored_runner(self, ledger: Ledger, snapshot: dict[str, Any]) -> TrialRunner:
+    def _restored_runner(self, ledger: Ledger, snapshot: JsonObject) -> TrialRunner:
         """Return the runner, restored from the store."""
         config = self.config
         runner = TrialRunner(
@@ -267,7 +267,9 @@ class Manager:
             runner.shift_starts(self.folder.clock_jump)
         return runner
 
-    def _event_log(self, runner: TrialRunner, totals: Totals, snapshot: Mapping[str, Any]) -> EventLog | None:
+    def _event_log(
+        self, runner: TrialRunner, totals: Totals, snapshot: Mapping[str, Json]
+    ) -> EventLog | None:
         """Return where events are recorded, if the config asks for it."""
         if self.config.log_level not in ("debug", "trace"):
             return None
@@ -275,7 +277,7 @@ class Manager:
         log.begin(runner, totals, snapshot, self.now())
         return log
 
-    def _first_of_all(self, runner: TrialRunner, snapshot: dict[str, Any]) -> list[Event]:
+    def _first_of_all(self, runner: TrialRunner, snapshot: JsonObject) -> list[Event]:
         """Return what happens first: what earlier managers left, what callers add, what the stopper decides."""
         return [
             *map(event_of, snapshot.get("accepted", [])),

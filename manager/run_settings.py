@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..config import ExperimentConfig, RayConfig
-from ..protocol import Objective, main_objective
+from ..protocol import JsonObject, Objective, main_objective
 from ..runner import ExperimentStatus, FailureKind, Limits, Repeats, Request, Retries
 from ..trial_agent import Keeping, RunSpec, usable_cpus
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def new_store(
-    folder: ExperimentFolder, config: ExperimentConfig, now: float, snapshot: dict[str, Any] | None = None
+    folder: ExperimentFolder, config: ExperimentConfig, now: float, snapshot: JsonObject | None = None
 ) -> tuple[Store, ExperimentConfig]:
     """Make the store of a new experiment; return it with the configuration in it, which has a seed."""
     from ..store import ExperimentRow, Store  # `pitchpipe validate` needs no database

@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 
 from ..executors import Cursors, ExecutorError, Tasks, TrialExecutor
+from ..protocol import Json
 from ..runner import (
     AttemptEnded,
     CopyCheckpoint,
@@ -105,7 +106,7 @@ class TurnLoop:
         runner: TrialRunner,
         dispatcher: Dispatcher,
         timers: ExperimentTimers,
-        snapshot: Mapping[str, Any],
+        snapshot: Mapping[str, Json],
         event_log: EventLog | None = None,
     ) -> None:
         """Begin to take turns."""
@@ -416,7 +417,7 @@ class EventLog:
         self._file = (folder / "logs" / "events.jsonl").open("ab", buffering=0)
         self.size = self._file.tell()
 
-    def begin(self, runner: TrialRunner, totals: Totals, snapshot: Mapping[str, Any], now: float) -> None:
+    def begin(self, runner: TrialRunner, totals: Totals, snapshot: Mapping[str, Json], now: float) -> None:
         """Note how a manager found the experiment."""
         facts = {"run_time": runner.elapsed(now), "limits": asdict(runner.limits), "totals": asdict(totals)}
         self._write({"kind": "Begin", "time": now, "snapshot": snapshot, **facts})

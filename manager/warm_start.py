@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import ConfigError, ConfigProblem, ExperimentConfig, Finding
-from ..protocol import Objective, main_objective, number_in
+from ..protocol import Json, Objective, Parameters, main_objective, number_in
 from ..search_space import Parameter, SearchSpace, identity, separators, unit_map
 from ..store.reading import cell_value, flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
@@ -30,7 +30,7 @@ class WarmStart:
     `results`: dicts with `parameter`, `value` (a loss) and `source` (a number).
     """
 
-    points: Sequence[dict[str, Any]]
+    points: Sequence[Parameters]
     notes: Sequence[str]
     warnings: Sequence[str]
     results: Sequence[dict[str, Any]]
@@ -124,7 +124,7 @@ def _modelled(sources: Iterable[_Fitted]) -> Iterator[dict[str, Any]]:
 class _Fitted:
     """The results of a source that are points of the space, best first, each point once, and what was left out."""
 
-    points: Sequence[dict[str, Any]]
+    points: Sequence[Parameters]
     losses: Sequence[float]
     note: str
 
@@ -142,7 +142,7 @@ class _Slot:
             alike.setdefault(identity(_said(_parts(option))), []).append(option)
         self._options = {key: several[0] for key, several in alike.items() if len(several) == 1} | exact
 
-    def given(self, *several: Mapping[str, Any]) -> list[Any]:
+    def given(self, *several: Mapping[str, Json]) -> list[Any]:
         """Return, in a list, the first value found in these results, or the only possible value; empty without either.
 
         Only a choice can be null.
@@ -224,7 +224,7 @@ class _Fitting:
     space: SearchSpace
     slots: Sequence[_Slot]
     known: set[str]
-    defaults: Mapping[str, Any]
+    defaults: Mapping[str, Json]
     limits: Sequence[Objective]
     objective: Objective
 
@@ -286,9 +286,9 @@ class _Fitting:
         broken = [limit for limit in measured if limit.violation(number_in(metrics, limit.name)) > 0]
         return f"break the limit {broken[0].name} {broken[0].limits_text}" if broken else ""
 
-    def _point(self, values: Mapping[str, Any]) -> dict[str, Any] | str:
+    def _point(self, values: Mapping[str, Any]) -> Parameters | str:
         """Return a point of the space, or why there is none."""
-        point: dict[str, Any] = {}
+        point: Parameters = {}
         chosen = dict[int, Any]()
         for index, slot in enumerate(self.slots):
             parameter = slot.parameter
@@ -320,7 +320,7 @@ def _of_one(reason: str) -> str:
     return f"{'has' if verb == 'have' else f'{verb}s'} {rest}"
 
 
-def _put(point: dict[str, Any], parameter: Parameter, value: Any) -> None:
+def _put(point: Parameters, parameter: Parameter, value: Any) -> None:
     """Set the value of a parameter in a point; the choices that contain the parameter are set already."""
     *above, name = (part for part in parameter.key if isinstance(part, str))
     for part in above:

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
+from ..protocol import Config
 from ..search_space import Problem
 from .arguments import hint, nearest, optional_mapping, shown
 
@@ -116,7 +117,7 @@ class Registry(Generic[Algorithm]):
         return {entry.name: entry for entry in entry_points(group=self.group)}
 
 
-def check(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
+def check(cls: type, class_args: Config) -> list[Problem]:
     """Return what is wrong with the arguments of a class, built in or not; construct it, run nothing.
 
     The path of a problem starts with the argument's name; it is empty when no argument is to blame.
@@ -135,7 +136,7 @@ def check(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
     return []
 
 
-def signature_problems(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
+def signature_problems(cls: type, class_args: Config) -> list[Problem]:
     """Return a problem for each argument that is unknown to the constructor, and for each that is missing."""
     import inspect
 
@@ -175,7 +176,7 @@ class Registered:
     name: str
     class_name: str
     code_directory: str | None = None
-    class_args: Mapping[str, Any] = field(default_factory=dict)
+    class_args: Config = field(default_factory=dict)
     accepts_class_args: bool = True
     validator: str | None = None
 

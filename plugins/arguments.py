@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..protocol import Json
+
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     """Return `value` if it is one of `allowed`.
@@ -78,7 +80,7 @@ def optional_mapping(name: str, value: Any) -> dict[str, Any]:
     raise ValueError(f"{name} must be an object, not {shown(value)}")
 
 
-def merged(name: str, defaults: Mapping[str, Any], given: Any) -> dict[str, Any]:
+def merged(name: str, defaults: Mapping[str, Json], given: Any) -> dict[str, Any]:
     """Return the defaults, overridden by the given values; unknown keys are errors."""
     overrides = optional_mapping(name, given)
     for key in overrides:

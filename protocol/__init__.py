@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         UnknownCommand,
         encode_frame,
     )
+    from .json_types import Config, Json, JsonObject, Parameters
     from .metrics import metric_value, names_of, number_in, scalar_item, with_default
     from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
     from .record import (

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from .codec import dumps, loads
+from .json_types import Json, Parameters
 
 AddedSource = Literal["customized", "defaults", "initial", "warm_start"]
 STARTING_POINTS = ("defaults", "initial", "warm_start")
@@ -20,7 +21,7 @@ STARTING_POINTS = ("defaults", "initial", "warm_start")
 _PAUSES = "pauses_at_budget"
 
 
-def parameters_of(record: str) -> dict[str, Any]:
+def parameters_of(record: str) -> Parameters:
     """Return the parameters of a record.
 
     >>> parameters_of('{"parameter_id": 3, "parameters": {"x": 1}}')
@@ -42,7 +43,7 @@ def budget_and_donor(record: str) -> tuple[float | None, str | None]:
     return float(budget) if isinstance(budget, int | float) else None, fields.get("checkpoint_of")
 
 
-def with_parameters(record: str, parameters: Mapping[str, Any]) -> str:
+def with_parameters(record: str, parameters: Mapping[str, Json]) -> str:
     """Return a record with other parameters.
 
     >>> with_parameters('{"parameter_id": 3, "parameters": {"x": 1}}', {"x": 2})
@@ -70,7 +71,7 @@ def with_pause_at_budget(record: str, pauses: bool) -> str:
     return dumps({**fields, _PAUSES: True} if pauses else fields)
 
 
-def added_record(parameters: Mapping[str, Any], source: AddedSource = "customized") -> str:
+def added_record(parameters: Mapping[str, Json], source: AddedSource = "customized") -> str:
     """Return the record of a trial with a user's own parameters.
 
     The tuner learns the results of those that the configuration names.

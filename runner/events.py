@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from ..protocol import AddedSource, added_record
+from ..protocol import AddedSource, Json, Parameters, added_record
 from .ledger import Totals
 
 
@@ -89,7 +89,7 @@ class ResumeRequested(TrialEvent):
     paused again when it has spent its budget.
     """
 
-    parameters: dict[str, Any] | None = None
+    parameters: Parameters | None = None
     checkpoint_of: str | None = None
     budget: float | None = None
     pauses_at_budget: bool = False
@@ -316,7 +316,7 @@ class Tick(Event):
 
 
 def added_trial(
-    parameters: Mapping[str, Any], time: float, source: AddedSource = "customized"
+    parameters: Mapping[str, Json], time: float, source: AddedSource = "customized"
 ) -> TrialAddRequested:
     """Return the event that adds a trial with a user's own parameters."""
     return TrialAddRequested(time, added_record(parameters, source), cause="user: add")

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..protocol import CommandType, Objective, is_starting_point
+from ..protocol import CommandType, Json, Objective, is_starting_point
 from .attempts import retry_ended
 from .effects import Finish, Pending
 from .experiment_state import ExperimentState, ExperimentStatus
@@ -330,7 +330,7 @@ class TunerRequests:
         """Return what a resumed runner needs, as plain JSON values."""
         return {"asked": list(self._asked), "tuner_has_more": self.has_more}
 
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
+    def restore(self, snapshot: Mapping[str, Json]) -> None:
         """Restore what `snapshot` returned."""
         self._asked = deque(snapshot.get("asked", ()))
         self.has_more = snapshot.get("tuner_has_more", True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..protocol import Objective
+from ..protocol import Json, Objective
 from . import events as happened
 from .dispatcher_events import DispatcherEvents
 from .effects import AttemptOrder, Changes, CopyCheckpoint, Effect, MetricRow, Pending
@@ -144,7 +144,7 @@ class TrialRunner:
             "has_asked": self._state.has_asked,
         }
 
-    def restore(self, trials: Iterable[Trial], snapshot: Mapping[str, Any], run_time: float) -> None:
+    def restore(self, trials: Iterable[Trial], snapshot: Mapping[str, Json], run_time: float) -> None:
         """Restore an experiment from its store (the trials in the order of their sequence ids)."""
         self._rules.requests.restore(snapshot)
         self._rules.streak.restore(snapshot.get("streak"))

@@ -6,7 +6,7 @@ Pure: no I/O, no clock, and every random number comes from a generator that the 
 from __future__ import annotations
 
 from .json_values import identity, non_finite, plain_copy
-from .parameter import TYPES, Parameter, Parameters, separators
+from .parameter import TYPES, Parameter, separators
 from .problems import Path, Problem, SearchSpaceError, format_path
 from .reading import MAX_INTEGER, MAX_STEPS, with_constants
 from .sampling import (
@@ -30,7 +30,6 @@ __all__ = [
     "MAX_STEPS",
     "TYPES",
     "Parameter",
-    "Parameters",
     "Path",
     "Problem",
     "SearchSpace",

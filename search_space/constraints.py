@@ -18,7 +18,7 @@ from keyword import iskeyword
 from numbers import Real
 from typing import Any
 
-from .parameter import Parameters
+from ..protocol import Parameters
 from .problems import Problem, nearest, show
 
 MAX_LENGTH = 1000  # characters

@@ -25,9 +25,6 @@ class Kind:
         return "q" in self.arguments
 
 
-#: The parameters of a trial by name: a point of a search space. The value of a nested choice is a dict with a `_name`.
-Parameters = dict[str, Any]
-
 _BOUNDS = ("low", "high")
 _BELL = ("mu", "sigma")
 

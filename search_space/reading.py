@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..protocol import Config, Json, Parameters
 from .json_values import MAX_DEPTH, identity, json_problems, number, plain_copy
-from .parameter import NUMERIC, TYPES, Kind, Parameter, Parameters, dotted
+from .parameter import NUMERIC, TYPES, Kind, Parameter, dotted
 from .problems import Path, Problem, nearest, show, spec_hint
 from .units import MAX_LOG, grid_range
 
@@ -41,7 +42,7 @@ def read(space: Any) -> tuple[tuple[Parameter, ...], frozenset[str], list[Proble
     return tuple(reader.parameters), frozenset(reader.unread), reader.problems
 
 
-def with_constants(space: Mapping[str, Any], point: Mapping[str, Any]) -> Parameters:
+def with_constants(space: Config, point: Mapping[str, Json]) -> Parameters:
     """Return a point with the constants of a valid search space, which users need not write.
 
     >>> with_constants({"lr": {"_type": "uniform", "_value": [0, 1]}, "epochs": 5}, {"lr": 0.1})

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ..protocol import JsonObject, Parameters
 from .constraints import Constraint, Names, evaluation_error, read_constraints
 from .json_values import identity, non_finite, plain_copy
-from .parameter import Parameter, Parameters
+from .parameter import Parameter
 from .problems import Path, Problem, SearchSpaceError, nearest, show
 from .reading import read
 from .units import UnitMap, unit_map
@@ -92,7 +93,7 @@ class SearchSpace:
     ({'layers': 2}, array([0.375]))
     """
 
-    specification: dict[str, Any]
+    specification: JsonObject
     constraints: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     size: int | None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ..protocol import Objective, main_objective, objectives_of
+from ..protocol import Config, Objective, main_objective, objectives_of
 from ..runner import TUNE_SOMETHING, TUNES_NOTHING, UNASKED
 from ..store.reading import ExperimentView, Summary, TrialQuery
 from ..telling import number_text, repeats_text, value_text, violation_text
@@ -35,7 +35,7 @@ def read_health(view: ExperimentView) -> list[str]:
     return [one for one in notes if one] + ([] if equal else _notes_on_the_search(view, summary, config))
 
 
-def early_stopping_note(config: Mapping[str, Any], reports: Sequence[Any]) -> str:
+def early_stopping_note(config: Config, reports: Sequence[Any]) -> str:
     """Say that intermediate results, such as `reports`, are not used, if nothing in a stored config stops trials.
 
     It is empty for `assessor: none`, and where the reports lack a metric that is optimised or limited. What is advised
@@ -55,7 +55,7 @@ def early_stopping_note(config: Mapping[str, Any], reports: Sequence[Any]) -> st
     )
 
 
-def _missing_note(view: ExperimentView, summary: Summary, config: Mapping[str, Any]) -> str:
+def _missing_note(view: ExperimentView, summary: Summary, config: Config) -> str:
     """Say which of several objectives early stopping did not know, because no stopped trial had reported it."""
     if not config.get("assessor") or not summary.counts.get("EARLY_STOPPED"):
         return ""
@@ -137,7 +137,7 @@ def _cut_off_note(view: ExperimentView, summary: Summary) -> str:
     )
 
 
-def _notes_on_the_search(view: ExperimentView, summary: Summary, config: Mapping[str, Any]) -> list[str]:
+def _notes_on_the_search(view: ExperimentView, summary: Summary, config: Config) -> list[str]:
     if not _FEWEST <= summary.counts.get("SUCCEEDED", 0) <= _MOST:
         return []  # without an import of numpy
     from .experiment_table import read_table
@@ -149,6 +149,6 @@ def _notes_on_the_search(view: ExperimentView, summary: Summary, config: Mapping
     return health_notes(read_table(view, curves=0), learns=learns, fewest=_FEWEST)
 
 
-def _tuner_of(config: Mapping[str, Any]) -> str:
+def _tuner_of(config: Config) -> str:
     name = str((config.get("tuner") or {}).get("name") or "")
     return name.replace("_", "").lower().removesuffix("tuner")

@@ -11,14 +11,14 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 from filelock import FileLock, Timeout
 
+from ..protocol import Config
 from ..runner import ExperimentStatus
 from ..trial_agent import sync, sync_tree, write_whole
 from .errors import StoreError
@@ -81,11 +81,11 @@ class ExperimentFolder:
         """The pickled stopper, if the experiment has one."""
         return self.path / "stopper.pkl"
 
-    def is_search(self, config: Mapping[str, Any]) -> bool:
+    def is_search(self, config: Config) -> bool:
         """Return whether its caller runs the trials of this experiment (`pitchpipe.Search`), given its config."""
         return "trialCommand" not in config and not self.function_file.exists()
 
-    def refuse_search(self, config: Mapping[str, Any]) -> None:
+    def refuse_search(self, config: Config) -> None:
         """Raise `FolderError` if its caller runs the trials of this experiment, given its config."""
         if self.is_search(config):
             raise FolderError(

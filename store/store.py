@@ -19,13 +19,13 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..protocol import repeat_of
+from ..protocol import Config, JsonObject, repeat_of
 from ..runner import ExperimentStatus, MetricRow, Trial
 from .dispatcher_record import DispatcherRecord, SavedState
 from .errors import (
@@ -67,14 +67,14 @@ class ExperimentRow:
     id: str
     name: str | None
     status: str
-    config: dict[str, Any]
+    config: JsonObject
     token: str
     created: float
     reason: str = ""
     error: str = ""
     end_time: float | None = None
     run_time: float = 0.0
-    snapshot: dict[str, Any] | None = None
+    snapshot: JsonObject | None = None
 
 
 class Store:
@@ -188,7 +188,7 @@ class Store:
                 "UPDATE experiment SET snapshot=?, config=coalesce(?, config)", (snapshot, config)
             )
 
-    def set_config(self, config: dict[str, Any]) -> None:
+    def set_config(self, config: JsonObject) -> None:
         """Replace the configuration, of an experiment that is extended."""
         with _explained(self.path):
             self._db.execute("UPDATE experiment SET config=?", (json.dumps(config),))
@@ -346,7 +346,7 @@ class Store:
         self._db.execute("BEGIN IMMEDIATE")
         return self._db
 
-    def _sync_as_configured(self, config: Mapping[str, Any]) -> None:
+    def _sync_as_configured(self, config: Config) -> None:
         """Sync less than for a power cut only where the configuration of the experiment says so."""
         if not _survives_power_cut(config):
             self._db.execute("PRAGMA synchronous = NORMAL")
@@ -378,7 +378,7 @@ class Store:
             self._db.executescript(f"BEGIN; {script} PRAGMA user_version = {number}; COMMIT;")
 
 
-def _survives_power_cut(config: Mapping[str, Any]) -> bool:
+def _survives_power_cut(config: Config) -> bool:
     """Tell whether what is committed is to survive a power cut, not only killed processes."""
     return config.get("durability", "process") != "process"
 

@@ -6,12 +6,12 @@ The functions are synthetic and quick; which tuner is good for which real task i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ..numerics import interval, mean
-from ..search_space import Parameters
+from ..protocol import Config, Parameters
 from ..tuners import NoMoreTrialError, RandomTuner, Tuner
 
 
@@ -19,7 +19,7 @@ from ..tuners import NoMoreTrialError, RandomTuner, Tuner
 class Task:
     """A search space and a function of its points to be minimised; the least value is 0."""
 
-    space: Mapping[str, Any]
+    space: Config
     objective: Callable[[Parameters], float]
 
 

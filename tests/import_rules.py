@@ -34,7 +34,7 @@ CORE = BASE | {"sdk", "trial_agent", "runner", "store"}
 PROCESS = CORE | {"config", "executors", "telling", "manager"}
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "protocol": frozenset(),
-    "search_space": frozenset(),
+    "search_space": frozenset({"protocol"}),
     "numerics": frozenset({"protocol"}),  # for `lazy_names`
     "plugins": frozenset({"search_space"}),
     "sdk": frozenset({"protocol"}),

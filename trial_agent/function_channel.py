@@ -6,10 +6,10 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 
+from ..protocol import Parameters
 from ..sdk import (
     OWN_PROCESS,
     LineFile,
@@ -62,7 +62,7 @@ class FunctionChannel:
         self._pid = os.getpid()
         self._last_report = False  # the one that a pause lets through
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         """Return the trial's parameters, a new dict each time."""
         return parameters_of(self._job.parameters)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from ..protocol import foreign
+from ..protocol import Parameters, foreign
 from ..sdk import (
     Checkpoint,
     FunctionTrainable,
@@ -292,9 +292,7 @@ class Stable:
         self._kept: Trainable | None = None
         self._made_for: tuple[TrialFunction, Sequence[int | str] | None] | None = None
 
-    def call(
-        self, function: TrialFunction, parameters: dict[str, Any], gpus: Sequence[int | str] | None
-    ) -> Any:
+    def call(self, function: TrialFunction, parameters: Parameters, gpus: Sequence[int | str] | None) -> Any:
         """Return what the function returns, or a Trainable when it is a class or makes one.
 
         The Trainable is the one that was kept, if it was made for the same GPUs and can be reset.
@@ -318,7 +316,7 @@ class Stable:
             self._kept = None
 
 
-def _is_reset(trainable: Trainable, parameters: dict[str, Any]) -> bool:
+def _is_reset(trainable: Trainable, parameters: Parameters) -> bool:
     try:
         if not trainable.reset_config(parameters):
             return False

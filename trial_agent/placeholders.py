@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..protocol import Json
 from ..sdk import as_word, flat_arguments
 from .shell_slots import BARE, NEVER, NUMBER, ONE_WORD, PLAIN, Slot, slots_of
 
@@ -32,7 +33,7 @@ class Misfit(ValueError):
         self.hint = hint
 
 
-def filled(command: str, parameters: Mapping[str, Any]) -> str:
+def filled(command: str, parameters: Mapping[str, Json]) -> str:
     """Return a command with the values of a trial in place of `{args}` and of `{NAME}`, quoted as their places need.
 
     `{args}` is `--NAME=VALUE` for each parameter; `--NAME` for true, nothing for false and null. Other braces stay.

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..plugins import shown
-from ..search_space import Parameters, SearchSpace, identity, plain_copy
+from ..protocol import Parameters
+from ..search_space import SearchSpace, identity, plain_copy
 from .tuner import NoMoreTrialError, Tuner
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import integer, number, positive
-from ..search_space import Parameters, SearchSpace
+from ..protocol import Parameters
+from ..search_space import SearchSpace
 from .base import Layout, Member, measurements, ready
 from .hyperband import HyperbandTuner, halvings
 from .models import Mixture, by_ratio

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import integer, number
-from ..search_space import Parameters
+from ..protocol import Parameters
 from .base import Member, ScheduledTuner, ready
 from .hyperband import bracket_plan, halvings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..search_space import Parameters
+from ..protocol import Parameters
 from .base import NonRepeatingTuner, ready
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..numerics import Floats, matern, squared_distances
-from ..search_space import Parameters, SearchSpace
+from ..protocol import Parameters
+from ..search_space import SearchSpace
 from .base import Embedding, Member, ready
 from .pbt import Legacy, PBTTuner
 

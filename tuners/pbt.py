@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..plugins import integer, number, shown
-from ..search_space import Parameters, SearchSpace
+from ..protocol import Parameters
+from ..search_space import SearchSpace
 from .base import Member, ScheduledTuner, ready
 from .tuner import NoMoreTrialError, Suggestion
 

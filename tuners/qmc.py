@@ -16,7 +16,7 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import integer, one_of, seed_of
-from ..search_space import Parameters
+from ..protocol import Parameters
 from .base import Explored, latin_hypercube, ready
 from .random import RandomTuner
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..plugins import seed_of
-from ..search_space import Parameters
+from ..protocol import Parameters
 from .base import NonRepeatingTuner, ready
 
 

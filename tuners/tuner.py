@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..plugins import CheckpointFolder, taken
+from ..protocol import Json
 
 
 class NoMoreTrialError(Exception):
@@ -58,7 +59,7 @@ class TrialControl:
     def resume(
         self,
         trial_job_id: str,
-        parameters: Mapping[str, Any] | None,
+        parameters: Mapping[str, Json] | None,
         checkpoint_of: str | None,
         budget: float | None,
         pauses_at_budget: bool = False,
@@ -161,7 +162,7 @@ class Tuner(CheckpointFolder):
     def resume_trial(
         self,
         trial_job_id: str,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Json] | None = None,
         checkpoint_of: str | None = None,
         budget: float | None = None,
         pauses_at_budget: bool = False,

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ...protocol import JsonObject
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, Goal, Summary, flat, to_json
 from ...telling import duration_text, experiment_text, number_text
@@ -30,7 +31,7 @@ class _Side:
     """One of the compared experiments; `curve` has the best value after each finished trial, or family of repeats."""
 
     summary: Summary
-    config: dict[str, Any]
+    config: JsonObject
     objective: Goal
     curve: list[float | None]
 

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ...config import PLATFORMS, ExperimentConfig, with_plugins_checked
+from ...protocol import JsonObject
 from ...search_space import SearchSpace, check
 from ..failures import Failure
 from ..script_facts import ScriptFacts, guessed_spec
@@ -86,8 +87,8 @@ class ConfigDraft:
     def _space(self) -> dict[str, Any]:
         return {name: parameter_of(name, spec) for name, spec in self.proposal.parameters.items()}
 
-    def _config(self, space: dict[str, Any]) -> dict[str, Any]:
-        config: dict[str, Any] = {
+    def _config(self, space: JsonObject) -> dict[str, Any]:
+        config: JsonObject = {
             "experiment_name": self.name,
             "search_space": space,
             "trial_command": self.command,
@@ -101,7 +102,7 @@ class ConfigDraft:
             config["tuner"] = {"name": self.tuner}
         return config | ({"assessor": {"name": self.assessor}} if self.assessor else {})
 
-    def _text(self, space: dict[str, Any]) -> str:
+    def _text(self, space: JsonObject) -> str:
         config = self._config(space)
         lines = [f"experiment_name: {_text(self.name)}", "search_space:"]
         lines += [f"  {_key(name)}: {_flow(parameter)}" for name, parameter in space.items()]

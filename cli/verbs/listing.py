@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ...protocol import JsonObject
 from ...store import ExperimentFolder, StoreError
 from ...store.reading import ExperimentView, QueryError, Summary, to_json
 from ...telling import (
@@ -146,7 +147,7 @@ def status(
             raise Failure(f"--best-by: {error}") from error
         if as_json:
             manager = view.folder.manager()
-            state: dict[str, Any] = {"running": bool(summary.has_program)}
+            state: JsonObject = {"running": bool(summary.has_program)}
             state |= {} if manager is None else {"running": True, "pid": manager.pid}
             click.echo(to_json({**summary_object(view, summary), **state}).decode())
             return

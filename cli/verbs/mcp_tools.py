@@ -16,6 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import TextContent
 
+from ...protocol import Parameters
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, to_json
 
@@ -178,7 +179,7 @@ class McpTools:
         limits = _limits(max_trial_number, max_experiment_duration, trial_concurrency)
         return self._verb("update", experiment, *limits)
 
-    def add_trial(self, experiment: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    def add_trial(self, experiment: str, parameters: Parameters) -> dict[str, Any]:
         """Run a trial with these parameters in a running experiment."""
         return self._verb("trial", "add", experiment, "--parameters", json.dumps(parameters))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import click
 
+from ...protocol import Config, JsonObject
 from ...telling import counted, duration_text, length_text, moment_text
 from ..app import LazyGroup
 from ..failures import explained
@@ -52,7 +52,7 @@ def status(as_json: bool) -> None:
             click.echo(line)
 
 
-def _lines(state: dict[str, Any]) -> Iterator[str]:
+def _lines(state: JsonObject) -> Iterator[str]:
     if state.get("starting"):
         yield f"a private Ray is starting (process {state['pid']})"
         return
@@ -65,7 +65,7 @@ def _lines(state: dict[str, Any]) -> Iterator[str]:
     yield f"  files    {state['temp_dir']}"
 
 
-def _users(state: dict[str, Any]) -> str:
+def _users(state: JsonObject) -> str:
     agents = Counter(name.partition("/")[0] for name in state["agents"])
     users = [f"experiment {name} ({counted(count, 'agent')})" for name, count in agents.items()]
     return ", ".join(users) or (
@@ -73,14 +73,14 @@ def _users(state: dict[str, Any]) -> str:
     )
 
 
-def _leaving(state: dict[str, Any]) -> str:
+def _leaving(state: JsonObject) -> str:
     if state.get("seconds_left") is not None:
         return f"in {duration_text(state['seconds_left'])}, unless an experiment uses it"
     timeout = state["idle_timeout"]
     return f"{length_text(timeout)} after the last experiment" if timeout else "with the last experiment"
 
 
-def staying_line(config: Mapping[str, Any]) -> str:
+def staying_line(config: Config) -> str:
     """Return a line about the private Ray for the end of an experiment; empty if there is none."""
     from ...executors.private_ray import ray_status
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import click
 
+from ...protocol import Parameters
 from ...runner import TrialStatus
 from ...store import ExperimentFolder
 from ...store.reading import Attempt, ExperimentView, FamilyRow, Follow, TrialDetail, to_json, trial_object
@@ -330,7 +331,7 @@ def add(
     say(as_json, {"id": folder.experiment_id, **made}, line)
 
 
-def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> None:
+def _refuse_strange(folder: ExperimentFolder, parameters: Parameters) -> None:
     """Raise `Failure` with all reasons why the parameters are outside the search space."""
     from ...manager import experiment_config, why_outside
 
@@ -338,7 +339,7 @@ def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> Non
         raise Failure(f"not in the search space: {reasons} (use --anyway to run it regardless)")
 
 
-def _parameters_in(text: str) -> dict[str, Any]:
+def _parameters_in(text: str) -> Parameters:
     try:
         parameters = json.loads(text)
     except ValueError as error:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...protocol import Json, Parameters
 from ...runner import Verdict, check_final
 from ...sdk import MachineError
 from ...store.reading import ExperimentView, flat
@@ -171,7 +172,7 @@ class Rerun:
     error: str | None = None
 
 
-def changed_parameters(parameters: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+def changed_parameters(parameters: Mapping[str, Json], changes: Sequence[str]) -> Parameters:
     """Return the parameters with `changes`, each NAME=VALUE; raise `Failure` if one cannot be changed.
 
     >>> changed_parameters({"lr": 0.5, "solver": {"_name": "sgd", "momentum": 0.9}}, ["lr=1e-2", "solver.momentum=0"])
@@ -198,7 +199,7 @@ def _value(text: str, written: str) -> Any:
     return source.data
 
 
-def _holder(parameters: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
+def _holder(parameters: Parameters, name: str) -> tuple[dict[str, Any], str]:
     """Return the dict that has a parameter, and its key there."""
     for steps in ([name], name.split("."), name.split("/")):
         holder: Any = parameters
@@ -311,7 +312,7 @@ class _DebuggedLoader(FunctionLoader):
 
 
 def _debugged(function: TrialFunction) -> TrialFunction:
-    def call(parameters: dict[str, Any]) -> Any:
+    def call(parameters: Parameters) -> Any:
         try:
             return function(parameters)
         except Exception as error:

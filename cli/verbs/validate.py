@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...protocol import Parameters
 from ...telling import counted, duration_text, number_text, parameters_text, result_text
 from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
@@ -131,7 +132,7 @@ class Tried:
     status: str
     seconds: float = 0.0
     bytes: int = 0
-    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    parameters: Parameters = field(default_factory=dict[str, Any])
     intermediate: list[Any] = field(default_factory=list[Any])
     final: Any = None
     failure: str

@@ -25,6 +25,7 @@ from ...config import (
     origin_of,
     shown,
 )
+from ...protocol import JsonObject
 from .config_v1 import NAMES as V1_NAMES
 from .config_v1 import Rewritten, is_v1, nearest_v1, rewritten
 
@@ -68,7 +69,7 @@ class NniForm(Form):
         what = "yes, no, on and off without quotes are true and false, as in NNI"
         return f"{dotted(turned[0])}{others}: {what}"
 
-    def read_space(self, space: dict[str, Any], at: Path) -> tuple[dict[str, Any], list[str]]:
+    def read_space(self, space: JsonObject, at: Path) -> tuple[dict[str, Any], list[str]]:
         """Return the search space without what NNI passes over, and remarks."""
         return todays_space(space, at)
 
@@ -248,7 +249,7 @@ def _field(section: Any, name: str) -> Any:
     return next((value for key, value in section.items() if isinstance(key, str) and fold(key) == name), None)
 
 
-def todays_space(space: dict[str, Any], at: Path = ("search_space",)) -> tuple[dict[str, Any], list[str]]:
+def todays_space(space: JsonObject, at: Path = ("search_space",)) -> tuple[dict[str, Any], list[str]]:
     """Return a search space without what NNI passes over, and remarks; what cannot be read stays.
 
     >>> todays_space({"lr": {"_type": " uniform", "_value": [0, 1]}})

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...config import ConfigError, ExperimentConfig
-from ...protocol import MetricError, metric_value
+from ...protocol import Json, JsonObject, MetricError, metric_value
 from ...runner import Changes, ExperimentStatus, FailureKind, MetricRow, Trial, TrialStatus
 from ...search_space import check
 from ...store import ExperimentFolder, ExperimentRow, FolderError, Store, StoreTick
@@ -107,7 +107,7 @@ def _space(old: OldExperiment) -> dict[str, Any]:
     return space
 
 
-def _parameter(space: dict[str, Any], path: Sequence[Any]) -> tuple[dict[str, Any], Any]:
+def _parameter(space: JsonObject, path: Sequence[Any]) -> tuple[dict[str, Any], Any]:
     """Return the innermost parameter on a path of a search space, by the group that it is in and its name."""
     group, name = space, path[0]
     for depth in range(0, len(path) - 3, 3):
@@ -118,7 +118,7 @@ def _parameter(space: dict[str, Any], path: Sequence[Any]) -> tuple[dict[str, An
     return group, name
 
 
-def _shown(config: ExperimentConfig, params: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(config: ExperimentConfig, params: Mapping[str, Json]) -> dict[str, Any]:
     """Return the config as it is stored: with NNI's folder and plug-ins, which need not be there any more."""
     trial = section_of(params, "trial")
     shown = config.canonical()

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...protocol import Config, Json
+
 _log = logging.getLogger(__name__)
 
 TUNER = "NNI"
@@ -34,7 +36,7 @@ class OldExperiment:
     """
 
     profile: Mapping[str, Any]
-    params: Mapping[str, Any]
+    params: Mapping[str, Json]
     events: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     metrics: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
     records: dict[str, str] = field(default_factory=dict)
@@ -163,13 +165,13 @@ def seconds(milliseconds: Any) -> float:
     return milliseconds / 1000 if isinstance(milliseconds, int | float) else 0.0
 
 
-def section_of(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+def section_of(config: Config, name: str) -> dict[str, Any]:
     """Return a section of a config; an empty one if it is missing or malformed."""
     section = config.get(name)
     return section if isinstance(section, dict) else {}
 
 
-def direction_of(config: Mapping[str, Any]) -> str | None:
+def direction_of(config: Config) -> str | None:
     """Return the direction in a config of any version, or the default of its algorithm; None if it has none."""
     for kind in ("tuner", "advisor", "assessor"):
         section = section_of(config, kind)

@@ -18,6 +18,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...manager.control import add_trials, kill_trial, stop_experiment
+from ...protocol import JsonObject
 from ...runner import TrialStatus
 from ...server.api import PROBLEMS, TrialName, cached_response, json_response, shown
 from ...store.reading import ExperimentView, TrialQuery, TrialRow
@@ -67,7 +68,7 @@ class NewTrials(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(max_length=200)]
-    spec: Annotated[dict[str, Any], Field(examples=[{"config": {"lr": {"grid_search": [0.1, 0.01]}}}])]
+    spec: Annotated[JsonObject, Field(examples=[{"config": {"lr": {"grid_search": [0.1, 0.01]}}}])]
 
 
 @router.api_route("/trials", methods=["GET"], response_model=TuneTrials)

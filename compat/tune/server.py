@@ -12,6 +12,7 @@ import urllib.request
 from typing import Any
 from urllib.parse import quote
 
+from ...protocol import JsonObject
 from ...server import ServerProcess, ServerSettings
 from ...store import absolute
 
@@ -84,7 +85,7 @@ class TuneClient:
         """Return one trial: `{"trial": {...}}`."""
         return self._ask("GET", f"/trials/{quote(trial_id, safe='')}", timeout=timeout)
 
-    def add_trial(self, name: str, specification: dict[str, Any]) -> dict[str, Any]:
+    def add_trial(self, name: str, specification: JsonObject) -> dict[str, Any]:
         """Add the trials of a specification, such as `{"config": {"lr": {"grid_search": [0.1, 0.2]}}}`."""
         return self._ask("POST", "/trials", {"name": name, "spec": specification})
 

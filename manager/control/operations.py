@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...protocol import dumps, number_in, parameters_of
+from ...protocol import Json, dumps, number_in, parameters_of
 from ...runner import (
     DataImported,
     Event,
@@ -133,7 +133,7 @@ class LiveChanges:
         return trial
 
     def _begin(
-        self, verb: str, origin: Mapping[str, Any], several: Sequence[Mapping[str, Any]]
+        self, verb: str, origin: Mapping[str, Any], several: Sequence[Mapping[str, Json]]
     ) -> list[dict[str, Any]]:
         """Add trials, all or none; return their ids."""
         runner, now = self._running(), self._manager.now()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...config import ExperimentConfig, check_plugins
-from ...protocol import dumps
+from ...protocol import Json, dumps
 from ...runner import ExperimentStatus
 from ...search_space import with_constants
 from ...store import ExperimentFolder, FolderError, Store
@@ -46,14 +46,14 @@ def change_experiment(
 
 
 def add_trial(
-    folder: ExperimentFolder, parameters: Mapping[str, Any], timeout: float = _PATIENCE
+    folder: ExperimentFolder, parameters: Mapping[str, Json], timeout: float = _PATIENCE
 ) -> dict[str, Any]:
     """Run a trial with these parameters; return its `sequence_id` and `trial_id`."""
     return _ask(folder, {"op": "add", "parameters": dict(parameters)}, timeout)
 
 
 def add_trials(
-    folder: ExperimentFolder, several: Sequence[Mapping[str, Any]], timeout: float = _PATIENCE
+    folder: ExperimentFolder, several: Sequence[Mapping[str, Json]], timeout: float = _PATIENCE
 ) -> list[dict[str, Any]]:
     """Run several trials, all or none; return the `sequence_id` and `trial_id` of each."""
     request = {"op": "add", "parameters": [dict(each) for each in several]}

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ...executors import Heartbeat
-from ...protocol import CommandType, Frame, encode_frame, loads
+from ...protocol import CommandType, Config, Frame, Json, encode_frame, loads
 from ...runner import (
     DispatcherFailed,
     DispatcherReady,
@@ -54,7 +54,7 @@ class DispatcherSetup:
     The first one may be a `standby`. With `is_silent` there is none: commands are only recorded, for the next one.
     """
 
-    config: Mapping[str, Any]
+    config: Config
     folder: Path
     clock: Callable[[], float]
     log_level: str = "info"
@@ -309,7 +309,7 @@ class Dispatcher:
             [DispatcherReady(self._now(), wants_periodical, any_results, learns, cause="dispatcher")]
         )
 
-    def _take_checkpoint(self, saved: Mapping[str, Any]) -> None:
+    def _take_checkpoint(self, saved: Mapping[str, Json]) -> None:
         """Note that one queue has saved its state, that the whole checkpoint is written, or that one is unusable."""
         if "unusable" in saved:
             self._misfit = saved["unusable"]
@@ -397,7 +397,7 @@ class Dispatcher:
         return self._setup.clock()
 
 
-def _gpus_of_tuner(config: Mapping[str, Any]) -> Sequence[int | str]:
+def _gpus_of_tuner(config: Config) -> Sequence[int | str]:
     """Return the GPUs of the tuner as CUDA calls them, without those that are hidden from this process."""
     if not (indices := config.get("tunerGpuIndices")):
         return ()

@@ -10,13 +10,14 @@ import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from ...protocol import (
     PARAMETERS_ENVIRONMENT,
     PROTOCOL_ENVIRONMENT,
     PROTOCOL_VERSION,
     CommandType,
+    Config,
     Frame,
     FrameDecoder,
     ProtocolError,
@@ -32,7 +33,7 @@ _LEFT_OUT = frozenset(("searchSpace", "initialPoints", "warmStart", "trialEnviro
 
 
 def dispatcher_environment(
-    config: Mapping[str, Any], folder: Path, *, mode: str, log_level: str, gpus: Sequence[int | str] = ()
+    config: Config, folder: Path, *, mode: str, log_level: str, gpus: Sequence[int | str] = ()
 ) -> dict[str, str]:
     """Return the environment that NNI gives its dispatcher, with our protocol and the canonical `config`."""
     needed = {key: value for key, value in config.items() if key not in _LEFT_OUT}

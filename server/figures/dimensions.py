@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocol import Json
 from ...search_space import Parameter, SearchSpace, SearchSpaceError, ends_of, separators
 from ...telling import is_bare
 
@@ -64,7 +65,7 @@ class Dimension:
             return len(self.options) > 1 or bool(self.conditions)
         return self.low is not None and (self.low != self.high or bool(self.conditions))
 
-    def value(self, parameters: Mapping[str, Any]) -> float | str | None:
+    def value(self, parameters: Mapping[str, Json]) -> float | str | None:
         """Return the number, or the label of the option, that a trial has here; None if it has none.
 
         >>> kernel = Dimension(name="k", key=("layer", "kernel"), conditions=((("layer",), "conv"),))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...protocol import Parameters
 from ...search_space import SearchSpace
 from .dimensions import dimensions_of
 from .tables import Curve, ExperimentTable, Objective, TrialRecord
@@ -59,7 +60,7 @@ def _drawn(space: SearchSpace, rng: np.random.Generator, number: int, trials: in
     return min(draws, key=_loss)
 
 
-def _loss(point: dict[str, Any]) -> float:
+def _loss(point: Parameters) -> float:
     optimizer = point["optimizer"]
     best = -3.0 if optimizer["_name"] == "adam" else -1.8
     off = (math.log10(point["lr"]) - best) / 2.0
@@ -74,7 +75,7 @@ def _loss(point: dict[str, Any]) -> float:
 
 
 def _run(
-    number: int, point: dict[str, Any], loss: float, median: float, start: float, rng: np.random.Generator
+    number: int, point: Parameters, loss: float, median: float, start: float, rng: np.random.Generator
 ) -> tuple[TrialRecord, Curve]:
     """Return what a trial reports and how it ends."""
     seconds = 5.0 * point["layers"] * (64 / point["batch_size"]) ** 0.5

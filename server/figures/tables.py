@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from ...protocol import Objective
+from ...protocol import Json, Objective
 from .dimensions import Dimension, Numbers, completed, drawable, inferred, number_or_none
 from .outline import Outline, Span, joined, metrics_of
 
@@ -24,7 +23,7 @@ class TrialRecord:
 
     number: int
     status: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, Json]
     values: Mapping[str, float] = field(default_factory=dict)
     last: float | None = None
     start_time: float | None = None

@@ -12,6 +12,7 @@ from nicegui import html, ui
 
 from ...config import UnitError, parse_duration
 from ...manager.control import change_experiment, rename_experiment, stop_experiment
+from ...protocol import Config
 from ...search_space import check
 from ...store import Annotations
 from ...store.reading import ExperimentView, FeedEvent, Summary
@@ -50,9 +51,7 @@ def _read(view: ExperimentView) -> tuple[Summary, dict[str, Any], str]:
 class _Settings:
     """The forms; untouched fields follow the store, edited ones keep the user's text."""
 
-    def __init__(
-        self, view: ExperimentView, where: Where, summary: Summary, config: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, view: ExperimentView, where: Where, summary: Summary, config: Config) -> None:
         self._view = view
         self._where = where
         self._fields: dict[str, Any] = {}
@@ -264,7 +263,7 @@ def changes_of(typed: Mapping[str, str], stored: Mapping[str, str]) -> dict[str,
 class _SpaceEditor:
     """A text field with the search space as JSON, one parameter per line."""
 
-    def __init__(self, space: Mapping[str, Any]) -> None:
+    def __init__(self, space: Config) -> None:
         html.p("Applies to new trials only.").classes("pp-dim")
         self._text = ui.textarea("Search space (JSON)", value=_written(space)).classes("pp-mono")
         self._text.props("outlined autogrow spellcheck=false").style("width: 100%; margin: .5rem 0")
@@ -280,7 +279,7 @@ class _SpaceEditor:
         return None if problems else space
 
 
-def _written(space: Mapping[str, Any]) -> str:
+def _written(space: Config) -> str:
     """Write the search space as JSON, one parameter per line.
 
     >>> print(_written({"x": {"_type": "uniform", "_value": [0, 1]}}))

@@ -10,6 +10,7 @@ from typing import Any
 from nicegui import html, ui
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
+from ...protocol import Config, Json, Parameters
 from ...search_space import SearchSpace, SearchSpaceError, identity
 from ...store.reading import ExperimentView, Summary, TrialDetail
 from ...telling import escaped, option_text, visible
@@ -110,7 +111,7 @@ class TrialActions:
         filled = self._unfinished.get(source) or (models[0].parameters if models else {})
         done = "The trial has been added: it starts as soon as resources are free"
 
-        async def run(parameters: dict[str, Any]) -> bool:
+        async def run(parameters: Parameters) -> bool:
             return await made(add_trial, self._view.folder, parameters, done=done)
 
         self._unfinished[source] = await TrialForm(config, filled, run).ask()
@@ -143,11 +144,11 @@ class TrialForm:
 
     def __init__(
         self,
-        config: Mapping[str, Any],
-        filled: Mapping[str, Any],
+        config: Config,
+        filled: Mapping[str, Json],
         run: Callable[[dict[str, Any]], Awaitable[bool]],
     ) -> None:
-        self._space: Mapping[str, Any] = config.get("searchSpace") or {}
+        self._space: Config = config.get("searchSpace") or {}
         self._constraints = config.get("constraints") or ()
         self._filled = filled
         self._run = run
@@ -170,7 +171,7 @@ class TrialForm:
         is_unfinished = await result_of(dialog) is None
         return read() if is_unfinished else {}
 
-    async def _send(self, dialog: Any, parameters: dict[str, Any]) -> None:
+    async def _send(self, dialog: Any, parameters: Parameters) -> None:
         self._problems.clear()
         problems = self._problems_of(parameters)
         with self._problems:
@@ -179,7 +180,7 @@ class TrialForm:
         if not problems and await self._run(parameters):
             dialog.submit({})
 
-    def _problems_of(self, parameters: dict[str, Any]) -> list[str]:
+    def _problems_of(self, parameters: Parameters) -> list[str]:
         """Return the problems of the parameters, as sentences."""
         try:
             space = SearchSpace.parse(self._space, self._constraints)
@@ -193,7 +194,7 @@ class TrialForm:
 class _Fields:
     """The fields of one level of the search space."""
 
-    def __init__(self, space: Mapping[str, Any], filled: Mapping[str, Any]) -> None:
+    def __init__(self, space: Config, filled: Mapping[str, Json]) -> None:
         self._values: dict[str, Value] = {}
         for name, parameter in space.items():
             if name != "_name":

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...protocol import Config
 from ...store import Annotation, Annotations
 from ...store.reading import Condition, ExperimentView, QueryError, TrialQuery, TrialRow
 from ...telling import duration_text, moment_text, number_text, reason_text, status_text, visible
@@ -79,7 +80,7 @@ _FILTERS: Mapping[str, dict[str, Any]] = {
 
 
 def columns_of(
-    config: Mapping[str, Any],
+    config: Config,
     metrics: Sequence[str],
     directions: Mapping[str, str] | None = None,
     *,
@@ -112,7 +113,7 @@ def columns_of(
     ]
 
 
-def _family_columns(config: Mapping[str, Any]) -> Iterator[Column]:
+def _family_columns(config: Config) -> Iterator[Column]:
     """Yield the columns that tell repeats of a configuration apart."""
     if (config.get("repeats") or {}).get("count", 1) > 1:
         for field in ("family", "repeat"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from ...protocol import Config
 from ...runner import ExperimentStatus
 from ...store.reading import ExperimentView, FailureGroup, FamilyRow, Summary, TrialRow
 from ...telling import (
@@ -270,7 +271,7 @@ def _cell(value: float | str | None) -> tuple[str, float | str]:
     return written(value), value or ""
 
 
-def _settings(config: Mapping[str, Any], summary: Summary) -> Pairs:
+def _settings(config: Config, summary: Summary) -> Pairs:
     """Return the settings that matter for the results."""
     limits = [f"limit {name} {limit}" for name, limit in summary.outcome_limits.items()]
     objectives = ", ".join([*(f"{one.direction} {one.name}" for one in summary.objectives), *limits])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from ...protocol import Config
 from ...store import shell_word
 from ...store.reading import ExperimentView, TrialRow
 from .secrecy import hidden, hidden_values
@@ -59,7 +59,7 @@ def _chosen(view: ExperimentView) -> Iterator[tuple[TrialRow, str]]:
         yield best[0], ""
 
 
-def _again(config: Mapping[str, Any], folder: Path) -> Instruction:
+def _again(config: Config, folder: Path) -> Instruction:
     seed = config.get("seed")
     file = folder / "experiment.yml"
     if not file.is_file():
@@ -73,7 +73,7 @@ def _again(config: Mapping[str, Any], folder: Path) -> Instruction:
     return Instruction(f"Run the whole experiment again. {exact}", _command(file, config))
 
 
-def _command(file: Path, config: Mapping[str, Any]) -> str:
+def _command(file: Path, config: Config) -> str:
     """Return how to run the copy of a config file; its relative paths count from where the file was."""
     directory = config.get("trialCodeDirectory") or "."
     copy = shell_word(file)

@@ -17,12 +17,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...numerics import Point, front_of, knee_of
-from ...protocol import Objective
+from ...protocol import Json, Objective
 from ...search_space import SearchSpace, with_constants
 from ..errors import understood
 from .database import Database
 from .families import outcomes_of, read_outcomes
-from .json_values import Json
 from .read_model import ABSENT, ChangedParameter, ClosestTrial, TrialRow
 
 if TYPE_CHECKING:

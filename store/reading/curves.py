@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ...protocol import Json
 from ..errors import understood
 from .database import Database
-from .json_values import Json, parsed
+from .json_values import parsed
 from .trial_query import Clause, QueryError, number_expression
 
 _MOST_RESULTS = 10_000

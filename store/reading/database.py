@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from ...numerics import mean
-from ...protocol import Objective, family_end_of, main_objective, objectives_of, repeat_of
+from ...protocol import Json, Objective, family_end_of, main_objective, objectives_of, repeat_of
 from ..errors import SQLITE_ERRORS, StoreError, empty, explain, understood
 from ..folder import ExperimentFolder
 from ..opening import open_to_read
 from ..paths import FolderError
 from ..store import Store
-from .json_values import Json, add_json_functions, parsed
+from .json_values import add_json_functions, parsed
 from .read_model import Goal
 
 Row = tuple[Any, ...]

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal
 
+from ...protocol import Json
 from ...runner import FailureKind, TrialStatus, fingerprint, last_line
 from ...search_space import identity
 from ..errors import understood
 from .database import Database
-from .json_values import Json, flat, parsed
+from .json_values import flat, parsed
 
 # Failures of a machine, and of an import, do not depend on the parameters.
 _KINDS = (

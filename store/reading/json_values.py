@@ -8,13 +8,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
+
+from ...protocol import Json
 
 if TYPE_CHECKING:
     import sqlite3  # which most commands do without
-
-Json: TypeAlias = Any
-"""A user's value, of parameters, results or a config: whatever JSON holds, NaN and infinities included."""
 
 _STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|NaN|Infinity')
 

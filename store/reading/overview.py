@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from ...protocol import Json
 from ...runner import ExperimentStatus, Limits, TrialStatus
 from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder
@@ -14,7 +15,7 @@ from ..manager_process import has_ended
 from .best_trials import closest_to_limits, limits_of, read_best
 from .database import Database
 from .families import read_outcomes
-from .json_values import Json, parsed
+from .json_values import parsed
 from .read_model import StoredExperiment, Summary, TrialRow
 from .trial_rows import read_details
 

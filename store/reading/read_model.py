@@ -8,9 +8,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from ...protocol import Direction
+from ...protocol import Direction, Json
 from ...runner import ExperimentStatus
-from .json_values import Json
 
 
 @dataclass(frozen=True, slots=True)

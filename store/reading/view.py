@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from ...protocol import Json
 from ..annotations import Annotations
 from ..errors import computed
 from ..folder import ExperimentFolder
@@ -35,7 +36,7 @@ from .database import Database
 from .failure_groups import FailureGroup, FailureRegion, read_failure_regions, read_failures, read_retries
 from .families import read_families, read_family, read_family_outline
 from .feed import EventPage, Feed
-from .json_values import Json, flat
+from .json_values import flat
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .overview import read_everything, read_experiment, read_summary
 from .read_model import (

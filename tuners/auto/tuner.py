@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...numerics import Floats, Ints
-from ...search_space import Parameters
+from ...protocol import Parameters
 from ..base import Embedding, LearningTuner, Outcomes, SearchPrior, latin_hypercube, ready
 from ..models import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .learning_curves import KnownLosses, LearningCurves

@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import cached_property
 from typing import Any
 
-from ...search_space import Parameter, Parameters, SearchSpace, identity
+from ...protocol import Parameters
+from ...search_space import Parameter, SearchSpace, identity
 from ..tuner import NoMoreTrialError, Tuner
 from .grid import GridWalk
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...numerics import Floats, Ints
 from ...plugins import loss_sign, seed_of
-from ...protocol import metric_value, objectives_of
-from ...search_space import Parameters, SearchSpace
+from ...protocol import Config, Parameters, metric_value, objectives_of
+from ...search_space import SearchSpace
 from ..tuner import Tuner
 from .embedding import Layout
 from .explored import Explored, measurements, ready
@@ -59,7 +59,7 @@ class LearningTuner(Tuner):
         """
         self._priors = priors
 
-    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+    def update_objectives(self, objectives: Sequence[Config]) -> None:
         """Take the objectives of an experiment, as in its configuration, before the search space.
 
         With several, or with limits on outcomes, results are ranked: feasible before infeasible, by non-dominated rank.

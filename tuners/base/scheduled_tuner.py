@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...plugins import loss_sign, seed_of
-from ...protocol import metric_value
-from ...search_space import Parameters
+from ...protocol import Parameters, metric_value
 from ..tuner import Suggestion
 from .explored import NonRepeatingTuner, ready
 
