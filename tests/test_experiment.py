@@ -352,8 +352,6 @@ PROGRAM = """
 import asyncio, os, signal, sys, threading
 import pitchpipe
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
-
 def endless(parameters):
     while True:
         pitchpipe.report_intermediate_result(parameters["x"])

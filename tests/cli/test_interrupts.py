@@ -166,7 +166,7 @@ def test_a_signal_at_a_random_moment_leaves_no_process_and_a_viewable_experiment
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_each_signal_of_a_terminal_stops_the_experiment(number: signal.Signals) -> None:
-    before = signal.signal(number, signal.SIG_DFL)  # SIGHUP is ignored where nohup has started the tests
+    before = signal.signal(number, signal.SIG_DFL)
     stopped: list[str] = []
     try:
         with Interrupts() as interrupts:
