@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "protocol": frozenset(),
     "search_space": frozenset({"protocol"}),
     "numerics": frozenset({"protocol"}),  # for `lazy_names`
-    "plugins": frozenset({"search_space"}),
+    "plugins": BASE,
     "sdk": frozenset({"protocol"}),
     "tuners": BASE | {"numerics", "plugins"},
     "assessors": BASE | {"numerics", "plugins"},
