@@ -12,12 +12,14 @@ from .figures import (
     MOST_TRIALS,
     Curve,
     ExperimentTable,
+    Importance,
     Objective,
     Outline,
     Span,
     TrialRecord,
     chosen_numbers,
     dimensions_of,
+    importance,
     joined,
 )
 
@@ -69,6 +71,11 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
         experiment_id=summary.id,
         now=time.time() if summary.is_running else None,
     )
+
+
+def read_importance(view: ExperimentView, objective: str | None) -> Importance:
+    """Return the importance of parameters for an objective, None: the first; raise `StoreError`, `KeyError`."""
+    return importance(read_table(view, curves=0), objective)
 
 
 def _record(row: TrialRow) -> TrialRecord:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import threading
 import time
@@ -11,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVarTuple
 
 from ..store import ExperimentFolder, FolderError, StoreError, absolute
 from ..store.reading import ExperimentView, to_json
@@ -23,6 +24,7 @@ _FRESH = 0.25
 _COST = 10.0
 _STALEST = 3.0
 _MOST_BYTES = 32 * 1024 * 1024
+_Arguments = TypeVarTuple("_Arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,24 @@ class Shown:
     responses: ResponseCache
     inode: int
 
-    def cached(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """Return a value as JSON has it: computed once for all clients, and again when the experiment has changed."""
-        return json.loads(self.responses.get(key, compute).body)
+    def response(
+        self,
+        compute: Callable[[ExperimentView, *_Arguments], object],
+        *arguments: *_Arguments,
+        lasting: float = math.inf,
+    ) -> CachedResponse:
+        """Return what `compute` makes of the view and hashable arguments: computed once for all clients.
+
+        It is computed again when the experiment has changed, and after `lasting` seconds. The function and its
+        arguments are the key: what is not among them must not change the result.
+        """
+        return self.responses.get((compute, *arguments), lambda: compute(self.view, *arguments), lasting)
+
+    def cached(
+        self, compute: Callable[[ExperimentView, *_Arguments], object], *arguments: *_Arguments
+    ) -> Any:
+        """Return the value of a response as JSON has it."""
+        return json.loads(self.response(compute, *arguments).body)
 
 
 class Experiments:
@@ -157,7 +174,7 @@ class ResponseCache:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._size = 0
 
-    def get(self, key: Hashable, compute: Callable[[], Any], lasting: float = float("inf")) -> CachedResponse:
+    def get(self, key: Hashable, compute: Callable[[], Any], lasting: float = math.inf) -> CachedResponse:
         """Return the response for `key`, from the cache or computed by `compute`.
 
         After `lasting` seconds it is computed again in any case: parts of it are not in the store.

@@ -10,7 +10,7 @@ from ..runner import TUNE_SOMETHING, TUNES_NOTHING, UNASKED
 from ..store.reading import ExperimentView, Summary, TrialQuery
 from ..telling import number_text, repeats_text, value_text, violation_text
 
-__all__ = ["early_stopping_note", "read_health"]
+__all__ = ["early_stopping_note", "health_object", "read_health"]
 
 _FEWEST = 40  # trials that succeeded
 _MOST = 2_000  # reading more would delay `pitchpipe status`
@@ -33,6 +33,11 @@ def read_health(view: ExperimentView) -> list[str]:
     notes = [unused, _missing_note(view, summary, config), equal, _reference_note(view, summary)]
     notes += [_cut_off_note(view, summary), _unasked_note(view, summary)]
     return [one for one in notes if one] + ([] if equal else _notes_on_the_search(view, summary, config))
+
+
+def health_object(view: ExperimentView) -> dict[str, list[str]]:
+    """Return the notes as the API has them; raise `StoreError` if the experiment cannot be read."""
+    return {"notes": read_health(view)}
 
 
 def early_stopping_note(config: Config, reports: Sequence[Any]) -> str:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...manager.control import add_trials, kill_trial, stop_experiment
 from ...protocol import JsonObject
 from ...runner import TrialStatus
-from ...server.api import PROBLEMS, TrialName, cached_response, json_response, shown
+from ...server.api import PROBLEMS, TrialName, cached_response, json_response, view_of
 from ...store.reading import ExperimentView, TrialQuery, TrialRow
 from .variants import variants
 
@@ -74,14 +74,13 @@ class NewTrials(BaseModel):
 @router.api_route("/trials", methods=["GET"], response_model=TuneTrials)
 def get_trials(request: Request) -> Response:
     """Return all trials."""
-    meant = shown(request, _CURRENT)
-    return cached_response(request, meant, "tune trials", lambda: _trials(meant.view))
+    return cached_response(request, _CURRENT, _trials)
 
 
 @router.get("/trials/{trial}", response_model=OneTuneTrial)
 def get_trial(request: Request, trial: TrialName) -> Response:
     """Return one trial."""
-    view = shown(request, _CURRENT).view
+    view = view_of(request, _CURRENT)
     return json_response({"trial": _info(view.trial(trial), _trainable(view))})
 
 
@@ -95,7 +94,7 @@ def head_trials() -> Response:
 @router.put("/trials/{trial}", response_model=TuneTrials)
 def put_trial(request: Request, trial: TrialName) -> Response:
     """Kill a trial; one that has ended stays as it is."""
-    view = shown(request, _CURRENT).view
+    view = view_of(request, _CURRENT)
     number = view.sequence_id(trial)
     if not TrialStatus(view.trial(number).status).is_final:
         kill_trial(view.folder, number)
@@ -105,7 +104,7 @@ def put_trial(request: Request, trial: TrialName) -> Response:
 @router.put("/stop_experiment", response_model=TuneTrials)
 def put_stop(request: Request) -> Response:
     """Stop the experiment."""
-    view = shown(request, _CURRENT).view
+    view = view_of(request, _CURRENT)
     stop_experiment(view.folder)
     return json_response(_trials(view))
 
@@ -113,7 +112,7 @@ def put_stop(request: Request) -> Response:
 @router.post("/trials", status_code=201, response_model=TuneTrials)
 def post_trials(request: Request, new: NewTrials) -> Response:
     """Add the trials of a spec: one for each combination of its grids, `num_samples` times."""
-    view = shown(request, _CURRENT).view
+    view = view_of(request, _CURRENT)
     added = add_trials(view.folder, variants(new.spec))
     found = [_info(view.trial(trial["sequence_id"]), _trainable(view)) for trial in added]
     return json_response({"trials": found}, 201, {"location": "/trials/"})

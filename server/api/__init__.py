@@ -17,7 +17,6 @@ from .responses import (
     cached_response,
     json_response,
     problem,
-    shown,
     view_of,
 )
 from .trial_routes import export_router, trial_router

@@ -9,14 +9,13 @@ from fastapi import APIRouter, Query, Request, Response
 from ...store import StoreError
 from ...store.reading import ExperimentView, closest_object
 from ..experiments import Experiments, Shown
-from ..health import read_health
+from ..health import health_object
 from .models import Best, Closest, ExperimentSummary, Failure, Front, Health, HistoryPoint, Importance
-from .responses import ExperimentName, cached_response, shown
+from .responses import ExperimentName, cached_response
 
 experiment_router = APIRouter(tags=["experiments"])
 # Whether the manager is alive is not in the store.
 _LASTING = 2.0
-_SUMMARY = "summary"
 
 
 @experiment_router.get("/experiments", response_model=list[ExperimentSummary])
@@ -30,15 +29,13 @@ def list_experiments(request: Request) -> Response:
 @experiment_router.get("/experiments/{experiment}", response_model=ExperimentSummary)
 def get_experiment(request: Request, experiment: ExperimentName) -> Response:
     """Return the status of an experiment."""
-    meant = shown(request, experiment)
-    return cached_response(request, meant, _SUMMARY, meant.view.summary, _LASTING)
+    return cached_response(request, experiment, ExperimentView.summary, lasting=_LASTING)
 
 
 @experiment_router.get("/experiments/{experiment}/config", response_model=dict[str, Any])
 def get_config(request: Request, experiment: ExperimentName) -> Response:
     """Return the configuration in canonical form, with the search space."""
-    meant = shown(request, experiment)
-    return cached_response(request, meant, "config", meant.view.config)
+    return cached_response(request, experiment, ExperimentView.config)
 
 
 @experiment_router.get("/experiments/{experiment}/best", response_model=Best)
@@ -46,36 +43,31 @@ def get_best(
     request: Request, experiment: ExperimentName, count: Annotated[int, Query(ge=1, le=1000)] = 1
 ) -> Response:
     """Return the best trials: the first `count` by one objective, the Pareto front by several."""
-    meant = shown(request, experiment)
-    return cached_response(request, meant, ("best", count), lambda: {"trials": meant.view.best(count)})
+    return cached_response(request, experiment, _best, count)
 
 
 @experiment_router.get("/experiments/{experiment}/front", response_model=Front)
 def get_front(request: Request, experiment: ExperimentName) -> Response:
     """Return the Pareto front of several objectives: its trials, its hypervolume over time, its knee."""
-    meant = shown(request, experiment)
-    return cached_response(request, meant, "front", meant.view.front)
+    return cached_response(request, experiment, ExperimentView.front)
 
 
 @experiment_router.get("/experiments/{experiment}/closest", response_model=Closest | None)
 def get_closest(request: Request, experiment: ExperimentName) -> Response:
     """Return the nearly best trial that changes the defaults least, for `keep_close`; null without one."""
-    meant = shown(request, experiment)
-    return cached_response(request, meant, "closest", lambda: _closest(meant.view))
+    return cached_response(request, experiment, _closest)
 
 
 @experiment_router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])
 def get_history(request: Request, experiment: ExperimentName) -> Response:
     """Return every result in order of arrival, with the best so far."""
-    meant = shown(request, experiment)
-    return cached_response(request, meant, "history", meant.view.history)
+    return cached_response(request, experiment, ExperimentView.history)
 
 
 @experiment_router.get("/experiments/{experiment}/failures", response_model=list[Failure])
 def get_failures(request: Request, experiment: ExperimentName) -> Response:
     """Return the failures in groups, the most frequent first."""
-    meant = shown(request, experiment)
-    return cached_response(request, meant, "failures", meant.view.failures)
+    return cached_response(request, experiment, ExperimentView.failures)
 
 
 @experiment_router.get("/experiments/{experiment}/importance", response_model=Importance)
@@ -85,34 +77,29 @@ def get_importance(
     objective: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
     """Return how much each parameter matters for an objective; `why_not` is why this is unknown."""
-    meant = shown(request, experiment)
-    return cached_response(
-        request, meant, ("importance", objective), lambda: _importance(meant.view, objective)
-    )
+    from ..experiment_table import read_importance  # the figures take long to load
+
+    return cached_response(request, experiment, read_importance, objective)
 
 
 @experiment_router.get("/experiments/{experiment}/health", response_model=Health)
 def get_health(request: Request, experiment: ExperimentName) -> Response:
     """Return notes on how the search went: whether it learned, ranges that are too narrow, useless parameters."""
-    meant = shown(request, experiment)
-    return cached_response(request, meant, "health", lambda: {"notes": read_health(meant.view)})
+    return cached_response(request, experiment, health_object)
+
+
+def _best(view: ExperimentView, count: int) -> object:
+    return {"trials": view.best(count)}
 
 
 def _closest(view: ExperimentView) -> object:
-    found = view.closest_to_defaults()
-    return None if found is None else closest_object(found, lambda trial: trial)
+    closest = view.closest_to_defaults()
+    return None if closest is None else closest_object(closest, lambda trial: trial)
 
 
-def _importance(view: ExperimentView, objective: str | None) -> Any:
-    from ..experiment_table import read_table
-    from ..figures import importance
-
-    return importance(read_table(view, curves=0), objective)
-
-
-def _summary(meant: Shown) -> bytes:
+def _summary(experiment: Shown) -> bytes:
     """Return a summary as JSON; that of an unreadable experiment is short, so that it does not hide the others."""
     try:
-        return meant.responses.get(_SUMMARY, meant.view.summary, _LASTING).body
+        return experiment.response(ExperimentView.summary, lasting=_LASTING).body
     except StoreError:
         return b""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Annotated, Any
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVarTuple
 
 from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -12,9 +13,10 @@ from starlette.exceptions import HTTPException
 from ...manager.control import ControlError
 from ...store import StoreError
 from ...store.reading import ExperimentView, QueryError, to_json
-from ..experiments import Experiments, Shown
+from ..experiments import Experiments
 from .models import Problem
 
+_Arguments = TypeVarTuple("_Arguments")
 _BIGGEST = 2**53
 ExperimentName = Annotated[
     str, Path(max_length=100, description="The experiment's id, the beginning of only one id, or `current`.")
@@ -39,15 +41,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 _CONTROL_STATUSES = {"unreachable": 503, "not found": 404, "conflict": 409, "invalid": 422, "failed": 500}
 
 
-def shown(request: Request, name: str) -> Shown:
-    """Return the requested experiment; raise `LookupError` if there is none."""
-    experiments: Experiments = request.app.state.experiments
-    return experiments.shown(name)
-
-
 def view_of(request: Request, name: str) -> ExperimentView:
     """Return the view of the requested experiment; raise `LookupError` if there is none."""
-    return shown(request, name).view
+    experiments: Experiments = request.app.state.experiments
+    return experiments.view(name)
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -57,13 +54,17 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 
 def cached_response(
     request: Request,
-    experiment: Shown,
-    key: Hashable,
-    compute: Callable[[], Any],
-    lasting: float = float("inf"),
+    name: str,
+    compute: Callable[[ExperimentView, *_Arguments], object],
+    *arguments: *_Arguments,
+    lasting: float = math.inf,
 ) -> Response:
-    """Return a response from the cache, or 304 to a client that has it already."""
-    cached = experiment.responses.get(key, compute, lasting)
+    """Return what `compute` makes of the requested experiment, or 304 to a client that has it already.
+
+    It is computed once for all clients (`Shown.response`). Raise `LookupError` if there is no such experiment.
+    """
+    experiments: Experiments = request.app.state.experiments
+    cached = experiments.shown(name).response(compute, *arguments, lasting=lasting)
     headers = {"etag": f'"{cached.tag}"', "cache-control": "no-cache"}
     if cached.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)

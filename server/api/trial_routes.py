@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -10,6 +11,7 @@ from starlette.responses import StreamingResponse
 
 from ...store.reading import (
     Condition,
+    ExperimentView,
     QueryError,
     TrialQuery,
     csv_lines,
@@ -18,7 +20,7 @@ from ...store.reading import (
     plain_field,
 )
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
-from .responses import ExperimentName, Offset, TrialName, cached_response, json_response, shown, view_of
+from .responses import ExperimentName, Offset, TrialName, cached_response, json_response, view_of
 
 trial_router = APIRouter(tags=["trials"])
 export_router = APIRouter(tags=["export"])
@@ -53,40 +55,24 @@ def list_trials(
     limit: Limit = 100,
 ) -> Response:
     """Return a page of the table of trials, filtered and sorted; trials without a value come last."""
-    meant = shown(request, experiment)
-    key = (
-        "trials",
-        *map(tuple, (status or (), kind or (), where or ())),
-        search,
-        sort,
-        descending,
-        offset,
-        limit,
+    table = _Table(
+        statuses=tuple(status or ()),
+        kinds=tuple(kind or ()),
+        where=tuple(where or ()),
+        search=search,
+        sort=sort,
+        descending=descending,
+        offset=offset,
+        limit=limit,
     )
-
-    def query() -> TrialQuery:
-        conditions = [condition for text in where or () for condition in Condition.parse_all(text)]
-        return TrialQuery(
-            statuses=status or (),
-            kinds=kind or (),
-            conditions=conditions,
-            search=search,
-            sort=plain_field(sort),
-            descending=descending,
-            offset=offset,
-            limit=limit,
-        )
-
-    asked = query()
-    lasting = _NOTES_LAST if asked.asks_notes else math.inf  # notes are not in the database
-    return cached_response(request, meant, key, lambda: meant.view.trials(asked), lasting)
+    lasting = _NOTES_LAST if table.query().asks_notes else math.inf  # notes are not in the database
+    return cached_response(request, experiment, _page, table, lasting=lasting)
 
 
 @trial_router.get("/experiments/{experiment}/trials/{trial}", response_model=TrialDetail)
 def get_trial(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Return everything about one trial."""
-    meant = shown(request, experiment)
-    return cached_response(request, meant, ("trial", trial), lambda: detail_object(meant.view.trial(trial)))
+    return cached_response(request, experiment, _detail, trial)
 
 
 @trial_router.get("/experiments/{experiment}/trials/{trial}/metrics", response_model=Results)
@@ -98,7 +84,7 @@ def get_metrics(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
     """Return the intermediate results of a trial since a cursor, as they were reported."""
-    return json_response(shown(request, experiment).view.metrics(trial, since, limit))
+    return json_response(view_of(request, experiment).metrics(trial, since, limit))
 
 
 @trial_router.get("/experiments/{experiment}/trials/{trial}/curve", response_model=Curve)
@@ -110,9 +96,7 @@ def get_curve(
     points: Points = 1000,
 ) -> Response:
     """Return one metric of a trial's intermediate results, thinned out but with its spikes."""
-    meant = shown(request, experiment)
-    key = ("curve", trial, metric, points)
-    return cached_response(request, meant, key, lambda: meant.view.curve(trial, metric, points))
+    return cached_response(request, experiment, ExperimentView.curve, trial, metric, points)
 
 
 @trial_router.get("/experiments/{experiment}/curves", response_model=CurvePage)
@@ -127,16 +111,9 @@ def list_curves(
     points: Points = 100,
 ) -> Response:
     """Return one metric of many trials, each thinned out to about `points` results."""
-    meant = shown(request, experiment)
-    view = meant.view
     if points * len(trial or ()) > 200_000:
         raise QueryError("too many points of too many trials: request fewer of either")
-
-    def compute() -> object:
-        numbers = trial or [best.sequence_id for best in view.best(20)]
-        return {"curves": view.curves(numbers, metric, points)}
-
-    return cached_response(request, meant, ("curves", tuple(trial or ()), metric, points), compute)
+    return cached_response(request, experiment, _curves, tuple(trial or ()), metric, points)
 
 
 @export_router.get(
@@ -163,3 +140,43 @@ def export_trials(
         (csv_lines(view), "text/csv") if format == "csv" else (json_lines(view), "application/json")
     )
     return StreamingResponse(lines, media_type=media, headers={"content-disposition": name})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """A page of the table as it is requested, by which it is cached: conditions are text, because 1 == True."""
+
+    statuses: tuple[str, ...]
+    kinds: tuple[str, ...]
+    where: tuple[str, ...]
+    search: str
+    sort: str
+    descending: bool
+    offset: int
+    limit: int
+
+    def query(self) -> TrialQuery:
+        """Return the query for the store; raise `QueryError`."""
+        return TrialQuery(
+            statuses=self.statuses,
+            kinds=self.kinds,
+            conditions=[condition for text in self.where for condition in Condition.parse_all(text)],
+            search=self.search,
+            sort=plain_field(self.sort),
+            descending=self.descending,
+            offset=self.offset,
+            limit=self.limit,
+        )
+
+
+def _page(view: ExperimentView, table: _Table) -> object:
+    return view.trials(table.query())
+
+
+def _detail(view: ExperimentView, trial: str) -> object:
+    return detail_object(view.trial(trial))
+
+
+def _curves(view: ExperimentView, trials: tuple[int, ...], metric: str, points: int) -> object:
+    numbers = trials or [best.sequence_id for best in view.best(20)]
+    return {"curves": view.curves(numbers, metric, points)}

@@ -10,6 +10,7 @@ from math import isfinite
 from nicegui import html, ui
 
 from ...store import Annotations, StoreError
+from ...store.reading import ExperimentView
 from ...telling import (
     best_result_text,
     counts_text,
@@ -158,12 +159,14 @@ def _row(shown: Shown) -> _Row:
         tags=annotations.read(None).tags,
         trials=": ".join(filter(None, (f"{summary.trials}{of}", counts_text(summary.counts)))),
         best=best_result_text(shown.view.best_result(), len(summary.best)),
-        sparkline=shown.cached(
-            "sparkline", lambda: sparkline([entry.best for entry in shown.view.history()])
-        ),
+        sparkline=shown.cached(_progress),
         began=moment_text(summary.created),
         ran=duration_text(summary.run_time),
     )
+
+
+def _progress(view: ExperimentView) -> dict[str, str]:
+    return sparkline([entry.best for entry in view.history()])
 
 
 _MOST_STEPS = 100

@@ -37,10 +37,10 @@ from ...telling import (
     who_text,
     why_none_text,
 )
-from ..experiment_table import read_table
+from ..experiment_table import read_importance, read_table
 from ..experiments import Experiments, Shown
-from ..figures import Importance, Objective, importance, plot_pareto
-from ..health import read_health
+from ..figures import Importance, Objective, plot_pareto
+from ..health import health_object
 from .actions import resume_button
 from .elements import TRIAL_TONES, attributed, badge, boxes, panel
 from .figure_view import BY, By, FigureView, progress_figure
@@ -301,8 +301,12 @@ def _leaders(shown: Shown, summary: Summary) -> Leaders:
         front=view.front() if has_front or summary.outcome_limits else None,
         repeats=view.repeats(),
         why_none="" if summary.best else why_none_text(view, summary),
-        closeness=shown.cached("closeness", lambda: list(closeness_lines(view.closest_to_defaults()))),
+        closeness=shown.cached(_closeness),
     )
+
+
+def _closeness(view: ExperimentView) -> list[str]:
+    return list(closeness_lines(view.closest_to_defaults()))
 
 
 def _has_front(summary: Summary) -> bool:
@@ -325,7 +329,7 @@ class _Details:
         is_small = summary.trials <= _MOST_FOR_IMPORTANCE
         return cls(
             history=view.history(),
-            health=shown.cached("health", lambda: {"notes": read_health(view)})["notes"],
+            health=shown.cached(health_object)["notes"],
             pareto=plot_pareto(read_table(view, curves=0), columns=1) if _has_front(summary) else None,
             importance=_importance(shown) if is_over and is_small else None,
         )
@@ -333,9 +337,7 @@ class _Details:
 
 def _importance(shown: Shown) -> Importance:
     """Return the importance for the first objective, which the API has in the same cache."""
-    fields: dict[str, Any] = shown.cached(
-        ("importance", None), lambda: importance(read_table(shown.view, curves=0))
-    )
+    fields: dict[str, Any] = shown.cached(read_importance, None)
     # JSON has no tuples.
     fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
     return Importance(**fields)

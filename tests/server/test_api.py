@@ -15,7 +15,7 @@ from pitchpipe.cli.app import run
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.api import models
 from pitchpipe.server.experiments import Experiments, ResponseCache
-from pitchpipe.store.reading import curves, feed, read_model
+from pitchpipe.store.reading import ExperimentView, curves, feed, read_model
 
 from ..stored import MadeExperiment, a_config, a_trial, results
 from .asking import Asking
@@ -243,6 +243,29 @@ def test_answer_is_worked_out_once_a_change() -> None:
     now[0] = 50.0
     assert ask() == 2
     assert ask(lasting=10.0) == 3
+
+
+def test_response_is_computed_once_for_the_same_function_and_arguments(made: MadeExperiment) -> None:
+    experiments, computed = Experiments(made.folder.path.parent), list[int]()
+    served = experiments.shown("made1234")
+
+    def double(view: ExperimentView, number: int) -> int:
+        assert view is served.view
+        computed.append(number)
+        return 2 * number
+
+    assert [served.cached(double, number) for number in (1, 2, 1, 2)] == [2, 4, 2, 4]
+    assert computed == [1, 2]
+    experiments.close()
+
+
+def test_conditions_that_python_holds_to_be_equal_have_a_response_each(made: MadeExperiment) -> None:
+    made.commit(a_trial(0, parameters={"x": True}), a_trial(1, parameters={"x": 1}))
+    experiments = Experiments(made.folder.path.parent)
+    asking = Asking(experiments)
+    pages = [asking.get(f"{WHERE}/trials", where=f"parameters.x = {value}") for value in ("1", "true", "1")]
+    assert [[trial["sequence_id"] for trial in page.json["trials"]] for page in pages] == [[1], [0], [1]]
+    experiments.close()
 
 
 def test_response_that_takes_long_is_kept_longer() -> None:
