@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..protocol import Parameters
-
 _ASKS = frozenset({"get_next_parameter", "get_next_parameters"})
 _FINAL = "report_final_result"
 _INTERMEDIATE = "report_intermediate_result"
@@ -40,7 +38,7 @@ class ScriptFacts:
     result, if it has one, and `key` the first name in a reported dict.
     """
 
-    parameters: Parameters = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
     flags: dict[str, Any] = field(default_factory=dict)
     choices: dict[str, list[Any]] = field(default_factory=dict)
     switches: list[str] = field(default_factory=list)

@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from ..protocol import PARAMETERS_ENVIRONMENT, CommandType, JsonObject, dumps
+from ..protocol import PARAMETERS_ENVIRONMENT, CommandType, Config, dumps
 from .channel import FdChannel
 from .checkpointing import CheckpointUnusable, Saver, read_checkpoint
 from .dispatcher_settings import DispatcherSettings, decode_exp_params, dispatcher_from
@@ -98,7 +98,7 @@ def _awaited() -> str:
     return text
 
 
-def _check(config: JsonObject) -> NoReturn:
+def _check(config: Config) -> NoReturn:
     from .check import check, directions, warnings
 
     output = os.dup(1)  # what plug-ins print must not get into it

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from ..protocol import CommandType, JsonError, JsonObject, dumps, loads, with_default
+from ..protocol import CommandType, JsonError, dumps, loads, with_default
 from .errors import PluginFailed
 from .plugin import Plugin
 
@@ -37,11 +37,11 @@ class Judging:
         self._stopped: set[str] = set()  # each gets one verdict, however many results follow
         self._ended = RecentIds()
 
-    def state(self) -> JsonObject:
+    def state(self) -> dict[str, Any]:
         """Return what must be saved besides the assessor itself."""
         return {name: getattr(self, name) for name in _STATE}
 
-    def take_state(self, assessor: Any, state: JsonObject) -> None:
+    def take_state(self, assessor: Any, state: dict[str, Any]) -> None:
         """Restore what `state` returned, for an assessor that was saved with it."""
         self.plugin = Plugin("assessor", assessor)
         for name in _STATE:

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..protocol import CommandType, Json, JsonObject, dumps, loads
+from ..protocol import CommandType, Json, dumps, loads
 from ..tuners import TrialControl
 from .channel import Channel
 from .judging import Judging
@@ -82,7 +82,7 @@ class MsgDispatcher(MsgDispatcherBase):
             )
             self.tuner.connect_trials(control)
 
-    def state_of(self, queue: str) -> JsonObject:
+    def state_of(self, queue: str) -> dict[str, Any]:
         """Return the plug-in of a queue, with what the dispatcher keeps for it."""
         if queue == "default":
             return {
@@ -94,7 +94,7 @@ class MsgDispatcher(MsgDispatcherBase):
         judging = None if self._judging is None else self._judging.state()
         return {"assessor": self.assessor, "judging": judging}
 
-    def take_state(self, queue: str, state: Mapping[str, Json]) -> None:
+    def take_state(self, queue: str, state: Mapping[str, Any]) -> None:
         """Restore what `state_of` returned for a queue."""
         if queue == "default":
             self.tuner = state["tuner"]

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Any
 
 from ..plugins import CheckpointFolder
-from ..protocol import PROTOCOL_VERSION, CommandType, Frame, Json, TruncatedFrame, dumps, loads
+from ..protocol import PROTOCOL_VERSION, CommandType, Frame, TruncatedFrame, dumps, loads
 from .channel import Channel
 from .checkpointing import Checkpointing, Saver
 from .errors import ChannelClosed, UnsupportedCommand, error_report
@@ -226,7 +226,7 @@ class MsgDispatcherBase(Recoverable):
         """Save checkpoints of what `state_of` returns for each queue; call this before `run`."""
         self._checkpointing = Checkpointing(saver, self._workers, self._channel, self.state_of)
 
-    def restore(self, n: int, halves: Mapping[str, Mapping[str, Json]]) -> None:
+    def restore(self, n: int, halves: Mapping[str, Mapping[str, Any]]) -> None:
         """Restore the state after command `n`, as `state_of` returned it for each queue; call this before `run`.
 
         The next command is n + 1. `run` notifies the manager that the dispatcher is initialized.
@@ -241,7 +241,7 @@ class MsgDispatcherBase(Recoverable):
         """Return what must be saved for a queue, on its worker; raise `NotImplementedError` if it cannot be saved."""
         raise NotImplementedError(f"{type(self).__name__} does not implement state_of")
 
-    def take_state(self, queue: str, state: Mapping[str, Json]) -> None:
+    def take_state(self, queue: str, state: Mapping[str, Any]) -> None:
         """Restore what `state_of` returned for a queue."""
         raise NotImplementedError(f"{type(self).__name__} does not implement take_state")
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..protocol import STARTING_POINTS, Config, Json, JsonError, JsonObject, MetricError, loads, objectives_of
+from ..protocol import STARTING_POINTS, Config, JsonError, MetricError, loads, objectives_of
 
 _STATE = ("_space", "_results", "_reported")
 _log = logging.getLogger(__name__)
@@ -40,11 +40,11 @@ class StopRule:
         self._reported: dict[str, Any] = {}  # final results of trials that have not ended
         self._decided: tuple[int, str] = -1, ""  # the number of results, and the reason then
 
-    def state(self) -> JsonObject:
+    def state(self) -> dict[str, Any]:
         """Return what must be saved."""
         return {name: getattr(self, name) for name in _STATE}
 
-    def take_state(self, state: Mapping[str, Json]) -> None:
+    def take_state(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
         for name in _STATE:
             setattr(self, name, state[name])

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..protocol import STARTING_POINTS, CommandType, JsonError, JsonObject, dumps, loads, with_default
+from ..protocol import STARTING_POINTS, CommandType, JsonError, dumps, loads, with_default
 from ..tuners import Suggestion
 from .errors import PluginReturnedInvalid
 from .msg_dispatcher_base import Recoverable
@@ -48,11 +48,11 @@ class Suggesting:
         self._ids: dict[str, Any] = {}  # parameter ids of the trials that reported to a tuner that listens
         self._held: dict[str, Any] = {}  # results of trials that the user added: their parameters come later
 
-    def state(self) -> JsonObject:
+    def state(self) -> dict[str, Any]:
         """Return what must be saved besides the tuner itself."""
         return {name: getattr(self, name) for name in _STATE}
 
-    def take_state(self, tuner: Any, state: JsonObject) -> None:
+    def take_state(self, tuner: Any, state: dict[str, Any]) -> None:
         """Restore what `state` returned, for a tuner that was saved with it."""
         self.plugin = Plugin("tuner", tuner)
         for name in _STATE:

@@ -1,4 +1,4 @@
-"""What JSON values are called whose fields users choose, or another program: annotations, nothing that runs."""
+"""Names, for annotations, of JSON values whose names and values users or other programs choose."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
-"""A value as JSON holds it, NaN and infinities included."""
+"""A value that JSON can hold, NaN and infinities included."""
 
 JsonObject: TypeAlias = dict[str, Any]
-"""An object that leaves the process as it is: a reply, a row of `--json`, a saved state."""
+"""An object as it is read or written: a search space, a reply, a row of `--json`."""
 
 Parameters: TypeAlias = dict[str, Any]
-"""The parameters of one trial: a value for each name, or for a nested choice an object with its option in `_name`."""
+"""The parameters of a trial by name. The value of a nested choice is an object with the name of its option, `_name`."""
 
 Config: TypeAlias = Mapping[str, Any]
-"""The configuration of an experiment or a section of it, checked, with the names that `experiment.json` has."""
+"""The configuration of an experiment in the canonical form (camelCase names), or a section of it."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from .json_types import Json
+from .json_types import Config
 from .metrics import metric_value
 
 Direction = Literal["minimize", "maximize"]
@@ -78,7 +78,7 @@ class Objective(NamedTuple):  # not a dataclass: see Frame
         return [(excess, limit) for excess, limit in ends if math.isfinite(limit)]
 
 
-def objectives_of(given: Sequence[Mapping[str, Json]]) -> tuple[Objective, ...]:
+def objectives_of(given: Sequence[Config]) -> tuple[Objective, ...]:
     """Return the objectives of a canonical configuration.
 
     >>> objectives_of([{"direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}])[1].at_most

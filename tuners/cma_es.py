@@ -18,7 +18,6 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import integer, one_of, positive
-from ..protocol import JsonObject
 from ..search_space import SearchSpace
 from .base import Embedding, Layout, LearningTuner, ready
 
@@ -228,12 +227,12 @@ class _Strategy:
         """Return whether the search has converged."""
         return self._normal and bool(self._inner.should_stop())
 
-    def __getstate__(self) -> JsonObject:
+    def __getstate__(self) -> dict[str, Any]:
         # The package leaves out the random state and rounds the covariance, which would change what comes next.
         inner = {name: value for name, value in vars(self._inner).items() if name != "_rng"}
         return {"class": type(self._inner), "inner": inner, "normal": self._normal}
 
-    def __setstate__(self, state: JsonObject) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self._normal = state["normal"]
         self._inner = state["class"].__new__(state["class"])
         vars(self._inner).update(state["inner"], _rng=np.random.RandomState(0))

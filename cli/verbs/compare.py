@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ...protocol import JsonObject
+from ...protocol import Config
 from ...store import ExperimentFolder
 from ...store.reading import ExperimentView, Goal, Summary, flat, to_json
 from ...telling import duration_text, experiment_text, number_text
@@ -31,7 +31,7 @@ class _Side:
     """One of the compared experiments; `curve` has the best value after each finished trial, or family of repeats."""
 
     summary: Summary
-    config: JsonObject
+    config: Config
     objective: Goal
     curve: list[float | None]
 
@@ -121,7 +121,7 @@ def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
     }
 
 
-def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+def _differences(configs: Sequence[Config]) -> dict[str, list[Any]]:
     settings = [
         flat(
             {

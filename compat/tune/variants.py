@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...manager.control import ControlError
-from ...protocol import Config
+from ...protocol import Json
 
 _MOST = 1000
 _DEEPEST = 50
 Path = tuple[str, ...]
 
 
-def variants(spec: Config, seed: int | None = None) -> list[dict[str, Any]]:
+def variants(spec: Mapping[str, Json], seed: int | None = None) -> list[dict[str, Any]]:
     """Return the configs of a spec; raise `ControlError` for an invalid spec or one of too many.
 
     >>> variants({"config": {"lr": {"grid_search": [0.1, 0.2]}, "units": 8}, "num_samples": 1})

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ...executors import Heartbeat
-from ...protocol import CommandType, Config, Frame, Json, encode_frame, loads
+from ...protocol import CommandType, Config, Frame, encode_frame, loads
 from ...runner import (
     DispatcherFailed,
     DispatcherReady,
@@ -309,7 +309,7 @@ class Dispatcher:
             [DispatcherReady(self._now(), wants_periodical, any_results, learns, cause="dispatcher")]
         )
 
-    def _take_checkpoint(self, saved: Mapping[str, Json]) -> None:
+    def _take_checkpoint(self, saved: Mapping[str, Any]) -> None:
         """Note that one queue has saved its state, that the whole checkpoint is written, or that one is unusable."""
         if "unusable" in saved:
             self._misfit = saved["unusable"]

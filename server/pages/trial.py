@@ -15,7 +15,7 @@ from fastapi.responses import FileResponse
 from nicegui import html, ui
 
 from ...manager.control import read_running, why_waiting
-from ...protocol import JsonObject
+from ...protocol import Config
 from ...store import Annotation, Annotations, shell_word
 from ...store.reading import (
     Attempt,
@@ -183,7 +183,7 @@ class _Snapshot:
     """What is read of the trial at once; `metrics` are the names of the numbers in its intermediate results."""
 
     trial: TrialDetail
-    config: JsonObject
+    config: Config
     metrics: list[str]
     curve: Curve
     summary: Summary
@@ -226,7 +226,7 @@ def _environment(view: ExperimentView, snapshot: _Snapshot) -> None:
         action("Copy", copy, icon="content_copy").props('aria-label="Copy the command"')
 
 
-def _environment_facts(config: JsonObject) -> Iterator[tuple[str, object]]:
+def _environment_facts(config: Config) -> Iterator[tuple[str, object]]:
     yield "Command", config.get("trialCommand") or "a Python function or class"
     yield "Code", config.get("trialCodeDirectory")
     service = config.get("trainingService") or {}
