@@ -74,7 +74,10 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
 
 
 def read_importance(view: ExperimentView, objective: str | None) -> Importance:
-    """Return the importance of parameters for an objective, None: the first; raise `StoreError`, `KeyError`."""
+    """Return how much each parameter matters for an objective (None: the first).
+
+    Raise `StoreError` if the experiment cannot be read, and `KeyError` for an unknown objective.
+    """
     return importance(read_table(view, curves=0), objective)
 
 

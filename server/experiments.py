@@ -24,7 +24,7 @@ _FRESH = 0.25
 _COST = 10.0
 _STALEST = 3.0
 _MOST_BYTES = 32 * 1024 * 1024
-_Arguments = TypeVarTuple("_Arguments")
+Arguments = TypeVarTuple("Arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +37,19 @@ class Shown:
 
     def response(
         self,
-        compute: Callable[[ExperimentView, *_Arguments], object],
-        *arguments: *_Arguments,
+        compute: Callable[[ExperimentView, *Arguments], object],
+        *arguments: *Arguments,
         lasting: float = math.inf,
     ) -> CachedResponse:
-        """Return what `compute` makes of the view and hashable arguments: computed once for all clients.
+        """Return what `compute` returns for the view and hashable arguments, computed once for all clients.
 
         It is computed again when the experiment has changed, and after `lasting` seconds. The function and its
-        arguments are the key: what is not among them must not change the result.
+        arguments are the key: nothing else may change the result.
         """
         return self.responses.get((compute, *arguments), lambda: compute(self.view, *arguments), lasting)
 
-    def cached(
-        self, compute: Callable[[ExperimentView, *_Arguments], object], *arguments: *_Arguments
-    ) -> Any:
-        """Return the value of a response as JSON has it."""
+    def cached(self, compute: Callable[[ExperimentView, *Arguments], object], *arguments: *Arguments) -> Any:
+        """Return the value that a response has as JSON."""
         return json.loads(self.response(compute, *arguments).body)
 
 

@@ -139,8 +139,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Mark the session; the workers of xdist inherit the mark of the process that started them."""
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # under nohup
-        signal.signal(signal.SIGHUP, lambda *_: None)  # programs inherit what is ignored, and no handler
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # nohup has started the tests
+        signal.signal(signal.SIGHUP, lambda *_: None)  # programs inherit an ignored signal, but not a handler
     gc.disable()  # what is imported and collected stays until the end
     if _is_xdist_worker(config):
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVarTuple
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -13,10 +13,9 @@ from starlette.exceptions import HTTPException
 from ...manager.control import ControlError
 from ...store import StoreError
 from ...store.reading import ExperimentView, QueryError, to_json
-from ..experiments import Experiments
+from ..experiments import Arguments, Experiments, Shown
 from .models import Problem
 
-_Arguments = TypeVarTuple("_Arguments")
 _BIGGEST = 2**53
 ExperimentName = Annotated[
     str, Path(max_length=100, description="The experiment's id, the beginning of only one id, or `current`.")
@@ -43,8 +42,12 @@ _CONTROL_STATUSES = {"unreachable": 503, "not found": 404, "conflict": 409, "inv
 
 def view_of(request: Request, name: str) -> ExperimentView:
     """Return the view of the requested experiment; raise `LookupError` if there is none."""
+    return _shown(request, name).view
+
+
+def _shown(request: Request, name: str) -> Shown:
     experiments: Experiments = request.app.state.experiments
-    return experiments.view(name)
+    return experiments.shown(name)
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -55,16 +58,15 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
 def cached_response(
     request: Request,
     name: str,
-    compute: Callable[[ExperimentView, *_Arguments], object],
-    *arguments: *_Arguments,
+    compute: Callable[[ExperimentView, *Arguments], object],
+    *arguments: *Arguments,
     lasting: float = math.inf,
 ) -> Response:
     """Return what `compute` makes of the requested experiment, or 304 to a client that has it already.
 
     It is computed once for all clients (`Shown.response`). Raise `LookupError` if there is no such experiment.
     """
-    experiments: Experiments = request.app.state.experiments
-    cached = experiments.shown(name).response(compute, *arguments, lasting=lasting)
+    cached = _shown(request, name).response(compute, *arguments, lasting=lasting)
     headers = {"etag": f'"{cached.tag}"', "cache-control": "no-cache"}
     if cached.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)

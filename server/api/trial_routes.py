@@ -144,7 +144,7 @@ def export_trials(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """A page of the table as it is requested, by which it is cached: conditions are text, because 1 == True."""
+    """A requested page of the table, its key in the cache: conditions stay text, because 1 == True in Python."""
 
     statuses: tuple[str, ...]
     kinds: tuple[str, ...]

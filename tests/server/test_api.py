@@ -15,6 +15,7 @@ from pitchpipe.cli.app import run
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.api import models
 from pitchpipe.server.experiments import Experiments, ResponseCache
+from pitchpipe.store import Annotation, Annotations
 from pitchpipe.store.reading import ExperimentView, curves, feed, read_model
 
 from ..stored import MadeExperiment, a_config, a_trial, results
@@ -266,6 +267,19 @@ def test_conditions_that_python_holds_to_be_equal_have_a_response_each(made: Mad
     pages = [asking.get(f"{WHERE}/trials", where=f"parameters.x = {value}") for value in ("1", "true", "1")]
     assert [[trial["sequence_id"] for trial in page.json["trials"]] for page in pages] == [[1], [0], [1]]
     experiments.close()
+
+
+def test_response_with_what_is_not_in_the_database_does_not_last(
+    asking: Asking, made: MadeExperiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tagged() -> list[int]:
+        page = asking.get(f"{WHERE}/trials", where="tags = odd").json
+        return [trial["sequence_id"] for trial in page["trials"]]
+
+    monkeypatch.setattr("pitchpipe.server.api.trial_routes._NOTES_LAST", 0.0)
+    assert tagged() == []
+    Annotations(made.folder).write(1, Annotation("look at this again", ("odd",)))
+    assert tagged() == [1]
 
 
 def test_response_that_takes_long_is_kept_longer() -> None:
