@@ -24,6 +24,7 @@ _FRESH = 0.25
 _COST = 10.0
 _STALEST = 3.0
 _MOST_BYTES = 32 * 1024 * 1024
+_MOST_ENTRIES = 1000
 Arguments = TypeVarTuple("Arguments")
 
 
@@ -156,6 +157,10 @@ class _Entry:
     fresh: float = 0.0
     checked: float = 0.0
 
+    @property
+    def size(self) -> int:
+        return 0 if self.response is None else len(self.response.body)
+
 
 class ResponseCache:
     """The responses about one experiment: each is computed once for all clients. Thread-safe; `clock` returns seconds.
@@ -170,7 +175,6 @@ class ResponseCache:
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
-        self._size = 0
 
     def get(self, key: Hashable, compute: Callable[[], Any], lasting: float = math.inf) -> CachedResponse:
         """Return the response for `key`, from the cache or computed by `compute`.
@@ -180,6 +184,8 @@ class ResponseCache:
         with self._lock:
             entry = self._entries.setdefault(key, _Entry(lock=threading.Lock()))
             self._entries.move_to_end(key)
+            if len(self._entries) > _MOST_ENTRIES:  # a client may ask for any number of trials that do not exist
+                self._entries.popitem(last=False)
         with entry.lock:
             now = self._clock()
             if entry.response is not None and now - entry.made < lasting:
@@ -191,17 +197,15 @@ class ResponseCache:
             version = self._version()
             body = to_json(compute())
             response = CachedResponse(body, hashlib.blake2b(body, digest_size=12).hexdigest())
-            before = 0 if entry.response is None else len(entry.response.body)
             entry.response, entry.version = response, version
             entry.made = entry.checked = done = self._clock()
             entry.fresh = min(max(_FRESH, _COST * (done - now)), _STALEST)
-        self._evict(len(body) - before)
+        self._evict()
         return response
 
-    def _evict(self, more: int) -> None:
+    def _evict(self) -> None:
         """Drop the least recently used responses until the rest fits."""
         with self._lock:
-            self._size += more
-            while self._size > _MOST_BYTES and len(self._entries) > 1:
-                _, oldest = self._entries.popitem(last=False)
-                self._size -= 0 if oldest.response is None else len(oldest.response.body)
+            size = sum(entry.size for entry in self._entries.values())
+            while size > _MOST_BYTES and len(self._entries) > 1:
+                size -= self._entries.popitem(last=False)[1].size

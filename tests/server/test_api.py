@@ -312,6 +312,26 @@ def test_least_recently_used_responses_are_dropped_beyond_a_size(monkeypatch: py
     assert computed[100:] == [89]
 
 
+def test_requests_that_fail_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pitchpipe.server.experiments._MOST_ENTRIES", 10)
+    responses, computed = ResponseCache(lambda: 1), list[str]()
+
+    def fail() -> None:
+        raise LookupError
+
+    responses.get("first", lambda: computed.append("first"))
+    for number in range(9):
+        with pytest.raises(LookupError):
+            responses.get(number, fail)
+    responses.get("first", lambda: computed.append("first"))
+    assert computed == ["first"]
+    for number in range(10):
+        with pytest.raises(LookupError):
+            responses.get(number, fail)
+    responses.get("first", lambda: computed.append("first"))
+    assert computed == ["first", "first"]
+
+
 def test_folder_made_again_under_the_same_id_is_seen(made: MadeExperiment, asking: Asking) -> None:
     import shutil
 
