@@ -125,11 +125,15 @@ def make_experiment(
     overrides: Sequence[str] = (),
     *,
     runs_here: bool = False,
+    resume_if_exists: bool = False,
 ) -> Manager:
     """Check a config and this machine; make the experiment's folder and store, of which nothing remains on a failure.
 
-    With `runs_here`, the dispatcher of a local experiment starts meanwhile, and imports its libraries.
+    With `resume_if_exists`, the experiment with this id continues if there is one. With `runs_here`, the dispatcher of
+    a local experiment starts meanwhile, and imports its libraries.
     """
+    if resume_if_exists and experiment_id is None:
+        raise Failure("--resume-if-exists needs --experiment-id, by which the experiment is found again")
     config = checked_config(path, overrides, directory, meanwhile=_import_ahead)
     from ..manager import StandbyDispatcher
 
@@ -139,16 +143,22 @@ def make_experiment(
     try:
         check_startable(config, path, overrides, directory)
         interrupts.hold()
-        from ..manager import create_experiment
+        from ..manager import continue_experiment, create_experiment
 
         with placed(path, overrides):
-            manager = create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
+            manager = None
+            if resume_if_exists and experiment_id is not None:
+                manager = continue_experiment(config, experiment_id, directory=directory)
+            is_new = manager is None
+            manager = manager or create_experiment(
+                config, directory=directory, experiment_id=experiment_id, source=path
+            )
     except BaseException:
         if standby is not None:
             standby.close()
         raise
     manager.standby = standby
-    if overrides:  # the copy of the file in the folder gets them, too, as JSON, which is YAML
+    if overrides and is_new:  # the copy of the file in the folder gets them, too, as JSON, which is YAML
         from ..config import read_overridden
 
         text = json.dumps(read_overridden(path, overrides).data, indent=2, ensure_ascii=False)

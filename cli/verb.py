@@ -131,6 +131,12 @@ def new_experiment_options(function: F) -> F:
     )(function)
 
 
+def resume_if_exists_option(function: F) -> F:
+    """Add `--resume-if-exists`."""
+    help_text = "Continue the experiment with this --experiment-id if there is one; higher limits extend it."
+    return click.option("--resume-if-exists", is_flag=True, help=help_text)(function)
+
+
 def config_options(function: F) -> F:
     """Add CONFIG and `--set`."""
     function = click.argument("config", type=_Path(), metavar="CONFIG")(function)

@@ -24,9 +24,10 @@ from ..runner import (
     recorded,
 )
 from ..search_space import SearchSpace, SearchSpaceError
-from ..store import ExperimentFolder, FolderError, Store, default_directory, steady_clock
-from ..trial_agent import pickled
+from ..store import ExperimentFolder, FolderError, Store, absolute, default_directory, steady_clock
+from ..trial_agent import pickled, write_whole
 from . import hooks as _hooks
+from .control.extension import LIMITS, Extension, extend_experiment
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
 from .run_settings import names_of_objectives, new_store
@@ -88,9 +89,52 @@ def create_experiment(
     return manager
 
 
+def continue_experiment(
+    config: ExperimentConfig,
+    experiment_id: str,
+    *,
+    directory: Path | None = None,
+    function: Callable[..., object] | None = None,
+    callbacks: Iterable[Callback] = (),
+    stopper: Stopper | None = None,
+    first_events: FirstEvents | None = None,
+) -> Manager | None:
+    """Return the manager of the experiment with this id, which continues as `config` says; None if there is none.
+
+    Of the limits on trials and time only higher ones count: it may have been extended meanwhile. Raises what
+    `resume_experiment` raises, and `FolderError` if anything but the limits differs.
+    """
+    folder = ExperimentFolder(absolute(directory or directory_of(config)) / experiment_id)
+    folder.refuse_if_closed()
+    if not folder.has_experiment:
+        return None
+    stored, wanted = experiment_config(folder), ExperimentConfig.from_canonical(config.canonical())
+    free = {*LIMITS, "experiment_working_directory", *(("seed",) if wanted.seed is None else ())}
+    fields = [name for name in ExperimentConfig.model_fields if name not in free]
+    if differing := [name for name in fields if getattr(stored, name) != getattr(wanted, name)]:
+        raise FolderError(
+            f"the experiment in {folder.path} has another {' and another '.join(differing)}: choose another id for this"
+            " one, or resume that one as it is"
+        )
+    higher = {name: _higher(getattr(stored, name), getattr(wanted, name)) for name in _UPWARDS}
+    changes = Extension(**higher, trial_concurrency=wanted.trial_concurrency)
+    extend_experiment(folder, changes, to_continue=False)
+    return resume_experiment(
+        folder, function=function, callbacks=callbacks, stopper=stopper, first_events=first_events
+    )
+
+
+_UPWARDS = ("max_trial_number", "max_experiment_duration")
+
+
+def _higher(before: float | None, now: float | None) -> Any:
+    return now if before is not None and now is not None and now > before else None
+
+
 def resume_experiment(
     folder: ExperimentFolder,
     *,
+    function: Callable[..., object] | None = None,
     callbacks: Iterable[Callback] = (),
     stopper: Stopper | None = None,
     first_events: FirstEvents | None = None,
@@ -101,12 +145,12 @@ def resume_experiment(
 ) -> Manager:
     """Return the manager of an experiment that does not run now; it continues where its store says it was.
 
-    A `stopper` replaces the one it had. With `ending` it takes in what its trials reported, and ends them; nothing of
-    the folder is imported, unpickled or started, for it may be a stranger's. With
-    `retry_cancelled` the trials that its end cancelled run again, except those with a budget, and so do those that
-    failed if it ended because the first trials failed alike. Raises `FolderError`
-    if it runs or its stopper cannot be loaded, `StoreError` if its database cannot be used, `ConfigError` for a tracker
-    that cannot be made; with `ending` such a tracker is only noted, for the trials must end.
+    A `function` or a `stopper` replaces the one it had. With `ending` it takes in what its trials reported, and ends
+    them; nothing of the folder is imported, unpickled or started, for it may be a stranger's. With `retry_cancelled`
+    the trials that its end cancelled run again, except those with a budget, and so do those that failed if it ended
+    because the first trials failed alike. Raises `FolderError` if it runs or its stopper cannot be loaded, `StoreError`
+    if its database cannot be used, `ConfigError` for a tracker that cannot be made; with `ending` such a tracker is
+    only noted, for the trials must end.
     """
     clock = clock or steady_clock()
     folder.own()
@@ -119,6 +163,8 @@ def resume_experiment(
         if not ending:
             folder.link()  # it may have been moved
         store.objectives = names_of_objectives(config)
+        if function is not None:
+            write_whole(folder.function_file, pickled(function))
         if stopper is None and not ending:
             stopper = _stopper_of(folder)
         try:

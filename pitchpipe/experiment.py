@@ -37,8 +37,10 @@ class Experiment(Plots):
     `trial` is a function of a dict of parameters that returns or reports its final result, a class derived from
     `Trainable`, the name of either in `register_trainable`, or a command line. `callbacks` are notified of what
     happens. `stop` is a stopper, a function of a trial's id and a result, or a dict of numbers to be reached.
-    `directory` contains the experiment's folder. All other keyword arguments are fields of experiment.yml, see
-    docs/reference/config.md; `platform` is short for `training_service={"platform": ...}`, and `direction` and `metric`
+    `directory` contains the experiment's folder, whose name is `experiment_id`. With `resume_if_exists`, a program that
+    is started again continues the experiment that it finds there, with the trial that is given now; its configuration
+    must be the same but for the limits, of which higher ones extend it. All other keyword arguments are fields of
+    experiment.yml, see docs/reference/config.md; `platform` is short for `training_service={"platform": ...}`, and `direction` and `metric`
     are short for a single one of the `objectives`. Raises `ConfigError` with all problems of the configuration.
 
     >>> import tempfile
@@ -62,6 +64,7 @@ class Experiment(Plots):
         metric: str = "default",
         directory: str | Path | None = None,
         experiment_id: str | None = None,
+        resume_if_exists: bool = False,
         callbacks: Iterable[Any] = (),
         stop: Any = None,
         **config: Unpack[ExperimentOptions],
@@ -83,8 +86,12 @@ class Experiment(Plots):
         for warning in (self.config.direction_note, self.config.assessor_note, *self.config.plugin_warnings):
             if warning:
                 _log.warning("%s", escaped(warning))
+        if resume_if_exists and experiment_id is None:
+            raise ValueError(
+                "resume_if_exists needs an experiment_id, by which the experiment is found again"
+            )
         make = partial(
-            _created,
+            _continued if resume_if_exists else _created,
             self.config,
             directory=None if directory is None else Path(directory),
             experiment_id=experiment_id,
@@ -300,9 +307,23 @@ def _interrupted(result: ExperimentResult) -> Interrupted:
 
 def _created(config: Any, **more: Any) -> Any:
     from .manager import create_experiment
+    from .store import FolderExistsError
 
     _check_startable(config)
-    return create_experiment(config, **more)
+    try:
+        return create_experiment(config, **more)
+    except FolderExistsError as error:
+        raise FolderExistsError(
+            f"there is a folder already for experiment_id={more['experiment_id']!r}: resume_if_exists=True continues an"
+            " experiment in it; or choose another experiment_id or directory"
+        ) from error
+
+
+def _continued(config: Any, *, directory: Path | None, experiment_id: str, **more: Any) -> Any:
+    from .manager import continue_experiment
+
+    manager = continue_experiment(config, experiment_id, directory=directory, **more)
+    return manager or _created(config, directory=directory, experiment_id=experiment_id, **more)
 
 
 def _resumed(folder: Any, extension: Any, **more: Any) -> Any:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .mirror import Mirror, StorageError, fetch_experiment
     from .paths import (
         FolderError,
+        FolderExistsError,
         absolute,
         default_directory,
         is_default,

@@ -25,6 +25,7 @@ from .errors import StoreError
 from .manager_process import ManagerInfo, clock_jump, clock_mark
 from .paths import (
     FolderError,
+    FolderExistsError,
     absolute,
     default_directory,
     link_directory,
@@ -128,7 +129,7 @@ class ExperimentFolder:
         except FileExistsError:
             if problem := problem_of_link(folder.path.parent):
                 raise FolderError(problem) from None
-            raise FolderError(
+            raise FolderExistsError(
                 f"{folder.path} exists already: choose another --experiment-id{folder._or_delete()}"
             ) from None
         except OSError as error:

@@ -20,6 +20,10 @@ class FolderError(Exception):
     """A folder cannot be used, such as that of an experiment; the message says which and why."""
 
 
+class FolderExistsError(FolderError):
+    """There is a folder where a new experiment was to be made."""
+
+
 def absolute(path: str | os.PathLike[str]) -> Path:
     """Return the absolute path of a file or folder, which may begin with `~`; raise `FolderError`.
 

@@ -623,6 +623,41 @@ def test_experiment_that_is_done_continues_under_new_limits(tmp_path: Path) -> N
         Experiment.restore(tmp_path / "exp", max_trials=3)
 
 
+def test_program_that_is_started_again_continues_its_experiment(tmp_path: Path) -> None:
+    def cube(parameters: dict[str, Any]) -> float:
+        return abs(float(parameters["x"] ** 3))
+
+    first = experiment(square, tmp_path, max_trial_number=2, resume_if_exists=True).run()
+    assert experiment(square, tmp_path, max_trial_number=2, resume_if_exists=True).run().trials == first.trials
+    result = experiment(cube, tmp_path, max_trial_number=4, trial_concurrency=2, resume_if_exists=True).run()
+    assert (result.status, result.trials[:2]) == ("DONE", first.trials)
+    assert [trial["final"] for trial in result.trials[2:]] == [
+        cube(trial["parameters"]) for trial in result.trials[2:]
+    ]
+    again = experiment(square, tmp_path, max_trial_number=3, resume_if_exists=True)  # extended meanwhile
+    assert again.run().trials == result.trials
+
+
+def test_stopped_experiment_is_continued_by_its_program(tmp_path: Path) -> None:
+    stopped = experiment(square, tmp_path, resume_if_exists=True)
+    stopped.stop()
+    assert stopped.run().status == "STOPPED"
+    result = experiment(square, tmp_path, resume_if_exists=True).run()
+    assert (result.status, result.counts) == ("DONE", {"SUCCEEDED": 3})
+
+
+def test_program_continues_only_its_own_experiment(tmp_path: Path) -> None:
+    before = experiment(square, tmp_path).run()
+    with pytest.raises(FolderError, match="resume_if_exists=True continues"):
+        experiment(square, tmp_path).run()
+    changes = {"tuner": {"name": "TPE"}, "space": {"x": {"_type": "uniform", "_value": [0, 1]}}}
+    with pytest.raises(FolderError, match="has another search_space and another tuner: choose another id"):
+        experiment(square, tmp_path, max_trial_number=9, resume_if_exists=True, **changes).run()
+    assert Experiment.restore(tmp_path / "exp").results().trials == before.trials
+    with pytest.raises(ValueError, match="needs an experiment_id"):
+        Experiment(square, SPACE, directory=tmp_path, max_trial_number=1, resume_if_exists=True)
+
+
 def test_restore_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="does not exist"):
         Experiment.restore(tmp_path / "nothing")

@@ -15,7 +15,7 @@ import click
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
 from ..printing import print_warning
-from ..verb import new_experiment_options, verb, watch_options
+from ..verb import new_experiment_options, resume_if_exists_option, verb, watch_options
 
 if TYPE_CHECKING:
     from ...store import ExperimentFolder
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     "pitchpipe create experiment.yml --experiment-id nightly --json",
 )
 @new_experiment_options
+@resume_if_exists_option
 @watch_options
 def create(
     config: Path,
     overrides: tuple[str, ...],
     experiment_id: str | None,
     directory: Path | None,
+    resume_if_exists: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -44,7 +46,9 @@ def create(
     with Interrupts() as interrupts:
         from ..new_experiment import make_experiment
 
-        manager = make_experiment(config, experiment_id, directory, interrupts, overrides)
+        manager = make_experiment(
+            config, experiment_id, directory, interrupts, overrides, resume_if_exists=resume_if_exists
+        )
         for note in () if quiet else manager.notes:
             click.echo(note, err=True)  # only the id goes to stdout
         for warning in manager.start_warnings:

@@ -17,7 +17,7 @@ import click
 from ..failures import FAILED, INTERRUPTED, Failure
 from ..interrupts import Interrupts
 from ..printing import drawing_stream, print_line
-from ..verb import FILE, new_experiment_options, verb, watch_options
+from ..verb import FILE, new_experiment_options, resume_if_exists_option, verb, watch_options
 
 if TYPE_CHECKING:
     from ...manager import Manager
@@ -34,8 +34,10 @@ _COLOURS = {"DONE": "green", "ERROR": "red"}
     "pitchpipe run experiment.yml --ui",
     "pitchpipe run experiment.yml --set max_trial_number=5 --set tuner.name=TPE",
     "pitchpipe run experiment.yml --dir runs --json > result.json",
+    "pitchpipe run experiment.yml --experiment-id nightly --resume-if-exists",
 )
 @new_experiment_options
+@resume_if_exists_option
 @watch_options
 @click.option("--ui", "with_pages", is_flag=True, help="Serve web pages, and print their address.")
 @click.option(
@@ -53,6 +55,7 @@ def run(
     overrides: tuple[str, ...],
     experiment_id: str | None,
     directory: Path | None,
+    resume_if_exists: bool,
     as_json: bool,
     quiet: bool,
     with_pages: bool,
@@ -71,7 +74,15 @@ def run(
     with Interrupts() as interrupts:
         from ..new_experiment import make_experiment
 
-        manager = make_experiment(config, experiment_id, directory, interrupts, overrides, runs_here=True)
+        manager = make_experiment(
+            config,
+            experiment_id,
+            directory,
+            interrupts,
+            overrides,
+            runs_here=True,
+            resume_if_exists=resume_if_exists,
+        )
         if trace is not None:
             from ...manager import Trace
 

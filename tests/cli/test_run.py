@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from ..homeless import leave_home
-from .conftest import Call, Start, Storing
+from .conftest import Call, Called, Start, Storing
 
 
 def make(folder: Path) -> Path:
@@ -144,6 +144,20 @@ def test_a_folder_that_is_taken_is_a_sentence(stored: Storing, call: Call, confi
     running = stored(status="RUNNING").write("mine", [])
     called = call("run", config, "--experiment-id", "mine")
     assert called.err == f"error: {running.path} exists already: choose another --experiment-id\n"
+
+
+@pytest.mark.slow
+def test_a_run_that_is_repeated_continues_or_shows_what_there_is(call: Call, config: Path, directory: Path) -> None:
+    def run(*words: str) -> Called:
+        return call("run", config, "--experiment-id", "again", "--resume-if-exists", "--json", *words)
+
+    made = [json.loads(run("--set", f"max_trial_number={number}").out) for number in (2, 2, 4, 3)]
+    assert [summary["status"] for summary in made] == ["DONE"] * 4
+    assert [sum(summary["counts"].values()) for summary in made] == [2, 2, 4, 4]
+    other = run("--set", "objectives=[{name: default, direction: maximize}]")
+    assert other.code == 2
+    assert "has another objectives: choose another id" in other.err
+    assert call("run", config, "--resume-if-exists").code == 2
 
 
 @pytest.mark.parametrize("experiment_id", ["../out", "a b", "x" * 33, "-x"])
