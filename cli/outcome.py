@@ -24,6 +24,7 @@ from ..telling import (
     nouns,
     parameter_texts,
     parameters_text,
+    region_object,
     region_text,
     trials_text,
     value_text,
@@ -96,6 +97,8 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
         outcome["closest_to_defaults"] = closest_object(closest, lambda trial: _trial_object(trial, names))
     if failures := view.failures():
         outcome["failures"] = [_failure_object(group) for group in failures]
+    if regions := view.failure_regions():
+        outcome["failure_regions"] = [region_object(region) for region in regions]
     if retries := view.retries():
         outcome["retries"] = retries
     if health := _health(view, summary):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .plots import Plots
 
 if TYPE_CHECKING:
-    from .store.reading import TrialRow
+    from .store.reading import FailureRegion, TrialRow
 
 Row = dict[str, Any]
 
@@ -88,6 +88,14 @@ class ExperimentResult(Plots):
 
         with ExperimentView(self.folder) as view:
             return [failed_text(group) for group in view.failures()]
+
+    @cached_property
+    def failure_regions(self) -> list[FailureRegion]:
+        """Values of parameters with which most trials fail in one way, such as `width` above 64 out of memory."""
+        from .store.reading import ExperimentView
+
+        with ExperimentView(self.folder) as view:
+            return view.failure_regions()
 
     def trial(self, trial_id: str) -> Row:
         """Return the trial with this id; raise `KeyError` if there is none."""

@@ -184,7 +184,8 @@ class ResponseCache:
         with self._lock:
             entry = self._entries.setdefault(key, _Entry(lock=threading.Lock()))
             self._entries.move_to_end(key)
-            if len(self._entries) > _MOST_ENTRIES:  # a client may ask for any number of trials that do not exist
+            # A client may ask for any number of trials that do not exist.
+            if len(self._entries) > _MOST_ENTRIES:
                 self._entries.popitem(last=False)
         with entry.lock:
             now = self._clock()

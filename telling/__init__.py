@@ -20,7 +20,15 @@ if TYPE_CHECKING:
         gains_over_defaults,
         why_none_text,
     )
-    from .failed_trials import FailedTrial, ending_beside, ending_text, failed_text, region_text, trials_text
+    from .failed_trials import (
+        FailedTrial,
+        ending_beside,
+        ending_text,
+        failed_text,
+        region_object,
+        region_text,
+        trials_text,
+    )
     from .trial_story import (
         Ending,
         ending_of,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Protocol
 
+from ..protocol import JsonObject
 from ..runner import FailureKind, last_line, signal_name
 from ..store.reading import FailureGroup, FailureRegion
 from .words import counted, number_text, option_text
@@ -194,6 +195,11 @@ def trials_text(group: FailureGroup) -> str:
 def failed_text(group: FailureGroup) -> str:
     """Return how many trials failed, or which one, and why, such as `4 trials failed: ValueError: no luck`."""
     return f"{trials_text(group)} failed: {FailedTrial.of(group)}"
+
+
+def region_object(region: FailureRegion) -> JsonObject:
+    """Return a region as JSON, with its sentence as `text`."""
+    return {**asdict(region), "text": region_text(region)}
 
 
 def region_text(region: FailureRegion) -> str:

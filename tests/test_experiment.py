@@ -628,7 +628,9 @@ def test_program_that_is_started_again_continues_its_experiment(tmp_path: Path) 
         return abs(float(parameters["x"] ** 3))
 
     first = experiment(square, tmp_path, max_trial_number=2, resume_if_exists=True).run()
-    assert experiment(square, tmp_path, max_trial_number=2, resume_if_exists=True).run().trials == first.trials
+    assert (
+        experiment(square, tmp_path, max_trial_number=2, resume_if_exists=True).run().trials == first.trials
+    )
     result = experiment(cube, tmp_path, max_trial_number=4, trial_concurrency=2, resume_if_exists=True).run()
     assert (result.status, result.trials[:2]) == ("DONE", first.trials)
     assert [trial["final"] for trial in result.trials[2:]] == [

@@ -137,7 +137,7 @@ class McpTools:
         return self._verb("status", experiment)
 
     def explain_experiment(self, experiment: str) -> dict[str, Any]:
-        """Explain how an experiment stands: best trials, failures by cause, notes on the search (`health`).
+        """Explain how an experiment stands: best trials, failures by cause and `failure_regions`, `health`.
 
         `importance` says how much each parameter matters, `why_not` in it why this is unknown.
         """

@@ -6,11 +6,23 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from ...protocol import JsonObject
 from ...store import StoreError
 from ...store.reading import ExperimentView, closest_object
+from ...telling import region_object
 from ..experiments import Experiments, Shown
 from ..health import health_object
-from .models import Best, Closest, ExperimentSummary, Failure, Front, Health, HistoryPoint, Importance
+from .models import (
+    Best,
+    Closest,
+    ExperimentSummary,
+    Failure,
+    FailureRegion,
+    Front,
+    Health,
+    HistoryPoint,
+    Importance,
+)
 from .responses import ExperimentName, cached_response
 
 experiment_router = APIRouter(tags=["experiments"])
@@ -68,6 +80,16 @@ def get_history(request: Request, experiment: ExperimentName) -> Response:
 def get_failures(request: Request, experiment: ExperimentName) -> Response:
     """Return the failures in groups, the most frequent first."""
     return cached_response(request, experiment, ExperimentView.failures)
+
+
+@experiment_router.get("/experiments/{experiment}/failure_regions", response_model=list[FailureRegion])
+def get_failure_regions(request: Request, experiment: ExperimentName) -> Response:
+    """Return the values of parameters with which most trials fail in one way."""
+    return cached_response(request, experiment, _failure_regions)
+
+
+def _failure_regions(view: ExperimentView) -> list[JsonObject]:
+    return [region_object(region) for region in view.failure_regions()]
 
 
 @experiment_router.get("/experiments/{experiment}/importance", response_model=Importance)

@@ -283,6 +283,24 @@ class Failure(BaseModel):
     sequence_ids: list[int]
 
 
+class FailureRegion(BaseModel):
+    """Values of one parameter with which most trials fail in one way: those below or above a number, or one option.
+
+    `failed` trials with these values failed in this way, and `well` ones did not fail. `has_others`: trials that failed
+    in other ways are not counted. `is_avoided`: the tuner learns where trials fail.
+    """
+
+    kind: str
+    parameter: str
+    side: Literal["below", "above", "is"]
+    value: Any
+    failed: int
+    well: int
+    has_others: bool
+    is_avoided: bool
+    text: str
+
+
 class Importance(BaseModel):
     """How much of the variance of the results each parameter explains alone."""
 

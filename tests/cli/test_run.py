@@ -147,7 +147,9 @@ def test_a_folder_that_is_taken_is_a_sentence(stored: Storing, call: Call, confi
 
 
 @pytest.mark.slow
-def test_a_run_that_is_repeated_continues_or_shows_what_there_is(call: Call, config: Path, directory: Path) -> None:
+def test_a_run_that_is_repeated_continues_or_shows_what_there_is(
+    call: Call, config: Path, directory: Path
+) -> None:
     def run(*words: str) -> Called:
         return call("run", config, "--experiment-id", "again", "--resume-if-exists", "--json", *words)
 

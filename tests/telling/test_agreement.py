@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,15 +13,18 @@ import pytest
 from pitchpipe.cli.app import run
 from pitchpipe.manager.control import why_waiting
 from pitchpipe.protocol import repeated, with_family_end
+from pitchpipe.results import result_of
 from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.server.experiment_table import read_table
+from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.pages.overview import best_text
 from pitchpipe.server.pages.trial_grid import GridRequest, columns_of, read_rows
 from pitchpipe.server.report.facts import Facts, facts_of
 from pitchpipe.store.reading import ExperimentView
-from pitchpipe.telling import ending_of, number_text, status_text, values_text, who_text
+from pitchpipe.telling import ending_of, number_text, region_object, status_text, values_text, who_text
 
 from ..lazy import Lazy
+from ..server.asking import Asking
 from ..stored import MadeExperiment, a_config, a_trial
 
 mcp_tools = Lazy("pitchpipe.cli.verbs.mcp_tools")
@@ -199,3 +203,27 @@ def test_failures_read_alike(view: ExperimentView, told: Callable[..., list[str]
         who, reason = sentence.split(" failed: ", 1)
         assert object_["reason"] == reason
         assert any(line.startswith(f"{who} failed") and f": {reason} (" in line for line in printed)
+
+
+def test_programs_get_the_regions_of_failure_that_people_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = MadeExperiment(tmp_path / "made1234", a_config(tuner={"name": "Random"}), status="DONE")
+    made.commit(*(a_trial(number, value=0.5) for number in range(8)))
+    made.commit(*(a_trial(number, "FAILED", kind=FailureKind.OOM) for number in range(8, 14)))
+    made.store.close()
+    text = "most trials with lr above 0.7 fail (out of memory)"
+    assert run(["status", "made1234", "--dir", str(tmp_path)]) == 0
+    assert text in capsys.readouterr().out.splitlines()
+    assert run(["status", "made1234", "--dir", str(tmp_path), "--json"]) == 0
+    (region,) = json.loads(capsys.readouterr().out)["failure_regions"]
+    assert (region["parameter"], region["side"], region["value"], region["text"]) == (
+        "lr",
+        "above",
+        0.7,
+        text,
+    )
+    experiments = Experiments(tmp_path)
+    assert Asking(experiments).get("/api/v1/experiments/made1234/failure_regions").json == [region]
+    experiments.close()
+    assert [region_object(each) for each in result_of(made.folder.path).failure_regions] == [region]
