@@ -143,7 +143,8 @@ def make_experiment(
     try:
         check_startable(config, path, overrides, directory)
         interrupts.hold()
-        from ..manager import continue_experiment, create_experiment
+        from ..manager import create_experiment
+        from ..manager.control import continue_experiment
 
         with placed(path, overrides):
             manager = None

@@ -8,7 +8,6 @@ from ..protocol import lazy_names
 
 if TYPE_CHECKING:
     from .experiment_factory import (
-        continue_experiment,
         create_experiment,
         directory_of,
         experiment_config,

@@ -24,10 +24,9 @@ from ..runner import (
     recorded,
 )
 from ..search_space import SearchSpace, SearchSpaceError
-from ..store import ExperimentFolder, FolderError, Store, absolute, default_directory, steady_clock
+from ..store import ExperimentFolder, FolderError, Store, default_directory, steady_clock
 from ..trial_agent import pickled, write_whole
 from . import hooks as _hooks
-from .control.extension import LIMITS, Extension, extend_experiment
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
 from .run_settings import names_of_objectives, new_store
@@ -87,48 +86,6 @@ def create_experiment(
         manager.notes += warm_start.notes
         manager.start_warnings = warm_start.warnings
     return manager
-
-
-def continue_experiment(
-    config: ExperimentConfig,
-    experiment_id: str,
-    *,
-    directory: Path | None = None,
-    function: Callable[..., object] | None = None,
-    callbacks: Iterable[Callback] = (),
-    stopper: Stopper | None = None,
-    first_events: FirstEvents | None = None,
-) -> Manager | None:
-    """Return the manager of the experiment with this id, which continues as `config` says; None if there is none.
-
-    Of the limits on trials and time only higher ones count: it may have been extended meanwhile. Raises what
-    `resume_experiment` raises, and `FolderError` if anything but the limits differs.
-    """
-    folder = ExperimentFolder(absolute(directory or directory_of(config)) / experiment_id)
-    folder.refuse_if_closed()
-    if not folder.has_experiment:
-        return None
-    stored, wanted = experiment_config(folder), ExperimentConfig.from_canonical(config.canonical())
-    free = {*LIMITS, "experiment_working_directory", *(("seed",) if wanted.seed is None else ())}
-    fields = [name for name in ExperimentConfig.model_fields if name not in free]
-    if differing := [name for name in fields if getattr(stored, name) != getattr(wanted, name)]:
-        raise FolderError(
-            f"the experiment in {folder.path} has another {' and another '.join(differing)}: choose another id for this"
-            " one, or resume that one as it is"
-        )
-    higher = {name: _higher(getattr(stored, name), getattr(wanted, name)) for name in _UPWARDS}
-    changes = Extension(**higher, trial_concurrency=wanted.trial_concurrency)
-    extend_experiment(folder, changes, to_continue=False)
-    return resume_experiment(
-        folder, function=function, callbacks=callbacks, stopper=stopper, first_events=first_events
-    )
-
-
-_UPWARDS = ("max_trial_number", "max_experiment_duration")
-
-
-def _higher(before: float | None, now: float | None) -> Any:
-    return now if before is not None and now is not None and now > before else None
 
 
 def resume_experiment(

@@ -321,7 +321,7 @@ def _created(config: Any, **more: Any) -> Any:
 
 
 def _continued(config: Any, *, directory: Path | None, experiment_id: str, **more: Any) -> Any:
-    from .manager import continue_experiment
+    from .manager.control import continue_experiment
 
     manager = continue_experiment(config, experiment_id, directory=directory, **more)
     return manager or _created(config, directory=directory, experiment_id=experiment_id, **more)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         EXTENDED,
         Extension,
         ExtensionError,
+        continue_experiment,
         extend_experiment,
         options_to_extend,
         owned_store,

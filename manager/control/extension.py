@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...config import ExperimentConfig, UnitError, parse_duration, shown
 from ...runner import ExperimentStatus
 from ...search_space import non_finite
-from ...store import ExperimentFolder, Store
+from ...store import ExperimentFolder, FolderError, Store, absolute
+from ..experiment_factory import directory_of, experiment_config, resume_experiment
+
+if TYPE_CHECKING:
+    from ..hooks import Callback, Stopper
+    from ..manager import FirstEvents, Manager
 
 EXTENDED = "extended, and not yet resumed"
 """The reason for which an experiment with new limits is STOPPED."""
@@ -56,6 +61,48 @@ def extend_experiment(folder: ExperimentFolder, extension: Extension, *, to_cont
         raise ExtensionError("; ".join(problems))
     with owned_store(folder) as store:
         _extend(store, extension, to_continue=to_continue)
+
+
+def continue_experiment(
+    config: ExperimentConfig,
+    experiment_id: str,
+    *,
+    directory: Path | None = None,
+    function: Callable[..., object] | None = None,
+    callbacks: Iterable[Callback] = (),
+    stopper: Stopper | None = None,
+    first_events: FirstEvents | None = None,
+) -> Manager | None:
+    """Return the manager of the experiment with this id, which continues as `config` says; None if there is none.
+
+    Of the limits on trials and time only higher ones count: it may have been extended meanwhile. Raises what
+    `resume_experiment` raises, and `FolderError` if anything but the limits differs.
+    """
+    folder = ExperimentFolder(absolute(directory or directory_of(config)) / experiment_id)
+    folder.refuse_if_closed()
+    if not folder.has_experiment:
+        return None
+    stored, wanted = experiment_config(folder), ExperimentConfig.from_canonical(config.canonical())
+    free = {*LIMITS, "experiment_working_directory", *(("seed",) if wanted.seed is None else ())}
+    fields = [name for name in ExperimentConfig.model_fields if name not in free]
+    if differing := [name for name in fields if getattr(stored, name) != getattr(wanted, name)]:
+        raise FolderError(
+            f"the experiment in {folder.path} has another {' and another '.join(differing)}: choose another id for this"
+            " one, or resume that one as it is"
+        )
+    higher = {name: _higher(getattr(stored, name), getattr(wanted, name)) for name in _UPWARDS}
+    changes = Extension(**higher, trial_concurrency=wanted.trial_concurrency)
+    extend_experiment(folder, changes, to_continue=False)
+    return resume_experiment(
+        folder, function=function, callbacks=callbacks, stopper=stopper, first_events=first_events
+    )
+
+
+_UPWARDS = ("max_trial_number", "max_experiment_duration")
+
+
+def _higher(before: float | None, now: float | None) -> Any:
+    return now if before is not None and now is not None and now > before else None
 
 
 @contextmanager
