@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from .json_types import Config, Json, JsonObject, Parameters
     from .metrics import metric_value, names_of, number_in, scalar_item, with_default
     from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
+    from .payloads import (
+        IMPORTED,
+        import_payload,
+        metric_payload,
+        of_repeat,
+        running_payload,
+        trial_end_payload,
+        with_results,
+    )
     from .record import (
         STARTING_POINTS,
         AddedSource,

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..protocol import CommandType, Objective, is_starting_point, main_objective
+from ..protocol import (
+    IMPORTED,
+    CommandType,
+    Objective,
+    import_payload,
+    is_starting_point,
+    main_objective,
+    metric_payload,
+    of_repeat,
+)
 from . import events as happened
 from .attempts import ends_rung, note_checkpoint
 from .effects import MetricRow
 from .experiment_rules import ExperimentRules
-from .payloads import IMPORTED, import_payload, metric_payload, of_repeat
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .verdicts import check_final, fault_of_intermediate, judge_end
 

@@ -8,12 +8,20 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..protocol import CommandType, Json, Objective, is_starting_point
+from ..protocol import (
+    CommandType,
+    Json,
+    Objective,
+    import_payload,
+    is_starting_point,
+    metric_payload,
+    trial_end_payload,
+    with_results,
+)
 from .attempts import retry_ended
 from .effects import Finish, Pending
 from .experiment_state import ExperimentState, ExperimentStatus
 from .family_rules import Families, Family, Repeats
-from .payloads import import_payload, metric_payload, trial_end_payload, with_results
 from .trial import Cause, Trial, TrialStatus, Verdict
 from .trial_moves import Trials
 from .verdicts import FailureStreak

@@ -11,7 +11,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
-from ..protocol import CommandType, budget_and_donor
+from ..protocol import CommandType, budget_and_donor, of_repeat, trial_end_payload
 from .attempts import (
     came_to_nothing,
     count_failure,
@@ -24,7 +24,6 @@ from .effects import AttemptOrder, AttemptRow, CopyCheckpoint, PauseTrial, Pendi
 from .events import AttemptEvent
 from .experiment_state import ExperimentState
 from .ledger import Assignment, Ledger, Request
-from .payloads import of_repeat, trial_end_payload
 from .slots import Slots
 from .timing import Deadlines
 from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id

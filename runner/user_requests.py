@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from ..protocol import CommandType, is_starting_point
+from ..protocol import CommandType, is_starting_point, running_payload
 from . import events as happened
 from .attempts import leave_rung
 from .executor_events import ExecutorEvents
 from .experiment_rules import ExperimentRules
 from .experiment_state import ExperimentStatus, Limits
-from .payloads import running_payload
 from .trial import Cause, FailureKind, TrialStatus, Verdict
 
 

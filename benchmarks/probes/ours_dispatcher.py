@@ -13,8 +13,7 @@ from harness import SPACE, answer, options
 
 from pitchpipe.manager.dispatcher_link.dispatcher_process import dispatcher_environment
 from pitchpipe.manager.standby import DISPATCHER_COMMAND
-from pitchpipe.protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame, loads
-from pitchpipe.runner.payloads import metric_payload
+from pitchpipe.protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame, loads, metric_payload
 
 CONFIG = {"tuner": {"name": "Random"}, "assessor": {"name": "Medianstop"}, "seed": 1}
 STEPS = 500

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from json.encoder import encode_basestring_ascii as quoted
 
-from ..protocol import parameters_of, repeat_of
+from .record import parameters_of, repeat_of
 
 # Marks the final result of a starting point: the tuner has it by ImportData, only the assessor takes it.
 IMPORTED = ', "imported": true'
