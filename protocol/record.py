@@ -1,15 +1,12 @@
 """The parameter record: one parameter set of a trial, as JSON text that all processes pass on unchanged.
 
-`{"parameter_id": 3, "parameter_source": "algorithm", "parameters": {"x": 1}, "parameter_index": 0}`, and `budget`,
-`checkpoint_of` and `pauses_at_budget` if the tuner gives them. Where configurations are repeated it also has `family`
-(the number of the first trial with these parameters), `repeat` (0, 1, 2 ...), `seed`, and, in the first trial's record
-once the family has ended, `family_end`. Only what needs a field parses the record, with the functions of this module.
+Only what needs a field parses the record, with the functions of this module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 from .codec import dumps, loads
 from .json_types import Json, Parameters
@@ -19,6 +16,23 @@ STARTING_POINTS = ("defaults", "initial", "warm_start")
 """The sources of parameters that the configuration names: the tuner learns their results."""
 
 _PAUSES = "pauses_at_budget"
+
+
+class ParameterRecord(TypedDict):
+    """A parameter record; the tuner may give a budget and what belongs to it, and families have the last fields."""
+
+    parameter_id: int | str | None  # null for a user's own parameters
+    parameter_source: Literal["algorithm"] | AddedSource
+    parameters: Json  # of a user's own tuner: any value
+    parameter_index: int
+    budget: NotRequired[float]
+    checkpoint_of: NotRequired[str]
+    pauses_at_budget: NotRequired[bool]
+    reason: NotRequired[str]  # in NoMoreTrialJobs: why the search should end
+    family: NotRequired[int]  # the number of the first trial with these parameters
+    repeat: NotRequired[int]  # 0, 1, 2 ...
+    seed: NotRequired[int]
+    family_end: NotRequired[str]  # how the family has ended, in its first trial's record
 
 
 def parameters_of(record: str) -> Parameters:
@@ -110,6 +124,11 @@ def repeat_of(record: str) -> tuple[int, int] | None:
     """
     family = _field(record, "family")
     return None if family is None else (family, loads(record)["repeat"])
+
+
+def repeat_number(record: str) -> int | None:
+    """Return which repeat of its family a trial is; None if it is not repeated."""
+    return _field(record, "repeat")
 
 
 def seed_of_repeat(record: str) -> int | None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..protocol import (
-    IMPORTED,
     CommandType,
     Objective,
     import_payload,
     is_starting_point,
     main_objective,
     metric_payload,
-    of_repeat,
+    repeat_number,
 )
 from . import events as happened
 from .attempts import ends_rung, note_checkpoint
@@ -110,7 +109,7 @@ class ExecutorEvents:
         elif trial.user_retries or (trial.parameter_id is None and is_starting_point(trial.record)):
             self._pending.send(CommandType.ImportData, import_payload(trial.record, event.value))
             if not trial.user_retries and self._is_judged(trial):
-                self._send(trial, "FINAL", 0, event.value, IMPORTED)
+                self._send(trial, "FINAL", 0, event.value, is_imported=True)
         else:
             self._send(trial, "FINAL", 0, event.value)
 
@@ -191,7 +190,14 @@ class ExecutorEvents:
             MetricRow(trial, event.attempt, kind, event.sequence, event.value, event.time)
         )
 
-    def _send(self, trial: Trial, kind: str, sequence: int, value: str, more: str = "") -> None:
-        more = of_repeat(trial.record) + more
-        payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value, more)
+    def _send(self, trial: Trial, kind: str, sequence: int, value: str, *, is_imported: bool = False) -> None:
+        payload = metric_payload(
+            trial.parameter_id,
+            trial.trial_id,
+            kind,
+            sequence,
+            value,
+            repeat=repeat_number(trial.record),
+            is_imported=is_imported,
+        )
         self._pending.send(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")

@@ -16,7 +16,6 @@ from ..protocol import (
     is_starting_point,
     metric_payload,
     trial_end_payload,
-    with_results,
 )
 from .attempts import retry_ended
 from .effects import Finish, Pending
@@ -159,8 +158,9 @@ class ExperimentRules:
             if family.is_late or is_starting:
                 self.pending.send(CommandType.ImportData, import_payload(first.record, value))
             else:
-                more = with_results(results)
-                payload = metric_payload(first.parameter_id, first.trial_id, "FINAL", 0, value, more)
+                payload = metric_payload(
+                    first.parameter_id, first.trial_id, "FINAL", 0, value, repeats=results
+                )
                 self.pending.send(CommandType.ReportMetricData, payload)
         if not family.is_late:
             kind = first.kind if family.status is TrialStatus.FAILED else None

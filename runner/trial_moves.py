@@ -11,7 +11,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
-from ..protocol import CommandType, budget_and_donor, of_repeat, trial_end_payload
+from ..protocol import CommandType, budget_and_donor, repeat_number, trial_end_payload
 from .attempts import (
     came_to_nothing,
     count_failure,
@@ -289,8 +289,9 @@ class Trials:
         self.deadlines.forget(trial)
         trial.verdict = trial.resume = trial.copy_of = None
         trial.story = ()  # only live trials can be asked to make a wrong move
-        more = of_repeat(trial.record)
-        payload = trial_end_payload(trial.trial_id, trial.status, trial.record, more, trial.kind)
+        payload = trial_end_payload(
+            trial.trial_id, trial.status, trial.record, kind=trial.kind, repeat=repeat_number(trial.record)
+        )
         self.pending.send(CommandType.TrialEnd, payload)
 
     # ------------------------------------------------------------------ agents

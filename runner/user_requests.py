@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from ..protocol import CommandType, is_starting_point, running_payload
+from ..protocol import CommandType, import_payload, is_starting_point
 from . import events as happened
 from .attempts import leave_rung
 from .executor_events import ExecutorEvents
@@ -46,7 +46,7 @@ class UserRequests:
     def _add(self, record: str) -> None:
         self._rules.add(None, record)
         if is_starting_point(record):  # so that the tuner does not propose it, too
-            self._pending.send(CommandType.ImportData, running_payload(record))
+            self._pending.send(CommandType.ImportData, import_payload(record))
 
     def kill(self, event: happened.TrialKillRequested) -> None:
         """End a trial, unless it has ended already."""

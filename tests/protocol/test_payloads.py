@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.runner.events import added_trial
 from pitchpipe.protocol.payloads import import_payload, metric_payload, trial_end_payload
+from pitchpipe.runner.events import added_trial
 
 IDS = st.none() | st.integers(0, 10**9) | st.text(max_size=5)
 
