@@ -58,10 +58,9 @@ if TYPE_CHECKING:
         event_of,
         recorded,
     )
-    from .experiment_state import ExperimentStatus, Limits, Retries
+    from .experiment_state import ExperimentStatus, Limits, RateMeter, Retries, forecast
     from .family_rules import Repeats
     from .ledger import Ledger, Request, Totals
-    from .timing import RateMeter, forecast
     from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
     from .trial_runner import TrialRunner
     from .verdicts import (

@@ -22,10 +22,9 @@ from .attempts import (
 )
 from .effects import AttemptOrder, AttemptRow, CopyCheckpoint, PauseTrial, Pending, StartTrial, StopTrial
 from .events import AttemptEvent
-from .experiment_state import ExperimentState
+from .experiment_state import Deadlines, ExperimentState
 from .ledger import Assignment, Ledger, Request
 from .slots import Slots
-from .timing import Deadlines
 from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id
 from .verdicts import is_checkpoint_gone
 

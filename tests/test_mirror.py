@@ -10,7 +10,6 @@ import pytest
 # Modules without a test file of their own, each with the file that tests it.
 ELSEWHERE = {
     "executors/running_attempts.py": "test_agents.py",
-    "runner/timing.py": "test_limits.py",
     "store/table_rows.py": "test_store.py",
 }
 
