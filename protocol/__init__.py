@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         encode_frame,
     )
     from .json_types import Config, Json, JsonObject, Parameters
+    from .lazy import foreign
     from .metrics import metric_value, names_of, number_in, scalar_item, with_default
     from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
     from .payloads import (
@@ -60,6 +61,5 @@ if TYPE_CHECKING:
         with_parameters,
         with_pause_at_budget,
     )
-    from .seams import foreign
 else:
     __getattr__ = lazy_names(__name__, __file__)
