@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..plugins import integer, loss_sign, number, optional_mapping, shown
+from ..plugins import as_json, integer, loss_sign, number, optional_mapping
 from ..protocol import Config
 from .base import Assessor, AssessResult, counted, gain_of
 from .registry import REGISTRY
@@ -92,7 +92,7 @@ class PatientAssessor(Assessor):
         given = optional_mapping("assessor_args", assessor_args).get("optimize_mode", optimize_mode)
         if given != optimize_mode:
             raise ValueError(
-                f"assessor_args: optimize_mode {shown(given)} contradicts {shown(optimize_mode)} of optimize_mode"
+                f"assessor_args: optimize_mode {as_json(given)} contradicts {as_json(optimize_mode)} of optimize_mode"
             )
         self._rule = REGISTRY.create_inner(assessor, assessor_args, optimize_mode=optimize_mode)
         self.reason: str | None = None

@@ -15,6 +15,7 @@ from .algorithms import (
     unregister,
 )
 from .arguments import (
+    as_json,
     integer,
     loss_sign,
     merged,
@@ -23,7 +24,6 @@ from .arguments import (
     optional_mapping,
     positive,
     seed_of,
-    shown,
     synonym,
     taken,
 )

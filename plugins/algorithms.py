@@ -7,17 +7,22 @@ user registered in a JSON file, for all their experiments. Classes are imported 
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..protocol import Config
 from ..search_space import Problem
-from .arguments import hint, nearest, optional_mapping, shown
+from .arguments import as_json, hint, nearest, optional_mapping
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Algorithm = TypeVar("Algorithm")
 
@@ -95,11 +100,9 @@ class Registry(Generic[Algorithm]):
         `class_args` take precedence. Errors are ValueErrors that name the argument of the outer algorithm: the kind, as
         in `tuner`, or `tuner_args`.
         """
-        import inspect
-
         if not isinstance(name, str):
             article = "an" if self.kind[0] in "aeiou" else "a"
-            raise ValueError(f"{self.kind} must be the name of {article} {self.kind}, not {shown(name)}")
+            raise ValueError(f"{self.kind} must be the name of {article} {self.kind}, not {as_json(name)}")
         given = optional_mapping(f"{self.kind}_args", class_args)
         try:
             accepted = inspect.signature(self.find(name)).parameters
@@ -110,7 +113,7 @@ class Registry(Generic[Algorithm]):
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self.kind}_args: {error}") from error
 
-    def entry_points(self) -> dict[str, Any]:
+    def entry_points(self) -> dict[str, EntryPoint]:
         """Return the entry points of installed packages, by name."""
         from importlib.metadata import entry_points
 
@@ -138,8 +141,6 @@ def check(cls: type, class_args: Config) -> list[Problem]:
 
 def signature_problems(cls: type, class_args: Config) -> list[Problem]:
     """Return a problem for each argument that is unknown to the constructor, and for each that is missing."""
-    import inspect
-
     parameters = inspect.signature(cls).parameters
     accepted = [key for key, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     anything = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -153,8 +154,6 @@ def signature_problems(cls: type, class_args: Config) -> list[Problem]:
 
 def _blamed(message: str, class_args: Any) -> tuple[str, ...]:
     """Return the path of keys that the message of a constructor mentions, outermost first."""
-    import re
-
     if not isinstance(class_args, Mapping):
         return ()
     words = re.findall(r"\w+", message)

@@ -7,9 +7,11 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from ..protocol import Json
+from ..protocol import Json, JsonObject
+
+Option = TypeVar("Option")
 
 
 def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
@@ -21,7 +23,7 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     """
     if any(value is option or (type(value) is type(option) and value == option) for option in allowed):
         return value
-    raise ValueError(f"{name} must be {' or '.join(map(shown, allowed))}, not {shown(value)}")
+    raise ValueError(f"{name} must be {' or '.join(map(as_json, allowed))}, not {as_json(value)}")
 
 
 def loss_sign(optimize_mode: Any) -> float:
@@ -37,7 +39,7 @@ def integer(name: str, value: Any, least: int) -> int:
     """Return `value` if it is an integer of at least `least`."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return value
-    raise ValueError(f"{name} must be an integer of at least {least}, not {shown(value)}")
+    raise ValueError(f"{name} must be an integer of at least {least}, not {as_json(value)}")
 
 
 def number(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
@@ -51,14 +53,14 @@ def number(name: str, value: Any, least: float = -math.inf, most: float = math.i
         return float(value)
     lower = "" if least == -math.inf else f" of at least {least:g}"
     limits = lower if most == math.inf else f" from {least:g} to {most:g}"
-    raise ValueError(f"{name} must be a number{limits}, not {shown(value)}")
+    raise ValueError(f"{name} must be a number{limits}, not {as_json(value)}")
 
 
 def positive(name: str, value: Any) -> float:
     """Return `value` as a float if it is a finite number above 0."""
     if _is_number(value) and 0 < value < math.inf:
         return float(value)
-    raise ValueError(f"{name} must be a number above 0, not {shown(value)}")
+    raise ValueError(f"{name} must be a number above 0, not {as_json(value)}")
 
 
 def _is_number(value: Any) -> bool:
@@ -73,14 +75,14 @@ def seed_of(value: Any) -> int | None:
     return None if value is None else integer("seed", value, 0)
 
 
-def optional_mapping(name: str, value: Any) -> dict[str, Any]:
+def optional_mapping(name: str, value: Any) -> JsonObject:
     """Return a copy of `value`, which is a mapping or None."""
     if value is None or isinstance(value, Mapping):
         return dict(value or {})
-    raise ValueError(f"{name} must be an object, not {shown(value)}")
+    raise ValueError(f"{name} must be an object, not {as_json(value)}")
 
 
-def merged(name: str, defaults: Mapping[str, Json], given: Any) -> dict[str, Any]:
+def merged(name: str, defaults: Mapping[str, Json], given: Any) -> JsonObject:
     """Return the defaults, overridden by the given values; unknown keys are errors."""
     overrides = optional_mapping(name, given)
     for key in overrides:
@@ -93,15 +95,15 @@ def synonym(name: str, value: Any, other_name: str, other: Any) -> Any:
     """Return the given one of two arguments with the same meaning; if both are given they must be equal."""
     if value is not None and other is not None and value != other:
         raise ValueError(
-            f"{name} and {other_name} mean the same; they cannot be {shown(value)} and {shown(other)}"
+            f"{name} and {other_name} mean the same; they cannot be {as_json(value)} and {as_json(other)}"
         )
     return other if value is None else value
 
 
-def shown(value: Any) -> str:
+def as_json(value: Any) -> str:
     """Return a value for a message as configs have it: as JSON, where it can be.
 
-    >>> shown(True), shown(None), shown(float("inf"))
+    >>> as_json(True), as_json(None), as_json(float("inf"))
     ('true', 'null', 'inf')
     """
     try:
@@ -125,7 +127,7 @@ def nearest(name: str, known: list[str], count: int) -> list[str]:
     return [by_lower[key] for key in difflib.get_close_matches(name.lower(), by_lower, count, 0.5)]
 
 
-def taken(method: Callable[..., Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
+def taken(method: Callable[..., Any], options: Mapping[str, Option]) -> Mapping[str, Option]:
     """Return those of the options that a method takes: plug-ins of the first versions of NNI have no `**kwargs`.
 
     >>> taken(lambda parameter_id: None, {"st_callback": print})

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..plugins import integer, shown
+from ..plugins import as_json, integer
 from .base import Member, ScheduledTuner
 from .registry import REGISTRY
 
@@ -86,7 +86,7 @@ class ASHATuner(ScheduledTuner):
         self._source = REGISTRY.create_inner(tuner, tuner_args, optimize_mode=optimize_mode, seed=seed)
         if isinstance(self._source, ScheduledTuner):
             raise ValueError(
-                f"tuner must be the name of a tuner that does not run trials in stages itself, not {shown(tuner)}"
+                f"tuner must be the name of a tuner that does not run trials in stages itself, not {as_json(tuner)}"
             )
         self._proposals = 0
 

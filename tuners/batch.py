@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..plugins import shown
+from ..plugins import as_json
 from ..protocol import Parameters
 from ..search_space import SearchSpace, identity, plain_copy
 from .tuner import NoMoreTrialError, Tuner
@@ -38,7 +38,7 @@ class BatchTuner(Tuner):
         wrong = next((option for option in options if not isinstance(option, dict)), None)
         if wrong is not None:
             raise ValueError(
-                f"every option of {specs[0][0]!r} must be an object of parameters, not {shown(wrong)}"
+                f"every option of {specs[0][0]!r} must be an object of parameters, not {as_json(wrong)}"
             )
         self._queue = _allowed([plain_copy(option) for option in options], self.constraints)[::-1]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..plugins import integer, number, shown
+from ..plugins import as_json, integer, number
 from ..protocol import Parameters
 from ..search_space import SearchSpace
 from .base import Member, ScheduledTuner, ready
@@ -180,4 +180,4 @@ class PBTTuner(ScheduledTuner):
 def _folder(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    raise ValueError(f"all_checkpoint_dir must be a path, not {shown(value)}")
+    raise ValueError(f"all_checkpoint_dir must be a path, not {as_json(value)}")
