@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 
 from ..executors import Cursors, ExecutorError, Tasks, TrialExecutor
-from ..protocol import Json
+from ..protocol import Json, JsonObject
 from ..runner import (
     AttemptEnded,
     CopyCheckpoint,
@@ -394,7 +394,7 @@ class TurnLoop:
                 self._dispatcher.prune_checkpoints()
 
     def _snapshot(self, runner: TrialRunner, accepted: Sequence[Mapping[str, Any]]) -> str:
-        snapshot = runner.snapshot()
+        snapshot: JsonObject = {**runner.snapshot()}
         if self._last_reply is not None:
             snapshot["heard"] = self._last_reply
         if accepted:

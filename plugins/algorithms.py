@@ -51,7 +51,7 @@ class Registry(Generic[Algorithm]):
     def __init__(
         self,
         kind: str,
-        package: str | None,
+        package: str,
         built_in: Sequence[str],
         aliases: Mapping[str, str] | None = None,
     ) -> None:
@@ -76,7 +76,7 @@ class Registry(Generic[Algorithm]):
         wanted = self._aliases.get(name.lower(), name.lower())
         for built_in in self.built_in:
             if built_in.lower() == wanted:
-                package = import_module(str(self._package))
+                package = import_module(self._package)
                 return cast(type[Algorithm], getattr(package, f"{built_in}{self.kind.capitalize()}"))
         plugins = {key.lower(): entry for key, entry in self.entry_points().items()}
         if name.lower() in plugins:

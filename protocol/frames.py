@@ -104,8 +104,8 @@ def encode_frame(command: CommandType, payload: str = "") -> bytes:
     try:
         data = payload.encode()
     except UnicodeEncodeError as error:
-        shown = payload[error.start : error.end].encode("utf-8", "backslashreplace")
-        raise BadPayload("a payload that UTF-8 cannot hold", error.start, shown) from error
+        lone = payload[error.start : error.end].encode("utf-8", "backslashreplace")
+        raise BadPayload("a payload that UTF-8 cannot hold", error.start, lone) from error
     if len(data) > MAX_LENGTH:
         raise FrameTooLong(f"a payload of {len(data)} bytes, more than {MAX_LENGTH},", 0, data[:32])
     return b"%s%014d%s" % (command.wire, len(data), data)

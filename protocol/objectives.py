@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from .json_types import Config
@@ -87,7 +87,7 @@ def objectives_of(given: Sequence[Config]) -> tuple[Objective, ...]:
     return tuple(_objective(item) for item in given)
 
 
-def _objective(item: Mapping[str, Any]) -> Objective:
+def _objective(item: Config) -> Objective:
     at_least, at_most = -math.inf, math.inf
     if (constraint := item.get("constraint")) is not None:
         at_least, at_most = constraint_limits(constraint)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TypedDict
 
-from ..protocol import loads, pauses_at_budget, with_parameters, with_pause_at_budget
+from ..protocol import Parameters, loads, pauses_at_budget, with_parameters, with_pause_at_budget
 from .events import CheckpointSaved, ResumeRequested
 from .trial import Cause, FailureKind, Trial, Verdict
 
 _NOT_BY_CHECKPOINT = (FailureKind.INFRA, FailureKind.OOM, FailureKind.TIMEOUT, FailureKind.KILLED)
+
+
+class PendingResume(TypedDict, total=False):
+    """What a resume changes in a trial, as it is kept until the trial is paused."""
+
+    parameters: Parameters
+    checkpoint_of: str
+    budget: float
+    pauses_at_budget: bool
 
 
 def start_from(trial: Trial, donor: Trial | None) -> None:
@@ -82,7 +91,7 @@ def note_checkpoint(trial: Trial, saved: CheckpointSaved) -> None:
 
 
 def resume_text(requested: ResumeRequested) -> str:
-    """Return a resume as JSON, to be kept until the trial is paused."""
+    """Return a `PendingResume` as JSON."""
     resume = {
         "parameters": requested.parameters,
         "checkpoint_of": requested.checkpoint_of,
@@ -92,7 +101,7 @@ def resume_text(requested: ResumeRequested) -> str:
     return json.dumps({name: value for name, value in resume.items() if value is not None})
 
 
-def exploit(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
+def exploit(trial: Trial, resume: PendingResume, donor: Trial | None) -> None:
     """Apply a resume to a paused trial: new parameters, a budget, the checkpoint of another trial."""
     if "parameters" in resume:
         trial.record = with_parameters(trial.record, resume["parameters"])

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
-from ..protocol import AddedSource, Json, Parameters, added_record
+from ..protocol import AddedSource, Json, JsonObject, Parameters, added_record
 from .ledger import Totals
 
 
@@ -333,7 +333,14 @@ _KINDS: Mapping[str, type[Any]] = {
 _TUPLES = ("devices", "busy_devices", "any_results")  # fields that JSON holds as lists
 
 
-def recorded(event: Event) -> dict[str, Any]:
+class RecordedEvent(TypedDict):
+    """An event as plain JSON values: the name of its class, and its fields."""
+
+    kind: str
+    event: JsonObject
+
+
+def recorded(event: Event) -> RecordedEvent:
     """Return an event as plain JSON values.
 
     >>> recorded(TrialKillRequested(12.5, "AbCdE", cause="user: kill"))
@@ -342,8 +349,8 @@ def recorded(event: Event) -> dict[str, Any]:
     return {"kind": type(event).__name__, "event": asdict(event)}
 
 
-def event_of(row: Mapping[str, Any]) -> Event:
-    """Return the event of a row that `recorded` returned.
+def event_of(row: RecordedEvent) -> Event:
+    """Return the event that was recorded.
 
     >>> event_of({"kind": "TrialKillRequested", "event": {"time": 12.5, "trial_id": "AbCdE"}})
     TrialKillRequested(time=12.5, trial_id='AbCdE')
@@ -354,5 +361,5 @@ def event_of(row: Mapping[str, Any]) -> Event:
     return kind(**values)
 
 
-def _with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+def _with_tuples(values: JsonObject) -> JsonObject:
     return {name: tuple(value) if name in _TUPLES else value for name, value in values.items()}

@@ -6,7 +6,7 @@ import math
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from ..protocol import (
     CommandType,
@@ -282,6 +282,13 @@ class ExperimentRules:
         self.pending.effects.append(Finish())
 
 
+class RequestsSnapshot(TypedDict):
+    """The open requests for trials, for a resumed runner."""
+
+    asked: list[int]
+    tuner_has_more: bool
+
+
 class TunerRequests:
     """The open requests for trials, in the order in which they were sent.
 
@@ -334,8 +341,8 @@ class TunerRequests:
         """Merge all open requests into one."""
         self._asked = deque([self.total] if self._asked else [])
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return what a resumed runner needs, as plain JSON values."""
+    def snapshot(self) -> RequestsSnapshot:
+        """Return what a resumed runner needs."""
         return {"asked": list(self._asked), "tuner_has_more": self.has_more}
 
     def restore(self, snapshot: Mapping[str, Json]) -> None:

@@ -261,9 +261,9 @@ class Families:
         outcome = family.outcome
         if outcome is None or outcome.values is None:
             return None
-        return self._written(outcome.values), [self._written(values) for values in family.results]
+        return self._report_of(outcome.values), [self._report_of(values) for values in family.results]
 
-    def _written(self, values: Sequence[float]) -> str:
+    def _report_of(self, values: Sequence[float]) -> str:
         names = self._names
         return dumps(values[0] if len(names) == 1 else dict(zip(names, values, strict=True)))
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from ..protocol import CommandType, budget_and_donor, repeat_number, trial_end_payload
 from .attempts import (
+    PendingResume,
     came_to_nothing,
     count_failure,
     exploit,
@@ -230,7 +231,7 @@ class Trials:
 
         While the trial whose checkpoint it gets is being paused, it stays PAUSED, until that checkpoint is saved.
         """
-        resume = json.loads(trial.resume or "{}")
+        resume: PendingResume = json.loads(trial.resume or "{}")
         donor = self.all.get(resume.get("checkpoint_of", ""))
         if donor is not None and _is_pausing(donor):
             self._heirs[trial.trial_id] = trial
@@ -331,7 +332,7 @@ class Trials:
         if trial.slot is None and trial.resume is not None:
             self._heirs[trial.trial_id] = trial
 
-    # ------------------------------------------------------------------ small things
+    # ------------------------------------------------------------------ what the moves share
 
     def _move(self, trial: Trial, cause: Cause) -> None:
         self.counts[trial.status] -= 1

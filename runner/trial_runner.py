@@ -22,7 +22,7 @@ from .dispatcher_events import DispatcherEvents
 from .effects import AttemptOrder, Changes, CopyCheckpoint, Effect, MetricRow, Pending
 from .events import Event
 from .executor_events import ExecutorEvents
-from .experiment_rules import ExperimentRules
+from .experiment_rules import ExperimentRules, RequestsSnapshot
 from .experiment_state import ExperimentState, ExperimentStatus, Limits
 from .family_rules import Repeats
 from .ledger import Ledger, Request
@@ -33,6 +33,17 @@ from .verdicts import TUNE_SOMETHING, TUNES_NOTHING
 
 # How many agents start before their trials, at most: not all of them may be needed.
 _AGENTS_AHEAD = 4
+
+
+class RunnerSnapshot(RequestsSnapshot):
+    """What a resumed runner needs besides the trials, as plain JSON values."""
+
+    lost_agents: dict[str, int]  # how many each slot has lost
+    again: list[int]  # the trials that wait and ran before
+    streak: list[Any]
+    stall_is_told: bool
+    any_results: list[str]
+    has_asked: bool | None
 
 
 class TrialRunner:
@@ -132,8 +143,8 @@ class TrialRunner:
         """The results since `take_changes`."""
         return self._pending.changes.metrics
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return what a resumed runner needs besides the trials, as plain JSON values."""
+    def snapshot(self) -> RunnerSnapshot:
+        """Return what a resumed runner needs besides the trials."""
         return {
             **self._rules.requests.snapshot(),
             "lost_agents": self._trials.slots.snapshot(),
