@@ -10,7 +10,7 @@ from ..search_space import Problem, SearchSpaceError, impossible
 from .dispatcher_settings import DispatcherSettings
 from .errors import PluginNotLoaded
 from .msg_dispatcher_base import MsgDispatcherBase
-from .plugin_loading import find_class, load_plugin, plugin_direction
+from .plugin import PluginChoice, find_class, load_plugin, plugin_direction
 
 _OF_SEVERAL = "ASHA, Hyperband and Medianstop"  # assessors that judge by all objectives
 _WITHOUT_SAMPLES = ("gridsearch", "batch", "batchtuner")
@@ -26,9 +26,9 @@ def check(config: Config) -> list[Problem]:
         settings = DispatcherSettings.read(config, {})
     except ValueError as error:
         return [Problem(("tuner",), str(error))]
-    problems, tuner = _loaded("tuner", settings.tuner, settings)
+    problems, tuner = _loaded(settings.tuner, settings)
     if settings.assessor is not None:
-        problems += _loaded("assessor", settings.assessor, settings)[0]
+        problems += _loaded(settings.assessor, settings)[0]
     if tuner is not None and settings.has_repeats:
         problems += _problems_of_repeats(tuner)
     if tuner is not None and "searchSpace" in config and hasattr(tuner, "update_search_space"):
@@ -43,7 +43,8 @@ def directions(config: Config) -> dict[str, str]:
     >>> directions({"tuner": {"name": "TPE"}, "assessor": {"name": "Medianstop"}})
     {'tuner': 'minimize', 'assessor': 'maximize'}
     """
-    defaults = {role: _direction(role, config.get(role) or {}) for role in ("tuner", "assessor")}
+    chosen = [PluginChoice.of(role, config.get(role) or {}) for role in ("tuner", "assessor")]
+    defaults = {choice.role: _direction(choice) for choice in chosen}
     return {role: direction for role, direction in defaults.items() if direction is not None}
 
 
@@ -53,18 +54,19 @@ def warnings(config: Config) -> list[str]:
     >>> warnings({"tuner": {"name": "BOHB"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
     ['the tuner optimises default alone, without its limit (unlike Auto, TPE and NSGA)']
     """
-    section = config.get("advisor") or config.get("tuner") or {}
+    tuner = PluginChoice.of("tuner", config.get("advisor") or config.get("tuner") or {})
+    assessor = PluginChoice.of("assessor", config.get("assessor") or {})
     try:
-        cls = find_class("tuner", section)
+        cls = find_class(tuner)
     except PluginNotLoaded:  # `check` says why
         return []
     ignored = [] if config.get("stopWhen") is None else _of_stop_rule(cls)
     objectives = objectives_of(config.get("objectives") or ())
     learns = vars(cls).get("learns") is not False  # otherwise it optimises none of them
-    of_tuner = _alone(cls, section, objectives, "tuner optimises", "Auto, TPE and NSGA") if learns else []
+    of_tuner = _alone(cls, tuner, objectives, "tuner optimises", "Auto, TPE and NSGA") if learns else []
     # A user's own class may follow trials to learn from them.
-    scheduler = cls.__name__ if section.get("name") and _follows_trials(cls) else ""
-    return [*of_tuner, *ignored, *_of_assessor(config.get("assessor") or {}, objectives, scheduler)]
+    scheduler = cls.__name__ if tuner.name and _follows_trials(cls) else ""
+    return [*of_tuner, *ignored, *_of_assessor(assessor, objectives, scheduler)]
 
 
 def _of_stop_rule(cls: type) -> list[str]:
@@ -77,15 +79,13 @@ def _of_stop_rule(cls: type) -> list[str]:
     return []
 
 
-def _of_assessor(section: Config, objectives: Sequence[Objective], scheduler: str) -> list[str]:
+def _of_assessor(assessor: PluginChoice, objectives: Sequence[Objective], scheduler: str) -> list[str]:
     """Return warnings about the assessor of a config; `scheduler` is the name of a tuner that stops trials itself."""
     try:
-        cls = find_class("assessor", section) if section else None
-    except PluginNotLoaded:  # `check` says why
+        cls = find_class(assessor)
+    except PluginNotLoaded:  # there is none, or `check` says why
         return []
-    if cls is None:
-        return []
-    ignored = _alone(cls, section, objectives, "assessor judges", _OF_SEVERAL)
+    ignored = _alone(cls, assessor, objectives, "assessor judges", _OF_SEVERAL)
     if _are_several(objectives) and not getattr(cls, "judges_several", True):
         ignored.append(
             f"the assessor stops no trial: there are several objectives or limits (unlike {_OF_SEVERAL})"
@@ -95,11 +95,13 @@ def _of_assessor(section: Config, objectives: Sequence[Objective], scheduler: st
     return ignored
 
 
-def _alone(cls: type, section: Config, objectives: Sequence[Objective], does: str, others: str) -> list[str]:
+def _alone(
+    cls: type, choice: PluginChoice, objectives: Sequence[Objective], does: str, others: str
+) -> list[str]:
     """Return a warning about a plug-in that leaves out some of the objectives or limits."""
     if not _are_several(objectives) or hasattr(cls, "update_objectives"):
         return []
-    why = f"unlike {others}" if section.get("name") else f"{cls.__name__} has no update_objectives"
+    why = f"unlike {others}" if choice.name else f"{cls.__name__} has no update_objectives"
     without = "its limit" if len(objectives) == 1 else "the other objectives and limits"
     return [f"the {does} {main_objective(objectives).name} alone, without {without} ({why})"]
 
@@ -115,38 +117,34 @@ def _follows_trials(tuner: type) -> bool:
     return is_advisor or getattr(tuner, "wants_periodical", False) is True
 
 
-def _direction(role: str, config: Config) -> str | None:
-    if not config or "optimize_mode" in (config.get("classArgs") or {}):
+def _direction(choice: PluginChoice) -> str | None:
+    if "optimize_mode" in choice.class_args:
         return None
     try:
-        return plugin_direction(role, config)
+        return plugin_direction(choice)
     except (PluginNotLoaded, ValueError):  # `check` says why; a class without a signature has no direction
         return None
 
 
-def _loaded(role: str, config: Config, settings: DispatcherSettings) -> tuple[list[Problem], Any]:
+def _loaded(choice: PluginChoice, settings: DispatcherSettings) -> tuple[list[Problem], Any]:
     try:
-        plugin = load_plugin(role, config, settings.injected, settings.objectives, settings.priors)
+        plugin = load_plugin(choice, settings.shared, settings.objectives, settings.priors)
     except PluginNotLoaded as error:
         return list(error.problems), None
-    return _missing_methods(role, config, plugin), plugin
+    return _missing_methods(choice, plugin), plugin
 
 
-def _missing_methods(role: str, config: Config, plugin: Any) -> list[Problem]:
+def _missing_methods(choice: PluginChoice, plugin: Any) -> list[Problem]:
     """Return a problem for a class that is not a tuner (or an assessor) at all."""
-    if role == "assessor":
+    if choice.role == "assessor":
         wanted = ("assess_trial",)
     else:
         wanted = ("generate_parameters", "generate_multiple_parameters", "handle_request_trial_jobs")
     if any(hasattr(plugin, name) for name in wanted):
         return []
-    key = "name" if config.get("name") else "className"
-    cls = find_class(role, config).__name__
-    return [
-        Problem(
-            (role, key), f"{cls} is not {'an' if role == 'assessor' else 'a'} {role}: it has no {wanted[0]}"
-        )
-    ]
+    path = choice.role, "name" if choice.name else "className"
+    what = "an assessor" if choice.role == "assessor" else "a tuner"
+    return [Problem(path, f"{find_class(choice).__name__} is not {what}: it has no {wanted[0]}")]
 
 
 def _problems_of_repeats(tuner: Any) -> list[Problem]:
@@ -172,12 +170,12 @@ def _space_problems(tuner: Any, space: Any, constraints: tuple[str, ...]) -> lis
     return []
 
 
-def _impossible(tuner: Config, space: Any, constraints: tuple[str, ...]) -> list[Problem]:
+def _impossible(tuner: PluginChoice, space: Any, constraints: tuple[str, ...]) -> list[Problem]:
     """Return the constraints that no sample of a search space satisfies.
 
     A tuner that draws samples would give up, too. A grid search or the user's own class may find rarer points.
     """
-    name = str(tuner.get("name") or "").replace("_", "").lower()
+    name = tuner.name.replace("_", "").lower()
     if not constraints or name in ("", *_WITHOUT_SAMPLES):
         return []
     return impossible(space, constraints)

@@ -8,13 +8,12 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..protocol import PROTOCOL_ENVIRONMENT, Config, main_objective, objectives_of
 from .channel import Channel
 from .msg_dispatcher import MsgDispatcher
 from .msg_dispatcher_base import MsgDispatcherBase
-from .plugin_loading import load_plugin
+from .plugin import PluginChoice, SharedArguments, load_plugin
 from .stop_rule import StopRule
 
 _POOL_THREADS = 4
@@ -25,15 +24,15 @@ _log = logging.getLogger(__name__)
 class DispatcherSettings:
     """The parts of an experiment's configuration (camelCase JSON) and of the environment that matter here."""
 
-    tuner: Config
-    assessor: Config | None
+    tuner: PluginChoice
+    assessor: PluginChoice | None
     constraints: tuple[str, ...]
     objectives: tuple[Config, ...]  # as in the configuration, for plug-ins that take them
     objective: str  # the name of the main objective, which other plug-ins optimise
-    priors: Mapping[str, Mapping[str, Any]]  # as in the configuration
+    priors: Config  # as in the configuration
     stop_when: Config | None  # the same
     has_repeats: bool
-    injected: Mapping[str, Any]
+    shared: SharedArguments
     threads: int
     protocol: int | None
     resume: bool
@@ -44,29 +43,30 @@ class DispatcherSettings:
         """Return the settings; raise ValueError for a configuration without a tuner.
 
         >>> settings = DispatcherSettings.read({"tuner": {"name": "TPE"}, "seed": 1}, {"PITCHPIPE_PROTOCOL": "1"})
-        >>> settings.protocol, settings.injected
-        (1, {'optimize_mode': None, 'seed': 1, 'all_checkpoint_dir': None})
+        >>> settings.protocol, settings.tuner.name, settings.shared.seed
+        (1, 'TPE', 1)
         """
-        tuner = config.get("advisor") or config.get("tuner")
-        if not tuner:
+        section = config.get("advisor") or config.get("tuner")
+        if not section:
             raise ValueError("the configuration has no tuner")
+        tuner, assessor = PluginChoice.of("tuner", section), config.get("assessor")
         objectives = tuple(config.get("objectives") or ())
         main = main_objective(objectives_of(objectives))
         announced = environment.get(PROTOCOL_ENVIRONMENT, "")
         return cls(
             tuner=tuner,
-            assessor=config.get("assessor") or None,
+            assessor=PluginChoice.of("assessor", assessor) if assessor else None,
             constraints=tuple(config.get("constraints") or ()),
             objectives=objectives,
             objective=main.name,
             priors=config.get("priors") or {},
             stop_when=config.get("stopWhen"),
             has_repeats=(config.get("repeats") or {}).get("count", 1) > 1,
-            injected={
-                "optimize_mode": main.direction if objectives else None,
-                "seed": config.get("seed"),
-                "all_checkpoint_dir": _nnis_pbt_folder(tuner, environment),
-            },
+            shared=SharedArguments(
+                optimize_mode=main.direction if objectives else None,
+                seed=config.get("seed"),
+                all_checkpoint_dir=_nnis_pbt_folder(tuner, environment),
+            ),
             threads=_POOL_THREADS if (config.get("deprecated") or {}).get("multiThread") else 0,
             protocol=int(announced) if announced.isdecimal() else None,
             resume=environment.get("NNI_MODE") == "resume",
@@ -74,17 +74,15 @@ class DispatcherSettings:
         )
 
 
-def _nnis_pbt_folder(tuner: Config, environment: Mapping[str, str]) -> str | None:
+def _nnis_pbt_folder(tuner: PluginChoice, environment: Mapping[str, str]) -> str | None:
     """Return the folder in which NNI's scripts expect the checkpoints of PBT; None under Pitchpipe's name of it."""
-    is_nnis = str(tuner.get("name")).lower() == "pbttuner" and "interval" not in (
-        tuner.get("classArgs") or {}
-    )
+    is_nnis = tuner.name.lower() == "pbttuner" and "interval" not in tuner.class_args
     return environment.get("NNI_CHECKPOINT_DIRECTORY") if is_nnis else None
 
 
 def dispatcher_from(settings: DispatcherSettings, channel: Channel) -> MsgDispatcherBase:
     """Return the dispatcher with the plug-ins of an experiment; raise `PluginNotLoaded`."""
-    tuner = load_plugin("tuner", settings.tuner, settings.injected, settings.objectives, settings.priors)
+    tuner = load_plugin(settings.tuner, settings.shared, settings.objectives, settings.priors)
     if isinstance(tuner, MsgDispatcherBase):  # an advisor: tuner, assessor and dispatcher in one
         if settings.assessor is not None:
             _log.error("The assessor is ignored: %s judges trials itself", type(tuner).__name__)
@@ -92,7 +90,7 @@ def dispatcher_from(settings: DispatcherSettings, channel: Channel) -> MsgDispat
         return tuner
     assessor = None
     if settings.assessor is not None:
-        assessor = load_plugin("assessor", settings.assessor, settings.injected, settings.objectives)
+        assessor = load_plugin(settings.assessor, settings.shared, settings.objectives)
     stop_rule = None
     if settings.stop_when is not None:
         stop_rule = StopRule(settings.stop_when, settings.objectives, has_repeats=settings.has_repeats)
@@ -108,7 +106,7 @@ def dispatcher_from(settings: DispatcherSettings, channel: Channel) -> MsgDispat
     )
 
 
-def decode_exp_params(text: str) -> dict[str, Any]:
+def decode_exp_params(text: str) -> Config:
     """Return the configuration in an argument of `--exp_params`; raise ValueError for anything else.
 
     >>> decode_exp_params("eyJzZWVkIjogMX0=")

@@ -11,7 +11,7 @@ from pitchpipe.cli.app import run
 from pitchpipe.compat.nni.nnictl_algo import ALGO
 from pitchpipe.config import check_parameters
 from pitchpipe.dispatcher.check import directions
-from pitchpipe.dispatcher.plugin_loading import load_plugin
+from pitchpipe.dispatcher.plugin import PluginChoice, SharedArguments, load_plugin
 from pitchpipe.plugins import Registered, register, registered, registry_file
 
 from ..homeless import leave_home
@@ -86,7 +86,8 @@ def test_direction_of_a_registered_name_is_a_default(algo: Any, tmp_path: Path) 
     section = {"name": "needy", "classArgs": {"need": 1}}
     assert directions({"tuner": section}) == {"tuner": "minimize"}
     for given, direction in ((None, "minimize"), ("minimize", "minimize"), ("maximize", "maximize")):
-        assert load_plugin("tuner", section, {"optimize_mode": given}).mode == direction
+        shared = SharedArguments(optimize_mode=given)
+        assert load_plugin(PluginChoice.of("tuner", section), shared).mode == direction
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from pitchpipe.dispatcher import PluginNotLoaded
 from pitchpipe.dispatcher.check import check
 from pitchpipe.dispatcher.dispatcher_settings import DispatcherSettings
-from pitchpipe.dispatcher.plugin_loading import load_plugin, own_direction
+from pitchpipe.dispatcher.plugin import PluginChoice, SharedArguments, load_plugin, own_direction
 
 TUNER = """
 from pitchpipe.tuners import Tuner
@@ -28,7 +28,8 @@ class Mine(Tuner):
     def generate_parameters(self, parameter_id, **kwargs):
         return {}
 """
-INJECTED = {"optimize_mode": "minimize", "seed": 7}
+NOTHING = SharedArguments()
+SHARED = SharedArguments(optimize_mode="minimize", seed=7)
 
 
 @pytest.fixture(autouse=True)
@@ -42,9 +43,13 @@ def clean_imports() -> Iterator[None]:
             del sys.modules[name]
 
 
+def loaded(role: str, section: dict[str, Any], shared: SharedArguments = NOTHING, *given: Any) -> Any:
+    return load_plugin(PluginChoice.of(role, section), shared, *given)
+
+
 def problems_of(config: dict[str, Any], role: str = "tuner") -> list[tuple[Any, ...]]:
     with pytest.raises(PluginNotLoaded) as caught:
-        load_plugin(role, config, INJECTED)
+        loaded(role, config, SHARED)
     return [(problem.path, problem.message, problem.hint) for problem in caught.value.problems]
 
 
@@ -53,7 +58,7 @@ def problems_of(config: dict[str, Any], role: str = "tuner") -> list[tuple[Any, 
 
 def test_assessor_gets_the_objectives_as_configured():
     objectives = [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}]
-    rule = load_plugin("assessor", {"name": "ASHA"}, INJECTED, objectives)
+    rule = loaded("assessor", {"name": "ASHA"}, SHARED, objectives)
     assert rule.assess_trial("feasible", [{"f1": 0.1, "ms": 20}]).value is True
     assert rule.assess_trial("infeasible", [{"f1": 0.9, "ms": 21}]).value is False
 
@@ -62,8 +67,8 @@ def test_assessor_gets_the_objectives_as_configured():
 
 
 def test_builtin_is_loaded_by_name_in_any_case():
-    assert type(load_plugin("tuner", {"name": "random"}, {})).__name__ == "RandomTuner"
-    assert type(load_plugin("assessor", {"name": "MEDIANSTOP"}, {})).__name__ == "MedianstopAssessor"
+    assert type(loaded("tuner", {"name": "random"})).__name__ == "RandomTuner"
+    assert type(loaded("assessor", {"name": "MEDIANSTOP"})).__name__ == "MedianstopAssessor"
 
 
 @pytest.mark.parametrize(
@@ -85,41 +90,41 @@ def test_plug_in_that_is_not_there_is_a_problem(config, path, words):
 
 def test_class_comes_from_the_code_directory(plugin_file):
     config = plugin_file("mine.Mine", TUNER)
-    tuner = load_plugin("tuner", {**config, "classArgs": {"size": 3}}, {})
+    tuner = loaded("tuner", {**config, "classArgs": {"size": 3}})
     assert (tuner.size, tuner.seed, tuner.optimize_mode) == (3, None, None)
     assert Path(sys.modules[type(tuner).__module__].__file__ or "").parent == Path(config["codeDirectory"])
 
 
 def test_what_the_signature_has_is_injected_unless_given(plugin_file):
     config = plugin_file("mine.Mine", TUNER)
-    tuner = load_plugin("tuner", config, INJECTED)
+    tuner = loaded("tuner", config, SHARED)
     assert (tuner.seed, tuner.optimize_mode) == (7, "minimize")
-    given = load_plugin("tuner", {**config, "classArgs": {"seed": 1, "optimize_mode": "maximize"}}, INJECTED)
+    given = loaded("tuner", {**config, "classArgs": {"seed": 1, "optimize_mode": "maximize"}}, SHARED)
     assert (given.seed, given.optimize_mode) == (1, "maximize")
     plain = plugin_file("plain.Plain", "class Plain:\n    def generate_parameters(self, i): pass\n")
-    load_plugin("tuner", plain, INJECTED)
+    loaded("tuner", plain, SHARED)
 
 
 def test_priors_are_handed_to_a_plug_in_that_takes_them(plugin_file):
     priors = {"x": {"centre": 1, "confidence": 0.5}}
     taking = TUNER + "    def update_priors(self, priors): self.priors = priors\n"
-    assert load_plugin("tuner", plugin_file("mine.Mine", taking), {}, (), priors).priors == priors
+    assert loaded("tuner", plugin_file("mine.Mine", taking), NOTHING, (), priors).priors == priors
     assert DispatcherSettings.read({"tuner": {"name": "Auto"}, "priors": priors}, {}).priors == priors
-    load_plugin("tuner", plugin_file("plain.Mine", TUNER), {}, (), priors)
+    loaded("tuner", plugin_file("plain.Mine", TUNER), NOTHING, (), priors)
 
 
 @pytest.mark.parametrize("name", ["random", "json", "types", "pytest"])
 def test_file_with_the_name_of_another_module_is_still_the_one(plugin_file, name):
     before = sys.modules.get(name)
-    tuner = load_plugin("tuner", plugin_file(f"{name}.Mine", TUNER), {})
+    tuner = loaded("tuner", plugin_file(f"{name}.Mine", TUNER))
     assert tuner.size == 1
     assert sys.modules.get(name) is before
 
 
 def test_tuner_and_assessor_with_the_same_file_name_do_not_clash(plugin_file):
     judge = "class Mine:\n    def assess_trial(self, trial, history): return True\n"
-    tuner = load_plugin("tuner", plugin_file("mine.Mine", TUNER, "one"), {})
-    assessor = load_plugin("assessor", plugin_file("mine.Mine", judge, "two"), {})
+    tuner = loaded("tuner", plugin_file("mine.Mine", TUNER, "one"))
+    assessor = loaded("assessor", plugin_file("mine.Mine", judge, "two"))
     assert hasattr(tuner, "generate_parameters")
     assert hasattr(assessor, "assess_trial")
 
@@ -131,8 +136,8 @@ def test_tuner_and_assessor_in_one_file_share_its_module(plugin_file, is_taken, 
         monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
     both = TUNER + "class Judge:\n    def assess_trial(self, trial, history): return True\n"
     config = plugin_file("mine.Mine", both)
-    tuner = load_plugin("tuner", config, {})
-    assessor = load_plugin("assessor", {**config, "className": "mine.Judge"}, {})
+    tuner = loaded("tuner", config)
+    assessor = loaded("assessor", {**config, "className": "mine.Judge"})
     assert type(tuner).__module__ == type(assessor).__module__
 
 
@@ -141,19 +146,19 @@ def test_helpers_beside_the_file_are_importable_and_hide_no_standard_module(plug
     plugin_file("colorsys.X", "raise RuntimeError('not the standard one')\n")
     sys.modules.pop("colorsys", None)
     config = plugin_file("mine.Mine", TUNER + "import helper, colorsys\nMine.value = helper.VALUE\n")
-    assert load_plugin("tuner", config, {}).value == 5
+    assert loaded("tuner", config).value == 5
 
 
 def test_class_in_a_package_may_import_relatively(plugin_file):
     plugin_file("pack.helper.X", "VALUE = 6\n")
     config = plugin_file("pack.mine.Mine", TUNER + "from .helper import VALUE\nMine.value = VALUE\n")
-    assert load_plugin("tuner", config, {}).value == 6
+    assert loaded("tuner", config).value == 6
 
 
 def test_plug_in_can_be_pickled_with_its_module(plugin_file):
     import pickle
 
-    tuner = load_plugin("tuner", plugin_file("json.Mine", TUNER), {})
+    tuner = loaded("tuner", plugin_file("json.Mine", TUNER))
     assert pickle.loads(pickle.dumps(tuner)).size == 1
 
 
@@ -248,11 +253,9 @@ def test_class_that_is_not_a_plug_in_is_a_problem_as_is_no_tuner(plugin_file):
 def test_direction_of_the_default_objective_and_the_seed_are_what_is_injected():
     cost, default = {"name": "cost", "direction": "minimize"}, {"name": "default", "direction": "maximize"}
     config = {"tuner": {"name": "x"}, "objectives": [cost, default], "seed": 3}
-    injected = {"optimize_mode": "maximize", "seed": 3, "all_checkpoint_dir": None}
-    assert DispatcherSettings.read(config, {}).injected == injected
-    assert (
-        DispatcherSettings.read({**config, "objectives": [{**default, "name": "a"}]}, {}).injected == injected
-    )
+    shared = SharedArguments(optimize_mode="maximize", seed=3)
+    assert DispatcherSettings.read(config, {}).shared == shared
+    assert DispatcherSettings.read({**config, "objectives": [{**default, "name": "a"}]}, {}).shared == shared
 
 
 @pytest.mark.parametrize(
@@ -264,13 +267,13 @@ def test_direction_of_the_default_objective_and_the_seed_are_what_is_injected():
     ],
 )
 def test_pbt_under_nnis_name_keeps_checkpoints_in_a_folder(tuner: dict[str, Any], folder: str | None) -> None:
-    injected = DispatcherSettings.read({"tuner": tuner}, {"NNI_CHECKPOINT_DIRECTORY": "/all"}).injected
-    assert injected["all_checkpoint_dir"] == folder
+    shared = DispatcherSettings.read({"tuner": tuner}, {"NNI_CHECKPOINT_DIRECTORY": "/all"}).shared
+    assert shared.all_checkpoint_dir == folder
 
 
 def test_manager_is_a_peer_when_it_announced_itself_and_an_advisor_stands_for_the_tuner():
     config = {"advisor": {"name": "x"}}
-    assert DispatcherSettings.read(config, {}).tuner == {"name": "x"}
+    assert DispatcherSettings.read(config, {}).tuner.name == "x"
     assert DispatcherSettings.read(config, {}).protocol is None
     assert DispatcherSettings.read(config, {"PITCHPIPE_PROTOCOL": "1"}).protocol == 1
 
