@@ -23,7 +23,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from ..protocol import PARAMETERS_ENVIRONMENT, CommandType, Config, dumps
+from ..protocol import (
+    PARAMETERS_ENVIRONMENT,
+    CheckpointMessage,
+    CommandType,
+    Config,
+    ErrorMessage,
+    dumps,
+)
 from .channel import FdChannel
 from .checkpointing import CheckpointUnusable, Saver, read_checkpoint
 from .dispatcher_settings import DispatcherSettings, decode_exp_params, dispatcher_from
@@ -132,7 +139,7 @@ def _serve(settings: DispatcherSettings, restored: Path | None) -> int:
         _prepare_checkpoints(dispatcher, restored, synced=settings.synced)
     except CheckpointUnusable as error:
         _log.warning("%s", error)
-        _report_unusable(error, channel)
+        _send_last(channel, CommandType.Checkpoint, {"unusable": error.why}, "why")
         return _UNUSABLE
     return _run(dispatcher, settings)
 
@@ -163,23 +170,19 @@ def _report_unloaded(error: PluginNotLoaded, channel: FdChannel, settings: Dispa
     _log.error("%s", error, exc_info=error)
     if settings.protocol is None:
         return
-    report = error_report(error.__cause__ or error) | {
-        "plugin": error.problems[0].path[0],
-        "message": str(error),
-    }
-    try:
-        channel.send(CommandType.Error, dumps(report))
-        channel.flush()
-    except ChannelClosed:
-        _log.warning("The manager is gone and cannot be sent the error")
+    report = error_report(error.__cause__ or error)
+    report["plugin"], report["message"] = str(error.problems[0].path[0]), str(error)
+    _send_last(channel, CommandType.Error, report, "the error")
 
 
-def _report_unusable(error: CheckpointUnusable, channel: FdChannel) -> None:
+def _send_last(
+    channel: FdChannel, command: CommandType, message: ErrorMessage | CheckpointMessage, what: str
+) -> None:
     try:
-        channel.send(CommandType.Checkpoint, dumps({"unusable": error.why}))
+        channel.send(command, dumps(message))
         channel.flush()
     except ChannelClosed:
-        _log.warning("The manager is gone and cannot be sent why")
+        _log.warning("The manager is gone and cannot be sent %s", what)
 
 
 def _run(dispatcher: MsgDispatcherBase, settings: DispatcherSettings) -> int:

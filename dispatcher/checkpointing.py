@@ -16,9 +16,9 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
-from ..protocol import CommandType, dumps
+from ..protocol import CheckpointMessage, CommandType, dumps
 from .channel import Channel
 from .workers import Worker
 
@@ -48,7 +48,7 @@ class Checkpointing:
         saver: Saver,
         workers: Sequence[Worker],
         channel: Channel,
-        state_of: Callable[[str], Mapping[str, Any]],
+        state_of: Callable[[str], Mapping[str, object]],
     ) -> None:
         self._saver, self._workers, self._channel, self._state_of = saver, workers, channel, state_of
 
@@ -73,21 +73,35 @@ class Checkpointing:
         saver = self._saver
         if saver.problem is not None:
             return
-        self._notify(queue=worker.name, n=saver.n)
+        self._notify({"queue": worker.name, "n": saver.n})
         path = saver.add(worker.name, lambda: self._state_of(worker.name))
         if path is not None:
-            self._notify(path=path, n=saver.n)
+            self._notify({"path": path, "n": saver.n})
         elif saver.problem is not None:
-            role = _ROLES[worker.name]
             _log.warning(
                 "The %s cannot be saved (%r): after a restart it receives all commands again",
-                role,
+                _ROLES[worker.name],
                 saver.problem,
             )
         self._channel.flush()
 
-    def _notify(self, **payload: Any) -> None:
-        self._channel.send(CommandType.Checkpoint, dumps(payload))
+    def _notify(self, message: CheckpointMessage) -> None:
+        self._channel.send(CommandType.Checkpoint, dumps(message))
+
+
+class Checkpointed:
+    """An object of which checkpoints keep the attributes `KEPT`."""
+
+    KEPT: ClassVar[tuple[str, ...]]
+
+    def state(self) -> Mapping[str, object]:
+        """Return what must be saved."""
+        return {name: getattr(self, name) for name in self.KEPT}
+
+    def take_state(self, state: Mapping[str, object]) -> None:
+        """Restore what `state` returned."""
+        for name in self.KEPT:
+            setattr(self, name, state[name])
 
 
 class CheckpointUnusable(Exception):
@@ -144,7 +158,7 @@ class Saver:
         self._needed.clear()
         self.n, self._expected, self._handled_before, self._cost = n, halves, handled, 0.0
 
-    def add(self, name: str, state: Callable[[], Mapping[str, Any]]) -> str | None:
+    def add(self, name: str, state: Callable[[], Mapping[str, object]]) -> str | None:
         """Add a half, which `state` returns; with the last one, write the file and return its name.
 
         A half that cannot be pickled ends all checkpoints: see `problem`. If the file cannot be written, perhaps
@@ -193,7 +207,7 @@ class Saver:
         return path.name
 
 
-def read_checkpoint(path: Path) -> tuple[int, dict[str, dict[str, Any]]]:
+def read_checkpoint(path: Path) -> tuple[int, Mapping[str, Mapping[str, object]]]:
     """Return the number of the last command that a checkpoint covers, and its halves by queue.
 
     Raise `CheckpointUnusable` for a file that is damaged, that other code wrote, or that cannot be unpickled.

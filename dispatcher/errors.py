@@ -16,7 +16,7 @@ from pathlib import Path
 from reprlib import Repr
 from typing import Any
 
-from ..protocol import CommandType
+from ..protocol import CommandType, ErrorMessage
 from ..search_space import Problem
 
 
@@ -71,32 +71,30 @@ _SHORT.maxstring = _SHORT.maxother = 200
 _HERE = str(Path(__file__).parent)
 
 
-def error_report(error: BaseException, command: int | None = None) -> dict[str, Any]:
-    """Return the payload of an Error frame: whose fault it is, what happened and where.
-
-    `command` is the number of the command that caused it.
+def error_report(error: BaseException, command: int | None = None) -> ErrorMessage:
+    """Return the report of an error that a command, by its number, has caused.
 
     >>> report = error_report(ValueError("no"), 3)
     >>> report["plugin"], report["type"], report["message"], report["command"]
     ('dispatcher', 'ValueError', 'no', 3)
     """
     plugin = error.plugin if isinstance(error, PluginFailed | PluginReturnedInvalid) else "dispatcher"
-    shown = error.__cause__ if isinstance(error, PluginFailed) and error.__cause__ else error
+    origin = error.__cause__ if isinstance(error, PluginFailed) and error.__cause__ else error
     return {
         "plugin": plugin,
-        "type": type(shown).__name__,
-        "message": str(shown),
-        "where": _where(error, shown),
-        "traceback": _traceback_of(shown),
+        "type": type(origin).__name__,
+        "message": str(origin),
+        "where": _where(error, origin),
+        "traceback": _traceback_of(origin),
         "command": command,
     }
 
 
-def _where(error: BaseException, shown: BaseException) -> str:
+def _where(error: BaseException, origin: BaseException) -> str:
     """Return the place to look at, as in `my_tuner.py:12 in generate_parameters`."""
     if isinstance(error, PluginReturnedInvalid):
         return error.method
-    frames = _frames(shown)
+    frames = _frames(origin)
     if not frames:
         return error.method if isinstance(error, PluginFailed) else ""
     # A plug-in's author looks into its file first; the code that it called may be anyone's.

@@ -102,12 +102,12 @@ class OneThread:
             yield
             return
         try:
-            with self._found().limit(limits=1, user_api="blas"):
+            with self._loaded().limit(limits=1, user_api="blas"):
                 yield
         finally:
             _LIMITING.release()
 
-    def _found(self) -> ThreadpoolController:
+    def _loaded(self) -> ThreadpoolController:
         """Return the loaded libraries; SciPy has a BLAS of its own, and is loaded late."""
         has_scipys = "scipy.linalg" in sys.modules
         if self._libraries is None or has_scipys != self._have_scipys:

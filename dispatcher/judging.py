@@ -5,21 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
-from ..protocol import CommandType, JsonError, dumps, loads, with_default
+from ..protocol import CommandType, JsonError, VerdictMessage, dumps, loads, with_default
+from .checkpointing import Checkpointed
 from .errors import PluginFailed
 from .plugin import Plugin
 
-_STATE = ("_histories", "_stopped", "_ended")
 _log = logging.getLogger(__name__)
 
 
-class Judging:
+class Judging(Checkpointed):
     """Lets an assessor judge trials; its methods run on the assessor worker only.
 
     `send` sends a command to the manager; `peer` says whether it knows Pitchpipe's own commands.
     """
+
+    KEPT: ClassVar = ("_histories", "_stopped", "_ended")
 
     def __init__(
         self,
@@ -36,16 +38,6 @@ class Judging:
         self._histories: dict[str, TrialHistory] = {}
         self._stopped: set[str] = set()  # each gets one verdict, however many results follow
         self._ended = RecentIds()
-
-    def state(self) -> dict[str, Any]:
-        """Return what must be saved besides the assessor itself."""
-        return {name: getattr(self, name) for name in _STATE}
-
-    def take_state(self, assessor: Any, state: dict[str, Any]) -> None:
-        """Restore what `state` returned, for an assessor that was saved with it."""
-        self.plugin = Plugin("assessor", assessor)
-        for name in _STATE:
-            setattr(self, name, state[name])
 
     def metric(self, trial_job_id: str, sequence: int, value: str) -> None:
         """Take an intermediate result (JSON text); judge the trial if its history grew."""
@@ -104,7 +96,7 @@ class Judging:
     def _send_verdict(self, command: CommandType, trial_job_id: str, history: TrialHistory) -> None:
         reason = self._reason(command, history)
         _log.info("%s %s: %s", command.name, trial_job_id, reason)
-        payload = {"trial_job_id": trial_job_id, "reason": reason} if self.peer else trial_job_id
+        payload = VerdictMessage(trial_job_id=trial_job_id, reason=reason) if self.peer else trial_job_id
         self._send(command, dumps(payload))
 
     def _reason(self, command: CommandType, history: TrialHistory) -> str:

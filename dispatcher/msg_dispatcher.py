@@ -17,7 +17,17 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..protocol import CommandType, Json, dumps, loads
+from ..protocol import (
+    CommandType,
+    Json,
+    MetricMessage,
+    ParameterRecord,
+    ResumeMessage,
+    TrialEndMessage,
+    VerdictMessage,
+    dumps,
+    loads,
+)
 from ..tuners import TrialControl
 from .channel import Channel
 from .judging import Judging
@@ -82,7 +92,7 @@ class MsgDispatcher(MsgDispatcherBase):
             )
             self.tuner.connect_trials(control)
 
-    def state_of(self, queue: str) -> dict[str, Any]:
+    def state_of(self, queue: str) -> Mapping[str, object]:
         """Return the plug-in of a queue, with what the dispatcher keeps for it."""
         if queue == "default":
             return {
@@ -94,18 +104,18 @@ class MsgDispatcher(MsgDispatcherBase):
         judging = None if self._judging is None else self._judging.state()
         return {"assessor": self.assessor, "judging": judging}
 
-    def take_state(self, queue: str, state: Mapping[str, Any]) -> None:
+    def take_state(self, queue: str, state: Any) -> None:
         """Restore what `state_of` returned for a queue."""
         if queue == "default":
-            self.tuner = state["tuner"]
+            self.tuner = self._suggesting.plugin.instance = state["tuner"]
             self.recovered_max_param_id, self.recovered_trial_params = state["recovered"]
-            self._suggesting.take_state(self.tuner, state["suggesting"])
+            self._suggesting.take_state(state["suggesting"])
             if self.stop_rule is not None:
                 self.stop_rule.take_state(state["stop_rule"])
             self._give_control()
         elif self._judging is not None:
-            self.assessor = state["assessor"]
-            self._judging.take_state(self.assessor, state["judging"])
+            self.assessor = self._judging.plugin.instance = state["assessor"]
+            self._judging.take_state(state["judging"])
 
     def _send_now(self, command: CommandType, payload: str) -> None:
         self.send(command, payload)
@@ -212,7 +222,7 @@ class MsgDispatcher(MsgDispatcherBase):
     def handle_add_customized_trial(self, data: list[Any]) -> None:
         """Do nothing: `route` has taken the records of the earlier run."""
 
-    def handle_report_metric_data(self, data: dict[str, Any]) -> None:
+    def handle_report_metric_data(self, data: MetricMessage) -> None:
         """Pass a final result to the tuner, and an intermediate one if it is routed here."""
         kind = data["type"]
         if _is_of_later_repeat(data, kind):
@@ -226,11 +236,11 @@ class MsgDispatcher(MsgDispatcherBase):
         else:
             _log.error("A metric of type %s is not supported (trial %s)", kind, data.get("trial_job_id"))
 
-    def handle_trial_end(self, data: dict[str, Any]) -> None:
+    def handle_trial_end(self, data: TrialEndMessage) -> None:
         """Pass the end of a trial to the tuner, unless it is one of several repeats: their family ends later."""
         if "repeat" in data:
             return
-        record = loads(data["hyper_params"]) if data.get("hyper_params") else {}
+        record: ParameterRecord = loads(data.get("hyper_params") or "{}")
         event = data["event"]
         cause = event if event in _CANCELED else data.get("failure_kind", "")
         if self.stop_rule is not None:
@@ -240,7 +250,7 @@ class MsgDispatcher(MsgDispatcherBase):
         )
 
 
-def _is_of_later_repeat(data: Mapping[str, Any], kind: str) -> bool:
+def _is_of_later_repeat(data: MetricMessage, kind: str) -> bool:
     """Return whether only the assessor takes a result: the tuner gets the mean of several repeats.
 
     The intermediate results of the first repeat are those of the configuration.
@@ -264,7 +274,7 @@ class _DispatcherControl(TrialControl):
         self,
         send: Callable[[CommandType, str], None],
         is_peer: Callable[[], bool],
-        changed: Callable[[str, Mapping[str, Any]], None],
+        changed: Callable[[str, Mapping[str, Json]], None],
     ) -> None:
         self._send, self._is_peer, self._changed = send, is_peer, changed
 
@@ -283,14 +293,12 @@ class _DispatcherControl(TrialControl):
     ) -> None:
         """Send Resume; raise RuntimeError if the manager does not know it."""
         self._require_peer("resume")
-        payload = {
-            "trial_job_id": trial_job_id,
-            "parameters": parameters,
-            "checkpoint_of": checkpoint_of,
-            "budget": budget,
-            **({"pauses_at_budget": True} if pauses_at_budget else {}),
-        }
-        self._send(CommandType.Resume, dumps(payload))
+        message = ResumeMessage(
+            trial_job_id=trial_job_id, parameters=parameters, checkpoint_of=checkpoint_of, budget=budget
+        )
+        if pauses_at_budget:
+            message["pauses_at_budget"] = True
+        self._send(CommandType.Resume, dumps(message))
         if parameters is not None:
             self._changed(trial_job_id, parameters)
 
@@ -302,7 +310,8 @@ class _DispatcherControl(TrialControl):
             self._send(CommandType.KillTrialJob, dumps(trial_job_id))
 
     def _verdict(self, command: CommandType, trial_job_id: str, reason: str) -> None:
-        self._send(command, dumps({"trial_job_id": trial_job_id, "reason": reason, "by": "tuner"}))
+        message = VerdictMessage(trial_job_id=trial_job_id, reason=reason, by="tuner")
+        self._send(command, dumps(message))
 
     def _require_peer(self, what: str) -> None:
         if not self._is_peer():

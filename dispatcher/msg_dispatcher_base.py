@@ -17,7 +17,20 @@ from enum import Enum
 from typing import Any
 
 from ..plugins import CheckpointFolder
-from ..protocol import PROTOCOL_VERSION, CommandType, Frame, TruncatedFrame, dumps, loads
+from ..protocol import (
+    PROTOCOL_VERSION,
+    CommandType,
+    Frame,
+    InitializedMessage,
+    Json,
+    MetricMessage,
+    ParameterRecord,
+    ProcessedMessage,
+    TrialEndMessage,
+    TruncatedFrame,
+    dumps,
+    loads,
+)
 from .channel import Channel
 from .checkpointing import Checkpointing, Saver
 from .errors import ChannelClosed, UnsupportedCommand, error_report
@@ -75,12 +88,12 @@ class Recoverable(CheckpointFolder):
     recovered_max_param_id: int = -1
 
     def __init__(self) -> None:
-        self.recovered_trial_params: dict[Any, Any] = {}
+        self.recovered_trial_params: dict[int, Json] = {}
 
-    def recover_parameter_id(self, data: list[Any] | dict[str, Any] | str) -> int:
+    def recover_parameter_id(self, data: list[ParameterRecord | str] | ParameterRecord | str) -> int:
         """Take records (or their JSON) of an earlier run; return its highest parameter id, or -1."""
         for item in data if isinstance(data, list) else [data]:
-            record = loads(item) if isinstance(item, str) else item
+            record: ParameterRecord = loads(item) if isinstance(item, str) else item
             parameter_id = record.get("parameter_id")
             if isinstance(parameter_id, int):  # not for trials that the user added: theirs is null
                 self.recovered_trial_params[parameter_id] = record.get("parameters")
@@ -226,7 +239,7 @@ class MsgDispatcherBase(Recoverable):
         """Save checkpoints of what `state_of` returns for each queue; call this before `run`."""
         self._checkpointing = Checkpointing(saver, self._workers, self._channel, self.state_of)
 
-    def restore(self, n: int, halves: Mapping[str, Mapping[str, Any]]) -> None:
+    def restore(self, n: int, halves: Mapping[str, Mapping[str, object]]) -> None:
         """Restore the state after command `n`, as `state_of` returned it for each queue; call this before `run`.
 
         The next command is n + 1. `run` notifies the manager that the dispatcher is initialized.
@@ -237,11 +250,11 @@ class MsgDispatcherBase(Recoverable):
             worker.n = n
             self.take_state(worker.name, halves[worker.name])
 
-    def state_of(self, queue: str) -> Mapping[str, Any]:
+    def state_of(self, queue: str) -> Mapping[str, object]:
         """Return what must be saved for a queue, on its worker; raise `NotImplementedError` if it cannot be saved."""
         raise NotImplementedError(f"{type(self).__name__} does not implement state_of")
 
-    def take_state(self, queue: str, state: Mapping[str, Any]) -> None:
+    def take_state(self, queue: str, state: Any) -> None:
         """Restore what `state_of` returned for a queue."""
         raise NotImplementedError(f"{type(self).__name__} does not implement take_state")
 
@@ -286,7 +299,8 @@ class MsgDispatcherBase(Recoverable):
     def _acknowledge(self, worker: Worker) -> None:
         worker.unacknowledged = 0
         if self.protocol is not None:
-            self._channel.send(CommandType.Processed, dumps({"queue": worker.name, "n": worker.n}))
+            done = ProcessedMessage(queue=worker.name, n=worker.n)
+            self._channel.send(CommandType.Processed, dumps(done))
 
     def _worker_failed(self, worker: Worker, error: BaseException) -> None:
         if isinstance(error, ChannelClosed):
@@ -323,17 +337,16 @@ class MsgDispatcherBase(Recoverable):
             self._channel.flush()
 
     def capabilities(self) -> str:
-        """Return the payload of Initialized: for a peer, the protocol version and what is wanted of the results."""
+        """Return the payload of Initialized, which is empty for a manager of NNI."""
         if self.protocol is None:
             return ""
-        return dumps(
-            {
-                "protocol": PROTOCOL_VERSION,
-                "periodical_queues": self.periodical_queues(),
-                "any_results": self.any_results(),
-                "learns": self.learns(),
-            }
+        message = InitializedMessage(
+            protocol=PROTOCOL_VERSION,
+            periodical_queues=self.periodical_queues(),
+            any_results=self.any_results(),
+            learns=self.learns(),
         )
+        return dumps(message)
 
     def periodical_queues(self) -> list[str]:
         """Return the queues that receive intermediate results; an empty list if they are not used."""
@@ -369,11 +382,11 @@ class MsgDispatcherBase(Recoverable):
         """Take parameter records of an earlier run whose trials continue."""
         raise NotImplementedError("handle_add_customized_trial")
 
-    def handle_report_metric_data(self, data: dict[str, Any]) -> None:
-        """Take a metric record; its `value` is JSON text."""
+    def handle_report_metric_data(self, data: MetricMessage) -> None:
+        """Take a result of a trial."""
         raise NotImplementedError("handle_report_metric_data")
 
-    def handle_trial_end(self, data: dict[str, Any]) -> None:
+    def handle_trial_end(self, data: TrialEndMessage) -> None:
         """Take the end of a trial."""
         raise NotImplementedError("handle_trial_end")
 

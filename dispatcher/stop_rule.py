@@ -5,15 +5,26 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from ..protocol import STARTING_POINTS, Config, JsonError, MetricError, loads, objectives_of
+from ..protocol import (
+    STARTING_POINTS,
+    Config,
+    Json,
+    JsonError,
+    MetricError,
+    MetricMessage,
+    ParameterRecord,
+    Parameters,
+    loads,
+    objectives_of,
+)
+from .checkpointing import Checkpointed
 
-_STATE = ("_space", "_results", "_reported")
 _log = logging.getLogger(__name__)
 
 
-class StopRule:
+class StopRule(Checkpointed):
     """Says why the tuner need not be asked for more trials: the expected gain is below a number, or below the noise.
 
     `rule` and `objectives` are as in the configuration. First, `minTrials` trials must have succeeded within all
@@ -27,6 +38,8 @@ class StopRule:
     'expected gain 0 is below the noise 0 after 5 trials'
     """
 
+    KEPT: ClassVar = ("_space", "_results", "_reported")
+
     def __init__(self, rule: Config, objectives: Sequence[Config], *, has_repeats: bool = False) -> None:
         self._nouns = ("family", "families") if has_repeats else ("trial", "trials")
         self._below: float | str = rule["expectedGainBelow"]
@@ -34,30 +47,21 @@ class StopRule:
         parsed = objectives_of(objectives or [{"direction": "minimize"}])
         self._goal = next(objective for objective in parsed if objective.direction is not None)
         self._limits = [objective for objective in parsed if objective.is_limited]
-        self._space: Any = {}
+        self._space: Json = {}
         # Parameters, and the loss with the excesses over the limits.
-        self._results: list[tuple[dict[str, Any], list[float]]] = []
-        self._reported: dict[str, Any] = {}  # final results of trials that have not ended
+        self._results: list[tuple[Parameters, list[float]]] = []
+        self._reported: dict[str, str] = {}  # final results (JSON texts) of trials that have not ended
         self._decided: tuple[int, str] = -1, ""  # the number of results, and the reason then
-
-    def state(self) -> dict[str, Any]:
-        """Return what must be saved."""
-        return {name: getattr(self, name) for name in _STATE}
-
-    def take_state(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
-        for name in _STATE:
-            setattr(self, name, state[name])
 
     def update_search_space(self, space: Any) -> None:
         """Take the search space; earlier results count where they are points of it."""
         self._space, self._decided = space, (-1, "")
 
-    def final(self, data: Mapping[str, Any]) -> None:
+    def final(self, data: MetricMessage) -> None:
         """Take the record of a final result, which counts when its trial has succeeded."""
         self._reported.setdefault(data["trial_job_id"], data["value"])
 
-    def trial_end(self, record: Mapping[str, Any], trial_job_id: str, success: bool) -> None:
+    def trial_end(self, record: ParameterRecord, trial_job_id: str, success: bool) -> None:
         """Take the end of a trial."""
         value = self._reported.pop(trial_job_id, None)
         parameters = record.get("parameters")

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
-from ..protocol import STARTING_POINTS, CommandType, JsonError, dumps, loads, with_default
+from ..protocol import (
+    STARTING_POINTS,
+    CommandType,
+    Json,
+    JsonError,
+    MetricMessage,
+    ParameterRecord,
+    dumps,
+    loads,
+    with_default,
+)
 from ..tuners import Suggestion
+from .checkpointing import Checkpointed
 from .errors import PluginReturnedInvalid
 from .msg_dispatcher_base import Recoverable
 from .plugin import Plugin
@@ -16,17 +27,18 @@ MAX_INFEASIBLE = 100
 """How many suggestions in a row may violate the constraints."""
 
 _DROPPED = object()
-_STATE = ("violations", "_next_id", "_parameters", "_reported", "_ids", "_held")
 _OWN_TUNERS = f"{__name__.partition('.')[0]}.tuners."
 _log = logging.getLogger(__name__)
 
 
-class Suggesting:
+class Suggesting(Checkpointed):
     """Lets a tuner suggest and learn; all but the callback runs on the default worker only.
 
     `send(command, payload)` sends to the manager, `send_now` at once even within a command; `earlier` knows
     the parameters of an earlier run; `violations(parameters)` lists the constraints that parameters break.
     """
+
+    KEPT: ClassVar = ("violations", "_next_id", "_parameters", "_reported", "_ids", "_held")
 
     def __init__(
         self,
@@ -45,18 +57,10 @@ class Suggesting:
         self._next_id = 0
         self._parameters: dict[Any, Any] = {}  # suggested, and no final result yet
         self._reported: set[Any] = set()  # final result delivered, and not ended yet
-        self._ids: dict[str, Any] = {}  # parameter ids of the trials that reported to a tuner that listens
-        self._held: dict[str, Any] = {}  # results of trials that the user added: their parameters come later
-
-    def state(self) -> dict[str, Any]:
-        """Return what must be saved besides the tuner itself."""
-        return {name: getattr(self, name) for name in _STATE}
-
-    def take_state(self, tuner: Any, state: dict[str, Any]) -> None:
-        """Restore what `state` returned, for a tuner that was saved with it."""
-        self.plugin = Plugin("tuner", tuner)
-        for name in _STATE:
-            setattr(self, name, state[name])
+        self._ids: dict[
+            str, int | str | None
+        ] = {}  # parameter ids of the trials that reported to a tuner that listens
+        self._held: dict[str, Json] = {}  # results of trials that the user added: their parameters come later
 
     # suggestions
 
@@ -85,11 +89,13 @@ class Suggesting:
         suggestions = self._suggest(ids)
         sent = [self._send_feasible(*pair) for pair in zip(ids, suggestions, strict=False)]
         if sum(sent) < count:
-            self._send(CommandType.NoMoreTrialJobs, _record(ids[0], ""))
+            self._send(CommandType.NoMoreTrialJobs, dumps(_record(ids[0], Suggestion(""))))
 
     def decline(self, reason: str) -> None:
         """Send NoMoreTrialJobs without asking the tuner."""
-        self._send(CommandType.NoMoreTrialJobs, _record(self._new_id(), "", {"reason": reason}))
+        record = _record(self._new_id(), Suggestion(""))
+        record["reason"] = reason
+        self._send(CommandType.NoMoreTrialJobs, dumps(record))
 
     def _new_id(self) -> int:
         parameter_id = max(self._next_id, self._earlier.recovered_max_param_id + 1)
@@ -139,20 +145,14 @@ class Suggesting:
         return self.plugin.invalid("generate_parameters", parameters, why)
 
     def _send_parameters(
-        self, send: Callable[[CommandType, str], None], parameter_id: int, parameters: Any
+        self, send: Callable[[CommandType, str], None], parameter_id: int, proposed: Any
     ) -> None:
-        extras: dict[str, Any] = {}
-        if isinstance(parameters, Suggestion):
-            extras = {
-                "budget": parameters.budget,
-                "checkpoint_of": parameters.checkpoint_of,
-                "pauses_at_budget": parameters.pauses_at_budget or None,
-            }
-            parameters = parameters.parameters
+        suggestion = proposed if isinstance(proposed, Suggestion) else Suggestion(proposed)
+        parameters = suggestion.parameters
         if parameters is None:
             raise self.plugin.invalid("generate_parameters", None, "not parameters; is a `return` missing?")
         try:
-            record = _record(parameter_id, parameters, extras)
+            record = dumps(_record(parameter_id, suggestion))
         except JsonError as error:
             raise self.plugin.invalid("generate_parameters", parameters, str(error)) from error
         if self._watch is not None:
@@ -168,7 +168,7 @@ class Suggesting:
 
     # results
 
-    def final(self, data: dict[str, Any]) -> None:
+    def final(self, data: MetricMessage) -> None:
         """Take a FINAL metric record; a second one for the same parameters is dropped."""
         parameter_id, trial_job_id = data.get("parameter_id"), data.get("trial_job_id")
         value = self._value(data)
@@ -190,7 +190,7 @@ class Suggesting:
         else:
             _log.warning("No parameters with id %s are waiting for a result", parameter_id)
 
-    def intermediate(self, data: dict[str, Any]) -> None:
+    def intermediate(self, data: MetricMessage) -> None:
         """Take a PERIODICAL metric record, for a tuner that wants them."""
         parameter_id, value = data.get("parameter_id"), self._value(data)
         if parameter_id not in self._parameters or value is _DROPPED:
@@ -207,7 +207,7 @@ class Suggesting:
 
     def trial_end(
         self,
-        record: dict[str, Any],
+        record: ParameterRecord,
         trial_job_id: str,
         success: bool,
         stopped: bool = False,
@@ -266,7 +266,7 @@ class Suggesting:
         if parameters is not None:
             self.plugin.call("import_data", [{"parameter": parameters, "value": value}])
 
-    def _value(self, data: dict[str, Any]) -> Any:
+    def _value(self, data: MetricMessage) -> Any:
         """Return what the trial reported; when it is not JSON, log that and return `_DROPPED`."""
         try:
             return with_default(loads(data["value"]), self._objective)
@@ -285,7 +285,7 @@ class Suggesting:
         _log.info("Customized trial job %s ignored by tuner", trial_job_id)
         return False
 
-    def _final_of_customized(self, data: dict[str, Any], value: Any) -> None:
+    def _final_of_customized(self, data: MetricMessage, value: Json) -> None:
         trial_job_id = data.get("trial_job_id")
         if not self._takes_customized(trial_job_id) or trial_job_id in self._reported:
             return
@@ -295,7 +295,7 @@ class Suggesting:
         self._reported.add(trial_job_id)
         self._deliver(None, data["parameters"], value, customized=True, trial_job_id=trial_job_id)
 
-    def _end_of_customized(self, record: dict[str, Any], trial_job_id: str, success: bool) -> None:
+    def _end_of_customized(self, record: ParameterRecord, trial_job_id: str, success: bool) -> None:
         if not self._takes_customized(trial_job_id):
             return
         self._reported.discard(trial_job_id)
@@ -306,16 +306,20 @@ class Suggesting:
         self.plugin.call("trial_end", None, success)
 
 
-def _record(parameter_id: int, parameters: Any, extras: Mapping[str, Any] | None = None) -> str:
-    return dumps(
-        {
-            "parameter_id": parameter_id,
-            "parameter_source": "algorithm",
-            "parameters": parameters,
-            "parameter_index": 0,
-            **{name: value for name, value in (extras or {}).items() if value is not None},
-        }
-    )
+def _record(parameter_id: int, suggestion: Suggestion) -> ParameterRecord:
+    record: ParameterRecord = {
+        "parameter_id": parameter_id,
+        "parameter_source": "algorithm",
+        "parameters": suggestion.parameters,
+        "parameter_index": 0,
+    }
+    if suggestion.budget is not None:
+        record["budget"] = suggestion.budget
+    if suggestion.checkpoint_of is not None:
+        record["checkpoint_of"] = suggestion.checkpoint_of
+    if suggestion.pauses_at_budget:
+        record["pauses_at_budget"] = True
+    return record
 
 
 def _kind_of(item: Any) -> str:
