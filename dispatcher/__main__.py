@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -110,10 +111,7 @@ def _check(config: Config) -> NoReturn:
 
     output = os.dup(1)  # what plug-ins print must not get into it
     _configure_logging(None, "error")
-    problems = [
-        {"path": list(problem.path), "message": problem.message, "hint": problem.hint}
-        for problem in check(config)
-    ]
+    problems = list(map(asdict, check(config)))
     with os.fdopen(output, "w") as stream:
         reply = {"problems": problems, "directions": directions(config), "warnings": warnings(config)}
         stream.write(json.dumps(reply) + "\n")
@@ -121,10 +119,11 @@ def _check(config: Config) -> NoReturn:
 
 
 def _serve(settings: DispatcherSettings, restored: Path | None) -> int:
-    if not _is_open(_IN_FD) or not _is_open(_OUT_FD):
-        raise ValueError("descriptors 3 and 4 are not open: this process is started by the manager")
-    for fd in (_IN_FD, _OUT_FD):
-        os.set_inheritable(fd, False)  # or a child of a plug-in would keep the manager's pipe open
+    try:
+        for fd in (_IN_FD, _OUT_FD):
+            os.set_inheritable(fd, False)  # or a child of a plug-in would keep the manager's pipe open
+    except OSError:
+        raise ValueError("descriptors 3 and 4 are not open: this process is started by the manager") from None
     _configure_logging(os.environ.get("NNI_LOG_DIRECTORY"), os.environ.get("NNI_LOG_LEVEL"))
     # Ctrl-C reaches the whole process group, but the manager decides what to do. A handler, unlike SIG_IGN, is
     # not inherited by processes that plug-ins start.
@@ -133,7 +132,11 @@ def _serve(settings: DispatcherSettings, restored: Path | None) -> int:
     try:
         dispatcher = dispatcher_from(settings, channel)
     except PluginNotLoaded as error:
-        _report_unloaded(error, channel, settings)
+        _log.error("%s", error, exc_info=error)
+        if settings.protocol is not None:
+            report = error_report(error.__cause__ or error)
+            report["plugin"], report["message"] = str(error.problems[0].path[0]), str(error)
+            _send_last(channel, CommandType.Error, report, "the error")
         return 1
     try:
         _prepare_checkpoints(dispatcher, restored, synced=settings.synced)
@@ -142,14 +145,6 @@ def _serve(settings: DispatcherSettings, restored: Path | None) -> int:
         _send_last(channel, CommandType.Checkpoint, {"unusable": error.why}, "why")
         return _UNUSABLE
     return _run(dispatcher, settings)
-
-
-def _is_open(fd: int) -> bool:
-    try:
-        os.fstat(fd)
-    except OSError:
-        return False
-    return True
 
 
 def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None, *, synced: bool) -> None:
@@ -164,15 +159,6 @@ def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None, *
     folder = dispatcher.get_checkpoint_path()
     if dispatcher.protocol is not None and folder is not None:
         dispatcher.save_into(Saver(Path(folder), synced=synced))
-
-
-def _report_unloaded(error: PluginNotLoaded, channel: FdChannel, settings: DispatcherSettings) -> None:
-    _log.error("%s", error, exc_info=error)
-    if settings.protocol is None:
-        return
-    report = error_report(error.__cause__ or error)
-    report["plugin"], report["message"] = str(error.problems[0].path[0]), str(error)
-    _send_last(channel, CommandType.Error, report, "the error")
 
 
 def _send_last(

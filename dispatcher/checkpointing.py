@@ -14,7 +14,6 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 WORTH_AT_END_S = 0.1
 # How long to wait after a checkpoint that could not be written.
 _TRY_AGAIN_S = 10.0
-_HANDLED_S = attrgetter("handled_s")
 _ROLES = {"default": "tuner", "assessor": "assessor"}
 _KIND = b"pitchpipe dispatcher checkpoint "
 # The number is that of the layout: of these files, and of what the dispatcher keeps besides the plug-ins.
@@ -67,7 +65,7 @@ class Checkpointing:
                 self._save_half(worker)
 
     def _handled_s(self) -> float:
-        return sum(map(_HANDLED_S, self._workers))  # for every command
+        return sum([worker.handled_s for worker in self._workers])  # for every command
 
     def _save_half(self, worker: Worker) -> None:
         saver = self._saver
@@ -174,7 +172,9 @@ class Saver:
                 self._needed |= modules
                 self._expected -= 1
                 path = self._write() if self._expected == 0 else None
-                self._note_cost(self._effort() - began, path is not None)
+                self._cost += self._effort() - began
+                if path is not None:
+                    self._not_before = self._clock() + self._spacing * self._cost
         except OSError as error:
             _log.warning("No checkpoint can be written: %s", error)
             self._not_before = self._clock() + max(_TRY_AGAIN_S, self._spacing * self._cost)
@@ -183,11 +183,6 @@ class Saver:
             self.problem = error
             return None
         return path
-
-    def _note_cost(self, seconds: float, is_last: bool) -> None:
-        self._cost += seconds
-        if is_last:
-            self._not_before = self._clock() + self._spacing * self._cost
 
     def _write(self) -> str:
         from .origin import Origin

@@ -1,12 +1,4 @@
-"""The errors of a dispatcher, by who is at fault, and the report of one to the manager.
-
-DispatcherError
-├── PluginNotLoaded       a tuner or assessor that the configuration names cannot be loaded
-├── PluginFailed          a method of a plug-in raised
-├── PluginReturnedInvalid a method of a plug-in returned an invalid value
-├── UnsupportedCommand    the manager sent what a dispatcher does not handle
-└── ChannelClosed         the manager no longer reads
-"""
+"""The errors of a dispatcher, by who is at fault, and the report of one to the manager."""
 
 from __future__ import annotations
 
@@ -29,7 +21,7 @@ class PluginNotLoaded(DispatcherError):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(_sentence(problem) for problem in self.problems))
+        super().__init__("; ".join(map(str, self.problems)))
 
 
 class PluginFailed(DispatcherError):
@@ -58,11 +50,6 @@ class UnsupportedCommand(DispatcherError, AssertionError):
 
 class ChannelClosed(DispatcherError):
     """The manager no longer reads what the dispatcher sends."""
-
-
-def _sentence(problem: Problem) -> str:
-    hint = f" ({problem.hint})" if problem.hint else ""
-    return f"{'.'.join(map(str, problem.path))}: {problem.message}{hint}"
 
 
 _SHORT = Repr()

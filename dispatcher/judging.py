@@ -81,17 +81,13 @@ class Judging(Checkpointed):
         if verdict is False:
             self._stopped.add(trial_job_id)
             self._send_verdict(CommandType.KillTrialJob, trial_job_id, history)
-        elif verdict == "pause":
-            self._pause(trial_job_id, history)
-        else:
-            raise self.plugin.invalid("assess_trial", verdict, "neither an AssessResult nor a bool")
-
-    def _pause(self, trial_job_id: str, history: TrialHistory) -> None:
-        if self.peer:
+        elif verdict == "pause" and self.peer:
             # Not remembered, so that the trial is judged again once it is resumed.
             self._send_verdict(CommandType.Pause, trial_job_id, history)
-        else:
+        elif verdict == "pause":
             _log.warning("Trial %s continues: this manager cannot pause it", trial_job_id)
+        else:
+            raise self.plugin.invalid("assess_trial", verdict, "neither an AssessResult nor a bool")
 
     def _send_verdict(self, command: CommandType, trial_job_id: str, history: TrialHistory) -> None:
         reason = self._reason(command, history)

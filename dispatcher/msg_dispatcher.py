@@ -225,8 +225,8 @@ class MsgDispatcher(MsgDispatcherBase):
     def handle_report_metric_data(self, data: MetricMessage) -> None:
         """Pass a final result to the tuner, and an intermediate one if it is routed here."""
         kind = data["type"]
-        if _is_of_later_repeat(data, kind):
-            return
+        if "repeat" in data and (kind == "FINAL" or data["repeat"] > 0):
+            return  # the tuner gets the mean of several repeats, and the intermediate results of the first
         if kind == "FINAL":
             self._suggesting.final(data)
             if self.stop_rule is not None:
@@ -248,14 +248,6 @@ class MsgDispatcher(MsgDispatcherBase):
         self._suggesting.trial_end(
             record, data["trial_job_id"], event == "SUCCEEDED", stopped=event in _STOPPED, cause=cause
         )
-
-
-def _is_of_later_repeat(data: MetricMessage, kind: str) -> bool:
-    """Return whether only the assessor takes a result: the tuner gets the mean of several repeats.
-
-    The intermediate results of the first repeat are those of the configuration.
-    """
-    return "repeat" in data and (kind == "FINAL" or data["repeat"] > 0)
 
 
 def _is_final(command: CommandType, data: Any) -> bool:

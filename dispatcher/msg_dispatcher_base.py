@@ -20,7 +20,6 @@ from ..plugins import CheckpointFolder
 from ..protocol import (
     PROTOCOL_VERSION,
     CommandType,
-    Frame,
     InitializedMessage,
     Json,
     MetricMessage,
@@ -141,6 +140,7 @@ class MsgDispatcherBase(Recoverable):
         self._pool = ThreadPoolExecutor(threads, "dispatcher-pool") if threads else None
         self.default_worker = self._new_worker("default", self.process_command)
         self.assessor_worker = self._new_worker("assessor", self.process_assessor_command)
+        self._workers = self.default_worker, self.assessor_worker
         self._received = 0
         self._next_warning = 0.0
         self._failure_lock = threading.Lock()
@@ -150,10 +150,6 @@ class MsgDispatcherBase(Recoverable):
     def _new_worker(self, name: str, handle: Callable[[CommandType, Any], None]) -> Worker:
         calls = (self._at_work(handle), self._worker_done, self._worker_leaving, self._worker_failed)
         return Worker(name, *calls) if self._pool is None else PooledWorker(name, *calls, pool=self._pool)
-
-    @property
-    def _workers(self) -> tuple[Worker, Worker]:
-        return self.default_worker, self.assessor_worker
 
     def connect(self, channel: Channel, protocol: int | None) -> None:
         """Set the channel of a dispatcher made without one (an advisor); call this before `run`."""
@@ -186,7 +182,7 @@ class MsgDispatcherBase(Recoverable):
                     self.send(CommandType.Ping)  # a sign of life of this thread alone; pings are not numbered
                     continue
                 self._received += 1
-                self._accept(frame)
+                self.enqueue_command(frame.command, loads(frame.payload) if frame.payload else "")
                 if self._checkpointing is not None:
                     self._checkpointing.save_if_due(self._received, self._clock())
         except TruncatedFrame as error:
@@ -196,35 +192,25 @@ class MsgDispatcherBase(Recoverable):
             return Ending.FAILED
         return Ending.CLOSED
 
-    def _accept(self, frame: Frame) -> None:
-        self.enqueue_command(frame.command, loads(frame.payload) if frame.payload else "")
-
     def enqueue_command(self, command: CommandType, data: Any) -> None:
         """Queue a command with its decoded payload for each worker that handles it."""
         for worker in self.route(command, data):
             worker.put(self._received, command, data)
             length = worker.queue.qsize()
-            if length >= QUEUE_LENGTH_WARNING:
-                self._warn_of_queue(worker.name, length)
+            if length >= QUEUE_LENGTH_WARNING and (now := self._clock()) >= self._next_warning:
+                self._next_warning = now + QUEUE_WARNING_PAUSE_S
+                _log.warning("%d commands are waiting in the %s queue", length, worker.name)
 
     def route(self, command: CommandType, data: Any) -> tuple[Worker, ...]:
         """Return the workers that handle a command."""
         return (self.default_worker,)
 
-    def _warn_of_queue(self, name: str, length: int) -> None:
-        now = self._clock()
-        if now >= self._next_warning:
-            self._next_warning = now + QUEUE_WARNING_PAUSE_S
-            _log.warning("%d commands are waiting in the %s queue", length, name)
-
     def _stop_workers(self, ending: Ending) -> None:
-        workers = self._workers
         at_once = ending is Ending.CLOSED and not self.worker_exceptions
-        grace = CLOSED_GRACE_S if at_once else self.terminate_grace_s
-        deadline = self._clock() + grace
-        for worker in workers:
+        deadline = self._clock() + (CLOSED_GRACE_S if at_once else self.terminate_grace_s)
+        for worker in self._workers:
             worker.finish() if ending is Ending.TERMINATED else worker.halt()
-        late = [worker for worker in workers if not worker.ended(max(0.0, deadline - self._clock()))]
+        late = [worker for worker in self._workers if not worker.ended(max(0.0, deadline - self._clock()))]
         for worker in late:
             worker.halt()  # a worker that is merely busy with many short commands ends at once
         self.abandoned = [worker.name for worker in late if not worker.ended(0.1)]

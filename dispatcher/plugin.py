@@ -162,26 +162,24 @@ def _without_direction(class_args: Config) -> Config:
 
 def _construct(role: str, cls: type, class_args: Config) -> Any:
     """Return an instance of the class; raise `PluginNotLoaded`, naming the arguments at fault."""
-    problems = signature_problems(cls, class_args)
-    if problems:
-        raise PluginNotLoaded(_below(role, problems))
-    try:
-        return cls(**class_args)
-    except Exception as error:
-        raise PluginNotLoaded(_refusal(role, cls, class_args, error)) from error
+    problems, cause = signature_problems(cls, class_args), None
+    if not problems:
+        try:
+            return cls(**class_args)
+        except Exception as error:  # noqa: BLE001 - a constructor may raise anything
+            problems, cause = _refusal(cls, class_args, error), error
+    raise PluginNotLoaded(
+        [Problem((role, "classArgs", *p.path), p.message, p.hint) for p in problems]
+    ) from cause
 
 
-def _refusal(role: str, cls: type, class_args: Config, error: Exception) -> list[Problem]:
+def _refusal(cls: type, class_args: Config, error: Exception) -> list[Problem]:
     """Return the problems behind a constructor's error, with the argument at fault if it is known."""
     try:
         problems = check(cls, class_args)
     except Exception:  # noqa: BLE001 - the same failure again: `error` is reported
         problems = []
-    return _below(role, problems or [Problem((), f"{cls.__name__} cannot be made: {error!r}")])
-
-
-def _below(role: str, problems: list[Problem]) -> list[Problem]:
-    return [Problem((role, "classArgs", *p.path), p.message, p.hint) for p in problems]
+    return problems or [Problem((), f"{cls.__name__} cannot be made: {error!r}")]
 
 
 def plugin_direction(choice: PluginChoice) -> str | None:

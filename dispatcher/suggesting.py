@@ -186,7 +186,9 @@ class Suggesting(Checkpointed):
         elif parameter_id in self._reported:
             _log.info("Trial %s reported its final result again; only the first counts", trial_job_id)
         elif self._earlier.is_created_in_previous_exp(parameter_id):
-            self._import_earlier(parameter_id, value)
+            parameters = self._earlier.get_previous_param(parameter_id)
+            if parameters is not None:
+                self.plugin.call("import_data", [{"parameter": parameters, "value": value}])
         else:
             _log.warning("No parameters with id %s are waiting for a result", parameter_id)
 
@@ -260,11 +262,6 @@ class Suggesting(Checkpointed):
         parameter_id = self._ids.get(trial_job_id)
         if parameter_id in self._parameters:
             self._parameters[parameter_id] = dict(parameters)
-
-    def _import_earlier(self, parameter_id: Any, value: Any) -> None:
-        parameters = self._earlier.get_previous_param(parameter_id)
-        if parameters is not None:
-            self.plugin.call("import_data", [{"parameter": parameters, "value": value}])
 
     def _value(self, data: MetricMessage) -> Any:
         """Return what the trial reported; when it is not JSON, log that and return `_DROPPED`."""

@@ -31,8 +31,12 @@ def dumps(value: Any) -> str:
     try:
         return _encode(value)
     except TypeError:
-        return _dumps_with_json_tricks(value)
+        pass  # no plain value
     except (ValueError, RecursionError) as error:
+        raise JsonError(_not_json(value, error)) from error
+    try:
+        return _tricks_dumps()(value)
+    except Exception as error:  # encoders of json_tricks raise their own errors, of several kinds
         raise JsonError(_not_json(value, error)) from error
 
 
@@ -77,13 +81,6 @@ _decode = json.JSONDecoder().decode
 def _not_json(value: Any, error: BaseException) -> str:
     why, _, _list_of_encoders = str(error).partition(" could not be encoded")
     return f"{short_repr(value)} cannot be written as JSON ({why})"
-
-
-def _dumps_with_json_tricks(value: Any) -> str:
-    try:
-        return _tricks_dumps()(value)
-    except Exception as error:  # encoders of json_tricks raise their own errors, of several kinds
-        raise JsonError(_not_json(value, error)) from error
 
 
 @cache

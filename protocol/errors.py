@@ -1,10 +1,4 @@
-"""Errors in what crosses the pipe, and the texts by which a failed attempt names its cause to another process.
-
-ProtocolError
-├── FrameError            the bytes are not frames; nothing after them can be trusted (`frames.py`)
-├── JsonError             a text that is not JSON, or a value that cannot be written as JSON
-└── MetricError           a reported value that is not a metric
-"""
+"""Errors in what crosses the pipe, and the texts by which a failed attempt names its cause to another process."""
 
 from __future__ import annotations
 

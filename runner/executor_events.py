@@ -191,13 +191,8 @@ class ExecutorEvents:
         )
 
     def _send(self, trial: Trial, kind: str, sequence: int, value: str, *, is_imported: bool = False) -> None:
+        repeat = repeat_number(trial.record)
         payload = metric_payload(
-            trial.parameter_id,
-            trial.trial_id,
-            kind,
-            sequence,
-            value,
-            repeat=repeat_number(trial.record),
-            is_imported=is_imported,
+            trial.parameter_id, trial.trial_id, kind, sequence, value, repeat=repeat, is_imported=is_imported
         )
         self._pending.send(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from collections.abc import Sequence
 
 from ..protocol import (
     CommandType,
-    Json,
     Objective,
     import_payload,
     is_starting_point,
@@ -166,9 +164,6 @@ class ExperimentRules:
             kind = first.kind if family.status is TrialStatus.FAILED else None
             payload = trial_end_payload(first.trial_id, family.status, first.record, kind=kind)
             self.pending.send(CommandType.TrialEnd, payload)
-        self._rank_family(family)
-
-    def _rank_family(self, family: Family) -> None:
         if family.is_late:
             self._rank()  # its earlier mean counts no more
         elif (outcome := family.outcome) is not None:
@@ -282,13 +277,6 @@ class ExperimentRules:
         self.pending.effects.append(Finish())
 
 
-class RequestsSnapshot(TypedDict):
-    """The open requests for trials, for a resumed runner."""
-
-    asked: list[int]
-    tuner_has_more: bool
-
-
 class TunerRequests:
     """The open requests for trials, in the order in which they were sent.
 
@@ -306,49 +294,40 @@ class TunerRequests:
         self.has_more = True
         self.why_no_more = ""
         self.has_news = False
-        self._asked: deque[int] = deque()  # how many trials each request still waits for
+        self.asked: deque[int] = deque()  # how many trials each request still waits for
 
     @property
     def total(self) -> int:
         """How many trials are requested and neither proposed nor declined."""
-        return sum(self._asked)
+        return sum(self.asked)
 
     def ask(self, count: int) -> None:
         """Note a request."""
-        self._asked.append(count)
+        self.asked.append(count)
         self.has_news = False
 
     def fulfil_one(self) -> None:
         """Note a proposal, whether or not it is used."""
-        if self._asked:
-            self._asked[0] -= 1
-            if self._asked[0] == 0:
-                self._asked.popleft()
+        if self.asked:
+            self.asked[0] -= 1
+            if self.asked[0] == 0:
+                self.asked.popleft()
 
     def exhausted(self, reason: str = "") -> None:
         """Note that the tuner has nothing more: the first request is closed, later ones stay open."""
         self.why_no_more = reason
-        if self._asked:
-            self._asked.popleft()
+        if self.asked:
+            self.asked.popleft()
         self.has_more = False
 
     @property
     def may_ask_again(self) -> bool:
         """Whether no request is open, and the tuner has received something since the last one."""
-        return not self._asked and self.has_news
+        return not self.asked and self.has_news
 
     def merge(self) -> None:
         """Merge all open requests into one."""
-        self._asked = deque([self.total] if self._asked else [])
-
-    def snapshot(self) -> RequestsSnapshot:
-        """Return what a resumed runner needs."""
-        return {"asked": list(self._asked), "tuner_has_more": self.has_more}
-
-    def restore(self, snapshot: Mapping[str, Json]) -> None:
-        """Restore what `snapshot` returned."""
-        self._asked = deque(snapshot.get("asked", ()))
-        self.has_more = snapshot.get("tuner_has_more", True)
+        self.asked = deque([self.total] if self.asked else [])
 
 
 class BestTrials:

@@ -102,10 +102,12 @@ class Ledger:
 
     def fits(self, request: Request) -> bool:
         """Return whether `request` can be taken now."""
-        gpus = request.gpus
-        return self._amounts_fit(request) and (
-            not gpus or self._choose_devices(gpus) is not None or self._anonymous_fit(gpus)
-        )
+        gpus, free = request.gpus, self._free
+        if any(amount > free.get(name, 0.0) + _ROUNDING for name, amount in request.amounts.items()):
+            return False
+        if not gpus or self._choose_devices(gpus) is not None:
+            return True
+        return not self.totals.devices and gpus <= self._anonymous + _ROUNDING
 
     def claim(self, holder: str, request: Request, assignment: Assignment) -> None:
         """Take exactly `assignment` for `holder`, a trial that ran before the manager was restarted."""
@@ -163,13 +165,6 @@ class Ledger:
         gpus = request.gpus or 0
         held = "; ".join(self._who_holds(device) for device in self.totals.devices)
         return f"needs {gpus:g} GPU{'s' * (gpus > 1)}, and {held or 'there are too few free'}"
-
-    def _amounts_fit(self, request: Request) -> bool:
-        free = self._free
-        return all(amount <= free.get(name, 0.0) + _ROUNDING for name, amount in request.amounts.items())
-
-    def _anonymous_fit(self, gpus: float) -> bool:
-        return not self.totals.devices and gpus <= self._anonymous + _ROUNDING
 
     def _choose_devices(self, gpus: float | None) -> tuple[int, ...] | None:
         """Return device indices for a request; () hides all GPUs; None: too few are free, or Ray chooses."""

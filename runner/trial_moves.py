@@ -153,17 +153,14 @@ class Trials:
             trial.gpus = assignment.gpus
             self.slots.take(trial, avoiding=self.silent_agents)
             self._assign(trial)
-        if self._are_very_short and not self.state.tuner_learns and not self.request.gpus:
+        are_very_short = len(self._took) == _ALIKE and max(self._took) <= _VERY_SHORT
+        if are_very_short and not self.state.tuner_learns and not self.request.gpus:
             self._queue_waiting()
 
     @property
     def last_took(self) -> float:
         """How many seconds the trial that ended last ran; infinite if none has ended."""
         return self._took[-1]
-
-    @property
-    def _are_very_short(self) -> bool:
-        return len(self._took) == _ALIKE and max(self._took) <= _VERY_SHORT
 
     def _queue_waiting(self) -> None:
         """Queue waiting trials in the agents, which then begin the next one at once; retried trials wait for a slot."""

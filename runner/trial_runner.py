@@ -13,8 +13,9 @@ House rules of the runner:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from ..protocol import Json, Objective
 from . import events as happened
@@ -22,7 +23,7 @@ from .dispatcher_events import DispatcherEvents
 from .effects import AttemptOrder, Changes, CopyCheckpoint, Effect, MetricRow, Pending
 from .events import Event
 from .executor_events import ExecutorEvents
-from .experiment_rules import ExperimentRules, RequestsSnapshot
+from .experiment_rules import ExperimentRules
 from .experiment_state import ExperimentState, ExperimentStatus, Limits
 from .family_rules import Repeats
 from .ledger import Ledger, Request
@@ -35,9 +36,11 @@ from .verdicts import TUNE_SOMETHING, TUNES_NOTHING
 _AGENTS_AHEAD = 4
 
 
-class RunnerSnapshot(RequestsSnapshot):
+class RunnerSnapshot(TypedDict):
     """What a resumed runner needs besides the trials, as plain JSON values."""
 
+    asked: list[int]  # how many trials each request to the tuner still waits for
+    tuner_has_more: bool
     lost_agents: dict[str, int]  # how many each slot has lost
     again: list[int]  # the trials that wait and ran before
     streak: list[Any]
@@ -146,7 +149,8 @@ class TrialRunner:
     def snapshot(self) -> RunnerSnapshot:
         """Return what a resumed runner needs besides the trials."""
         return {
-            **self._rules.requests.snapshot(),
+            "asked": list(self._rules.requests.asked),
+            "tuner_has_more": self._rules.requests.has_more,
             "lost_agents": self._trials.slots.snapshot(),
             "again": [trial.sequence_id for trial in self._trials.requeued()],
             "streak": self._rules.streak.snapshot(),
@@ -157,7 +161,8 @@ class TrialRunner:
 
     def restore(self, trials: Iterable[Trial], snapshot: Mapping[str, Json], run_time: float) -> None:
         """Restore an experiment from its store (the trials in the order of their sequence ids)."""
-        self._rules.requests.restore(snapshot)
+        self._rules.requests.asked = deque(snapshot.get("asked", ()))
+        self._rules.requests.has_more = snapshot.get("tuner_has_more", True)
         self._rules.streak.restore(snapshot.get("streak"))
         self._trials.stall_was_reported = snapshot.get("stall_is_told", False)
         self._state.any_results = tuple(snapshot.get("any_results", ()))
