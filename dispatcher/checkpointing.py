@@ -71,10 +71,10 @@ class Checkpointing:
         saver = self._saver
         if saver.problem is not None:
             return
-        self._notify({"queue": worker.name, "n": saver.n})
+        self._notify(CheckpointMessage(queue=worker.name, n=saver.n))
         path = saver.add(worker.name, lambda: self._state_of(worker.name))
         if path is not None:
-            self._notify({"path": path, "n": saver.n})
+            self._notify(CheckpointMessage(path=path, n=saver.n))
         elif saver.problem is not None:
             _log.warning(
                 "The %s cannot be saved (%r): after a restart it receives all commands again",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from ..plugins import CheckpointFolder
@@ -148,7 +149,7 @@ class MsgDispatcherBase(Recoverable):
         self._was_restored = False
 
     def _new_worker(self, name: str, handle: Callable[[CommandType, Any], None]) -> Worker:
-        calls = (self._at_work(handle), self._worker_done, self._worker_leaving, self._worker_failed)
+        calls = (partial(self._at_work, handle), self._worker_done, self._worker_leaving, self._worker_failed)
         return Worker(name, *calls) if self._pool is None else PooledWorker(name, *calls, pool=self._pool)
 
     def connect(self, channel: Channel, protocol: int | None) -> None:
@@ -246,17 +247,13 @@ class MsgDispatcherBase(Recoverable):
 
     # the workers
 
-    def _at_work(self, handle: Callable[[CommandType, Any], None]) -> Callable[[CommandType, Any], None]:
-        """Wrap `handle` so that meanwhile `dispatcher_at_work` returns this dispatcher, and `send` collects output."""
-
-        def handle_at_work(command: CommandType, data: Any) -> None:
-            token = _AT_WORK.set(self)
-            try:
-                handle(command, data)
-            finally:
-                _AT_WORK.reset(token)
-
-        return handle_at_work
+    def _at_work(self, handle: Callable[[CommandType, Any], None], command: CommandType, data: Any) -> None:
+        """Handle a command: meanwhile `dispatcher_at_work` returns this dispatcher, and `send` collects output."""
+        token = _AT_WORK.set(self)
+        try:
+            handle(command, data)
+        finally:
+            _AT_WORK.reset(token)
 
     def process_command(self, command: CommandType, data: Any) -> None:
         """Call the handler of a command; raise `UnsupportedCommand` for one that has none."""

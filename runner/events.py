@@ -330,7 +330,6 @@ def added_trial(
 _KINDS: Mapping[str, type[Any]] = {
     name: kind for name, kind in globals().items() if isinstance(kind, type) and issubclass(kind, Event)
 }
-_TUPLES = ("devices", "busy_devices", "any_results")  # fields that JSON holds as lists
 
 
 class RecordedEvent(TypedDict):
@@ -362,4 +361,4 @@ def event_of(row: RecordedEvent) -> Event:
 
 
 def _with_tuples(values: JsonObject) -> JsonObject:
-    return {name: tuple(value) if name in _TUPLES else value for name, value in values.items()}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

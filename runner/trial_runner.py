@@ -73,21 +73,8 @@ class TrialRunner:
         self._executor = ExecutorEvents(self._rules, self.objectives)
         self._dispatcher = DispatcherEvents(self._rules)
         self._user = UserRequests(self._rules, self._executor)
-        self.handlers = self._table_of_handlers()
-        # The parts change these and never replace them.
-        self.trials = self._trials.all  # by id, in the order in which they were created
-        self.live = self._trials.live  # those that have not ended, by id
-        self.waiting = self._trials.waiting  # those that wait for a slot, the next one first
-        self.counts = self._trials.counts  # the number of trials by status
-        self.slots = self._trials.slots
-        self.silent_agents = self._trials.silent_agents  # they give no sign of life
-        self.best = self._rules.best
-        self.families = self._rules.families
-        self.failures = self._rules.failures  # the last five trials that failed
-
-    def _table_of_handlers(self) -> dict[type[Event], Callable[[Any], None]]:
-        """Return the handler of each kind of event; `ExecutorFailed` has none, because it ends the manager."""
-        return {
+        # `ExecutorFailed` has no handler: it ends the manager.
+        self.handlers: dict[type[Event], Callable[[Any], None]] = {
             happened.DispatcherReady: self._dispatcher.ready,
             happened.ParametersArrived: self._dispatcher.parameters,
             happened.NoMoreParameters: self._dispatcher.no_more,
@@ -119,6 +106,16 @@ class TrialRunner:
             happened.DataImported: self._user.data,
             happened.Tick: self._user.time_passed,
         }
+        # The parts change these and never replace them.
+        self.trials = self._trials.all  # by id, in the order in which they were created
+        self.live = self._trials.live  # those that have not ended, by id
+        self.waiting = self._trials.waiting  # those that wait for a slot, the next one first
+        self.counts = self._trials.counts  # the number of trials by status
+        self.slots = self._trials.slots
+        self.silent_agents = self._trials.silent_agents  # they give no sign of life
+        self.best = self._rules.best
+        self.families = self._rules.families
+        self.failures = self._rules.failures  # the last five trials that failed
 
     @property
     def has_failed_alike(self) -> bool:
