@@ -24,14 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from ..protocol import (
-    PARAMETERS_ENVIRONMENT,
-    CheckpointMessage,
-    CommandType,
-    Config,
-    ErrorMessage,
-    dumps,
-)
+from ..protocol import PARAMETERS_ENVIRONMENT, CheckpointMessage, CommandType, Config, ErrorMessage, dumps
 from .channel import FdChannel
 from .checkpointing import CheckpointUnusable, Saver, read_checkpoint
 from .dispatcher_settings import DispatcherSettings, decode_exp_params, dispatcher_from

@@ -70,15 +70,12 @@ class FdChannel:
             if not data:
                 self._decoder.finish()
                 return None
-            self._decode(data)
+            try:
+                self._frames.extend(self._decoder.feed(data))
+            except FrameError as error:
+                self._frames.extend(error.frames)
+                self._fault = error
         return None
-
-    def _decode(self, data: bytes) -> None:
-        try:
-            self._frames.extend(self._decoder.feed(data))
-        except FrameError as error:
-            self._frames.extend(error.frames)
-            self._fault = error
 
     def send(self, command: CommandType, payload: str = "") -> None:
         """Queue a frame for the next `flush`."""

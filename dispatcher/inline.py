@@ -58,11 +58,10 @@ class InlineDispatcher:
         Raises `PluginFailed` with what they raise, and `KeyboardInterrupt`: Ctrl-C reaches them in the caller's thread.
         """
         data = loads(payload) if payload else ""
-        for worker in self._dispatcher.route(command, data):
-            is_default = worker is self._dispatcher.default_worker
-            handle = (
-                self._dispatcher.process_command if is_default else self._dispatcher.process_assessor_command
-            )
+        dispatcher = self._dispatcher
+        for worker in dispatcher.route(command, data):
+            is_default = worker is dispatcher.default_worker
+            handle = dispatcher.process_command if is_default else dispatcher.process_assessor_command
             try:
                 with self._one_thread():
                     handle(command, data)

@@ -16,10 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class Judging(Checkpointed):
-    """Lets an assessor judge trials; its methods run on the assessor worker only.
-
-    `send` sends a command to the manager; `peer` says whether it knows Pitchpipe's own commands.
-    """
+    """Lets an assessor judge trials; its methods run on the assessor worker only."""
 
     KEPT: ClassVar = ("_histories", "_stopped", "_ended")
 
@@ -32,7 +29,7 @@ class Judging(Checkpointed):
         peer: bool = False,
     ) -> None:
         self.plugin = Plugin("assessor", assessor)
-        self.peer = peer
+        self.peer = peer  # the manager knows Pitchpipe's own commands
         self._send = send
         self._objective = objective
         self._histories: dict[str, TrialHistory] = {}

@@ -255,11 +255,9 @@ def _is_final(command: CommandType, data: Any) -> bool:
 
 
 class _DispatcherControl(TrialControl):
-    """A `TrialControl` that sends to the manager.
+    """A `TrialControl` that sends to the manager, if that `is_peer`; `changed` is called with a trial's new parameters.
 
-    `send(command, payload)` sends with the command being handled; `is_peer()` says whether the manager knows
-    Pitchpipe's own commands; `changed(trial_job_id, parameters)` is called with new parameters. Every frame is
-    marked as the tuner's, because verdicts of the assessor come from another queue.
+    Every verdict is marked as the tuner's, because those of the assessor come from another queue.
     """
 
     def __init__(

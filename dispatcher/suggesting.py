@@ -32,11 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class Suggesting(Checkpointed):
-    """Lets a tuner suggest and learn; all but the callback runs on the default worker only.
-
-    `send(command, payload)` sends to the manager, `send_now` at once even within a command; `earlier` knows
-    the parameters of an earlier run; `violations(parameters)` lists the constraints that parameters break.
-    """
+    """Lets a tuner suggest and learn; all but the callback runs on the default worker only."""
 
     KEPT: ClassVar = ("violations", "_next_id", "_parameters", "_reported", "_ids", "_held")
 
@@ -49,17 +45,15 @@ class Suggesting(Checkpointed):
         objective: str = "default",
     ) -> None:
         self.plugin = Plugin("tuner", tuner)
-        self.violations: Callable[[Any], Sequence[str]] | None = None
+        self.violations: Callable[[Any], Sequence[str]] | None = None  # which constraints parameters break
         self._watch: _OutsideWatch | None = None
-        self._send, self._send_now = send, send_now
-        self._earlier = earlier
+        self._send, self._send_now = send, send_now  # with the rest of a command's output, or at once
+        self._earlier = earlier  # knows the parameters of an earlier run
         self._objective = objective
         self._next_id = 0
         self._parameters: dict[Any, Any] = {}  # suggested, and no final result yet
         self._reported: set[Any] = set()  # final result delivered, and not ended yet
-        self._ids: dict[
-            str, int | str | None
-        ] = {}  # parameter ids of the trials that reported to a tuner that listens
+        self._ids: dict[str, int | str | None] = {}  # of the trials that reported to a tuner that listens
         self._held: dict[str, Json] = {}  # results of trials that the user added: their parameters come later
 
     # suggestions

@@ -20,8 +20,7 @@ class Worker:
 
     `handle(command, data)` does the work; then `done(worker)` is called, or `failed(worker, error)` if one of
     them raised, after which the worker handles nothing more. `leaving(worker)` is called before a worker ends
-    without failure, and after a task if nothing else waits. All of them run on the worker. `n` is the number of
-    the last command that it handled.
+    without failure, and after a task if nothing else waits. All of them run on the worker.
     """
 
     def __init__(
@@ -34,7 +33,7 @@ class Worker:
     ) -> None:
         self.name = name
         self.queue: SimpleQueue[_Item] = SimpleQueue()
-        self.n = 0
+        self.n = 0  # the number of the last command that it handled
         self.handled_s = 0.0  # that its commands took in all
         self.unacknowledged = 0
         self._handle, self._done, self._leaving, self._failed = handle, done, leaving, failed

@@ -41,12 +41,7 @@ class UnknownAlgorithm(LookupError):
 
 
 class Registry(Generic[Algorithm]):
-    """The algorithms of one kind by name.
-
-    Those called `built_in` are classes of the `package`, whose names also have the kind: `TPETuner` for "TPE".
-    `aliases` maps other names (in lower case) to those in lower case; `group` is the entry-point group in which other
-    packages offer theirs.
-    """
+    """The algorithms of one kind by name."""
 
     def __init__(
         self,
@@ -56,10 +51,10 @@ class Registry(Generic[Algorithm]):
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.kind = kind
-        self.group = f"pitchpipe.{kind}s"
-        self.built_in = tuple(built_in)
+        self.group = f"pitchpipe.{kind}s"  # of the entry points by which other packages offer theirs
+        self.built_in = tuple(built_in)  # named without the kind: TPE for the class TPETuner of the package
         self._package = package
-        self._aliases = dict(aliases or {})
+        self._aliases = dict(aliases or {})  # from other names to those above, all in lower case
 
     def names(self) -> list[str]:
         """Return the names that `create` knows, in alphabetical order."""
@@ -166,18 +161,15 @@ def _blamed(message: str, class_args: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """A class under a name: `kind` is "tuner" or "assessor", `class_args` are defaults.
+    """A class under a name, as the user registered it."""
 
-    Without a `code_directory` the class is in an installed package. `validator` is a class that checks the arguments.
-    """
-
-    kind: str
+    kind: str  # "tuner" or "assessor"
     name: str
     class_name: str
-    code_directory: str | None = None
-    class_args: Config = field(default_factory=dict)
+    code_directory: str | None = None  # None: the class is in an installed package
+    class_args: Config = field(default_factory=dict)  # defaults
     accepts_class_args: bool = True
-    validator: str | None = None
+    validator: str | None = None  # a class that checks the arguments
 
 
 def registry_file() -> Path:

@@ -1,7 +1,6 @@
 """Frames: how a command and its payload become bytes, and how bytes become commands again.
 
 A frame is a two-byte code, the length of the payload in bytes as 14 decimal digits, and the payload in UTF-8.
-There is no I/O here: bytes in, frames out, and the reverse.
 
 The names and codes of commands are NNI's, so that a manager or a dispatcher of NNI up to 2.7 can be at the other end of
 the pipe; those in `OWN_COMMANDS` are Pitchpipe's, used only between peers that announced themselves.
@@ -28,7 +27,7 @@ MAX_LENGTH = 64 * 1024 * 1024
 """The longest payload that is sent or accepted by default, in bytes."""
 
 _HEADER = 16
-_SHOWN = 32  # bytes at fault in a message
+_SHOWN = 32  # bytes at fault, at most
 
 
 class CommandType(Enum):
@@ -205,17 +204,13 @@ class FrameDecoder:
 
 
 class FrameError(ProtocolError):
-    """Bytes that are not frames: says where in the stream and shows them.
-
-    `offset` counts bytes from the start of the stream, `data` holds the bytes at fault (at most 32), and
-    `frames` are the good frames that came before them in the same piece.
-    """
+    """Bytes that are not frames: says where in the stream and shows them."""
 
     def __init__(self, problem: str, offset: int, data: bytes, frames: tuple[Frame, ...] = ()) -> None:
         self.problem = problem
-        self.offset = offset
-        self.data = bytes(data[:_SHOWN])
-        self.frames = frames
+        self.offset = offset  # in bytes from the start of the stream
+        self.data = bytes(data[:_SHOWN])  # the bytes at fault
+        self.frames = frames  # the good ones that came before in the same piece
         super().__init__(f"{problem} at byte {offset}: {self.data!r}")
 
 

@@ -9,9 +9,8 @@ A package says once, in its `if TYPE_CHECKING:` block, which names it offers and
 
 A type checker reads the imports, and so does `lazy_names` when the first name is asked for.
 
-The rooms of `compat/`, which hold the interfaces of other tuners, plug into the rooms below them. Those do not know how
-scripts, configs, command lines and results of another tuner are read: they ask for the modules of a seam. The pipe, its
-statuses and the plug-in API are NNI's throughout.
+The rooms of `compat/` plug into the rooms below them. Those do not know how scripts, configs, command lines and results
+of another tuner are read: they ask for the modules of a seam. Only the pipe and the plug-in API are NNI's throughout.
 """
 
 from __future__ import annotations

@@ -17,8 +17,6 @@ _CONSTRAINT = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+
 class Objective(NamedTuple):  # not a dataclass: see Frame
     """A metric: optimised if it has a direction, limited if it has limits, or both.
 
-    `reference` is a value that a good trial beats; with several objectives, volumes are measured from it.
-
     >>> latency = Objective(name="latency", direction=None, at_most=20.0)
     >>> latency.excess({"latency": 23.0}), latency.excess({"latency": 15.0})
     (3.0, -5.0)
@@ -26,7 +24,7 @@ class Objective(NamedTuple):  # not a dataclass: see Frame
 
     name: str = "default"
     direction: Direction | None = "minimize"
-    reference: float | None = None
+    reference: float | None = None  # a value that a good trial beats, from which volumes are measured
     at_least: float = -math.inf
     at_most: float = math.inf
 

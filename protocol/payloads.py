@@ -28,9 +28,7 @@ class MetricMessage(TypedDict):
     parameters: NotRequired[Json]  # a manager of NNI sends those that a user has added
     repeat: NotRequired[int]  # of one repeat of a family
     repeats: NotRequired[list[Json]]  # the results of all repeats, whose mean is the `value`
-    imported: NotRequired[
-        bool
-    ]  # of a starting point: the tuner has it by ImportData, only the assessor takes it
+    imported: NotRequired[bool]  # of a starting point, for the assessor alone: the tuner has it by ImportData
 
 
 class ImportedResult(TypedDict):
@@ -124,7 +122,7 @@ def metric_payload(
     >>> metric_payload(3, "AbCdE", "FINAL", 0, "0.4", repeats=["0.5", "0.3"])[-29:]
     '"0.4", "repeats": [0.5, 0.3]}'
     """
-    more = _repeat(repeat)
+    more = "" if repeat is None else f', "repeat": {repeat}'
     if repeats:
         more += f', "repeats": [{", ".join(repeats)}]'
     if is_imported:
@@ -143,7 +141,9 @@ def trial_end_payload(
     >>> trial_end_payload("AbCdE", "SUCCEEDED", '{"parameter_id": 0}')
     '{"trial_job_id": "AbCdE", "event": "SUCCEEDED", "hyper_params": "{\\\\"parameter_id\\\\": 0}"}'
     """
-    more = ("" if kind is None else f', "failure_kind": "{kind}"') + _repeat(repeat)
+    more = "" if kind is None else f', "failure_kind": "{kind}"'
+    if repeat is not None:
+        more += f', "repeat": {repeat}'
     return f'{{"trial_job_id": "{trial_id}", "event": "{status}", "hyper_params": {quoted(record)}{more}}}'
 
 
@@ -159,10 +159,6 @@ def import_payload(record: str, value: str | None = None) -> str:
     if value is not None:
         result["value"] = value
     return json.dumps([result])
-
-
-def _repeat(number: int | None) -> str:
-    return "" if number is None else f', "repeat": {number}'
 
 
 def _id(parameter_id: int | str | None) -> str:

@@ -26,25 +26,20 @@ class SendCommand(Effect):
 
 @dataclass(slots=True, kw_only=True)
 class AttemptOrder:
-    """One attempt of one trial, and where it runs; committed to the store before it is performed.
-
-    `record` is the parameter record as JSON text (`protocol/record.py`).
-    `checkpoint` is a path in the experiment's folder, `first_sequence` the number of the first intermediate result.
-    `mark` tells the trial from an earlier one with the same number and id, which the store has forgotten.
-    """
+    """One attempt of one trial, and where it runs; committed to the store before it is performed."""
 
     trial_id: str
     attempt: int
     sequence_id: int
-    record: str
+    record: str  # a `ParameterRecord` as JSON text
     slot: int
     agent: str
     gpus: tuple[int, ...] | None = None
-    first_sequence: int = 0
+    first_sequence: int = 0  # the number of the first intermediate result
     start_time: float | None = None
-    checkpoint: str | None = None
+    checkpoint: str | None = None  # a path in the experiment's folder
     budget: float | None = None
-    mark: str = ""
+    mark: str = ""  # tells the trial from one with the same number and id, which the store has forgotten
 
 
 @dataclass(slots=True)
@@ -127,17 +122,14 @@ class AttemptRow:
 
 @dataclass(slots=True, kw_only=True)
 class Changes:
-    """What has changed since the last commit.
-
-    `superseded`: (sequence id, last attempt, sequence) of trials whose results from `sequence`, in that attempt and
-    earlier ones, no longer count. `exports`: (sequence id, format, path) of what trials exported.
-    """
+    """What has changed since the last commit."""
 
     trials: dict[str, Trial] = field(default_factory=dict)
     metrics: list[MetricRow] = field(default_factory=list)
     attempts: list[AttemptRow] = field(default_factory=list)
+    # (sequence id, last attempt, sequence): the results from `sequence` on, up to that attempt, no longer count.
     superseded: list[tuple[int, int, int]] = field(default_factory=list)
-    exports: list[tuple[int, str, str]] = field(default_factory=list)
+    exports: list[tuple[int, str, str]] = field(default_factory=list)  # (sequence id, format, path)
 
 
 class Pending:

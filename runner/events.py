@@ -42,14 +42,11 @@ class AttemptEvent(TrialEvent):
 
 @dataclass(slots=True)
 class DispatcherReady(Event):
-    """The dispatcher has replied Initialized and takes requests.
-
-    `any_results` are the kinds of results that need no number; a tuner that never `learns` can be asked ahead.
-    """
+    """The dispatcher has replied Initialized and takes requests."""
 
     wants_periodical: bool = True
-    any_results: tuple[str, ...] = ()
-    learns: bool = True
+    any_results: tuple[str, ...] = ()  # the kinds of results that need no number
+    learns: bool = True  # a tuner that never does can be asked ahead
 
 
 @dataclass(slots=True)
@@ -83,16 +80,12 @@ class PauseVerdict(TrialEvent):
 
 @dataclass(slots=True, kw_only=True)
 class ResumeRequested(TrialEvent):
-    """The tuner resumes a paused trial from its own checkpoint or from that of the trial `checkpoint_of`.
+    """The tuner resumes a paused trial; one that still runs is paused first."""
 
-    `parameters` replace the trial's own; a trial that still runs is paused first. With `pauses_at_budget` it is
-    paused again when it has spent its budget.
-    """
-
-    parameters: Parameters | None = None
-    checkpoint_of: str | None = None
+    parameters: Parameters | None = None  # in place of its own
+    checkpoint_of: str | None = None  # a trial from whose checkpoint it continues, in place of its own
     budget: float | None = None
-    pauses_at_budget: bool = False
+    pauses_at_budget: bool = False  # it is paused again when it has spent its budget
 
 
 @dataclass(slots=True)
@@ -102,15 +95,12 @@ class DispatcherAnswered(Event):
 
 @dataclass(slots=True, kw_only=True)
 class DispatcherFailed(Event):
-    """A plug-in raised, or (`died`) the dispatcher process ended unasked or is silent.
-
-    `command` is the number of the command at which it happened, or of the first that was not handled.
-    """
+    """A plug-in raised, or (`died`) the dispatcher process ended unasked or is silent."""
 
     message: str
     where: str = ""
     traceback: str = ""
-    command: int | None = None
+    command: int | None = None  # the one at which it happened, or the first that was not handled
     died: bool = False
 
     @property
@@ -121,13 +111,10 @@ class DispatcherFailed(Event):
 
 @dataclass(slots=True)
 class RestoreNeeded(Event):
-    """The dispatcher cannot continue, and its plug-ins have not failed.
-
-    It could not use its checkpoint; or, with `from_results`, its tuner does not repeat what it replied before.
-    """
+    """The dispatcher cannot continue though its plug-ins have not failed, as with a checkpoint that it cannot use."""
 
     reason: str
-    from_results: bool = False
+    from_results: bool = False  # because its tuner does not repeat what it replied before
 
 
 @dataclass(slots=True)
@@ -164,36 +151,27 @@ class BadReport(AttemptEvent):
 
 @dataclass(slots=True, kw_only=True)
 class CheckpointSaved(AttemptEvent):
-    """An attempt saved a checkpoint; it arrives in order with the reports.
+    """An attempt saved a checkpoint; it arrives in order with the reports."""
 
-    `name` is its folder in the `checkpoints` of the trial, `sequence` the number of the next intermediate result.
-    """
-
-    name: str
-    sequence: int
+    name: str  # of its folder in the `checkpoints` of the trial
+    sequence: int  # the number of the next intermediate result
     value: float | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class AttemptEnded(AttemptEvent):
-    """An attempt is over; it arrives after every report of that attempt.
-
-    `lost`: its agent or node is gone, so nothing is known about its end. `paused`: it ended because of a pause.
-    `killed`: its agent killed it, on request or because the agent was shut down. `out_of_memory`: it was killed for its
-    memory. `infra`: the machine refused what the agent needs. `exported`: the paths of what it exported, by format.
-    `unasked`: it reported, and nothing asked for its parameters, which its command does not contain.
-    """
+    """An attempt is over; it arrives after every report of that attempt."""
 
     exit_code: int | None = None
     signal: int | None = None
     error: str | None = None
-    lost: bool = False
-    paused: bool = False
-    out_of_memory: bool = False
-    infra: bool = False
-    killed: bool = False
-    exported: Mapping[str, str] | None = None
-    unasked: bool = False
+    lost: bool = False  # its agent or node is gone, so nothing is known about its end
+    paused: bool = False  # it ended because of a pause
+    out_of_memory: bool = False  # it was killed for its memory
+    infra: bool = False  # the machine refused what the agent needs
+    killed: bool = False  # its agent killed it, on request or because the agent was shut down
+    exported: Mapping[str, str] | None = None  # the paths of what it exported, by format
+    unasked: bool = False  # it reported, and has neither asked for its parameters nor got them by its command
 
 
 @dataclass(slots=True, kw_only=True)

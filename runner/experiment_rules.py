@@ -280,9 +280,6 @@ class ExperimentRules:
 class TunerRequests:
     """The open requests for trials, in the order in which they were sent.
 
-    `has_more` is False after the tuner had nothing to propose, and `why_no_more` is the reason if one was given.
-    `has_news` says whether it received anything since the last request, so that it may have something to propose now.
-
     >>> requests = TunerRequests()
     >>> requests.ask(2); requests.ask(1); requests.total
     3
@@ -291,9 +288,9 @@ class TunerRequests:
     """
 
     def __init__(self) -> None:
-        self.has_more = True
-        self.why_no_more = ""
-        self.has_news = False
+        self.has_more = True  # False after the tuner had nothing to propose
+        self.why_no_more = ""  # the reason, if one was given
+        self.has_news = False  # whether it has received anything since the last request
         self.asked: deque[int] = deque()  # how many trials each request still waits for
 
     @property
@@ -331,11 +328,7 @@ class TunerRequests:
 
 
 class BestTrials:
-    """The best of the trials added so far that keep all limits.
-
-    `front` has one trial for one objective (the earlier one of equals), for several all that no other dominates. While
-    it is empty, `closest` is the trial that exceeds the limits least.
-    """
+    """The best of the trials added so far that keep all limits."""
 
     def __init__(self, objectives: Sequence[Objective]) -> None:
         numbered = list(enumerate(objectives))
@@ -348,9 +341,10 @@ class BestTrials:
     def clear(self) -> None:
         """Forget all trials."""
         self._least_violation = math.inf
+        # One trial for one objective, the earlier one of equals; for several all that no other dominates.
         self.front: list[Trial] = []
         self._losses: list[tuple[float, ...]] = []  # of the front
-        self.closest: Trial | None = None
+        self.closest: Trial | None = None  # while the front is empty, the one that exceeds the limits least
 
     def add(self, trial: Trial) -> None:
         """Add a finished trial; one without values does not count."""

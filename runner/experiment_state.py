@@ -87,18 +87,15 @@ class Limits:
 
 
 class ExperimentState:
-    """The status of one experiment, its limits, and whether its dispatcher is ready; all parts of the runner share it.
-
-    `reason` says why the experiment ended early, `error` is a traceback if one ended it.
-    """
+    """The status and the limits of one experiment, and what its dispatcher wants; all parts of the runner share it."""
 
     def __init__(self, experiment_id: str, limits: Limits) -> None:
         self.experiment_id = experiment_id
         self.limits = limits
         self.status = ExperimentStatus.INITIALIZED
         self.is_ending = False  # stopping or over: no attempt starts any more
-        self.reason = ""
-        self.error = ""
+        self.reason = ""  # why the experiment ended early
+        self.error = ""  # the traceback that ended it
         self.is_ready = False  # the dispatcher takes requests
         self.wants_periodical = True  # the dispatcher wants intermediate results
         self.any_results: tuple[str, ...] = ()  # the kinds of results that need no number

@@ -21,14 +21,11 @@ _BEFORE_THE_RACE = 2  # repeats of each configuration
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """How often each configuration is run: `seeds` are those of its repeats, none without seeds.
-
-    In a `race`, configurations that are clearly worse than the best get fewer repeats.
-    """
+    """How often each configuration is run."""
 
     count: int = 1
-    seeds: Sequence[int] = ()
-    race: bool = True
+    seeds: Sequence[int] = ()  # of the first repeats; the others have none
+    race: bool = True  # configurations that are clearly worse than the best get fewer repeats
 
     @property
     def fewest(self) -> int:
@@ -47,18 +44,15 @@ class FamilyEnd(StrEnum):
 
 
 class Family:
-    """The trials of one configuration, by the number of their repeat.
-
-    A repeat that the end of the experiment cancelled is replaced. The family `is_late` if the tuner has received its
-    end already, and a failed repeat is retried since then.
-    """
+    """The trials of one configuration, by the number of their repeat."""
 
     def __init__(self, first: Trial) -> None:
         self.first = first  # the oldest trial, even after another one has replaced it in `trials`
-        # The last trial of each repeat: it replaces a cancelled one.
+        # The last trial of each repeat: it replaces one that the end of the experiment cancelled.
         self.trials: dict[int, Trial] = {}
         end = family_end_of(first.record)
         # With an `end`, no repeat is live and none will be added. The first trial's record has both for a restart.
+        # If it is late, the tuner has received its end already, and a failed repeat is retried since then.
         self.is_late = end == FamilyEnd.REOPENED
         self.end = None if end is None or self.is_late else FamilyEnd(end)
 

@@ -17,16 +17,13 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What one trial takes; `gpus` None leaves the GPUs alone, 0 hides them. Memory in bytes.
-
-    A trial of several `nodes` takes an equal part of everything on each.
-    """
+    """What one trial takes."""
 
     cpus: float = 0.0
-    memory: int = 0
-    gpus: float | None = None
+    memory: int = 0  # bytes
+    gpus: float | None = None  # None leaves the GPUs alone, 0 hides them
     custom: Mapping[str, float] = field(default_factory=dict)
-    nodes: int = 1
+    nodes: int = 1  # it takes an equal part of everything on each
 
     @property
     def per_node(self) -> Request:
@@ -52,17 +49,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The resources of an executor; a name that is missing in `amounts` does not exist there.
+    """The resources of an executor."""
 
-    `devices` are GPU indices; `anonymous_gpus` counts GPUs whose indices Ray chooses. An agent takes up to
-    `orders_per_agent` orders and carries them out one after the other.
-    """
-
-    amounts: Mapping[str, float] = field(default_factory=dict)
-    devices: tuple[int, ...] = ()
+    amounts: Mapping[str, float] = field(default_factory=dict)  # a name that is missing does not exist there
+    devices: tuple[int, ...] = ()  # GPU indices
     trials_per_device: int = 1
-    anonymous_gpus: float = 0.0
-    orders_per_agent: int = 1
+    anonymous_gpus: float = 0.0  # GPUs whose indices Ray chooses
+    orders_per_agent: int = 1  # how many an agent takes, to carry them out one after the other
 
 
 @dataclass(frozen=True, slots=True)

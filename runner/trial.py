@@ -114,21 +114,12 @@ class Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class Trial:
-    """One evaluation of one parameter set.
-
-    `record` is the parameter record as JSON text, as the tuner sent it; `final` the JSON text of the final result,
-    `values` its value for each objective. `reason` says why the trial ended as it did. `first_sequence` is the number
-    of the first intermediate result of the present attempt, `next_sequence` of the next one, `next_unsent` of the next
-    one to send to the dispatcher. The next attempt starts from `checkpoint` (a path in the experiment's folder), and
-    `checkpoint_sequence` is its first result; `copy_of` is the checkpoint of another trial to be copied there before.
-    `failed` counts failed attempts by kind; `resume` is the JSON of a resume that waits for the pause; `user_retries`
-    counts how often the user had the trial run again after it had ended.
-    """
+    """One evaluation of one parameter set."""
 
     trial_id: str
     sequence_id: int
     parameter_id: int | str | None
-    record: str
+    record: str  # the parameter record as JSON text, as the tuner sent it
     created: float
     status: TrialStatus = TrialStatus.WAITING
     attempt: int = 0
@@ -137,25 +128,25 @@ class Trial:
     gpus: tuple[int, ...] | None = None
     start_time: float | None = None
     end_time: float | None = None
-    next_sequence: int = 0
+    next_sequence: int = 0  # the number of the next intermediate result
     finals: int = 0
-    final: str | None = None
-    values: tuple[float, ...] | None = None
+    final: str | None = None  # the JSON text of the final result
+    values: tuple[float, ...] | None = None  # of the final result, for each objective
     verdict: Verdict | None = None
-    reason: str = ""
+    reason: str = ""  # why it ended as it did
     kind: FailureKind | None = None
     exit_code: int | None = None
     pid: int | None = None
     error: str | None = None
-    next_unsent: int = 0
-    first_sequence: int = 0
-    checkpoint: str | None = None
-    checkpoint_sequence: int = 0
-    copy_of: str | None = None
+    next_unsent: int = 0  # that of the next one to send to the dispatcher
+    first_sequence: int = 0  # that of the first one of the present attempt
+    checkpoint: str | None = None  # where the next attempt starts: a path in the experiment's folder
+    checkpoint_sequence: int = 0  # that of the first one after the checkpoint
+    copy_of: str | None = None  # the checkpoint of another trial that is copied to `checkpoint` before
     budget: float | None = None
-    failed: dict[str, int] = field(default_factory=dict)
-    resume: str | None = None
-    user_retries: int = 0
+    failed: dict[str, int] = field(default_factory=dict)  # attempts, by kind of failure
+    resume: str | None = None  # the JSON of a `PendingResume`
+    user_retries: int = 0  # how often the user had it run again after it had ended
     story: tuple[str, ...] = field(default=(), repr=False)
 
     def move(self, cause: Cause) -> None:

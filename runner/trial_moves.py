@@ -12,15 +12,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
 from ..protocol import CommandType, budget_and_donor, repeat_number, trial_end_payload
-from .attempts import (
-    PendingResume,
-    came_to_nothing,
-    count_failure,
-    exploit,
-    forget_checkpoint,
-    rewind,
-    start_from,
-)
+from . import attempts
 from .effects import AttemptOrder, AttemptRow, CopyCheckpoint, PauseTrial, Pending, StartTrial, StopTrial
 from .events import AttemptEvent
 from .experiment_state import Deadlines, ExperimentState
@@ -138,7 +130,7 @@ class Trials:
             trial.resume = json.dumps({"checkpoint_of": source})
             self.pause(trial, f"until trial {donor.sequence_id} has saved its checkpoint")
         else:
-            start_from(trial, donor)
+            attempts.start_from(trial, donor)
             self.pending.effects += _copy_for(trial)
         return trial
 
@@ -228,25 +220,25 @@ class Trials:
 
         While the trial whose checkpoint it gets is being paused, it stays PAUSED, until that checkpoint is saved.
         """
-        resume: PendingResume = json.loads(trial.resume or "{}")
+        resume: attempts.PendingResume = json.loads(trial.resume or "{}")
         donor = self.all.get(resume.get("checkpoint_of", ""))
         if donor is not None and _is_pausing(donor):
             self._heirs[trial.trial_id] = trial
             return
         trial.resume = None
-        exploit(trial, resume, donor)
+        attempts.exploit(trial, resume, donor)
         self.pending.effects += _copy_for(trial)
         self._requeue(trial, Cause.RESUMED)
 
     def run_again(self, trial: Trial, verdict: Verdict) -> None:
         """Let a trial whose attempt failed wait for its next attempt."""
-        count_failure(trial, verdict)
+        attempts.count_failure(trial, verdict)
         self._keep_attempt(trial, "retried", verdict)
         self._free_slot(trial)
         self.deadlines.forget(trial)
         trial.verdict = None
-        if is_checkpoint_gone(trial.error) or came_to_nothing(trial, verdict):
-            forget_checkpoint(trial)
+        if is_checkpoint_gone(trial.error) or attempts.came_to_nothing(trial, verdict):
+            attempts.forget_checkpoint(trial)
         self._requeue(trial, Cause.RETRIED)
 
     def reopen(self, trial: Trial) -> None:
@@ -256,7 +248,7 @@ class Trials:
 
     def _requeue(self, trial: Trial, cause: Cause) -> None:
         """Queue a trial for its next attempt, before all that were never started; or for its first one, as the last."""
-        if (superseded := rewind(trial)) is not None:
+        if (superseded := attempts.rewind(trial)) is not None:
             self.pending.changes.superseded.append(superseded)
         trial.reason = ""
         self.stall_was_reported = False
@@ -277,7 +269,7 @@ class Trials:
 
     def end(self, trial: Trial, verdict: Verdict) -> None:
         """End a trial for good and notify the dispatcher."""
-        count_failure(trial, verdict)
+        attempts.count_failure(trial, verdict)
         trial.end_time, trial.reason, trial.kind = self.pending.now, verdict.reason, verdict.kind
         self._took.append(math.inf if trial.start_time is None else trial.end_time - trial.start_time)
         self._free_slot(trial)
@@ -290,8 +282,6 @@ class Trials:
             trial.trial_id, trial.status, trial.record, kind=trial.kind, repeat=repeat_number(trial.record)
         )
         self.pending.send(CommandType.TrialEnd, payload)
-
-    # ------------------------------------------------------------------ agents
 
     def lose_agent(self, agent: str | None) -> None:
         """Give the slot of a lost agent another one next time."""
@@ -306,7 +296,13 @@ class Trials:
     ) -> None:
         """Restore trials from the store, in the order of their sequence ids; the `requeued` wait first."""
         for trial in trials:
-            self._restore_trial(trial)
+            self.all[trial.trial_id] = trial
+            self.created = max(self.created, trial.sequence_id + 1)
+            self.counts[trial.status] += 1
+            if not trial.status.is_final:
+                self.live[trial.trial_id] = trial
+                if trial.slot is None and trial.resume is not None:
+                    self._heirs[trial.trial_id] = trial
         waiting = {
             trial.sequence_id: trial
             for trial in self.live.values()
@@ -318,16 +314,6 @@ class Trials:
             self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
         for trial in sorted(self.assigned(), key=lambda trial: trial.start_time or 0.0):
             self.deadlines.watch(trial)
-
-    def _restore_trial(self, trial: Trial) -> None:
-        self.all[trial.trial_id] = trial
-        self.created = max(self.created, trial.sequence_id + 1)
-        self.counts[trial.status] += 1
-        if trial.status.is_final:
-            return
-        self.live[trial.trial_id] = trial
-        if trial.slot is None and trial.resume is not None:
-            self._heirs[trial.trial_id] = trial
 
     # ------------------------------------------------------------------ what the moves share
 

@@ -81,10 +81,9 @@ class UserRequests:
         """Run the trials again that the end of the experiment cancelled."""
         trials = self._trials.all.values()
         cancelled = [trial for trial in trials if trial.status is TrialStatus.SYS_CANCELED]
-        retried = [trial for trial in cancelled if self._rules.may_undo(trial)]
-        for trial in retried:
-            self._rules.run_again(trial, from_checkpoint=True)
-        if retried:
+        if retried := list(filter(self._rules.may_undo, cancelled)):
+            for trial in retried:
+                self._rules.run_again(trial, from_checkpoint=True)
             self._rules.proceed()
 
     def stop(self, event: happened.StopRequested) -> None:

@@ -47,7 +47,8 @@ def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict
     except ValueError:
         pass
     result = loads(value)
-    if missing := _missing(result, names):
+    missing = [name for name in names if not isinstance(result, dict) or name not in result]
+    if missing and len(names) > 1:  # a result with one metric is judged by `metric_value`
         listed = ", ".join(map(repr, missing))
         if not isinstance(result, dict):
             return _bad_report(f"reported {short_repr(result)}, not a dict with {listed}")
@@ -62,13 +63,6 @@ def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict
         which = f" for {', '.join(nan)}" if len(names) > 1 else ""
         return Verdict(Cause.ENDED_BADLY, f"reported NaN{which} as its final result", FailureKind.NAN)
     return values
-
-
-def _missing(result: Any, names: Sequence[str]) -> list[str]:
-    """Return which of several metrics are missing in a result; `metric_value` judges a result with one metric."""
-    if len(names) == 1:
-        return []
-    return [name for name in names if not isinstance(result, dict) or name not in result]
 
 
 def _bad_report(message: str) -> Verdict:
