@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .payloads import (
         CheckpointMessage,
         ErrorMessage,
-        ImportedResult,
+        ImportItem,
         InitializedMessage,
         MetricMessage,
         ProcessedMessage,

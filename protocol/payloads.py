@@ -31,7 +31,7 @@ class MetricMessage(TypedDict):
     imported: NotRequired[bool]  # of a starting point, for the assessor alone: the tuner has it by ImportData
 
 
-class ImportedResult(TypedDict):
+class ImportItem(TypedDict):
     """ImportData has a list of these; without a value, the parameters are a starting point that runs already."""
 
     parameter: Parameters
@@ -148,14 +148,14 @@ def trial_end_payload(
 
 
 def import_payload(record: str, value: str | None = None) -> str:
-    """Return the list of one `ImportedResult`: that of a parameter record, which has no value while it runs.
+    """Return the list of one `ImportItem`: that of a parameter record, which has no value while it runs.
 
     >>> import_payload('{"parameter_id": 0, "parameters": {"x": 1}}', "0.5")
     '[{"parameter": {"x": 1}, "value": "0.5"}]'
     >>> import_payload('{"parameter_id": null, "parameters": {"x": 1}}')
     '[{"parameter": {"x": 1}}]'
     """
-    result = ImportedResult(parameter=parameters_of(record))
+    result = ImportItem(parameter=parameters_of(record))
     if value is not None:
         result["value"] = value
     return json.dumps([result])
