@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,39 +14,41 @@ import click
 from ...config import PLATFORMS, ExperimentConfig, with_plugins_checked
 from ...protocol import JsonObject
 from ...search_space import SearchSpace, check
+from ...trial_agent import usable_bytes, usable_cpus
 from ..failures import Failure
-from ..script_facts import ScriptFacts, guessed_spec
+from ..script_facts import ScriptFacts, is_budget, is_setting
 
 EXAMPLE = "lr=loguniform:1e-5:1e-1"
-# Of two values of these, the larger always wins: they say how long to train.
-_BUDGETS = frozenset(
-    {"epochs", "epoch", "num_epochs", "n_epochs", "max_epochs", "num_train_epochs"}
-    | {"n_estimators", "num_boost_round", "num_rounds", "rounds"}
-    | {"max_iter", "max_iterations", "n_iter", "num_iterations", "iterations"}
-    | {"steps", "num_steps", "max_steps", "train_steps"}
-)
-_NEVER = frozenset(
-    {"seed", "random_seed", "random_state", "verbose", "verbosity"}
-    | {"num_workers", "workers", "n_jobs", "num_threads", "threads", "nthread", "nthreads", "n_threads"}
-    | {"num_classes", "num_class", "n_classes", "objective", "eval_metric", "metric"}
-    | {"device", "port", "rank", "local_rank", "world_size", "gpu", "gpu_id", "device_id"}
-    | {"log_interval", "log_every", "print_every", "save_every"}
-)
+_MOST_AT_A_TIME = 8  # with more, the tuner proposes too many before it learns from the first
+_MEMORY_OF_A_TRIAL = 2 * 2**30
 _CONSTANTS = ("true", "false", "null")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many trials fit at a time, and how many GPUs each of them has."""
+
+    trials: int
+    gpus: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigDraft:
-    """The content of an experiment.yml; what is None was not decided yet."""
+    """The content of an experiment.yml; what is None was not decided yet.
+
+    `guess` is what the name of the metric says about `maximize`, `room` what this machine has for trials.
+    """
 
     name: str
     command: str
     proposal: Proposal
     metric: str = "default"
     maximize: bool | None = None
+    guess: bool | None = None
     trials: int | None = None
     concurrency: int | None = None
+    room: Room = Room(2)
     platform: str | None = None
     tuner: str | None = None
     assessor: str | None = None
@@ -63,6 +65,11 @@ class ConfigDraft:
         if self.tuner or self.assessor:
             with_plugins_checked(config)
         return self._text(space)
+
+    @property
+    def room_there(self) -> Room:
+        """What the platform has for trials, as far as that is known here."""
+        return self.room if self.platform in (None, "local", "ray") else Room(2)
 
     def why_no_defaults(self) -> str:
         """Return why the script's defaults cannot be trial 0; empty if they can, or if there are none."""
@@ -94,10 +101,12 @@ class ConfigDraft:
             "trial_command": self.command,
             "trial_code_directory": ".",
             "max_trial_number": self.trials or 100,
-            "trial_concurrency": self.concurrency or 2,
+            "trial_concurrency": self.concurrency or self.room_there.trials,
             "objectives": [{"name": self.metric, "direction": "maximize" if self.maximize else "minimize"}],
             "training_service": {"platform": self.platform or "local"},
         }
+        if self.room_there.gpus:
+            config["trial_gpu_number"] = self.room_there.gpus
         if self.tuner:
             config["tuner"] = {"name": self.tuner}
         return config | ({"assessor": {"name": self.assessor}} if self.assessor else {})
@@ -107,6 +116,11 @@ class ConfigDraft:
         lines = [f"experiment_name: {_text(self.name)}", "search_space:"]
         lines += [f"  {_key(name)}: {_flow(parameter)}" for name, parameter in space.items()]
         lines += [f"  # {_comment(name, value)}" for name, value in self.proposal.kept.items()]
+        gpus = (
+            ["trial_gpu_number: 1                # each trial has one of its own"]
+            if self.room_there.gpus
+            else []
+        )
         if self.proposal.known and not self.why_no_defaults():
             lines += [f"defaults: {_flow(self._defaults())}   # trial 0"]
         lines += [
@@ -115,6 +129,7 @@ class ConfigDraft:
             f"max_trial_number: {config['max_trial_number']}",
             "# max_experiment_duration: 2h      # whichever comes first",
             f"trial_concurrency: {config['trial_concurrency']}",
+            *gpus,
             "objectives:",
             f"  - {_flow(config['objectives'][0])}",
         ]
@@ -172,13 +187,9 @@ def proposed(
         and not command
         and (unknown := [n for n in proposal.parameters if facts.refuses(n)])
     ):
-        names = ", ".join(facts.flags) or "none"
+        names = ", ".join(facts.option_names) or "none"
         raise Failure(f"the script has no option for {', '.join(unknown)}; it has: {names}")
     return proposal
-
-
-def _is_budget(name: str) -> bool:
-    return _folded(name) in _BUDGETS
 
 
 def parameter_of(name: str, spec: str) -> dict[str, Any]:
@@ -199,29 +210,19 @@ def parameter_of(name: str, spec: str) -> dict[str, Any]:
 
 
 def _of_script(facts: ScriptFacts) -> Proposal:
-    """Return the parameters that a script looks up; without any, the options of its command line."""
+    """Return the parameters that a script looks up, or else its constants or the options of its command line."""
     proposal = Proposal()
-    looked_up = {
-        name: facts.flags.get(name) if default is None else default
-        for name, default in facts.parameters.items()
-        if not isinstance(default, dict | list | tuple)  # a spec cannot express it
-    }
-    for name, default in (looked_up or facts.flags).items():
-        choices = facts.choices.get(name, ())
-        if default is not None:
-            proposal.known[name] = default
-        # `{args}` cannot tell the script that a value is false.
-        is_mute = facts.takes_options and isinstance(default, bool) and name not in facts.switches
-        if default is not None and (_is_budget(name) or _folded(name) in _NEVER or is_mute):
-            proposal.kept[name] = default
-        elif looked_up or (name not in facts.switches and _is_tunable(default, choices)):
-            proposal.parameters[name] = guessed_spec(default, choices, name)
+    for option in facts.candidates:
+        if option.default is not None:
+            is_word = bool(option.choices) and isinstance(option.default, str)
+            proposal.known[option.name] = _value(option.default) if is_word else option.default
+        # A command line need not say that something is off.
+        is_on = facts.takes_options and option.is_boolean and option.default is True
+        if option.default is not None and (is_setting(option.name) or is_on):
+            proposal.kept[option.name] = option.default
+        elif facts.proposes(option):
+            proposal.parameters[option.name] = option.spec
     return proposal
-
-
-def _is_tunable(default: Any, choices: Iterable[Any]) -> bool:
-    """Return whether an option of a command line has a range; most texts without choices are paths."""
-    return bool(choices or (not isinstance(default, str) and guessed_spec(default)))
 
 
 def _refuse_twice(proposal: Proposal, options: Mapping[str, Sequence[str]]) -> None:
@@ -274,6 +275,26 @@ def _value(word: str) -> Any:
             return word
 
 
+def room_here(*, for_gpus: bool) -> Room:
+    """Return what this machine has for trials: a GPU for each, where scripts use them and some are free."""
+    if for_gpus:
+        from ...executors.local import local_totals
+        from ...runner import Request
+
+        if gpus := len(local_totals(Request(gpus=1)).devices):
+            return Room(gpus, gpus=1)
+    return Room(fitting(usable_cpus(), usable_bytes()))
+
+
+def fitting(cpus: int, memory: int) -> int:
+    """Return how many trials of a usual size fit a machine.
+
+    >>> fitting(4, 16 * 2**30), fitting(16, 6 * 2**30), fitting(64, 2**40), fitting(1, 2**30)
+    (4, 3, 8, 1)
+    """
+    return max(1, min(cpus, memory // _MEMORY_OF_A_TRIAL, _MOST_AT_A_TIME))
+
+
 def asked(draft: ConfigDraft) -> ConfigDraft:
     """Return the draft, completed by the user's input; the Return key accepts a proposal."""
     click.echo("types: uniform:LOW:HIGH  loguniform:LOW:HIGH  randint:LOW:HIGH  choice:A,B,C")
@@ -288,13 +309,17 @@ def asked(draft: ConfigDraft) -> ConfigDraft:
         parameters[name] = _ask_spec(name, "")
     draft = replace(draft, proposal=replace(draft.proposal, parameters=parameters))
     if draft.maximize is None:
-        better = click.prompt("is a higher or a lower result better?", type=click.Choice(["higher", "lower"]))
+        by_name = None if draft.guess is None else "higher" if draft.guess else "lower"
+        choice = click.Choice(["higher", "lower"])
+        better = click.prompt("is a higher or a lower result better?", default=by_name, type=choice)
         draft = replace(draft, maximize=better == "higher")
     if draft.trials is None:
         trials = click.prompt("how many trials", default=100, type=click.IntRange(min=1))
         draft = replace(draft, trials=trials)
     if draft.concurrency is None:
-        concurrency = click.prompt("how many at a time", default=2, type=click.IntRange(min=1))
+        concurrency = click.prompt(
+            "how many at a time", default=draft.room.trials, type=click.IntRange(min=1)
+        )
         draft = replace(draft, concurrency=concurrency)
     if draft.platform is None:
         platform = click.prompt("where", default="local", type=click.Choice(list(PLATFORMS)))
@@ -334,5 +359,5 @@ def _text(item: Any) -> str:
 
 
 def _comment(name: str, value: Any) -> str:
-    why = " (a larger budget always wins)" if _is_budget(name) else ""
+    why = " (a larger budget always wins)" if is_budget(name) else ""
     return f"{name} is not tuned{why}: it stays {json.dumps(value)}"

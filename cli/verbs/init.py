@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,12 @@ from ...store import absolute, shell_word
 from ..failures import Failure
 from ..script_facts import ScriptFacts, higher_is_better, read_script
 from ..verb import FILE, json_option, say, verb
-from .config_draft import EXAMPLE, ConfigDraft, Proposal, asked, proposed
+from .config_draft import EXAMPLE, ConfigDraft, Proposal, asked, parameter_of, proposed, room_here
+
+_OF_GPUS = frozenset(
+    {"torch", "lightning", "pytorch_lightning", "transformers", "tensorflow", "keras", "jax"}
+)
+_MOST_NAMES = 10
 
 
 @verb(
@@ -30,7 +37,7 @@ from .config_draft import EXAMPLE, ConfigDraft, Proposal, asked, proposed
 @click.option(
     "--command",
     metavar="LINE",
-    help="What a trial runs.  [default: python SCRIPT, with {args} if it parses options]",
+    help="What a trial runs.  [default: python SCRIPT, with the options that it takes]",
 )
 @click.option(
     "--param",
@@ -51,7 +58,9 @@ from .config_draft import EXAMPLE, ConfigDraft, Proposal, asked, proposed
     "--maximize/--minimize", "maximize", default=None, help="Whether lower or higher results are better."
 )
 @click.option("--trials", type=click.IntRange(min=1), help="max_trial_number.  [default: 100]")
-@click.option("--concurrency", type=click.IntRange(min=1), help="trial_concurrency.  [default: 2]")
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), help="trial_concurrency.  [default: what fits this machine]"
+)
 @click.option("--platform", type=click.Choice(list(PLATFORMS)), help="Where trials run.  [default: local]")
 @click.option("--tuner", metavar="NAME", help="The search algorithm.  [default: the default tuner]")
 @click.option("--assessor", metavar="NAME", help="The rule for early stopping.  [default: none]")
@@ -86,23 +95,27 @@ def init(
         raise Failure(f"{output} exists already: choose another with -o, or add --force")
     if not absolute(output).parent.is_dir():
         raise Failure(f"{output} cannot be written: there is no directory {output.parent}")
-    facts = read_script(text) if text is not None else None
+    facts = _facts_of(script, text)
     proposal = proposed(facts, specs, fixed, without, fields["command"])
     draft = _draft(script, output, facts, proposal, fields)
     if not (yes or as_json) and sys.stdin.isatty():
         draft = asked(draft)
+    if script is not None and fields["command"] is None:
+        draft = replace(draft, command=_command(script, output, facts, draft.proposal.parameters))
     draft, assumption = _with_direction(draft, facts)
     missing = _missing_calls(facts, draft.command)
     if not draft.proposal.parameters:
         what = f"no parameters were found: add some, such as --param {EXAMPLE}"
-        raise Failure("\n".join([what, *_calls_to_add(script, facts, missing)]))
+        ways = _ways_to_pass(script, facts)
+        raise Failure("\n".join([what, *ways, *_calls_to_add(script, facts, missing)]))
     output.write_text(draft.checked_text(output.parent), encoding="utf-8")
     notes = [
         *_choices_made(draft),
         *assumption,
         *_left_alone(draft, facts, without),
         *_remarks(draft.proposal.parameters, facts, fixed),
-        *([] if fields["command"] else _required(draft, facts)),
+        *_further_metrics(facts),
+        *([] if fields["command"] else _notes_on_command(draft, facts)),
     ]
     _say_written(as_json, draft, notes, missing, output, _calls_to_add(script, facts, missing))
 
@@ -115,11 +128,14 @@ def _draft(
     fields: Mapping[str, Any],
 ) -> ConfigDraft:
     """Return the draft that follows from script and options; `fields` are the fields that have options."""
+    modules = facts.modules if facts is not None else frozenset()
     return ConfigDraft(
         name=_name(script, output),
         proposal=proposal,
-        metric=(facts and facts.key) or "default",
-        **{**fields, "command": fields["command"] or _command(script, output, facts)},
+        metric=(facts and facts.reports.key) or "default",
+        guess=None if facts is None else higher_is_better(facts.reports.metric),
+        room=room_here(for_gpus=not modules.isdisjoint(_OF_GPUS)),
+        **{**fields, "command": fields["command"] or ""},
     )
 
 
@@ -127,12 +143,12 @@ def _with_direction(draft: ConfigDraft, facts: ScriptFacts | None) -> tuple[Conf
     """Return the draft with a direction, and a note on it if it was assumed."""
     if draft.maximize is not None:
         return draft, []
-    metric = "" if facts is None else facts.metric
-    by_name = higher_is_better(metric)
-    better, option, other = ("higher", "minimize", "lower") if by_name else ("lower", "maximize", "higher")
-    why = "" if by_name is None else f", since the script reports {metric}"
+    better, option, other = (
+        ("higher", "minimize", "lower") if draft.guess else ("lower", "maximize", "higher")
+    )
+    why = "" if facts is None or draft.guess is None else f", since the script reports {facts.reports.metric}"
     assumption = f"assuming that {better} results are better{why}; use --{option} if {other} is better"
-    return replace(draft, maximize=by_name is True), [assumption]
+    return replace(draft, maximize=draft.guess is True), [assumption]
 
 
 def _say_written(
@@ -169,19 +185,38 @@ def _choices_made(draft: ConfigDraft) -> Iterator[str]:
 
 def _left_alone(draft: ConfigDraft, facts: ScriptFacts | None, without: Sequence[str]) -> Iterator[str]:
     """Yield notes on the options of the script whose defaults suggest no range."""
-    if facts is None or facts.parameters:
+    if facts is None or facts.parameters or facts.constants is not None:
         return
     known = {*draft.proposal.parameters, *draft.proposal.kept, *without}
-    rest = [name for name in facts.flags if name not in known]
-    if alone := [name for name in rest if name not in facts.switches]:
-        yield f"left alone, since their defaults suggest no range: {', '.join(alone)}"
-    if switches := [name for name in rest if name in facts.switches]:
-        yield f"left alone: {', '.join(switches)}; to tune one: --param NAME=choice:true,false"
+    rest = [option for option in facts.command_line.options if option.name not in known]
+    if alone := [option.name for option in rest if not option.is_boolean]:
+        yield f"left alone, since their defaults suggest no range: {_some(alone)}"
+    if switches := [option.name for option in rest if option.is_boolean]:
+        yield f"left alone: {_some(switches)}; to tune one: --param NAME=choice:true,false"
 
 
-def _required(draft: ConfigDraft, facts: ScriptFacts | None) -> Iterator[str]:
-    """Yield a note on options that the script requires and the command does not contain."""
-    if facts and (needed := [name for name in facts.required if name not in draft.proposal.parameters]):
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_MOST_NAMES])} and {more} more"
+
+
+def _further_metrics(facts: ScriptFacts | None) -> Iterator[str]:
+    """Yield a note on the metrics that the script reports besides the one that is optimised."""
+    if facts is not None and facts.reports.others:
+        others = ", ".join(facts.reports.others)
+        yield f"the script also reports {others}: to optimise or limit them, too, add them to objectives in the file"
+
+
+def _notes_on_command(draft: ConfigDraft, facts: ScriptFacts | None) -> Iterator[str]:
+    """Yield notes on the command of the file: which of several it runs, and what it has to be given by hand."""
+    if facts is None:
+        return
+    line = facts.command_line
+    if line.command and facts.takes_options and line.others:
+        others = ", ".join(line.others)
+        yield f"trials run the command {line.command} of the script; to run {others}, change trial_command in the file"
+    yield from line.notes if facts.takes_options else ()
+    if needed := [name for name in line.needs if name not in draft.proposal.parameters]:
         yield f"the script requires {', '.join(needed)}: add to trial_command in the file"
 
 
@@ -191,10 +226,13 @@ def _name(script: Path | None, output: Path) -> str:
     return stem if stem not in ("", "train", "main", "run", "trial") else absolute(output).parent.name
 
 
-def _command(script: Path | None, output: Path, facts: ScriptFacts | None) -> str:
-    """Return the command for a script; a script that parses options gets the parameters as options."""
-    words = f"python {shlex.quote(os.path.relpath(script or '', output.parent))}"
-    return f"{words} {{args}}" if facts is not None and facts.takes_options else words
+def _command(script: Path, output: Path, facts: ScriptFacts | None, parameters: Mapping[str, str]) -> str:
+    """Return the command for a script; a script that takes options gets the parameters as options."""
+    words = f"python {shlex.quote(os.path.relpath(script, output.parent))}"
+    if facts is None or not facts.takes_options:
+        return words
+    has_null = any(None in parameter_of(name, spec)["_value"] for name, spec in parameters.items() if spec)
+    return f"{words} {facts.command_line.arguments(parameters, with_null=has_null)}"
 
 
 def _text_of(script: Path | None) -> str | None:
@@ -203,12 +241,23 @@ def _text_of(script: Path | None) -> str | None:
         return None
     if not script.is_file():
         raise Failure(f"there is no file {script}")
-    text = script.read_text(encoding="utf-8-sig", errors="replace")
+    source = script.read_bytes()
     try:
-        compile(text, str(script), "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
+        compile(source, str(script), "exec", dont_inherit=True)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        return source.decode(encoding)
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise Failure(f"{script} is not a readable Python script: {error}") from error
-    return text
+
+
+def _facts_of(script: Path | None, text: str | None) -> ScriptFacts | None:
+    """Return the facts about a Python script; None for other programs."""
+    if script is None or text is None:
+        return None
+    try:
+        return read_script(text, script.parent)
+    except SyntaxError as error:
+        raise Failure(f"{script} is not a readable Python script: {error}") from error
 
 
 def _remarks(parameters: Mapping[str, str], facts: ScriptFacts | None, fixed: Sequence[str]) -> Iterator[str]:
@@ -217,11 +266,17 @@ def _remarks(parameters: Mapping[str, str], facts: ScriptFacts | None, fixed: Se
     for name, spec in parameters.items():
         if spec.startswith("choice:") and "," not in spec and name.replace("_", "-") not in by_hand:
             yield f"{name} has only one option: add more to the file"
-        if facts is not None and (names := {**facts.parameters, **facts.flags}) and name not in names:
+        if facts is not None and (names := facts.names) and name not in names:
             yield f"the script does not look up {name}"
-    for name, value in ({} if facts is None else facts.parameters).items():
-        if isinstance(value, dict | list | tuple):
-            yield f"left out, because it is nested: {name} (docs/reference/search_space.md)"
+    for name in () if facts is None else facts.nested:
+        yield f"left out, because it is nested: {name} (docs/reference/search_space.md)"
+
+
+def _ways_to_pass(script: Path | None, facts: ScriptFacts | None) -> Iterator[str]:
+    """Yield what to do about a script that takes options in a way that is not known."""
+    if script is not None and facts is not None and not facts.takes_options and not facts.asks:
+        command = shlex.quote(f"python {script} {{args}}")
+        yield f"if {script} takes them as options --NAME=VALUE: --command {command}"
 
 
 def _calls_to_add(script: Path | None, facts: ScriptFacts | None, missing: Sequence[str]) -> list[str]:
@@ -234,15 +289,17 @@ def _missing_calls(facts: ScriptFacts | None, command: str) -> list[str]:
     """Return the calls that are missing in the script, as lines to add."""
     if facts is None:
         return []
-    missing = []
-    if facts.takes_options and "{" not in command:
+    missing: list[str] = []
+    if facts.constants is not None:
+        missing += () if facts.asks else facts.constants.lines
+    elif facts.takes_options and facts.command_line.of_argparse and "{" not in command:
         missing.append("arguments = pitchpipe.parse_args(parser)       # in place of parser.parse_args()")
-    elif not facts.asks and not facts.takes_options:
+    elif not facts.asks and (not facts.takes_options or "{" not in command):
         missing.append("parameters = pitchpipe.get_next_parameter()   # a dict")
-    if not facts.reports_intermediate:
+    if not facts.reports.has_intermediate:
         missing.append(
             "pitchpipe.report_intermediate_result(value)   # e.g. once per epoch; needed for early stopping"
         )
-    if not facts.reports_final:
+    if not facts.reports.has_final:
         missing.append("pitchpipe.report_final_result(value)          # once, at the end")
     return missing

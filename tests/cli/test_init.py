@@ -49,7 +49,7 @@ def test_fraction_of_one_can_be_tried_right_after_init(call: Call, script: Path)
 def test_callback_reports_by_itself(library: str, arguments: str, missing: bool) -> None:
     module = f"pitchpipe.integrations.{library}"
     facts = read_script(f"from {module} import PitchpipeCallback\nfit([PitchpipeCallback({arguments})])")
-    assert (facts.reports_intermediate, facts.reports_final) == (True, not missing)
+    assert (facts.reports.has_intermediate, facts.reports.has_final) == (True, not missing)
 
 
 def test_init_by_options_alone(call: Call, tmp_path: Path) -> None:
@@ -94,10 +94,10 @@ def test_init_asks_on_a_terminal(script: Path) -> None:
     config = written()
     assert config.search_space == {
         "lr": {"_type": "uniform", "_value": [0, 2]},
-        "units": {"_type": "randint", "_value": [16, 257]},
+        "units": {"_type": "lograndint", "_value": [16, 257]},
         "drop": {"_type": "choice", "_value": [0.1, 0.2]},
     }
-    assert (config.max_trial_number, config.trial_concurrency) == (12, 2)
+    assert config.max_trial_number == 12
     assert config.objectives[0].direction == "maximize"
 
 

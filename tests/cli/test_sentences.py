@@ -25,7 +25,8 @@ from pitchpipe.cli.app import LazyGroup, pitchpipe
 from pitchpipe.cli.display import BestSoFar, plain_line
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.new_experiment import check_startable
-from pitchpipe.cli.script_facts import guessed_spec, read_script
+from pitchpipe.cli.script_facts import read_script
+from pitchpipe.cli.script_facts.guessed_ranges import guessed_spec
 from pitchpipe.cli.verbs.ray import staying_line
 from pitchpipe.cli.verbs.trial_rerun import changed_parameters
 from pitchpipe.compat.nni.nnictl_words import translated
