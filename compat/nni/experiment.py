@@ -20,11 +20,22 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from ...protocol import Json, JsonObject, Parameters
 from ...signals import DeferredSignals  # pyright: ignore[reportMissingImports]  (in pitchpipe/)
 from ...store import ExperimentFolder, StoreError, absolute, default_directory, new_experiment_id
 from ...store.reading import ExperimentView, Summary, TrialQuery, TrialRow
 from .config import AlgorithmConfig, ExperimentConfig
-from .rest_forms import nni_metadata, nni_profile, nni_statistics
+from .rest_forms import (
+    NniMetadata,
+    NniProfile,
+    NniStatistic,
+    TrialReport,
+    final_reports,
+    nni_metadata,
+    nni_profile,
+    nni_statistics,
+    reports_of,
+)
 
 __all__ = [
     "Experiment",
@@ -63,8 +74,8 @@ class RunMode(Enum):
 class TrialResult:
     """The parameters of a trial and its final result."""
 
-    parameter: dict[str, Any]
-    value: Any
+    parameter: Parameters
+    value: Json
     trialJobId: str
 
 
@@ -77,7 +88,7 @@ class TrialMetricData:
     parameterId: str | None
     type: str
     sequence: int
-    data: Any
+    data: Json
 
 
 @dataclass
@@ -86,7 +97,7 @@ class TrialHyperParameters:
 
     parameter_id: int | str | None
     parameter_source: str
-    parameters: Any
+    parameters: Json
     parameter_index: int = 0
 
 
@@ -155,8 +166,8 @@ class Experiment:
             raise ExperimentError("an experiment needs a config to start; `resume` continues one")
         more = {"debug": True} if debug else {}
         with _as_file({**self.config.plain(), **more}) as path:
-            made = _verb("create", path, "--experiment-id", self.id, "--json", hidden=path)
-        self._began(json.loads(made), port, run_mode)
+            reply = _verb("create", path, "--experiment-id", self.id, "--json", hidden=path)
+        self._began(json.loads(reply), port, run_mode)
 
     def run(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> bool | None:
         """Start the experiment and wait; return whether it ended well, None without waiting."""
@@ -168,8 +179,8 @@ class Experiment:
         del debug
 
         def begin() -> None:
-            made = json.loads(_verb("resume", self._path(), "--detach", "--json"))
-            self._began(made, port, RunMode.Background)
+            reply = _verb("resume", self._path(), "--detach", "--json")
+            self._began(json.loads(reply), port, RunMode.Background)
 
         return self._run_to_end(begin, wait_completion=wait_completion)
 
@@ -236,16 +247,16 @@ class Experiment:
         is_viewed = self._viewer is not None and self._viewer.poll() is None
         return "VIEWED" if is_viewed and status in _ENDED else status
 
-    def get_experiment_profile(self) -> dict[str, Any]:
+    def get_experiment_profile(self) -> NniProfile:
         """Return the config as `params`, and how far the experiment is; times in ms."""
         with self._view() as view:
             return {"endTime": None, **nni_profile(view)}
 
-    def get_experiment_metadata(self, exp_id: str) -> dict[str, Any]:
-        """Return the line of an experiment in the list of all."""
+    def get_experiment_metadata(self, exp_id: str) -> NniMetadata | JsonObject:
+        """Return the line of an experiment in the list of all; an empty one if it is not there."""
         return next((line for line in self.get_all_experiments_metadata() if line["id"] == exp_id), {})
 
-    def get_all_experiments_metadata(self) -> list[dict[str, Any]]:
+    def get_all_experiments_metadata(self) -> list[NniMetadata]:
         """Return a line for each experiment; those that cannot be read are left out."""
         lines = []
         for folder in ExperimentFolder.all(default_directory()):
@@ -253,7 +264,7 @@ class Experiment:
                 lines.append(nni_metadata(view))
         return lines
 
-    def get_job_statistics(self) -> list[dict[str, Any]]:
+    def get_job_statistics(self) -> list[NniStatistic]:
         """Return how many trials have each status."""
         with self._view() as view:
             return nni_statistics(view)
@@ -268,24 +279,25 @@ class Experiment:
     def list_trial_jobs(self) -> list[TrialJob]:
         """Return all trials, in their order."""
         with self._view() as view:
-            return [self._job(view, trial) for trial in view.trials(TrialQuery(limit=None)).trials]
+            return [self._job(view, trial) for trial in _trials(view)]
 
     def get_job_metrics(self, trial_job_id: str | None = None) -> dict[str, list[TrialMetricData]]:
         """Return the results of one trial, or of all, by the trial's id."""
         with self._view() as view:
-            return {
-                trial.trial_id: [*_intermediate(view, trial), *_final(trial)]
-                for trial in view.trials(TrialQuery(limit=None)).trials
-                if trial_job_id in (None, trial.trial_id)
-            }
+            trials = [trial for trial in _trials(view) if trial_job_id in (None, trial.trial_id)]
+            metrics: dict[str, list[TrialMetricData]] = {trial.trial_id: [] for trial in trials}
+            for report in reports_of(view, trials):
+                metrics[report.trial.trial_id].append(_metric(report))
+        return metrics
 
     def export_data(self) -> list[TrialResult]:
         """Return parameters and final result of the succeeded trials."""
-        return [
-            TrialResult(trial.parameters, trial.final, trial.trial_id)
-            for trial in self._trials()
-            if trial.status == "SUCCEEDED"
-        ]
+        with self._view() as view:
+            return [
+                TrialResult(trial.parameters, trial.final, trial.trial_id)
+                for trial in _trials(view)
+                if trial.status == "SUCCEEDED"
+            ]
 
     # to change
 
@@ -301,7 +313,7 @@ class Experiment:
         """Change the limit of running time, such as `2h`; an experiment that is DONE continues."""
         self._update("--max-experiment-duration", value, "--continue")
 
-    def update_search_space(self, value: dict[str, Any]) -> None:
+    def update_search_space(self, value: JsonObject) -> None:
         """Change the search space."""
         with _as_file(value) as path:
             _verb("update", self._path(), "--search-space", path, hidden=path)
@@ -318,8 +330,8 @@ class Experiment:
             self._viewer.wait()
             self._viewer = None
 
-    def _began(self, made: dict[str, Any], port: int, run_mode: RunMode) -> None:
-        self.id, self.port, self._folder = made["id"], port, Path(made["folder"])
+    def _began(self, reply: JsonObject, port: int, run_mode: RunMode) -> None:
+        self.id, self.port, self._folder = reply["id"], port, Path(reply["folder"])
         print(f"experiment {self.id}; to see its pages: pitchpipe ui {self.id}", file=sys.stderr)
         if run_mode is not RunMode.Detach:
             atexit.register(self.stop)
@@ -367,10 +379,6 @@ class Experiment:
         with self._view() as view:
             return view.summary()
 
-    def _trials(self) -> list[TrialRow]:
-        with self._view() as view:
-            return view.trials(TrialQuery(limit=None)).trials
-
     def _update(self, option: str, value: Any, *more: str) -> None:
         _verb("update", self._path(), option, value, *more)
 
@@ -387,7 +395,7 @@ class Experiment:
             logPath=str(folder),
             startTime=_ms(trial.start_time),
             endTime=_ms(trial.end_time),
-            finalMetricData=_final(trial),
+            finalMetricData=[*map(_metric, final_reports(trial))],
             stderrPath=str(folder / "stderr"),
             sequenceId=trial.sequence_id,
             message=trial.reason or "--",
@@ -429,29 +437,16 @@ def _ms(seconds: float | None) -> int:
     return -1 if seconds is None else round(seconds * 1000)
 
 
-def _final(trial: TrialRow) -> list[TrialMetricData]:
-    if trial.final is None:
-        return []
-    return [_metric(trial, trial.end_time, "FINAL", 0, trial.final)]
+def _trials(view: ExperimentView) -> list[TrialRow]:
+    return view.trials(TrialQuery(limit=None)).trials
 
 
-def _metric(trial: TrialRow, when: float | None, kind: str, sequence: int, value: Any) -> TrialMetricData:
+def _metric(report: TrialReport) -> TrialMetricData:
     return TrialMetricData(
-        timestamp=_ms(when),
-        trialJobId=trial.trial_id,
+        timestamp=_ms(report.time),
+        trialJobId=report.trial.trial_id,
         parameterId=None,
-        type=kind,
-        sequence=sequence,
-        data=value,
+        type=report.kind,
+        sequence=report.sequence,
+        data=report.value,
     )
-
-
-def _intermediate(view: ExperimentView, trial: TrialRow) -> Iterator[TrialMetricData]:
-    cursor: str | None = None
-    while True:
-        page = view.metrics(trial.sequence_id, cursor)
-        for result in page.results:
-            yield _metric(trial, result.time, "PERIODICAL", result.sequence, result.value)
-        if not page.has_more:
-            return
-        cursor = page.cursor

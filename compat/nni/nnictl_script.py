@@ -6,15 +6,15 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ...cli import FAILED, USAGE, Failure, WholeNumber, chosen_experiment, pitchpipe, run
+from ...protocol import JsonObject
 from ...store.reading import ExperimentView, TrialQuery, csv_text
 from .nnictl_algo import ALGO
 from .nnictl_words import REPLACED, WITHOUT_EQUIVALENT, translated
-from .rest_forms import nni_export, nni_jobs, nni_profile
+from .rest_forms import NniExport, nni_export, nni_jobs, nni_profile
 
 _SUCCEEDED = ("SUCCEEDED",)
 _SHORT: Mapping[tuple[str, ...], tuple[str, ...]] = {
@@ -140,8 +140,12 @@ def experiment_show(name: str | None, directory: Path | None) -> None:
     """Print the config and how far the experiment is as JSON, as NNI does."""
     with ExperimentView(chosen_experiment(name, None, directory)) as view:
         profile = nni_profile(view)
-    times = {key: profile[key] // 1000 for key in ("startTime", "endTime") if key in profile}
-    dates = {key: time.strftime("%Y/%m/%d %H:%M:%S", time.localtime(at)) for key, at in times.items()}
+    times = {"startTime": profile["startTime"], "endTime": profile.get("endTime")}
+    dates = {
+        key: time.strftime("%Y/%m/%d %H:%M:%S", time.localtime(ms // 1000))
+        for key, ms in times.items()
+        if ms is not None
+    }
     click.echo(json.dumps({**profile, **dates}, indent=4, sort_keys=True))
 
 
@@ -178,13 +182,13 @@ def webui_url(name: str | None) -> None:
     )
 
 
-def _csv(rows: Sequence[dict[str, Any]]) -> str:
+def _csv(rows: Sequence[NniExport]) -> str:
     flat = [_flat(row) for row in rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
     return csv_text([names, *([row.get(name) for name in names] for row in flat)]).decode()
 
 
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
+def _flat(row: NniExport) -> JsonObject:
     """Return a row of the CSV: the parameters, the reward or the metrics, the id, the intermediate results."""
     value = json.loads(row["value"])
     metrics = value if isinstance(value, dict) else {"reward": value}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -11,6 +11,7 @@ from ...server.api import Status, TrialName, json_response, view_of
 from ...store import StoreError
 from ...store.reading import ExperimentView, TrialQuery
 from .rest_forms import (
+    NniMetadata,
     nni_export,
     nni_job,
     nni_jobs,
@@ -63,7 +64,7 @@ def list_metadata(request: Request) -> Response:
     return json_response([*filter(None, map(_metadata, experiments.views()))])
 
 
-def _metadata(view: ExperimentView) -> dict[str, Any] | None:
+def _metadata(view: ExperimentView) -> NniMetadata | None:
     """Return the line of an experiment, None if it cannot be read: it does not hide the others."""
     try:
         return nni_metadata(view)
