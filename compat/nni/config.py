@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from ...config import PLATFORMS, read_overridden, read_source
 from ...config import ExperimentConfig as OwnConfig
+from ...protocol import JsonObject
 
 __all__ = [
     "AlgorithmConfig",
@@ -24,6 +25,7 @@ __all__ = [
 _PATHS = frozenset(
     {"trial_code_directory", "search_space_file", "experiment_working_directory", "code_directory"}
 )
+_ALGORITHMS = ("tuner", "assessor", "advisor")
 _UNSET = {"name": "_none_"}
 _SHARED = frozenset({"trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug"})
 
@@ -51,11 +53,11 @@ class ConfigBase:
         if name.startswith("_") or (self._names is not None and name not in self._names):
             raise AttributeError(f"{type(self).__name__} has no field {name!r}")
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> JsonObject:
         """Return the fields that are set by the names of NNI's JSON, paths being absolute."""
         return self.plain(_camel)
 
-    def plain(self, named: Callable[[str], str] = str) -> dict[str, Any]:
+    def plain(self, named: Callable[[str], str] = str) -> JsonObject:
         """Return the fields that are set, paths being absolute; `named` gives a field its name."""
         fields = {name: value for name, value in vars(self).items() if value is not None}
         return {named(name): _plain(name, value, named) for name, value in fields.items()}
@@ -88,12 +90,10 @@ class AlgorithmConfig(ConfigBase):
 
     _names = frozenset({"name", "class_name", "code_directory", "class_args"})
 
-    def __init__(
-        self, name: str | None = None, class_args: dict[str, Any] | None = None, **fields: Any
-    ) -> None:
+    def __init__(self, name: str | None = None, class_args: JsonObject | None = None, **fields: Any) -> None:
         super().__init__(name=name, class_args=dict(class_args or {}), **fields)
 
-    def plain(self, named: Callable[[str], str] = str) -> dict[str, Any]:
+    def plain(self, named: Callable[[str], str] = str) -> JsonObject:
         """Return the fields that are set; if it names no algorithm, NNI's name for that."""
         return super().plain(named) if self.name or self.class_name else dict(_UNSET)
 
@@ -146,13 +146,14 @@ class ExperimentConfig(ConfigBase):
     _names = frozenset(OwnConfig.model_fields) | {"advisor"}
 
     def __init__(self, training_service_platform: str | list[str] | None = None, **fields: Any) -> None:
-        made: dict[str, Any] = {name: AlgorithmConfig() for name in ("tuner", "assessor", "advisor")}
-        made["trial_code_directory"] = "."
+        preset: dict[str, object] = {name: AlgorithmConfig() for name in _ALGORITHMS}
+        preset["trial_code_directory"] = "."
         if isinstance(training_service_platform, list):
-            made["training_service"] = [_service(name) for name in training_service_platform]
+            preset["training_service"] = [_service(name) for name in training_service_platform]
         elif training_service_platform is not None:
-            made["training_service"] = _service(training_service_platform)
-        super().__init__(**{**made, **{name: _made(_snake(name), value) for name, value in fields.items()}})
+            preset["training_service"] = _service(training_service_platform)
+        given = {name: _section(_snake(name), value) for name, value in fields.items()}
+        super().__init__(**{**preset, **given})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ExperimentConfig:
@@ -160,16 +161,19 @@ class ExperimentConfig(ConfigBase):
         folder = os.path.dirname(os.path.abspath(path))
         own = OwnConfig.from_dict(read_overridden(path, ()).data, folder)
         given = {name: getattr(own, name) for name in own.model_fields_set}
-        return cls(**{name: _section(name, value) for name, value in given.items()})
+        for name in {*_ALGORITHMS, "training_service"} & given.keys():
+            if (section := given[name]) is not None:
+                given[name] = {key: getattr(section, key) for key in section.model_fields_set}
+        return cls(**given)
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> JsonObject:
         """Return the fields that are set by the names of NNI's JSON, and the search space of `search_space_file`."""
-        found = {name: value for name, value in super().json().items() if name == "tuner" or value != _UNSET}
+        fields = {name: value for name, value in super().json().items() if name == "tuner" or value != _UNSET}
         if self.search_space_file is not None:
-            found["searchSpace"] = read_source(self.search_space_file).data
-        return found
+            fields["searchSpace"] = read_source(self.search_space_file).data
+        return fields
 
-    def plain(self, named: Callable[[str], str] = str) -> dict[str, Any]:
+    def plain(self, named: Callable[[str], str] = str) -> JsonObject:
         """Return the fields that are set; with one in NNI's spelling, NNI's defaults apply."""
         fields = super().plain(named)
         return {"experimentType": fields.pop(named("experiment_type"), "hpo"), **fields}
@@ -179,29 +183,19 @@ class ExperimentConfig(ConfigBase):
         OwnConfig.from_dict(self.plain())
 
 
+_SERVICES: Mapping[str, type[ConfigBase]] = {"local": LocalConfig, "ray": RayConfig}
+
+
 def _service(platform: str) -> ConfigBase:
-    known = {"local": LocalConfig, "ray": RayConfig}.get(platform)
-    return ConfigBase(platform=platform) if known is None else known()
-
-
-def _made(name: str, value: Any) -> Any:
-    """Return the section that a mapping describes, and any other value as it is."""
-    if not isinstance(value, dict):
-        return value
-    if name in ("tuner", "assessor", "advisor"):
-        return AlgorithmConfig(**value)
-    if name == "training_service":
-        kind = {"local": LocalConfig, "ray": RayConfig}.get(str(value.get("platform")), ConfigBase)
-        return kind(**value)
-    return value
+    return _SERVICES.get(platform, ConfigBase)(platform=platform)
 
 
 def _section(name: str, value: Any) -> Any:
-    if value is None:
-        return None
-    if name in ("tuner", "assessor"):
-        return AlgorithmConfig(**{key: getattr(value, key) for key in value.model_fields_set})
+    """Return the section that a mapping describes, and any other value as it is."""
+    if not isinstance(value, dict):
+        return value
+    if name in _ALGORITHMS:
+        return AlgorithmConfig(**value)
     if name == "training_service":
-        fields = {key: getattr(value, key) for key in value.model_fields_set}
-        return LocalConfig(**fields) if value.platform == "local" else RayConfig(**fields)
+        return _SERVICES.get(str(value.get("platform")), ConfigBase)(**value)
     return value

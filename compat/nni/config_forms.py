@@ -69,7 +69,7 @@ class NniForm(Form):
         what = "yes, no, on and off without quotes are true and false, as in NNI"
         return f"{dotted(turned[0])}{others}: {what}"
 
-    def read_space(self, space: JsonObject, at: Path) -> tuple[dict[str, Any], list[str]]:
+    def read_space(self, space: JsonObject, at: Path) -> tuple[JsonObject, list[str]]:
         """Return the search space without what NNI passes over, and remarks."""
         return todays_space(space, at)
 
@@ -160,16 +160,20 @@ def _at_origins(draft: Draft, today: Rewritten) -> Draft:
 def _say_service(today: Rewritten, key: str, service: Any) -> None:
     """Replace several training services by the local one, and drop one that is not run here."""
     if isinstance(service, list | tuple):
-        local = local_index(service)
-        if local is None:
+        platforms = [str(_field(each, "platform")).lower() for each in service]
+        others = [platform for platform in platforms if platform != "local"]
+        if len(others) != len(platforms) - 1 or not set(others) <= set(OTHER_PLATFORMS):
             hint = f"give one; to use other machines, {instead_of(service)}"
             what = "a list of training services is not supported"
             today.findings.append(Finding(path=(key,), message=what, hint=hint))
             today.values[key] = None
-        else:
-            today.notes += filter(None, [note_on_others(service)])
-            today.origins[key,] = (key, local)
-            today.values[key] = service[local]
+            return
+        if others:
+            where = f"on this machine only, not on {', '.join(others)}"
+            today.notes.append(f"trials run {where}; for others, {instead_of(service)}")
+        local = platforms.index("local")
+        today.origins[key,] = (key, local)
+        today.values[key] = service[local]
     elif isinstance(service, Mapping):
         place = next(
             (inner for inner in service if isinstance(inner, str) and fold(inner) == "platform"), "platform"
@@ -190,29 +194,6 @@ def _with_todays_name(finding: Finding) -> Finding:
     if "_" not in key and _has_capitals(key):
         name = re.sub(r"[a-z_]{2,}", lambda word: camel_case(word[0]), name)
     return replace(finding, hint=f"NNI v1's name of {name}" if name else "of NNI v1: remove it")
-
-
-def local_index(services: Sequence[Any]) -> int | None:
-    """Return the index of the only local one among several training services; None if others are not known to NNI.
-
-    >>> local_index([{"platform": "remote"}, {"platform": "local"}])
-    1
-    """
-    names = [str(_field(service, "platform")).lower() for service in services]
-    others = [name for name in names if name != "local"]
-    are_nnis = all(name in OTHER_PLATFORMS for name in others)
-    return names.index("local") if are_nnis and len(others) == len(names) - 1 else None
-
-
-def note_on_others(services: Sequence[Any]) -> str:
-    """Return a warning that only the local training service is used; empty if there is no other."""
-    names = [str(_field(service, "platform")).lower() for service in services]
-    others = ", ".join(name for name in names if name != "local")
-    return (
-        f"trials run on this machine only, not on {others}; for others, {instead_of(services)}"
-        if others
-        else ""
-    )
 
 
 def instead_of(services: Sequence[Any]) -> str:
@@ -249,7 +230,7 @@ def _field(section: Any, name: str) -> Any:
     return next((value for key, value in section.items() if isinstance(key, str) and fold(key) == name), None)
 
 
-def todays_space(space: JsonObject, at: Path = ("search_space",)) -> tuple[dict[str, Any], list[str]]:
+def todays_space(space: JsonObject, at: Path = ("search_space",)) -> tuple[JsonObject, list[str]]:
     """Return a search space without what NNI passes over, and remarks; what cannot be read stays.
 
     >>> todays_space({"lr": {"_type": " uniform", "_value": [0, 1]}})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...config import PLATFORMS, AlgorithmConfig, ConfigFields, Finding, Path, dotted, fold, nearest, shown
+from ...protocol import JsonObject
 
 _SERVICE = "training_service"
 # Fields at the root; an empty path drops one that has no effect here.
@@ -81,7 +82,7 @@ NAMES: Mapping[str, str] = {
 class Rewritten:
     """A config with today's fields; `origins` has where in the v1 config each path was, `notes` what has no effect."""
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: JsonObject = field(default_factory=dict)
     origins: dict[Path, Path] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     meant: set[Path] = field(default_factory=set)  # the fields that mistyped keys probably mean

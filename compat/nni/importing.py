@@ -6,24 +6,24 @@ import json
 import math
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from ...config import ConfigError, ExperimentConfig
-from ...protocol import Json, JsonObject, MetricError, metric_value
+from ...protocol import Config, Json, JsonObject, MetricError, metric_value
 from ...runner import Changes, ExperimentStatus, FailureKind, MetricRow, Trial, TrialStatus
 from ...search_space import check
 from ...store import ExperimentFolder, ExperimentRow, FolderError, Store, StoreTick
 from .config_forms import todays_space
 from .results import (
+    OldEvent,
     OldExperiment,
     direction_of,
     find_results,
     read_experiment,
     results_of,
-    seconds,
     section_of,
 )
 
@@ -52,7 +52,7 @@ def import_experiment(path: Path, directory: Path, experiment_id: str | None = N
         trials = list(_trials(old))
     except (sqlite3.Error, KeyError, IndexError) as error:  # a table or a column is missing
         raise FolderError(f"{path} cannot be read as an experiment of NNI: {error}") from error
-    folder = ExperimentFolder.create(directory, experiment_id or str(old.profile.get("id") or path.name))
+    folder = ExperimentFolder.create(directory, experiment_id or old.id or path.name)
     try:
         _write(folder, config, old, trials, path)
     except BaseException:
@@ -64,13 +64,12 @@ def import_experiment(path: Path, directory: Path, experiment_id: str | None = N
 
 def _config(old: OldExperiment) -> ExperimentConfig:
     """Return what can be shown of a config of any version; fields and parameters that cannot are noted."""
-    params = old.params
-    fields: dict[str, Any] = {
-        "experiment_name": params.get("experimentName"),
-        "trial_command": params.get("trialCommand") or "NNI's config has none",
-        "trial_concurrency": params.get("trialConcurrency"),
-        "max_trial_number": params.get("maxTrialNumber") or params.get("maxTrialNum"),
-        "objectives": [{"name": "default", "direction": direction_of(params) or "maximize"}],
+    fields: JsonObject = {
+        "experiment_name": old.config.get("experimentName"),
+        "trial_command": old.config.get("trialCommand") or "NNI's config has none",
+        "trial_concurrency": old.config.get("trialConcurrency"),
+        "max_trial_number": old.config.get("maxTrialNumber") or old.config.get("maxTrialNum"),
+        "objectives": [{"name": "default", "direction": direction_of(old.config) or "maximize"}],
         "training_service": {"platform": "local"},
         "search_space": _space(old),
     }
@@ -88,9 +87,9 @@ def _config(old: OldExperiment) -> ExperimentConfig:
             given = {name: value for name, value in given.items() if value is not None}
 
 
-def _space(old: OldExperiment) -> dict[str, Any]:
+def _space(old: OldExperiment) -> JsonObject:
     """Return the search space without the parameters that cannot be read, which are noted."""
-    space = old.params.get("searchSpace") or {}
+    space = old.config.get("searchSpace") or {}
     try:
         space = json.loads(space) if isinstance(space, str) else deepcopy(space)
     except ValueError as error:
@@ -107,7 +106,7 @@ def _space(old: OldExperiment) -> dict[str, Any]:
     return space
 
 
-def _parameter(space: JsonObject, path: Sequence[Any]) -> tuple[dict[str, Any], Any]:
+def _parameter(space: JsonObject, path: Sequence[Any]) -> tuple[JsonObject, str]:
     """Return the innermost parameter on a path of a search space, by the group that it is in and its name."""
     group, name = space, path[0]
     for depth in range(0, len(path) - 3, 3):
@@ -118,24 +117,24 @@ def _parameter(space: JsonObject, path: Sequence[Any]) -> tuple[dict[str, Any], 
     return group, name
 
 
-def _shown(config: ExperimentConfig, params: Mapping[str, Json]) -> dict[str, Any]:
+def _stored_config(config: ExperimentConfig, nnis: Config) -> JsonObject:
     """Return the config as it is stored: with NNI's folder and plug-ins, which need not be there any more."""
-    trial = section_of(params, "trial")
-    shown = config.canonical()
-    shown["trialCodeDirectory"] = str(params.get("trialCodeDirectory") or trial.get("codeDir") or "")
+    trial = section_of(nnis, "trial")
+    stored = config.canonical()
+    stored["trialCodeDirectory"] = str(nnis.get("trialCodeDirectory") or trial.get("codeDir") or "")
     for kind in ("tuner", "assessor"):
-        section = section_of(params, kind)
+        section = section_of(nnis, kind)
         name = section.get("name") or section.get(f"builtin{kind.title()}Name") or section.get("className")
         if name:
-            shown[kind] = {"name": str(name), "classArgs": section_of(section, "classArgs")}
-    return shown
+            stored[kind] = {"name": str(name), "classArgs": section_of(section, "classArgs")}
+    return stored
 
 
 def _trials(old: OldExperiment) -> Iterator[tuple[Trial, list[MetricRow]]]:
     """Yield the trials in the order in which they began, with their results."""
     for number, (name, events) in enumerate(old.events.items()):
         record = old.records.get(name)
-        moves = [event for event in events if event["event"] in _STATUSES]
+        moves = [event for event in events if event.name in _STATUSES]
         if record is None:
             continue
         if not moves:
@@ -147,19 +146,18 @@ def _trials(old: OldExperiment) -> Iterator[tuple[Trial, list[MetricRow]]]:
             sequence_id=number,
             parameter_id=number_of_parameters if isinstance(number_of_parameters, int) else None,
             record=record,
-            created=seconds(events[0]["timestamp"]),
+            created=events[0].time,
             attempt=1,
         )
         _end(trial, moves)
         yield trial, list(_results(trial, old))
 
 
-def _end(trial: Trial, moves: list[Mapping[str, Any]]) -> None:
+def _end(trial: Trial, moves: Sequence[OldEvent]) -> None:
     """Set status and times by the events; a trial that had not ended was cancelled."""
-    began = [move for move in moves if move["event"] == "RUNNING"]
-    trial.start_time = seconds(began[0]["timestamp"]) if began else trial.created
-    trial.end_time = seconds(moves[-1]["timestamp"])
-    trial.status, trial.reason = TrialStatus(moves[-1]["event"]), str(moves[-1].get("message") or "")
+    trial.start_time = next((move.time for move in moves if move.name == "RUNNING"), trial.created)
+    trial.end_time = moves[-1].time
+    trial.status, trial.reason = TrialStatus(moves[-1].name), moves[-1].message
     if trial.status is TrialStatus.FAILED:
         trial.reason, trial.kind = trial.reason or "NNI keeps no reason", FailureKind.USER_ERROR
     if not trial.status.is_final:
@@ -177,7 +175,7 @@ def _results(trial: Trial, old: OldExperiment) -> Iterator[MetricRow]:
         yield MetricRow(trial, 1, kind, sequence, text, time)
 
 
-def _values(value: Any) -> tuple[float] | None:
+def _values(value: Json) -> tuple[float] | None:
     try:
         number = metric_value(value)
     except MetricError:
@@ -193,19 +191,19 @@ def _write(
     source: Path,
 ) -> None:
     ends = [trial.end_time or 0.0 for trial, _ in trials]
-    began = seconds(old.profile.get("startTime")) or min((trial.created for trial, _ in trials), default=0.0)
+    began = old.start_time or min((trial.created for trial, _ in trials), default=0.0)
     row = ExperimentRow(
         id=folder.experiment_id,
         name=config.experiment_name,
         status=ExperimentStatus.VIEWED.value,
-        config=_shown(config, old.params),
+        config=_stored_config(config, old.config),
         token=secrets.token_hex(16),
         created=began,
     )
-    (folder.path / "nni_config.json").write_text(json.dumps(old.params, indent=2), encoding="utf-8")
+    (folder.path / "nni_config.json").write_text(json.dumps(old.config, indent=2), encoding="utf-8")
     store = Store.create(folder.database, row, ("default",))
     more = [f"{len(old.notes) - _LISTED} more"] if len(old.notes) > _LISTED else []
-    highest = "" if direction_of(old.params) else _HIGHEST
+    highest = "" if direction_of(old.config) else _HIGHEST
     changes = Changes(
         trials={trial.trial_id: trial for trial, _ in trials},
         metrics=[row for _, rows in trials for row in rows],
@@ -217,8 +215,8 @@ def _write(
             reason="; left out: ".join(
                 [f"an experiment of NNI, in {source.resolve()}{highest}", *old.notes[:_LISTED], *more]
             ),
-            run_time=seconds(old.profile.get("execDuration")) * 1000,
-            end_time=seconds(old.profile.get("endTime")) or max(ends, default=began),
+            run_time=old.run_time,
+            end_time=old.end_time or max(ends, default=began),
         )
     )
     store.close()

@@ -3,16 +3,14 @@
 Other rooms call `activate`, put `PATH` on PYTHONPATH and `variables` into the environment. What a name stands for is
 imported on first use.
 
-    finder           `import nni` and its modules
-    names            which name of NNI is which of Pitchpipe
+    finder           `import nni`, its modules, and which name of NNI is which of Pitchpipe
     utils            helpers that only NNI has
     tracing          `nni.trace`
     hpo_utils        search spaces as NNI's tuners see them
     drawing          random parameters as its helpers make them
     expressions      NNI's `parameter_expressions`
     trial_functions  what trial scripts call, and their channel
-    dispatching      the dispatcher and its channel of files
-    algorithms       tuners by other names
+    dispatching      the dispatcher, its channel of files, and tuners that are classes of another kind
     path             what trial scripts have on PYTHONPATH
 """
 

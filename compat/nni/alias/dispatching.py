@@ -1,4 +1,7 @@
-"""NNI's `MsgDispatcher`, the `send` of its advisors, and the channel over two files that its tests use."""
+"""What NNI's plug-ins and its own tests use: `MsgDispatcher`, the `send` of advisors, a channel over two files.
+
+Two of NNI's tuners are here as well, which are classes of another kind there.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from ....dispatcher import Channel, UnsupportedCommand, dispatcher_at_work
 from ....dispatcher import MsgDispatcher as OwnDispatcher
 from ....protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame
 from ....tuners import Tuner
+from .utils import ParameterRecord
 
 __all__ = [
+    "HyperoptTuner",
     "LegacyCommandChannel",
     "MsgDispatcher",
+    "RegularizedEvolutionTuner",
     "packed_parameter",
     "receive",
     "send",
@@ -144,10 +150,37 @@ def packed_parameter(
     >>> packed_parameter(0, {"x": 1})
     '{"parameter_id": 0, "parameter_source": "algorithm", "parameters": {"x": 1}, "parameter_index": 0}'
     """
-    record: dict[str, Any] = {
+    record: ParameterRecord = {
         "parameter_id": parameter_id,
         "parameter_source": "customized" if customized else "algorithm",
         "parameters": params,
         "parameter_index": parameter_index or 0,
     }
-    return dumps(record if trial_job_id is None else {**record, "trial_job_id": trial_job_id})
+    if trial_job_id is not None:
+        record["trial_job_id"] = trial_job_id
+    return dumps(record)
+
+
+def HyperoptTuner(algorithm_name: str, optimize_mode: str = "minimize", **class_args: Any) -> Tuner:
+    """Return the tuner of the algorithm, `anneal` or `tpe`, with its own arguments; raise ValueError for another.
+
+    >>> type(HyperoptTuner("anneal")).__name__
+    'AnnealTuner'
+    """
+    from ....tuners import AnnealTuner, TpeTuner  # they import numpy, which a dispatcher may not need
+
+    classes = {"anneal": AnnealTuner, "tpe": TpeTuner}
+    if algorithm_name not in classes:
+        raise ValueError(f"HyperoptTuner has anneal and tpe, not {algorithm_name!r}")
+    class_args = {"optimize_mode": optimize_mode, **class_args}
+    tuner = classes[algorithm_name](**class_args)
+    vars(tuner)["hyperopt_config"] = {"name": algorithm_name, "class_args": class_args}
+    return tuner
+
+
+class RegularizedEvolutionTuner:
+    """NNI's tuner for architecture search; refused with what is there for hyper-parameters."""
+
+    def __init__(self, *_arguments: Any, **_class_args: Any) -> None:
+        what = "RegularizedEvolutionTuner searches for architectures, which Pitchpipe does not"
+        raise NotImplementedError(f"{what}; for hyper-parameters there is EvolutionTuner")

@@ -1,23 +1,179 @@
-"""The alias `nni`: a module finder that comes after all others, so that an installed nni wins."""
+"""The alias `nni`: a table of which name of NNI is which of Pitchpipe, and the finder of its modules.
+
+The finder comes after all others, so that an installed nni wins.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from .names import INSTEAD, MODULES
-
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "path")
 """The folder that gives a script the alias when it is the last one in PYTHONPATH."""
 
 _PACKAGE = __name__.partition(".")[0]
+
+_UTILS = ".compat.nni.alias.utils"
+_EXPRESSIONS = ".compat.nni.alias.expressions"
+_DRAWING = ".compat.nni.alias.drawing"
+_CHANNEL = ".compat.nni.alias.trial_functions"
+_DISPATCHING = ".compat.nni.alias.dispatching"
+
+
+def _from(home: str, *names: str, **others: str) -> dict[str, str]:
+    """Return a table: the names that are the same in `home`, and `others` by NNI's name."""
+    return {name: f"{home}:{name}" for name in names} | {
+        name: f"{home}:{own}" for name, own in others.items()
+    }
+
+
+_TRIAL = {
+    **_from(_CHANNEL, "get_next_parameter", "report_final_result", "report_intermediate_result"),
+    **_from(_CHANNEL, get_next_parameters="get_next_parameter"),
+    **_from(".sdk", "get_current_parameter", "get_experiment_id", "get_sequence_id", "get_trial_id"),
+}
+_TEXT = {**_from(_UTILS, "dump", "load"), **_from(".compat.nni.alias.tracing", "trace")}
+_NO_MORE = _from(".tuners", "NoMoreTrialError")
+_VALIDATOR = _from(_UTILS, "ClassArgsValidator")
+_COMMANDS = _from(".protocol", "CommandType")
+_PROTOCOL = {
+    **_COMMANDS,
+    **_from(_DISPATCHING, "receive", "send", _set_in_file="set_in_file", _set_out_file="set_out_file"),
+}
+_DISPATCHER_BASE = _from(".dispatcher", "MsgDispatcherBase")
+_RECOVERABLE = _from(".dispatcher", "Recoverable")
+_TUNERS: Mapping[str, str] = {
+    "anneal_tuner": "AnnealTuner",
+    "batch_tuner": "BatchTuner",
+    "bohb_advisor": "BOHB",
+    "dngo_tuner": "DNGOTuner",
+    "evolution_tuner": "EvolutionTuner",
+    "gp_tuner": "GPTuner",
+    "gridsearch_tuner": "GridSearchTuner",
+    "hyperband_advisor": "Hyperband",
+    "metis_tuner": "MetisTuner",
+    "pbt_tuner": "PBTTuner",
+    "random_tuner": "RandomTuner",
+    "smac_tuner": "SMACTuner",
+    "tpe_tuner": "TpeTuner",
+}
+_OWN_NAMES = {"BOHB": "BOHBTuner", "Hyperband": "HyperbandTuner"}
+
+_EXPERIMENT = _from(
+    ".compat.nni.experiment", "TrialHyperParameters", "TrialJob", "TrialMetricData", "TrialResult"
+)
+_CONFIG = _from(
+    ".compat.nni.config",
+    *("AlgorithmConfig", "CustomAlgorithmConfig", "ExperimentConfig", "LocalConfig", "RayConfig"),
+    *("RemoteConfig", "RemoteMachineConfig"),
+)
+
+_MODULES: Mapping[str, Mapping[str, str]] = {
+    "nni": {
+        **_TRIAL,
+        **_TEXT,
+        **_NO_MORE,
+        **_VALIDATOR,
+        **_from(_UTILS, "enable_global_logging", "silence_stdout", __version__="VERSION"),
+        **_from(".compat.nni.experiment", "Experiment"),
+    },
+    "nni.algorithms": {},
+    "nni.algorithms.hpo": {},
+    **{
+        f"nni.algorithms.hpo.{module}": {name: f".tuners:{_OWN_NAMES.get(name, name)}"}
+        for module, name in _TUNERS.items()
+    },
+    "nni.algorithms.hpo.hyperopt_tuner": _from(_DISPATCHING, "HyperoptTuner"),
+    "nni.algorithms.hpo.regularized_evolution_tuner": _from(_DISPATCHING, "RegularizedEvolutionTuner"),
+    "nni.algorithms.hpo.random_tuner": {**_from(".tuners", "RandomTuner"), **_from(_DRAWING, "suggest")},
+    "nni.algorithms.hpo.curvefitting_assessor": _from(".assessors", "CurvefittingAssessor"),
+    "nni.algorithms.hpo.medianstop_assessor": _from(".assessors", "MedianstopAssessor"),
+    "nni.assessor": _from(".assessors", "AssessResult", "Assessor"),
+    "nni.common": {},
+    "nni.common.hpo_utils": {
+        **_from(
+            ".compat.nni.alias.hpo_utils", "FormattedParameters", "FormattedSearchSpace", "ParameterSpec"
+        ),
+        **_from(
+            ".compat.nni.alias.hpo_utils", "deformat_parameters", "format_parameters", "format_search_space"
+        ),
+        **_from(".compat.nni.alias.hpo_utils", "validate_search_space"),
+        **_from(_DRAWING, "Deduplicator"),
+        **_from(_UTILS, "OptimizeMode"),
+    },
+    "nni.common.serializer": _TEXT,
+    "nni.experiment": {**_from(".compat.nni.experiment", "Experiment", "RunMode"), **_EXPERIMENT, **_CONFIG},
+    "nni.experiment.config": _CONFIG,
+    "nni.experiment.config.algorithm": _from(
+        ".compat.nni.config", "AlgorithmConfig", "CustomAlgorithmConfig"
+    ),
+    "nni.experiment.config.base": _from(".compat.nni.config", "ConfigBase"),
+    "nni.experiment.config.common": _CONFIG,
+    "nni.experiment.config.experiment_config": _from(".compat.nni.config", "ExperimentConfig"),
+    "nni.experiment.config.local": _from(".compat.nni.config", "LocalConfig"),
+    "nni.experiment.config.remote": _from(".compat.nni.config", "RemoteConfig", "RemoteMachineConfig"),
+    "nni.experiment.config.training_services": _CONFIG,
+    "nni.experiment.experiment": _from(".compat.nni.experiment", "Experiment", "RunMode"),
+    "nni.experiment.data": _EXPERIMENT,
+    "nni.parameter_expressions": _from(
+        _EXPRESSIONS,
+        *("choice", "lognormal", "loguniform", "normal", "qlognormal", "qloguniform", "qnormal"),
+        *("quniform", "randint", "uniform"),
+    ),
+    "nni.recoverable": _RECOVERABLE,
+    "nni.runtime": {},
+    "nni.runtime.env_vars": _from(_UTILS, "dispatcher_env_vars", "trial_env_vars"),
+    "nni.runtime.msg_dispatcher": _from(_DISPATCHING, "MsgDispatcher", _pack_parameter="packed_parameter"),
+    "nni.runtime.msg_dispatcher_base": _DISPATCHER_BASE,
+    "nni.runtime.protocol": _PROTOCOL,
+    "nni.runtime.tuner_command_channel": _COMMANDS,
+    "nni.runtime.tuner_command_channel.legacy": {**_PROTOCOL, **_from(_DISPATCHING, "LegacyCommandChannel")},
+    "nni.runtime.trial_command_channel": _from(
+        _CHANNEL,
+        *("TrialCommandChannel", "get_default_trial_command_channel", "set_default_trial_command_channel"),
+    ),
+    "nni.trial": {**_TRIAL, **_from(_CHANNEL, "overwrite_intermediate_seq")},
+    "nni.tuner": {**_from(".tuners", "Tuner"), **_NO_MORE},
+    "nni.typehint": _from(_UTILS, "ParameterRecord", "Parameters", "SearchSpace", "TrialMetric"),
+    "nni.utils": {
+        **_from(_UTILS, "MetricType", "NodeType", "OptimizeMode"),
+        **_from(_UTILS, "extract_scalar_history", "extract_scalar_reward", "merge_parameter", "split_index"),
+        **_from(_DRAWING, "json2parameter", "json2space"),
+        **_VALIDATOR,
+    },
+    # Paths of NNI 1.x.
+    "nni.msg_dispatcher_base": _DISPATCHER_BASE,
+    "nni.protocol": _PROTOCOL,
+}
+
+
+def _of_algorithms() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the algorithms by the paths of NNI 1, `nni.gp_tuner.gp_tuner`, and those in packages of NNI 2."""
+    for path, names in _MODULES.items():
+        parent, _, module = path.rpartition(".")
+        if parent == "nni.algorithms.hpo":
+            yield f"nni.{module}", names
+            yield f"nni.{module}.{module}", names
+            yield f"{path}.{module}", names
+
+
+MODULES: Mapping[str, Mapping[str, str]] = {**_MODULES, **dict(_of_algorithms())}
+
+INSTEAD: Mapping[str, str] = {
+    "nni.tools": "the command nnictl does what it does, such as nnictl update searchspace ID --filename FILE",
+    "nni.nas": "Pitchpipe does not search for architectures",
+    "nni.retiarii": "Pitchpipe does not search for architectures",
+    "nni.compression": "Pitchpipe does not compress models",
+    "nni.algorithms.compression": "Pitchpipe does not compress models",
+}
+"""What to do without modules that have no counterpart."""
 
 
 class Alias(MetaPathFinder, Loader):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ....protocol import JsonObject, Parameters
 from ....search_space import check, finite_exp
 
 __all__ = [
@@ -74,7 +75,7 @@ def validate_search_space(
     return not problems
 
 
-def format_search_space(search_space: Mapping[str, Any]) -> FormattedSearchSpace:
+def format_search_space(search_space: JsonObject) -> FormattedSearchSpace:
     """Return a spec for each parameter of a search space, those within an option after their choice.
 
     >>> space = format_search_space({"lr": {"_type": "loguniform", "_value": [0.01, 1]}})
@@ -86,46 +87,47 @@ def format_search_space(search_space: Mapping[str, Any]) -> FormattedSearchSpace
 
 def deformat_parameters(
     formatted_parameters: FormattedParameters, formatted_search_space: FormattedSearchSpace
-) -> dict[str, Any]:
+) -> Parameters:
     """Return the parameters for a trial.
 
     >>> space = format_search_space({"x": {"_type": "quniform", "_value": [0, 1, 0.5]}})
     >>> deformat_parameters({("x",): 0.6}, space)
     {'x': 0.5}
     """
-    found: dict[str, Any] = {}
+    parameters: Parameters = {}
     for key, value in formatted_parameters.items():
         spec = formatted_search_space[key]
-        level = found
+        level = parameters
         for name in key[:-1:2]:
             level = level[str(name)]
         level[spec.name] = _value(spec, value)
-    return found
+    return parameters
 
 
 def format_parameters(
-    parameters: Mapping[str, Any], formatted_search_space: FormattedSearchSpace
+    parameters: Parameters, formatted_search_space: FormattedSearchSpace
 ) -> FormattedParameters:
     """Return the parameters of a trial in the terms of the specs.
 
     Raise KeyError for one that is missing, and ValueError for a value that is none of the options.
     """
-    found: FormattedParameters = {}
+    formatted: FormattedParameters = {}
     for key, spec in formatted_search_space.items():
-        if spec.is_activated_in(found):
+        if spec.is_activated_in(formatted):
             level: Any = parameters
             for name in key[:-1:2]:
                 level = level[name]
-            found[key] = _formatted(spec, level[spec.name])
-    return found
+            formatted[key] = _formatted(spec, level[spec.name])
+    return formatted
 
 
-def _specs(at: Key, space: Mapping[str, Any]) -> Iterator[ParameterSpec]:
-    for name, one in space.items():
+def _specs(at: Key, space: JsonObject) -> Iterator[ParameterSpec]:
+    for name, form in space.items():
         if name == "_name":
             continue
-        one = one if isinstance(one, Mapping) else {"_type": "choice", "_value": [one]}  # a constant
-        kind, values, key = one["_type"], one["_value"], (*at, name)
+        is_constant = not isinstance(form, Mapping)
+        kind, values = ("choice", [form]) if is_constant else (form["_type"], form["_value"])
+        key = (*at, name)
         if kind == "choice":
             yield ParameterSpec(
                 name=name, type=kind, values=values, key=key, categorical=True, size=len(values)

@@ -7,12 +7,19 @@ import os
 from collections.abc import Callable
 from functools import cache, wraps
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["described", "restored", "trace"]
 
 _PLAIN = (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)
 _SYMBOL, _ARGS, _KWARGS = "__symbol__", "__args__", "__kwargs__"  # in JSON
+
+
+class Arguments(NamedTuple):
+    """The arguments of a call, by position and by name."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
 
 
 class Traced:
@@ -24,7 +31,8 @@ class Traced:
 
     def trace_copy(self) -> Traced:
         """Return a record with copies of the arguments, which may be changed; its `get` makes the object."""
-        return _noted(Traced(), self.trace_symbol, list(self.trace_args), dict(self.trace_kwargs))
+        arguments = Arguments(list(self.trace_args), dict(self.trace_kwargs))
+        return _noted(Traced(), self.trace_symbol, arguments)
 
     def get(self) -> Any:
         """Return the object."""
@@ -83,9 +91,9 @@ def _is_traced(symbol: Any) -> bool:
     return "_is_traced" in getattr(symbol, "__dict__", {})
 
 
-def _noted(found: Any, symbol: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    found.__dict__.update(trace_symbol=symbol, trace_args=args, trace_kwargs=kwargs)
-    return found
+def _noted(traced: Any, symbol: Any, arguments: Arguments) -> Any:
+    vars(traced).update(trace_symbol=symbol, trace_args=arguments.args, trace_kwargs=arguments.kwargs)
+    return traced
 
 
 def _traced_class(base: Any, kw_only: bool, inheritable: bool) -> type:
@@ -96,13 +104,13 @@ def _traced_class(base: Any, kw_only: bool, inheritable: bool) -> type:
 
         @wraps(object.__init__ if is_made_by_new else base.__init__)
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            args, kwargs = _listed(args, kwargs)
+            call = _listed(*args, **kwargs)
             if inheritable or type(self) is Wrapper:
-                _noted(self, base, *_kept(base, args, kwargs, kw_only))
+                _noted(self, base, _kept(base, call, kw_only))
             if is_made_by_new:
                 super().__init__()
             else:
-                super().__init__(*args, **kwargs)
+                super().__init__(*call.args, **call.kwargs)
 
     wraps(base, updated=())(Wrapper)
     del Wrapper.__wrapped__  # subclasses would inherit it, and with it the signature
@@ -112,9 +120,9 @@ def _traced_class(base: Any, kw_only: bool, inheritable: bool) -> type:
 def _traced_function(function: Callable[..., Any], kw_only: bool) -> Callable[..., Any]:
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = _listed(args, kwargs)
-        kept = _kept(function, args, kwargs, kw_only)
-        return _noted(_traceable(function(*args, **kwargs)), function, *kept)
+        call = _listed(*args, **kwargs)
+        kept = _kept(function, call, kw_only)
+        return _noted(_traceable(function(*call.args, **call.kwargs)), function, kept)
 
     vars(wrapper)["_is_traced"] = True
     return wrapper
@@ -141,30 +149,29 @@ def _with_trace(kind: type) -> type:
     return type(kind.__name__, (kind, Traced), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
-def _listed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _listed(*args: Any, **kwargs: Any) -> Arguments:
     """Return arguments with a list in place of each generator, which can be read only once."""
 
     def item(value: Any) -> Any:
         return list(value) if inspect.isgenerator(value) else value
 
-    return tuple(map(item, args)), {name: item(value) for name, value in kwargs.items()}
+    return Arguments([*map(item, args)], {name: item(value) for name, value in kwargs.items()})
 
 
-def _kept(
-    symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any], kw_only: bool
-) -> tuple[list[Any], dict[str, Any]]:
+def _kept(symbol: Any, call: Arguments, kw_only: bool) -> Arguments:
     """Return arguments to keep: copies of what the call may change, by name if asked for and possible."""
-    given, by_name = [_copy(value) for value in args], {name: _copy(value) for name, value in kwargs.items()}
+    given = [_copy(value) for value in call.args]
+    by_name = {name: _copy(value) for name, value in call.kwargs.items()}
     try:
         known = list(inspect.signature(symbol).parameters.values())
     except (TypeError, ValueError):  # some that are written in C have none
         known = []
-    positional = [one for one in known if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    positional = [each for each in known if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     if not kw_only or len(given) > len(positional):
-        return given, by_name
-    first = sum(one.kind is one.POSITIONAL_ONLY for one in positional)
-    names = [one.name for one in positional[first:]]
-    return given[:first], dict(zip(names, given[first:], strict=False)) | by_name
+        return Arguments(given, by_name)
+    first = sum(each.kind is each.POSITIONAL_ONLY for each in positional)
+    names = [each.name for each in positional[first:]]
+    return Arguments(given[:first], dict(zip(names, given[first:], strict=False)) | by_name)
 
 
 def _name_of(symbol: Any) -> str:

@@ -21,6 +21,9 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import, and every script that im
 if TYPE_CHECKING:
     from typing import Any
 
+    from ....protocol import Parameters
+    from .utils import ParameterRecord
+
 __all__ = [
     "TrialCommandChannel",
     "get_default_trial_command_channel",
@@ -37,7 +40,7 @@ _KINDS = {"intermediate": "PERIODICAL", "final": "FINAL"}
 class TrialCommandChannel:
     """Where the parameters of a trial come from and its results go."""
 
-    def receive_parameter(self) -> dict[str, Any] | None:
+    def receive_parameter(self) -> ParameterRecord | None:
         """Return the parameter record, with `parameters` and `parameter_id`; None if there is none."""
         raise NotImplementedError(f"{type(self).__name__} does not override receive_parameter")
 
@@ -46,7 +49,7 @@ class TrialCommandChannel:
         raise NotImplementedError(f"{self.__class__.__name__} does not override send_metric")
 
 
-def get_next_parameter() -> dict[str, Any]:
+def get_next_parameter() -> Parameters:
     """Return the parameters of this trial, with the budget of Hyperband or BOHB as `TRIAL_BUDGET`."""
     channel = _channel()
     parameters = current.here().parameters = channel.parameters()
@@ -92,9 +95,9 @@ class _OfUser(StandaloneChannel):
         self.sequence = 0
         self.experiment_id = os.environ.get("NNI_EXP_ID", self.experiment_id)
         self.trial_id = os.environ.get("NNI_TRIAL_JOB_ID", self.trial_id)
-        self._record: dict[str, Any] | None = None
+        self._record: ParameterRecord | None = None
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Parameters:
         self._record = self.user.receive_parameter()
         return {} if self._record is None else self._record["parameters"]
 
@@ -105,7 +108,7 @@ class _OfUser(StandaloneChannel):
             self.parameters()
         self.user.send_metric(
             type=_KINDS[kind],
-            parameter_id=(self._record or {}).get("parameter_id"),
+            parameter_id=None if self._record is None else self._record.get("parameter_id"),
             trial_job_id=self.trial_id,
             sequence=self.sequence if kind == "intermediate" else 0,
             value=loads(value),
@@ -119,7 +122,7 @@ class _Own(TrialCommandChannel):
     def __init__(self, own: Any) -> None:
         self.own = own
 
-    def receive_parameter(self) -> dict[str, Any]:
+    def receive_parameter(self) -> ParameterRecord:
         return {"parameter_id": None, "parameters": self.own.parameters()}
 
     def send_metric(self, type: str, parameter_id: Any, trial_job_id: str, sequence: int, value: Any) -> None:
@@ -129,7 +132,7 @@ class _Own(TrialCommandChannel):
 class _Standalone(TrialCommandChannel):
     """A script run by hand: no parameters, and results are logged."""
 
-    def receive_parameter(self) -> dict[str, Any]:
+    def receive_parameter(self) -> ParameterRecord:
         import warnings
 
         what = "Running trial code without runtime. The script gets no parameters and uses its defaults."

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import SimpleNamespace
-from typing import IO, Any, TypeAlias, TypeVar
+from typing import IO, Any, NotRequired, TypeAlias, TypedDict, TypeVar
 
-from ....protocol import MetricError, dumps, loads, metric_value
+from ....protocol import Json, JsonObject, MetricError, Parameters, dumps, loads, metric_value
 from .tracing import described, restored
 
 __all__ = [
@@ -35,11 +35,19 @@ __all__ = [
 
 VERSION = "3.0"  # whose interface this is
 
-Parameters: TypeAlias = dict[str, Any]
-ParameterRecord: TypeAlias = dict[str, Any]
-SearchSpace: TypeAlias = dict[str, Any]
-TrialMetric: TypeAlias = Any
+SearchSpace: TypeAlias = JsonObject
+TrialMetric: TypeAlias = Json
 Given = TypeVar("Given")
+
+
+class ParameterRecord(TypedDict):
+    """The parameters of a trial with where they come from."""
+
+    parameter_id: int | str | None
+    parameter_source: NotRequired[str]
+    parameters: Parameters
+    parameter_index: NotRequired[int]
+    trial_job_id: NotRequired[str]
 
 
 def _variables(*names: str) -> SimpleNamespace:
@@ -115,7 +123,7 @@ def _schema() -> Any:
     return schema
 
 
-def merge_parameter(base_params: Given, override_params: Mapping[str, Any] | None) -> Given:
+def merge_parameter(base_params: Given, override_params: Mapping[str, Json] | None) -> Given:
     """Set the parameters of a trial, if there are any, in parsed arguments (a dict or an object) and return them.
 
     Raise ValueError for a name that `base_params` does not have, and for a value of another type than its own; an

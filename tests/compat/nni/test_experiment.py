@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.compat.nni.alias.algorithms import HyperoptTuner
+from pitchpipe.compat.nni.alias.dispatching import HyperoptTuner
 from pitchpipe.compat.nni.config import (
     AlgorithmConfig,
     CustomAlgorithmConfig,

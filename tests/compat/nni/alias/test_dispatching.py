@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from pitchpipe import Assessor, Tuner
-from pitchpipe.compat.nni.alias.algorithms import HyperoptTuner, RegularizedEvolutionTuner
 from pitchpipe.compat.nni.alias.dispatching import (
+    HyperoptTuner,
     LegacyCommandChannel,
     MsgDispatcher,
+    RegularizedEvolutionTuner,
     packed_parameter,
     receive,
     send,

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.compat.nni.alias import PATH, activate
-from pitchpipe.compat.nni.alias.finder import Alias
-from pitchpipe.compat.nni.alias.names import MODULES
+from pitchpipe.compat.nni.alias.finder import MODULES, Alias
 
 NAMES = [(module, name) for module, names in MODULES.items() for name in names]
 WHICH = "import nni, sys; print(getattr(nni, 'WHO', 'alias'), nni.__name__)"
