@@ -12,13 +12,13 @@ A trial is {"id", "trainable_name", "config", "status", "result"}; the statuses 
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...manager.control import add_trials, kill_trial, stop_experiment
-from ...protocol import JsonObject
+from ...protocol import Json, JsonObject
 from ...runner import TrialStatus
 from ...server.api import PROBLEMS, TrialName, cached_response, json_response, view_of
 from ...store.reading import ExperimentView, TrialQuery, TrialRow
@@ -45,9 +45,9 @@ class TuneTrial(BaseModel):
 
     id: str
     trainable_name: str
-    config: Any
+    config: Json
     status: str
-    result: dict[str, Any] | None
+    result: JsonObject | None
 
 
 class TuneTrials(BaseModel):
@@ -81,7 +81,7 @@ def get_trials(request: Request) -> Response:
 def get_trial(request: Request, trial: TrialName) -> Response:
     """Return one trial."""
     view = view_of(request, _CURRENT)
-    return json_response({"trial": _info(view.trial(trial), _trainable(view))})
+    return json_response({"trial": _tune_trial(view.trial(trial), _trainable(view))})
 
 
 @router.head("/trials", include_in_schema=False)
@@ -98,7 +98,7 @@ def put_trial(request: Request, trial: TrialName) -> Response:
     number = view.sequence_id(trial)
     if not TrialStatus(view.trial(number).status).is_final:
         kill_trial(view.folder, number)
-    return json_response({"trials": [_info(view.trial(number), _trainable(view))]})
+    return json_response({"trials": [_tune_trial(view.trial(number), _trainable(view))]})
 
 
 @router.put("/stop_experiment", response_model=TuneTrials)
@@ -114,16 +114,17 @@ def post_trials(request: Request, new: NewTrials) -> Response:
     """Add the trials of a spec: one for each combination of its grids, `num_samples` times."""
     view = view_of(request, _CURRENT)
     added = add_trials(view.folder, variants(new.spec))
-    found = [_info(view.trial(trial["sequence_id"]), _trainable(view)) for trial in added]
-    return json_response({"trials": found}, 201, {"location": "/trials/"})
+    trials = [_tune_trial(view.trial(trial["sequence_id"]), _trainable(view)) for trial in added]
+    return json_response({"trials": trials}, 201, {"location": "/trials/"})
 
 
-def _trials(view: ExperimentView) -> dict[str, Any]:
+def _trials(view: ExperimentView) -> JsonObject:
+    """Return all trials, as `TuneTrials` describes them."""
     name = _trainable(view)
-    return {"trials": [_info(trial, name) for trial in view.trials(TrialQuery(limit=None)).trials]}
+    return {"trials": [_tune_trial(trial, name) for trial in view.trials(TrialQuery(limit=None)).trials]}
 
 
-def _info(trial: TrialRow, trainable: str) -> dict[str, Any]:
+def _tune_trial(trial: TrialRow, trainable: str) -> JsonObject:
     return {
         "id": trial.trial_id,
         "trainable_name": trainable,
@@ -133,7 +134,7 @@ def _info(trial: TrialRow, trainable: str) -> dict[str, Any]:
     }
 
 
-def _result(trial: TrialRow) -> dict[str, Any] | None:
+def _result(trial: TrialRow) -> JsonObject | None:
     """Return the last result in the form of Tune's; None before the first."""
     last = trial.final if trial.final is not None else trial.last
     if last is None:

@@ -77,29 +77,29 @@ class TuneClient:
         """The port of the server."""
         return self._port
 
-    def get_all_trials(self, timeout: float | None = None) -> dict[str, Any]:
+    def get_all_trials(self, timeout: float | None = None) -> JsonObject:
         """Return all trials: `{"trials": [...]}`."""
         return self._ask("GET", "/trials", timeout=timeout)
 
-    def get_trial(self, trial_id: str, timeout: float | None = None) -> dict[str, Any]:
+    def get_trial(self, trial_id: str, timeout: float | None = None) -> JsonObject:
         """Return one trial: `{"trial": {...}}`."""
         return self._ask("GET", f"/trials/{quote(trial_id, safe='')}", timeout=timeout)
 
-    def add_trial(self, name: str, specification: JsonObject) -> dict[str, Any]:
+    def add_trial(self, name: str, specification: JsonObject) -> JsonObject:
         """Add the trials of a specification, such as `{"config": {"lr": {"grid_search": [0.1, 0.2]}}}`."""
         return self._ask("POST", "/trials", {"name": name, "spec": specification})
 
-    def stop_trial(self, trial_id: str) -> dict[str, Any]:
+    def stop_trial(self, trial_id: str) -> JsonObject:
         """Kill one trial."""
         return self._ask("PUT", f"/trials/{quote(trial_id, safe='')}")
 
-    def stop_experiment(self) -> dict[str, Any]:
+    def stop_experiment(self) -> JsonObject:
         """Stop the experiment."""
         return self._ask("PUT", "/stop_experiment")
 
     def _ask(
-        self, method: str, path: str, body: dict[str, Any] | None = None, timeout: float | None = None
-    ) -> dict[str, Any]:
+        self, method: str, path: str, body: JsonObject | None = None, timeout: float | None = None
+    ) -> JsonObject:
         host = f"[{self._address}]" if ":" in self._address else self._address
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"} | (

@@ -10,17 +10,16 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from ...manager.control import ControlError
-from ...protocol import Json
+from ...protocol import Json, JsonObject, Parameters
 
 _MOST = 1000
 _DEEPEST = 50
 Path = tuple[str, ...]
 
 
-def variants(spec: Mapping[str, Json], seed: int | None = None) -> list[dict[str, Any]]:
+def variants(spec: Mapping[str, Json], seed: int | None = None) -> list[Parameters]:
     """Return the configs of a spec; raise `ControlError` for an invalid spec or one of too many.
 
     >>> variants({"config": {"lr": {"grid_search": [0.1, 0.2]}, "units": 8}, "num_samples": 1})
@@ -38,16 +37,16 @@ def variants(spec: Mapping[str, Json], seed: int | None = None) -> list[dict[str
         if count > _MOST:
             raise ControlError(f"the spec describes more than {_MOST} trials: split it", "invalid")
     rng = random.Random(seed)
-    made = []
+    configs = []
     for _ in range(samples):
         for chosen in itertools.product(*(values for _, values in grids)):
             picked = dict(zip((path for path, _ in grids), chosen, strict=True))
-            made.append(_filled(config, (), picked, rng))
-    return made
+            configs.append(_filled(config, (), picked, rng))
+    return configs
 
 
-def _grids(value: Any, path: Path, depth: int) -> Iterator[tuple[Path, list[Any]]]:
-    """Return the grids in a config, each with its path."""
+def _grids(value: Json, path: Path, depth: int) -> Iterator[tuple[Path, list[Json]]]:
+    """Yield the grids in a config, each with its path."""
     if not isinstance(value, dict):
         return
     if depth > _DEEPEST:
@@ -63,7 +62,7 @@ def _grids(value: Any, path: Path, depth: int) -> Iterator[tuple[Path, list[Any]
         yield from _grids(inner, (*path, name), depth + 1)
 
 
-def _filled(value: Any, path: Path, picked: Mapping[Path, Any], rng: random.Random) -> Any:
+def _filled(value: Json, path: Path, picked: Mapping[Path, Json], rng: random.Random) -> Json:
     """Return the config with one value from each grid, and the other parameters drawn."""
     if path in picked:
         return picked[path]
@@ -74,13 +73,13 @@ def _filled(value: Any, path: Path, picked: Mapping[Path, Any], rng: random.Rand
     return {name: _filled(inner, (*path, name), picked, rng) for name, inner in value.items()}
 
 
-def _drawn(domain: Mapping[str, Any], path: Path, rng: random.Random) -> Any:
+def _drawn(domain: JsonObject, path: Path, rng: random.Random) -> Json:
     import numpy as np
 
     from ...search_space import SearchSpace, SearchSpaceError
 
     try:
-        space = SearchSpace.parse({path[-1] if path else "config": dict(domain)})
+        space = SearchSpace.parse({path[-1] if path else "config": domain})
     except SearchSpaceError as error:
         raise ControlError("; ".join(map(str, error.problems)), "invalid") from error
     drawn = space.sample(np.random.default_rng(rng.getrandbits(63)))
