@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..sdk import TrialStopped
-from .reporting import TrialReports
+from .reporting import TrialReports, latest_metrics
 from .requirements import required
 
 required("catboost", "1.0")
@@ -26,11 +26,7 @@ class PitchpipeCallback:
 
     def after_iteration(self, info: Any) -> bool:
         """Report an iteration; return whether the training continues."""
-        metrics = {
-            f"{data}-{name}": values[-1]
-            for data, by_name in info.metrics.items()
-            for name, values in by_name.items()
-        }
+        metrics = latest_metrics(info.metrics)
         last = next(reversed(info.metrics), "")
         default = next((name for name in metrics if name.startswith(f"{last}-")), "")
         reports = TrialReports(self._monitor or default)

@@ -15,6 +15,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+from ..protocol import JsonObject, Parameters
 from ..tuners import NoMoreTrialError
 from .requirements import required
 
@@ -183,11 +184,11 @@ def _received(connection: Any, process: Any) -> tuple[Any, str]:
     return outcome or (None, f"its process ended with exit code {process.exitcode}")
 
 
-def _summary(result: Any) -> dict[str, Any]:
+def _summary(result: Any) -> JsonObject:
     """Return the outcome of a sweep, with the names that Hydra's other sweepers use."""
     best = result.best
     if isinstance(best, list):
-        solutions = [{"params": dict(one.parameters), "values": dict(one.value)} for one in best]
+        solutions = [{"params": dict(trial.parameters), "values": dict(trial.value)} for trial in best]
         return {"name": "pitchpipe", "solutions": solutions}
     if best is None:
         return {"name": "pitchpipe", "best_params": None, "best_value": None}
@@ -202,16 +203,17 @@ class HydraSpace:
     """
 
     def __init__(self, given: Sequence[Any]) -> None:
-        last = {one.get_key_element(): one for one in given}  # the last one counts, as everywhere in Hydra
-        self._fixed = [one.input_line for one in last.values() if not one.is_sweep_override()]
-        self._keys = {_name(one): key for key, one in last.items() if one.is_sweep_override()}
-        self.form = {_name(one): _form(one) for one in last.values() if one.is_sweep_override()}
+        last = {each.get_key_element(): each for each in given}  # the last one counts, as everywhere in Hydra
+        swept = {key: each for key, each in last.items() if each.is_sweep_override()}
+        self._fixed = [each.input_line for key, each in last.items() if key not in swept]
+        self._keys = {_name(each): key for key, each in swept.items()}
+        self.form = {_name(each): _form(each) for each in swept.values()}
         if not self.form:
             raise ValueError(
                 "there is nothing to search: no override is a sweep, such as lr=interval(0.1, 1)"
             )
 
-    def overrides(self, parameters: Mapping[str, Any]) -> list[str]:
+    def overrides(self, parameters: Parameters) -> list[str]:
         """Return the overrides of a job with these parameters."""
         return [*self._fixed, *(f"{self._keys[name]}={value}" for name, value in parameters.items())]
 
@@ -221,7 +223,7 @@ def _name(override: Any) -> str:
     return override.get_key_element().lstrip("+")
 
 
-def _form(override: Any) -> dict[str, Any]:
+def _form(override: Any) -> JsonObject:
     value = override.value()
     logarithmic = "log" in getattr(value, "tags", ())
     if override.is_interval_sweep():
@@ -233,7 +235,7 @@ def _form(override: Any) -> dict[str, Any]:
     return {"_type": "choice", "_value": list(override.sweep_iterator(_option))}
 
 
-def _interval(start: float, end: float, scale: str) -> dict[str, Any]:
+def _interval(start: float, end: float, scale: str) -> JsonObject:
     if isinstance(start, int) and isinstance(end, int):
         return {"_type": f"{scale}randint", "_value": [start, end + 1]}
     return {"_type": f"{scale}uniform", "_value": [start, end]}

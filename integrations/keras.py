@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from .reporting import TrialReports
 from .requirements import required
@@ -23,16 +23,16 @@ class PitchpipeCallback(keras.callbacks.Callback):
         super().__init__()
         self._monitor, self._final = monitor, final
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: Mapping[str, float] | None = None) -> None:
         """Start over: a model may be fitted several times."""
         self._reports = TrialReports(self._monitor, final=self._final)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Report an epoch."""
         self._reports.report(logs or {})
         if self._reports.is_spent(epoch + 1):
             self.model.stop_training = True
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs: Mapping[str, float] | None = None) -> None:
         """Report the final result."""
         self._reports.finish()

@@ -7,15 +7,18 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..manager.hooks import Callback
-from ..protocol import number_in
+from ..protocol import Json, Parameters, number_in
 from ..sdk import flat_arguments
 
-__all__ = ["Row", "RunListener"]
+__all__ = ["Row", "Run", "RunListener"]
 
-Row = Mapping[str, Any]
+Row: TypeAlias = Mapping[str, Json]
+Run: TypeAlias = Any
+"""What stands for a run in the library of a tracker."""
+
 _NOT_METRICS = frozenset({"trial_id", "sequence_id", "parameters", "attempt", "done"})
 _NOT_METRICS |= {"training_iteration", "time", "time_total_s"}
 _log = logging.getLogger(__name__)
@@ -29,7 +32,7 @@ class RunListener(Callback):
     """
 
     def __init__(self) -> None:
-        self._runs: dict[str, Any] = {}
+        self._runs: dict[str, Run] = {}
         self._worker: ThreadPoolExecutor | None = None
         self._has_failed = threading.Event()
 
@@ -38,15 +41,15 @@ class RunListener(Callback):
     def open_experiment(self, experiment: Row) -> None:
         """Prepare the tracker for an experiment that begins or continues."""
 
-    def open_run(self, trial: Row, parameters: Mapping[str, Any]) -> Any:
+    def open_run(self, trial: Row, parameters: Parameters) -> Run:
         """Return a new run, or the one that an earlier manager opened for this trial."""
         raise NotImplementedError
 
-    def log(self, run: Any, metrics: Mapping[str, float], step: int) -> None:
+    def log(self, run: Run, metrics: Mapping[str, float], step: int) -> None:
         """Take the numbers of a result; `step` is 1 for the first."""
         raise NotImplementedError
 
-    def close_run(self, run: Any, trial: Row) -> None:
+    def close_run(self, run: Run, trial: Row) -> None:
         """End a run as its trial ended."""
         raise NotImplementedError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
 
+from ..protocol import Parameters
 from .listening import Row, RunListener
 from .requirements import required
 
@@ -35,7 +35,7 @@ class MLflowCallback(RunListener):
         self._id = experiment["id"]
         self._parent = self._run("experiment", self._id, {})
 
-    def open_run(self, trial: Row, parameters: Mapping[str, Any]) -> str:
+    def open_run(self, trial: Row, parameters: Parameters) -> str:
         """Open the run of a trial; return its id."""
         tags = {"mlflow.parentRunId": self._parent}
         run = self._run(trial["trial_id"], f"trial {trial['sequence_id']}", tags)

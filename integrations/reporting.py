@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import SupportsFloat, TypeAlias
 
 from ..sdk import get_budget, get_trial_id, report_final_result, report_intermediate_result
 
-__all__ = ["TrialReports"]
+__all__ = ["MetricLog", "TrialReports", "latest_metrics"]
+
+Metrics: TypeAlias = Mapping[str, SupportsFloat]
+MetricLog: TypeAlias = Mapping[str, Mapping[str, Sequence[float | tuple[float, float]]]]
+"""The values of metrics so far, by data set and name; those of a cross-validation are means with their deviations."""
 
 
 class TrialReports:
@@ -27,7 +31,7 @@ class TrialReports:
         self._last: dict[str, float] | None = None
         self._names: list[str] = []
 
-    def report(self, metrics: Mapping[str, Any]) -> None:
+    def report(self, metrics: Metrics) -> None:
         """Report an intermediate result, unless this step has not measured the monitored metric."""
         self._names = list(metrics)
         if is_in_trial() and self.monitor in metrics:
@@ -39,7 +43,7 @@ class TrialReports:
         budget = get_budget()
         return budget is not None and steps >= budget
 
-    def finish(self, metrics: Mapping[str, Any] | None = None) -> None:
+    def finish(self, metrics: Metrics | None = None) -> None:
         """Report the final result: these metrics, or the last ones; raise ValueError if there are none."""
         if not is_in_trial():
             return
@@ -53,9 +57,19 @@ class TrialReports:
             known = ", ".join(self._names) or "none"
             raise ValueError(f"monitor: no metric is called {self.monitor!r}; the metrics are: {known}")
 
-    def _result(self, metrics: Mapping[str, Any]) -> dict[str, float]:
+    def _result(self, metrics: Metrics) -> dict[str, float]:
         numbers = {name: float(value) for name, value in metrics.items()}
         return {"default": numbers[self.monitor], **numbers}
+
+
+def latest_metrics(log: MetricLog) -> dict[str, float]:
+    """Return the last value of each metric; of a mean with its deviation the mean.
+
+    >>> latest_metrics({"train": {"loss": [0.5, 0.25]}, "test": {"loss": [(0.5, 0.1)]}})
+    {'train-loss': 0.25, 'test-loss': 0.5}
+    """
+    last = {f"{data}-{name}": values[-1] for data, by_name in log.items() for name, values in by_name.items()}
+    return {name: value[0] if isinstance(value, tuple) else value for name, value in last.items()}
 
 
 def is_in_trial() -> bool:

@@ -6,11 +6,12 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..protocol import Parameters
+from ..protocol import Json, Parameters
 from ..sdk import flat_arguments
 from ..tuners import REGISTRY, Tuner
 from .requirements import required
@@ -23,6 +24,7 @@ joblib = required("joblib", "1.2", "sklearn")
 __all__ = ["PitchpipeSearchCV"]
 
 _STAGES = 3
+_Results: TypeAlias = Mapping[str, NDArray[Any]]  # the columns of `cv_results_`
 _EDGE = 1e-9  # a distribution may be infinite at the ends of the unit interval
 
 
@@ -49,7 +51,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
     {'C': 1, 'kernel': 'linear'}
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **model_selection.RandomizedSearchCV._parameter_constraints,
         "tuner": [str],
         "tuner_args": [dict, None],
@@ -65,7 +67,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         *,
         n_iter: int = 10,
         tuner: str = "Auto",
-        tuner_args: dict[str, Any] | None = None,
+        tuner_args: Mapping[str, Json] | None = None,
         resource: str | None = None,
         max_resource: int | None = None,
         factor: float = 3,
@@ -99,7 +101,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         self.max_resource = max_resource
         self.factor = factor
 
-    def _run_search(self, evaluate_candidates: Callable[..., Mapping[str, Any]]) -> None:
+    def _run_search(self, evaluate_candidates: Callable[..., _Results]) -> None:
         """Let the tuner propose candidates, a few at a time, and report their scores to it."""
         self._check_arguments()
         random = utils.check_random_state(self.random_state)
@@ -161,7 +163,7 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         return tuner
 
     @staticmethod
-    def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
+    def _select_best_index(refit: Any, refit_metric: str, results: _Results) -> int:
         """Return the row of the best candidate among those that had the whole resource."""
         parent = model_selection.RandomizedSearchCV
         if callable(refit) or "fraction" not in results:
@@ -186,9 +188,7 @@ def _tell(
 class _Evaluation:
     """Scores candidates by cross-validation on a part of the resource, and decides which continue."""
 
-    def __init__(
-        self, search: PitchpipeSearchCV, evaluate: Callable[..., Mapping[str, Any]], folds: _Folds
-    ) -> None:
+    def __init__(self, search: PitchpipeSearchCV, evaluate: Callable[..., _Results], folds: _Folds) -> None:
         self._search, self._evaluate, self._folds = search, evaluate, folds
         stages = 1 if search.resource is None else _STAGES
         self.fractions = [float(search.factor) ** -power for power in reversed(range(stages))]
@@ -231,7 +231,7 @@ class _Evaluation:
         better = sum(other > score for other in rung)
         return better < max(1, int(len(rung) / self._search.factor))
 
-    def _metric(self, results: Mapping[str, Any]) -> str:
+    def _metric(self, results: _Results) -> str:
         metric = "mean_test_score" if "mean_test_score" in results else f"mean_test_{self._search.refit}"
         if metric not in results:
             raise ValueError("with several metrics, refit must name the one to maximise")
@@ -261,7 +261,7 @@ class _Folds:
 class _Space:
     """The given parameters as a search space (`form`), which also decodes what a tuner proposes."""
 
-    def __init__(self, given: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, given: Mapping[str, object] | Iterable[Mapping[str, object]]) -> None:
         grids: list[Any] = [given] if isinstance(given, Mapping) else list(given)
         self._parts = [{name: _Values(name, values) for name, values in grid.items()} for grid in grids]
         forms = [{name: values.form for name, values in part.items()} for part in self._parts]

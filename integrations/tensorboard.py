@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from ..protocol import Parameters
 from ..sdk import flat_arguments
-from .listening import Row, RunListener
+from .listening import Row, Run, RunListener
 from .requirements import required
 
 tensorboardX = required("tensorboardX", "2.6", "tensorboard")
@@ -30,16 +30,16 @@ class TensorBoardCallback(RunListener):
         """Choose the folder."""
         self._folder = Path(self._given or Path(experiment["folder"]) / "tensorboard")
 
-    def open_run(self, trial: Row, parameters: Mapping[str, Any]) -> Any:
+    def open_run(self, trial: Row, parameters: Parameters) -> Run:
         """Open the event file of a trial."""
         return tensorboardX.SummaryWriter(str(self._folder / f"trial-{trial['sequence_id']}"))
 
-    def log(self, run: Any, metrics: Mapping[str, float], step: int) -> None:
+    def log(self, run: Run, metrics: Mapping[str, float], step: int) -> None:
         """Write the metrics of a result."""
         for name, value in metrics.items():
             run.add_scalar(name, value, step)
 
-    def close_run(self, run: Any, trial: Row) -> None:
+    def close_run(self, run: Run, trial: Row) -> None:
         """Write the parameters beside the final value, and close the file."""
         values = trial["value"] if isinstance(trial["value"], Mapping) else {"value": trial["value"]}
         results = {f"final/{name}": value for name, value in values.items() if value is not None}
@@ -51,7 +51,7 @@ class TensorBoardCallback(RunListener):
         run.close()
 
 
-def _showable(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _showable(parameters: Parameters) -> dict[str, int | float | str]:
     """Return the parameters as TensorBoard can show them: anything except a number, a bool or a string as text."""
     return {
         name: value if isinstance(value, int | float | str) else str(value)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from .. import choice, loguniform, maximize, minimize, randint  # pyright: ignore[reportMissingImports]
+from ..protocol import JsonObject, Parameters
 from ..sdk import TrialStopped, get_sequence_id, report_intermediate_result
 from .reporting import TrialReports
 from .requirements import required
@@ -20,8 +21,6 @@ backends = required("transformers.hyperparameter_search", "4.52")
 trainer_utils = required("transformers.trainer_utils", "4.52")
 
 __all__ = ["PitchpipeBackend", "PitchpipeCallback"]
-
-Parameters = dict[str, Any]
 
 
 class PitchpipeCallback(transformers.TrainerCallback):
@@ -39,11 +38,11 @@ class PitchpipeCallback(transformers.TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Start over: a trainer may train several times."""
         self._reports = TrialReports(self._monitor, final=self._final)
-        self._evaluations: dict[int | None, Mapping[str, Any]] = {}
+        self._evaluations: dict[int | None, Mapping[str, float]] = {}
         self._is_training = True
 
     def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any], **kwargs: Any
+        self, args: Any, state: Any, control: Any, metrics: Mapping[str, float], **kwargs: Any
     ) -> None:
         """Report an evaluation of the training; those before and after it are the script's own."""
         if not self._is_training:
@@ -82,7 +81,7 @@ class PitchpipeBackend(backends.HyperParamSearchBackendBase):
         """Return True: this module is imported."""
         return True
 
-    def default_hp_space(self, trial: Any) -> Parameters:
+    def default_hp_space(self, trial: Any) -> JsonObject:
         """Return the space that the trainer's other backends use by default."""
         return {
             "learning_rate": loguniform(1e-6, 1e-4),
@@ -116,7 +115,7 @@ class _Evaluations(transformers.TrainerCallback):
         self.last: float | None = None
 
     def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any], **kwargs: Any
+        self, args: Any, state: Any, control: Any, metrics: Mapping[str, float], **kwargs: Any
     ) -> None:
         self.last = self._objective(dict(metrics))
         try:
@@ -125,7 +124,7 @@ class _Evaluations(transformers.TrainerCallback):
             control.should_training_stop = True
 
 
-def _check(trainer: Any, space: Parameters, direction: str) -> None:
+def _check(trainer: Any, space: JsonObject, direction: str) -> None:
     """Raise ValueError for a search that the backend cannot run."""
     if not isinstance(direction, str):
         raise ValueError('direction: the backend pitchpipe has one objective, "minimize" or "maximize"')

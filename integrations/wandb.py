@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .listening import Row, RunListener
+from ..protocol import Parameters
+from .listening import Row, Run, RunListener
 from .requirements import required
 
 wandb = required("wandb", "0.20")
@@ -30,18 +31,18 @@ class WandbCallback(RunListener):
         self._options = {"dir": experiment["folder"], **self._options}
         self._experiment = self._run(self._id, job_type="experiment")
 
-    def open_run(self, trial: Row, parameters: Mapping[str, Any]) -> Any:
+    def open_run(self, trial: Row, parameters: Parameters) -> Run:
         """Open the run of a trial."""
         number = trial["sequence_id"]
         return self._run(
             f"{self._id}-{number}", name=f"trial {number}", job_type="trial", config=dict(parameters)
         )
 
-    def log(self, run: Any, metrics: Mapping[str, float], step: int) -> None:
+    def log(self, run: Run, metrics: Mapping[str, float], step: int) -> None:
         """Log all metrics of a result. The step is one of them: W&B's own steps cannot repeat, as a retry does."""
         run.log({**metrics, "training_iteration": step})
 
-    def close_run(self, run: Any, trial: Row) -> None:
+    def close_run(self, run: Run, trial: Row) -> None:
         """Record how the trial ended, and end its run."""
         run.summary.update({"status": trial["status"], "reason": trial["reason"]})
         run.finish(exit_code=int(trial["status"] == "FAILED"))
@@ -52,7 +53,7 @@ class WandbCallback(RunListener):
             self._experiment.summary.update({"best_trial": best["sequence_id"], "best_value": best["value"]})
         self._experiment.finish(exit_code=int(experiment["status"] == "ERROR"))
 
-    def _run(self, run_id: str, **options: Any) -> Any:
+    def _run(self, run_id: str, **options: Any) -> Run:
         ours = {"id": run_id, "group": self._id, "reinit": "create_new", "resume": "allow"}
         if self._options.get("mode") == "offline":
             del ours["resume"]  # W&B knows only online whether there was an earlier run

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from .reporting import TrialReports
+from .reporting import MetricLog, TrialReports, latest_metrics
 from .requirements import required
 
 xgboost = required("xgboost", "2.0")
@@ -32,9 +31,9 @@ class PitchpipeCallback(xgboost.callback.TrainingCallback):
         self._reports = TrialReports(self._monitor or "", final=self._final)
         return model
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Any]) -> bool:
+    def after_iteration(self, model: Any, epoch: int, evals_log: MetricLog) -> bool:
         """Report a round; return whether it was the last of the budget."""
-        metrics = _latest(evals_log)
+        metrics = latest_metrics(evals_log)
         self._reports.monitor = self._monitor or next(reversed(metrics), "")
         self._rounds.append(metrics)
         self._reports.report(metrics)
@@ -46,9 +45,3 @@ class PitchpipeCallback(xgboost.callback.TrainingCallback):
         best = model.attr("best_iteration")
         self._reports.finish(self._rounds[-1 if best is None else int(best)])
         return model
-
-
-def _latest(log: Mapping[str, Any]) -> dict[str, float]:
-    """Return the last value of each metric. A cross-validation logs a mean with its deviation: the mean counts."""
-    last = {f"{data}-{name}": values[-1] for data, by_name in log.items() for name, values in by_name.items()}
-    return {name: value[0] if isinstance(value, tuple) else value for name, value in last.items()}
