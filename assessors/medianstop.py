@@ -14,7 +14,7 @@ from typing import Any
 from ..plugins import integer, loss_sign
 from ..protocol import Config, metric_value, objectives_of
 from .base import Assessor, AssessResult, Gains, counted
-from .outcomes import MedianRanks
+from .outcomes import MedianRanks, OutcomeCurve
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class MedianstopAssessor(Assessor):
     def __init__(self, optimize_mode: str = "maximize", start_step: int = 0) -> None:
         self._rule: Any = _Medians(-loss_sign(optimize_mode))
         self._start_step = integer("start_step", start_step, 0)
-        self._running: dict[str, Any] = {}
+        self._running: dict[str, _Curve | OutcomeCurve] = {}
         # Position s: the averages after s + 1 results of all succeeded trials that got so far.
         self._finished: list[Any] = []
         self.reason: str | None = None
@@ -90,7 +90,7 @@ class MedianstopAssessor(Assessor):
                 self._finished.append(self._rule.results())
             self._finished[step].add(average)
 
-    def _extended(self, trial_job_id: str, history: list[Any]) -> Any:
+    def _extended(self, trial_job_id: str, history: list[Any]) -> _Curve | OutcomeCurve:
         """Return the curve of a trial, with the results that it has not seen yet."""
         curve = self._running.get(trial_job_id)
         if curve is None or len(history) <= len(

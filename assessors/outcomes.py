@@ -168,7 +168,7 @@ class Standing:
         return True
 
 
-class _Curve:
+class OutcomeCurve:
     """The best values of a running trial in each objective, and its running averages after each result."""
 
     def __init__(self, goals: int) -> None:
@@ -202,9 +202,9 @@ class MedianRanks:
         self._reader = OutcomeReader(objectives)
         self._goals = len(self._reader.goals)
 
-    def curve(self) -> _Curve:
+    def curve(self) -> OutcomeCurve:
         """Return the curve of a trial without results."""
-        return _Curve(self._goals)
+        return OutcomeCurve(self._goals)
 
     def results(self) -> Standing:
         """Return the averages of no trial."""

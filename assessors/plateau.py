@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..plugins import as_json, integer, loss_sign, number, optional_mapping
-from ..protocol import Config
+from ..protocol import Config, Json
 from .base import Assessor, AssessResult, counted, gain_of
 from .registry import REGISTRY
 
@@ -84,7 +84,7 @@ class PatientAssessor(Assessor):
         patience: int = 3,
         min_delta: float = 0.0,
         optimize_mode: str = "maximize",
-        assessor_args: Mapping[str, Any] | None = None,
+        assessor_args: Mapping[str, Json] | None = None,
     ) -> None:
         self._sign = -loss_sign(optimize_mode)
         self._patience = integer("patience", patience, 1)

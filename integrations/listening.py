@@ -13,8 +13,6 @@ from ..manager.hooks import Callback
 from ..protocol import Json, Parameters, number_in
 from ..sdk import flat_arguments
 
-__all__ = ["Row", "Run", "RunListener"]
-
 Row: TypeAlias = Mapping[str, Json]
 Run: TypeAlias = Any
 """What stands for a run in the library of a tracker."""

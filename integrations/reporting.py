@@ -7,8 +7,6 @@ from typing import SupportsFloat, TypeAlias
 
 from ..sdk import get_budget, get_trial_id, report_final_result, report_intermediate_result
 
-__all__ = ["MetricLog", "TrialReports", "latest_metrics"]
-
 Metrics: TypeAlias = Mapping[str, SupportsFloat]
 MetricLog: TypeAlias = Mapping[str, Mapping[str, Sequence[float | tuple[float, float]]]]
 """The values of metrics so far, by data set and name; those of a cross-validation are means with their deviations."""

@@ -6,8 +6,6 @@ import re
 from importlib import import_module
 from typing import Any
 
-__all__ = ["required"]
-
 
 def required(module: str, least: str, extra: str | None = None) -> Any:
     """Import a library and return it; `extra` is Pitchpipe's extra for it, if that has another name.

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..plugins import as_json, integer
+from ..protocol import Json
 from .base import Member, ScheduledTuner
 from .registry import REGISTRY
 
@@ -72,7 +73,7 @@ class ASHATuner(ScheduledTuner):
         eta: int = 3,
         grace_period: int = 1,
         tuner: str = "Auto",
-        tuner_args: Mapping[str, Any] | None = None,
+        tuner_args: Mapping[str, Json] | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(optimize_mode, seed)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..numerics import Floats
 from ..plugins import one_of, optional_mapping
+from ..protocol import Json
 from ..search_space import Parameter
 from .base import LearningTuner, ready
 
@@ -53,7 +54,7 @@ class OptunaTuner(LearningTuner):
     def __init__(
         self,
         sampler: str = "TPESampler",
-        sampler_args: Mapping[str, Any] | None = None,
+        sampler_args: Mapping[str, Json] | None = None,
         optimize_mode: str = "minimize",
         seed: int | None = None,
     ) -> None:
@@ -121,7 +122,7 @@ class OptunaTuner(LearningTuner):
             known = {name: distribution for name, distribution in self._names if name in values}
             self._study.add_trial(create_trial(params=values, distributions=known, value=loss))
 
-    def _values(self, row: int) -> dict[str, Any]:
+    def _values(self, row: int) -> dict[str, float]:
         """Return the point of a row as the study has it."""
         units = self._history.units(np.array([row]))[0]
         return {
@@ -171,7 +172,7 @@ def _value(distribution: BaseDistribution, unit: float) -> float:
     return unit if size is None else min(int(unit * size), size - 1)
 
 
-def _sampler(name: Any, arguments: Mapping[str, Any], seed: int) -> BaseSampler:
+def _sampler(name: Any, arguments: Mapping[str, Json], seed: int) -> BaseSampler:
     """Return a new sampler; raises OptunaMissing, or ValueError naming the argument that is wrong."""
     try:
         import optuna

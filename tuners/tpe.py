@@ -10,12 +10,13 @@ The constants were chosen on tasks of many kinds, nested and mixed spaces among 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
 from ..numerics import Floats, Ints
 from ..plugins import integer, merged, one_of, positive
+from ..protocol import Json
 from .base import Layout, LearningTuner, latin_hypercube
 from .models import Mixture, ParzenHistory, features_of
 
@@ -57,7 +58,7 @@ class TPETuner(LearningTuner):
     """
 
     def __init__(
-        self, optimize_mode: str = "minimize", seed: int | None = None, tpe_args: dict[str, Any] | None = None
+        self, optimize_mode: str = "minimize", seed: int | None = None, tpe_args: Mapping[str, Json] | None = None
     ) -> None:
         super().__init__(optimize_mode, seed)
         args = merged("tpe_args", DEFAULTS, tpe_args)

@@ -11,17 +11,6 @@ from ...config import PLATFORMS, read_overridden, read_source
 from ...config import ExperimentConfig as OwnConfig
 from ...protocol import JsonObject
 
-__all__ = [
-    "AlgorithmConfig",
-    "ConfigBase",
-    "CustomAlgorithmConfig",
-    "ExperimentConfig",
-    "LocalConfig",
-    "RayConfig",
-    "RemoteConfig",
-    "RemoteMachineConfig",
-]
-
 _PATHS = frozenset(
     {"trial_code_directory", "search_space_file", "experiment_working_directory", "code_directory"}
 )

@@ -37,16 +37,6 @@ from .rest_forms import (
     reports_of,
 )
 
-__all__ = [
-    "Experiment",
-    "ExperimentError",
-    "RunMode",
-    "TrialHyperParameters",
-    "TrialJob",
-    "TrialMetricData",
-    "TrialResult",
-]
-
 _ENDED = ("DONE", "STOPPED", "ERROR")
 _COMMAND = (sys.executable, "-P", "-m", "pitchpipe")
 # NNI 2.0 to 2.2 took the tuner itself; only a class and its arguments reach another process.

@@ -48,11 +48,11 @@ class LearningTuner(Tuner):
         self._outcomes: Outcomes | None = None  # of several objectives, or of limits
         self._is_ranked = True
         self._not_ranked: set[int] = set()  # rows whose loss is not yet that of a rank
-        self._priors: Mapping[str, Mapping[str, Any]] = {}
+        self._priors: Mapping[str, Config] = {}
         self._failed: dict[int, str] = {}  # how trials failed, by row of the history
         self._causes: dict[int, str] = {}  # of trials that are about to end, by parameter id
 
-    def update_priors(self, priors: Mapping[str, Mapping[str, Any]]) -> None:
+    def update_priors(self, priors: Mapping[str, Config]) -> None:
         """Take the priors of an experiment, as in its configuration, before the search space.
 
         A subclass that uses them finds them in `_prior`.

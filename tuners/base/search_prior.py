@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...numerics import Floats
+from ...protocol import Config, Json
 from ...search_space import Parameter, SearchSpace, unit_map
 
 # Standard deviations of a number, in the unit interval, at confidence 0 and 1.
@@ -83,7 +83,7 @@ class SearchPrior:
     densities: Mapping[int, _Bell | _Favourite]  # by column
 
     @classmethod
-    def of(cls, space: SearchSpace, priors: Mapping[str, Mapping[str, Any]]) -> SearchPrior:
+    def of(cls, space: SearchSpace, priors: Mapping[str, Config]) -> SearchPrior:
         """Return the prior of a configuration; what the space does not have is left out."""
         densities = {
             column: _density(parameter, **priors[parameter.path])
@@ -151,7 +151,7 @@ def rank_agreement(first: Floats, second: Floats) -> float:
     return float(signs.sum()) / max(len(first) * (len(first) - 1), 1)
 
 
-def _density(parameter: Parameter, centre: Any, confidence: float) -> _Bell | _Favourite:
+def _density(parameter: Parameter, centre: Json, confidence: float) -> _Bell | _Favourite:
     unit = float(unit_map(parameter).to_unit(centre))
     if parameter.categorical:
         count = len(parameter.options)

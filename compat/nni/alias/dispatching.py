@@ -13,18 +13,6 @@ from ....protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame
 from ....tuners import Tuner
 from .utils import ParameterRecord
 
-__all__ = [
-    "HyperoptTuner",
-    "LegacyCommandChannel",
-    "MsgDispatcher",
-    "RegularizedEvolutionTuner",
-    "packed_parameter",
-    "receive",
-    "send",
-    "set_in_file",
-    "set_out_file",
-]
-
 _HEADER = 16
 
 

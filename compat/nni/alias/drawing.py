@@ -17,8 +17,6 @@ from . import expressions
 from .hpo_utils import FormattedParameters, FormattedSearchSpace, ParameterSpec, deformat_parameters
 from .utils import NodeType
 
-__all__ = ["Deduplicator", "json2parameter", "json2space", "suggest"]
-
 _DRAWS = 1000
 
 

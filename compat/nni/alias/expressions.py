@@ -16,19 +16,6 @@ from typing import Any, TypeVar
 
 from ....search_space import finite_exp
 
-__all__ = [
-    "choice",
-    "lognormal",
-    "loguniform",
-    "normal",
-    "qlognormal",
-    "qloguniform",
-    "qnormal",
-    "quniform",
-    "randint",
-    "uniform",
-]
-
 Option = TypeVar("Option")
 
 

@@ -16,16 +16,6 @@ from typing import Any, TypeAlias
 from ....protocol import JsonObject, Parameters
 from ....search_space import check, finite_exp
 
-__all__ = [
-    "FormattedParameters",
-    "FormattedSearchSpace",
-    "ParameterSpec",
-    "deformat_parameters",
-    "format_parameters",
-    "format_search_space",
-    "validate_search_space",
-]
-
 Key: TypeAlias = tuple[str | int, ...]
 FormattedParameters: TypeAlias = dict[Key, float | int]
 

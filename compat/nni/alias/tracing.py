@@ -9,8 +9,6 @@ from functools import cache, wraps
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-__all__ = ["described", "restored", "trace"]
-
 _PLAIN = (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)
 _SYMBOL, _ARGS, _KWARGS = "__symbol__", "__args__", "__kwargs__"  # in JSON
 

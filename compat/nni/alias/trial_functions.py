@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from ....protocol import Parameters
     from .utils import ParameterRecord
 
-__all__ = [
-    "TrialCommandChannel",
-    "get_default_trial_command_channel",
-    "get_next_parameter",
-    "overwrite_intermediate_seq",
-    "report_final_result",
-    "report_intermediate_result",
-    "set_default_trial_command_channel",
-]
-
 _KINDS = {"intermediate": "PERIODICAL", "final": "FINAL"}
 
 

@@ -11,28 +11,6 @@ from typing import IO, Any, NotRequired, TypeAlias, TypedDict, TypeVar
 from ....protocol import Json, JsonObject, MetricError, Parameters, dumps, loads, metric_value
 from .tracing import described, restored
 
-__all__ = [
-    "VERSION",
-    "ClassArgsValidator",
-    "MetricType",
-    "NodeType",
-    "OptimizeMode",
-    "ParameterRecord",
-    "Parameters",
-    "SearchSpace",
-    "TrialMetric",
-    "dispatcher_env_vars",
-    "dump",
-    "enable_global_logging",
-    "extract_scalar_history",
-    "extract_scalar_reward",
-    "load",
-    "merge_parameter",
-    "silence_stdout",
-    "split_index",
-    "trial_env_vars",
-]
-
 VERSION = "3.0"  # whose interface this is
 
 SearchSpace: TypeAlias = JsonObject
