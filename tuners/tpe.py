@@ -58,7 +58,10 @@ class TPETuner(LearningTuner):
     """
 
     def __init__(
-        self, optimize_mode: str = "minimize", seed: int | None = None, tpe_args: Mapping[str, Json] | None = None
+        self,
+        optimize_mode: str = "minimize",
+        seed: int | None = None,
+        tpe_args: Mapping[str, Json] | None = None,
     ) -> None:
         super().__init__(optimize_mode, seed)
         args = merged("tpe_args", DEFAULTS, tpe_args)

@@ -9,7 +9,7 @@ What each ingredient is worth was measured; see docs/lab/search-quality.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -19,11 +19,10 @@ from ...numerics import Floats, Ints
 from ...protocol import Parameters
 from ..base import Embedding, LearningTuner, Outcomes, SearchPrior, latin_hypercube, ready
 from ..models import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
-from .learning_curves import KnownLosses, LearningCurves
 from .local_search import LocalSearch, Step
 from .model import Acquisition, AutoModel, Settings
 from .outcome_model import OutcomeAcquisition, OutcomeModel, Results, scalarised
-from .side_models import EarlierSearches, FailureModel
+from .side_models import EarlierLoss, EarlierSearches, FailureModel, KnownLosses, LearningCurves
 
 _MOST_BRANCHES = 0.35  # of the suggestions
 _EARLY = 100  # suggestions; by twice as many, the late shares hold
@@ -61,7 +60,7 @@ class AutoTuner(LearningTuner):
 
     wants_periodical: bool | Literal["with an assessor"] = "with an assessor"
     settings: Settings = Settings()  # measurements set others before the search space
-    _earlier_results: Sequence[Mapping[str, Any]] = ()
+    _earlier_results: Sequence[EarlierLoss] = ()
 
     def _begin(self) -> None:
         s = self.settings
@@ -84,8 +83,8 @@ class AutoTuner(LearningTuner):
         )
         self._design = iter(design)
 
-    def update_earlier(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Take results of earlier searches: `parameter`, `value` (a loss), and `source`, a number for each search."""
+    def update_earlier(self, results: Sequence[EarlierLoss]) -> None:
+        """Take results of earlier searches."""
         self._earlier_results = list(results)
         self._earlier = self._models_of_earlier()
 
