@@ -76,9 +76,7 @@ class RunListener(Callback):
         """Close the run."""
         self._pass_on(self._close, trial)
 
-    def on_trial_error(self, trial: Row) -> None:
-        """Close the run."""
-        self._pass_on(self._close, trial)
+    on_trial_error = on_trial_complete
 
     def on_experiment_end(self, experiment: Row) -> None:
         """Wait until the tracker has everything."""

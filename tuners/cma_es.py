@@ -62,9 +62,8 @@ class CMAESTuner(LearningTuner):
         self._axes = _Axes.of(ready(self._explored).space, self._layout)
         self._strategy: _Strategy | None = None
         self._asked: Any = None
-        self._solutions: dict[
-            int, tuple[int, Any]
-        ] = {}  # by row: the number of the search, and the solution there
+        # By row: the number of the search, and the solution there.
+        self._solutions: dict[int, tuple[int, Any]] = {}
         self._generation: list[tuple[Any, float]] = []
         self._known: dict[Hashable, float] = {}  # losses by point
         self._searches = 0

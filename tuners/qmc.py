@@ -20,6 +20,7 @@ from ..protocol import Parameters
 from .base import Explored, latin_hypercube, ready
 from .random import RandomTuner
 
+_TRIES = 1000  # points of the sequence that may violate the constraints before a random one is drawn
 _BLOCK = 64  # points drawn from a sequence at a time; a power of two keeps Sobol's points balanced
 
 
@@ -63,13 +64,11 @@ class QMCTuner(RandomTuner):
         return explored.new_point(lambda: self._next_allowed(explored))
 
     def _next_allowed(self, explored: Explored) -> Parameters:
-        for _ in range(self._TRIES):
+        for _ in range(_TRIES):
             point = explored.space.decode(next(self._points))
             if not explored.space.violations(point):
                 return point
         return explored.space.sample(self._rng)
-
-    _TRIES = 1000  # points of the sequence that may violate the constraints before a random one is drawn
 
 
 class _Points(Iterator[Floats]):

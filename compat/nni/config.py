@@ -94,33 +94,37 @@ class CustomAlgorithmConfig(AlgorithmConfig):
         super().__init__(class_name=class_name, code_directory=code_directory, **fields)
 
 
-class LocalConfig(ConfigBase):
+class _ServiceConfig(ConfigBase):
+    """Where trials run."""
+
+    _platform: ClassVar[str]
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**{"platform": self._platform, **fields})
+
+
+class LocalConfig(_ServiceConfig):
     """Trials run on this machine."""
 
     _names = _SHARED | frozenset(PLATFORMS["local"].model_fields)
-
-    def __init__(self, **fields: Any) -> None:
-        super().__init__(**{"platform": "local", **fields})
+    _platform = "local"
 
 
-class RayConfig(ConfigBase):
+class RayConfig(_ServiceConfig):
     """Trials run on a Ray cluster: `address`."""
 
     _names = frozenset(PLATFORMS["ray"].model_fields)
-
-    def __init__(self, **fields: Any) -> None:
-        super().__init__(**{"platform": "ray", **fields})
+    _platform = "ray"
 
 
 class RemoteMachineConfig(ConfigBase):
     """A machine of the platform `remote`, which is refused at the start with what replaces it."""
 
 
-class RemoteConfig(ConfigBase):
+class RemoteConfig(_ServiceConfig):
     """The platform `remote`, which is refused at the start with what replaces it."""
 
-    def __init__(self, **fields: Any) -> None:
-        super().__init__(**{"platform": "remote", **fields})
+    _platform = "remote"
 
 
 class ExperimentConfig(ConfigBase):

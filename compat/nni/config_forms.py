@@ -30,17 +30,8 @@ from .config_v1 import NAMES as V1_NAMES
 from .config_v1 import Rewritten, is_v1, nearest_v1, rewritten
 
 OTHER_PLATFORMS = (
-    "remote",
-    "openpai",
-    "pai",
-    "paiyarn",
-    "dlts",
-    "aml",
-    "dlc",
-    "kubeflow",
-    "frameworkcontroller",
-    "adl",
-    "hybrid",
+    *("remote", "openpai", "pai", "paiyarn", "dlts", "aml", "dlc"),
+    *("kubeflow", "frameworkcontroller", "adl", "hybrid"),
 )
 _HOST = re.compile(r"[\w.@:-]+")  # others are placeholders to fill in
 _ALGORITHMS = ("tuner", "assessor", "advisor")

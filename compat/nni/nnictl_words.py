@@ -127,7 +127,7 @@ def translated(arguments: Sequence[str]) -> list[str]:
         return list(arguments)
     rest = list(arguments[len(verb) :])
     _refuse_what_is_incomplete(verb, rest)
-    if verb not in REPLACED and not _has_nnictls_flag(verb, rest):
+    if verb not in REPLACED and not any(word.partition("=")[0] in _FLAGS[verb] for word in rest):
         return list(arguments)
     if verb == ("create",) and {"-f", "--foreground"} & set(rest):
         return ["run", *_with_our_flags(verb, [word for word in rest if word not in ("-f", "--foreground")])]
@@ -169,10 +169,6 @@ def in_the_users_words(arguments: Sequence[str], message: str) -> str:
         if ours := flags.get(name):
             message = message.replace(ours.split()[-1], name)
     return message
-
-
-def _has_nnictls_flag(verb: tuple[str, ...], rest: Sequence[str]) -> bool:
-    return any(word.partition("=")[0] in _FLAGS[verb] for word in rest)
 
 
 def _with_our_flags(verb: tuple[str, ...], rest: Sequence[str]) -> list[str]:

@@ -20,8 +20,11 @@ PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "path")
 
 _PACKAGE = __name__.partition(".")[0]
 
+_EXPERIMENTS = ".compat.nni.experiment"
+_CONFIGS = ".compat.nni.config"
 _UTILS = ".compat.nni.alias.utils"
 _EXPRESSIONS = ".compat.nni.alias.expressions"
+_HPO_UTILS = ".compat.nni.alias.hpo_utils"
 _DRAWING = ".compat.nni.alias.drawing"
 _CHANNEL = ".compat.nni.alias.trial_functions"
 _DISPATCHING = ".compat.nni.alias.dispatching"
@@ -29,9 +32,8 @@ _DISPATCHING = ".compat.nni.alias.dispatching"
 
 def _from(home: str, *names: str, **others: str) -> dict[str, str]:
     """Return a table: the names that are the same in `home`, and `others` by NNI's name."""
-    return {name: f"{home}:{name}" for name in names} | {
-        name: f"{home}:{own}" for name, own in others.items()
-    }
+    table = dict(zip(names, names, strict=True)) | others
+    return {name: f"{home}:{own}" for name, own in table.items()}
 
 
 _TRIAL = {
@@ -66,11 +68,9 @@ _TUNERS: Mapping[str, str] = {
 }
 _OWN_NAMES = {"BOHB": "BOHBTuner", "Hyperband": "HyperbandTuner"}
 
-_EXPERIMENT = _from(
-    ".compat.nni.experiment", "TrialHyperParameters", "TrialJob", "TrialMetricData", "TrialResult"
-)
+_EXPERIMENT = _from(_EXPERIMENTS, "TrialHyperParameters", "TrialJob", "TrialMetricData", "TrialResult")
 _CONFIG = _from(
-    ".compat.nni.config",
+    _CONFIGS,
     *("AlgorithmConfig", "CustomAlgorithmConfig", "ExperimentConfig", "LocalConfig", "RayConfig"),
     *("RemoteConfig", "RemoteMachineConfig"),
 )
@@ -82,7 +82,7 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
         **_NO_MORE,
         **_VALIDATOR,
         **_from(_UTILS, "enable_global_logging", "silence_stdout", __version__="VERSION"),
-        **_from(".compat.nni.experiment", "Experiment"),
+        **_from(_EXPERIMENTS, "Experiment"),
     },
     "nni.algorithms": {},
     "nni.algorithms.hpo": {},
@@ -98,29 +98,23 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
     "nni.assessor": _from(".assessors", "AssessResult", "Assessor"),
     "nni.common": {},
     "nni.common.hpo_utils": {
-        **_from(
-            ".compat.nni.alias.hpo_utils", "FormattedParameters", "FormattedSearchSpace", "ParameterSpec"
-        ),
-        **_from(
-            ".compat.nni.alias.hpo_utils", "deformat_parameters", "format_parameters", "format_search_space"
-        ),
-        **_from(".compat.nni.alias.hpo_utils", "validate_search_space"),
+        **_from(_HPO_UTILS, "FormattedParameters", "FormattedSearchSpace", "ParameterSpec"),
+        **_from(_HPO_UTILS, "deformat_parameters", "format_parameters", "format_search_space"),
+        **_from(_HPO_UTILS, "validate_search_space"),
         **_from(_DRAWING, "Deduplicator"),
         **_from(_UTILS, "OptimizeMode"),
     },
     "nni.common.serializer": _TEXT,
-    "nni.experiment": {**_from(".compat.nni.experiment", "Experiment", "RunMode"), **_EXPERIMENT, **_CONFIG},
+    "nni.experiment": {**_from(_EXPERIMENTS, "Experiment", "RunMode"), **_EXPERIMENT, **_CONFIG},
     "nni.experiment.config": _CONFIG,
-    "nni.experiment.config.algorithm": _from(
-        ".compat.nni.config", "AlgorithmConfig", "CustomAlgorithmConfig"
-    ),
-    "nni.experiment.config.base": _from(".compat.nni.config", "ConfigBase"),
+    "nni.experiment.config.algorithm": _from(_CONFIGS, "AlgorithmConfig", "CustomAlgorithmConfig"),
+    "nni.experiment.config.base": _from(_CONFIGS, "ConfigBase"),
     "nni.experiment.config.common": _CONFIG,
-    "nni.experiment.config.experiment_config": _from(".compat.nni.config", "ExperimentConfig"),
-    "nni.experiment.config.local": _from(".compat.nni.config", "LocalConfig"),
-    "nni.experiment.config.remote": _from(".compat.nni.config", "RemoteConfig", "RemoteMachineConfig"),
+    "nni.experiment.config.experiment_config": _from(_CONFIGS, "ExperimentConfig"),
+    "nni.experiment.config.local": _from(_CONFIGS, "LocalConfig"),
+    "nni.experiment.config.remote": _from(_CONFIGS, "RemoteConfig", "RemoteMachineConfig"),
     "nni.experiment.config.training_services": _CONFIG,
-    "nni.experiment.experiment": _from(".compat.nni.experiment", "Experiment", "RunMode"),
+    "nni.experiment.experiment": _from(_EXPERIMENTS, "Experiment", "RunMode"),
     "nni.experiment.data": _EXPERIMENT,
     "nni.parameter_expressions": _from(
         _EXPRESSIONS,
