@@ -51,7 +51,7 @@ class _Rung:
         return heapq.heappop(self.waiting)[-1] if rank < len(self.results) // eta else None
 
 
-class ASHATuner(ScheduledTuner):
+class ASHATuner(ScheduledTuner[_Climber]):
     """Trains new configurations on a small budget, and promotes from each rung the best 1 / `eta` so far.
 
     Budgets are intermediate results: `grace_period`, `grace_period` eta, and so on, and `R` for a full run. At
@@ -110,7 +110,7 @@ class ASHATuner(ScheduledTuner):
     ) -> None:
         """Pass the result on to the tuner that proposed the parameters; pause a member that has reached its target."""
         member = self._running.get(parameter_id)
-        if isinstance(member, _Climber):
+        if member is not None:
             self._pass_intermediate(member, value, sequence, trial_job_id)
         super().receive_intermediate_result(
             parameter_id, parameters, value, trial_job_id=trial_job_id, sequence=sequence
@@ -120,7 +120,7 @@ class ASHATuner(ScheduledTuner):
         """Take the final result of a member's trial; if the trial only obeyed its budget, it is an intermediate one."""
         super().receive_trial_result(parameter_id, parameters, value, **kwargs)
         member = self._running.get(parameter_id)
-        if not isinstance(member, _Climber):
+        if member is None:
             return
         if member.rung == len(self._rungs) - 1:
             self._source.receive_trial_result(member.proposal, member.parameters, value)
@@ -136,27 +136,25 @@ class ASHATuner(ScheduledTuner):
     def trial_stopped(self, parameter_id: int) -> None:
         """Pass on that the trial was stopped and did not fail."""
         member = self._running.get(parameter_id)
-        if isinstance(member, _Climber):
+        if member is not None:
             self._source.trial_stopped(member.proposal)
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Update the member whose trial ended, and pass the end on."""
         member = self._running.get(parameter_id)
-        if isinstance(member, _Climber) and (not success or member.rung == len(self._rungs) - 1):
+        if member is not None and (not success or member.rung == len(self._rungs) - 1):
             self._source.trial_end(member.proposal, success)
         super().trial_end(parameter_id, success)
 
-    def _new_member(self) -> Member:
+    def _new_member(self) -> _Climber:
         self._proposals += 1
         parameters = self._source.generate_parameters(self._proposals)
         return _Climber(parameters=parameters, target=self._rungs[0].budget, proposal=self._proposals)
 
-    def _is_paused_at(self, member: Member) -> bool:
-        return isinstance(member, _Climber) and member.rung < len(self._rungs) - 1
+    def _is_paused_at(self, member: _Climber) -> bool:
+        return member.rung < len(self._rungs) - 1
 
-    def _arrived(self, member: Member) -> None:
-        if not isinstance(member, _Climber):
-            return
+    def _arrived(self, member: _Climber) -> None:
         rung = self._rungs[member.rung]
         rung.arrive(member)
         if rung is self._rungs[-1]:

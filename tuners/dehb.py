@@ -47,7 +47,7 @@ class _Bracket:
     levels: list[int]
     is_first: bool
     rung: int = 0
-    made: list[Member] = field(default_factory=list)
+    made: list[_Challenger] = field(default_factory=list)
 
     @property
     def wants_more(self) -> bool:
@@ -58,14 +58,14 @@ class _Bracket:
 class _Challenger(Member):
     """A member with its vector, its budget level, and the target it may replace there; `age` is that of the space."""
 
-    bracket: _Bracket | None = None
-    level: int = 0
-    vector: Floats = field(default_factory=lambda: np.empty(0))
-    target_index: int = 0
-    age: int = 0
+    bracket: _Bracket
+    level: int
+    vector: Floats
+    target_index: int
+    age: int
 
 
-class DEHBTuner(ScheduledTuner):
+class DEHBTuner(ScheduledTuner[_Challenger]):
     """Hyperband with evolution: a configuration is bred from the best on the budget below, and replaces a worse one.
 
     Budgets go from `min_budget` to `max_budget` intermediate results by factors of `eta`. The first bracket is
@@ -121,7 +121,7 @@ class DEHBTuner(ScheduledTuner):
                 bracket.sizes = [max(1, count // self._eta**i) for i in range(len(bracket.sizes))]
             self._look_at(bracket)
 
-    def _new_member(self) -> Member:
+    def _new_member(self) -> _Challenger:
         bracket = next((each for each in self._brackets if each.wants_more), None)
         if bracket is None:
             s = self._s_max - self._opened % (self._s_max + 1)
@@ -184,12 +184,10 @@ class DEHBTuner(ScheduledTuner):
         taken[int(self._rng.integers(len(mutant)))] = True
         return np.where(taken, mutant, target)
 
-    def _is_paused_at(self, member: Member) -> bool:
-        return isinstance(member, _Challenger) and member.level < self._s_max
+    def _is_paused_at(self, member: _Challenger) -> bool:
+        return member.level < self._s_max
 
-    def _arrived(self, member: Member) -> None:
-        if not isinstance(member, _Challenger) or member.bracket is None:
-            return
+    def _arrived(self, member: _Challenger) -> None:
         self._select(member)
         bracket = member.bracket
         if not bracket.is_first and member.level < self._s_max:
@@ -213,7 +211,7 @@ class DEHBTuner(ScheduledTuner):
             bracket.rung += 1
             bracket.made = self._promoted(bracket) if bracket.is_first else []
 
-    def _promoted(self, bracket: _Bracket) -> list[Member]:
+    def _promoted(self, bracket: _Bracket) -> list[_Challenger]:
         """Promote the best of the first bracket to its next rung, and end the others."""
         ranked = sorted(bracket.made, key=lambda member: member.loss)
         best = [member for member in ranked if not member.failed][: bracket.sizes[bracket.rung]]
@@ -222,9 +220,8 @@ class DEHBTuner(ScheduledTuner):
                 places, count = bracket.sizes[bracket.rung], len(ranked)
                 self._end(member, f"{self._sign * member.loss:.6g} is not among the best {places} of {count}")
         for member in best:
-            if isinstance(member, _Challenger):
-                member.level = bracket.levels[bracket.rung]
-                member.target_index = self._populations[member.level].next_target()
+            member.level = bracket.levels[bracket.rung]
+            member.target_index = self._populations[member.level].next_target()
             if not member.complete:
                 self._continue(member, self._budget(bracket.levels[bracket.rung]))
         bracket.sizes[bracket.rung] = len(best)

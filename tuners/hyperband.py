@@ -60,7 +60,7 @@ def bracket_plan(s: int, s_max: int, R: int, eta: int) -> tuple[list[int], list[
     return sizes, [max(1, R * eta**i // eta**s) for i in range(s + 1)]
 
 
-class HyperbandTuner(ScheduledTuner):
+class HyperbandTuner(ScheduledTuner[Member]):
     """Runs brackets of successive halving one after the other, without end; budgets are intermediate results.
 
     `R` is the budget of a full run; `eta` members compete for one place in the next rung. Bracket s starts

@@ -30,7 +30,7 @@ class Legacy:
     model: Member | None
 
 
-class PBTTuner(ScheduledTuner):
+class PBTTuner(ScheduledTuner[Member]):
     """Trains `population_size` members in generations of `interval` intermediate results, all at the same pace.
 
     After each generation the worst `fraction` of the members continue from the checkpoints of some of the best, with

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -40,7 +40,10 @@ class Member:
     complete: bool = False  # has no more stages to run
 
 
-class ScheduledTuner(NonRepeatingTuner):
+AnyMember = TypeVar("AnyMember", bound=Member)
+
+
+class ScheduledTuner(NonRepeatingTuner, Generic[AnyMember]):
     """Tracks members; a subclass creates them and decides what happens when one reaches its target."""
 
     wants_periodical = True
@@ -49,20 +52,20 @@ class ScheduledTuner(NonRepeatingTuner):
     def __init__(self, optimize_mode: str, seed: int | None) -> None:
         self._sign = loss_sign(optimize_mode)
         self._rng = np.random.default_rng(seed_of(seed))
-        self._running: dict[int, Member] = {}  # by parameter id, until their trials end
-        self._continued: deque[Member] = deque()  # to continue as new trials
+        self._running: dict[int, AnyMember] = {}  # by parameter id, until their trials end
+        self._continued: deque[AnyMember] = deque()  # to continue as new trials
 
     # for subclasses to override
 
-    def _new_member(self) -> Member:
+    def _new_member(self) -> AnyMember:
         """Make a member, or raise `NoMoreTrialError` if there is none to make now."""
         raise NotImplementedError
 
-    def _is_paused_at(self, member: Member) -> bool:
+    def _is_paused_at(self, member: AnyMember) -> bool:
         """Return whether a member is paused at its target, instead of running to its end."""
         raise NotImplementedError
 
-    def _arrived(self, member: Member) -> None:
+    def _arrived(self, member: AnyMember) -> None:
         """Handle a member that has reached its target, or whose trial is over."""
         raise NotImplementedError
 
@@ -87,7 +90,7 @@ class ScheduledTuner(NonRepeatingTuner):
         source, member.trial_id = member.source or member.trial_id, None
         return Suggestion(member.parameters, member.target, source, member.pauses)
 
-    def _next_continued(self) -> Member | None:
+    def _next_continued(self) -> AnyMember | None:
         """Return the next member to continue that is still a point of the space."""
         while self._continued:
             member = self._continued.popleft()
@@ -96,7 +99,7 @@ class ScheduledTuner(NonRepeatingTuner):
             self._left_space(member)
         return None
 
-    def _left_space(self, member: Member) -> None:
+    def _left_space(self, member: AnyMember) -> None:
         """Complete a member that is no longer a point of the space."""
         member.complete = member.waits = True
         self._arrived(member)
@@ -142,7 +145,7 @@ class ScheduledTuner(NonRepeatingTuner):
     # for subclasses to call
 
     def _continue(
-        self, member: Member, target: int, parameters: Parameters | None = None, source: str | None = None
+        self, member: AnyMember, target: int, parameters: Parameters | None = None, source: str | None = None
     ) -> None:
         """Continue a waiting member to its next target, perhaps with new parameters and another checkpoint."""
         member.target, member.waits, member.source = target, False, source
@@ -158,7 +161,7 @@ class ScheduledTuner(NonRepeatingTuner):
         member.pauses = self._is_paused_at(member)
         self.resume_trial(member.trial_id, parameters, source, target, member.pauses)
 
-    def _end(self, member: Member, reason: str) -> None:
+    def _end(self, member: AnyMember, reason: str) -> None:
         """Stop a waiting member."""
         if not member.ended and member.trial_id is not None:
             self.stop_trial(member.trial_id, reason)
