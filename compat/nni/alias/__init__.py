@@ -7,8 +7,7 @@ imported on first use.
     utils            helpers that only NNI has
     tracing          `nni.trace`
     hpo_utils        search spaces as NNI's tuners see them
-    drawing          random parameters as its helpers make them
-    expressions      NNI's `parameter_expressions`
+    drawing          random values (NNI's `parameter_expressions`) and points, as its helpers make them
     trial_functions  what trial scripts call, and their channel
     dispatching      the dispatcher, its channel of files, and tuners that are classes of another kind
     path             what trial scripts have on PYTHONPATH

@@ -1,6 +1,13 @@
-"""NNI's helpers for random parameters: for formatted search spaces, and in the form that its evolution tuner uses.
+"""NNI's random parameters: one value of each type (its `parameter_expressions`), and whole points of a space.
 
-In that form a choice is `{"_index": 1, "_value": "relu"}`, and a place in the space a name such as `root[op]-choice`.
+Points are in the terms of formatted search spaces, or in the form that NNI's evolution tuner uses. In that form a
+choice is `{"_index": 1, "_value": "relu"}`, and a place in the space a name such as `root[op]-choice`. In the functions
+for one value, `random_state` is a numpy RandomState (or anything with its methods).
+
+>>> import numpy as np
+>>> state = np.random.RandomState(0)
+>>> choice(["a", "b"], state), randint(0, 10, state)
+('a', 5)
 """
 
 from __future__ import annotations
@@ -8,16 +15,83 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from ....protocol import dumps
-from . import expressions
+from ....search_space import finite_exp
 from .hpo_utils import FormattedParameters, FormattedSearchSpace, ParameterSpec, deformat_parameters
 from .utils import NodeType
 
 _DRAWS = 1000
+Option = TypeVar("Option")
+
+
+def choice(options: Sequence[Option], random_state: Any) -> Option:
+    """Return one of the options."""
+    return options[random_state.randint(len(options))]
+
+
+def randint(lower: int, upper: int, random_state: Any) -> int:
+    """Return an integer from `lower` to `upper` - 1."""
+    return int(random_state.randint(lower, upper))
+
+
+def uniform(low: float, high: float, random_state: Any) -> float:
+    """Return a number from `low` to `high`."""
+    if high <= low:
+        raise ValueError(f"the upper bound {high} is not above the lower bound {low}")
+    return float(random_state.uniform(low, high))
+
+
+def quniform(low: float, high: float, q: float, random_state: Any) -> float:
+    """Return a multiple of `q`, moved between `low` and `high`."""
+    return _between(low, high, _rounded(uniform(low, high, random_state), q))
+
+
+def loguniform(low: float, high: float, random_state: Any) -> float:
+    """Return a number from `low` to `high` whose logarithm is uniform."""
+    if low <= 0:
+        raise ValueError(f"the lower bound {low} of loguniform is not above 0")
+    return math.exp(uniform(math.log(low), math.log(high), random_state))
+
+
+def qloguniform(low: float, high: float, q: float, random_state: Any) -> float:
+    """Return a multiple of `q` near a loguniform number, moved between `low` and `high`."""
+    return _between(low, high, _rounded(loguniform(low, high, random_state), q))
+
+
+def normal(mu: float, sigma: float, random_state: Any) -> float:
+    """Return a normal number."""
+    return float(random_state.normal(mu, sigma))
+
+
+def qnormal(mu: float, sigma: float, q: float, random_state: Any) -> float:
+    """Return a multiple of `q` near a normal number."""
+    return _rounded(normal(mu, sigma, random_state), q)
+
+
+def lognormal(mu: float, sigma: float, random_state: Any) -> float:
+    """Return a number whose logarithm is normal."""
+    return finite_exp(normal(mu, sigma, random_state))
+
+
+def qlognormal(mu: float, sigma: float, q: float, random_state: Any) -> float:
+    """Return a multiple of `q` near a number whose logarithm is normal."""
+    return _rounded(lognormal(mu, sigma, random_state), q)
+
+
+def _rounded(value: float, q: float) -> float:
+    return round(value / q) * q
+
+
+def _between(low: float, high: float, value: float) -> float:
+    return min(max(value, low), high)
+
+
+_NUMBERS = (randint, uniform, quniform, loguniform, qloguniform, normal, qnormal, lognormal, qlognormal)
+_BY_TYPE: Mapping[str, Callable[..., float]] = {draw.__name__: draw for draw in _NUMBERS}
 
 
 def suggest(rng: Any, space: FormattedSearchSpace) -> FormattedParameters:
@@ -126,7 +200,7 @@ def json2parameter(
     own = f"{name}-{kind}"
     old = None if Rand or oldy is None or is_rand[own] else oldy
     if kind != "choice":
-        return getattr(expressions, kind)(*values, random_state) if old is None else old
+        return _BY_TYPE[kind](*values, random_state) if old is None else old
     index = int(random_state.randint(len(values))) if old is None else old[NodeType.INDEX]
     before = None if old is None else old[NodeType.VALUE]
     inner = json2parameter(values[index], is_rand, random_state, before, Rand, f"{own}[{index}]")

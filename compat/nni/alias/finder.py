@@ -23,7 +23,6 @@ _PACKAGE = __name__.partition(".")[0]
 _EXPERIMENTS = ".compat.nni.experiment"
 _CONFIGS = ".compat.nni.config"
 _UTILS = ".compat.nni.alias.utils"
-_EXPRESSIONS = ".compat.nni.alias.expressions"
 _HPO_UTILS = ".compat.nni.alias.hpo_utils"
 _DRAWING = ".compat.nni.alias.drawing"
 _CHANNEL = ".compat.nni.alias.trial_functions"
@@ -117,7 +116,7 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
     "nni.experiment.experiment": _from(_EXPERIMENTS, "Experiment", "RunMode"),
     "nni.experiment.data": _EXPERIMENT,
     "nni.parameter_expressions": _from(
-        _EXPRESSIONS,
+        _DRAWING,
         *("choice", "lognormal", "loguniform", "normal", "qlognormal", "qloguniform", "qnormal"),
         *("quniform", "randint", "uniform"),
     ),
