@@ -222,10 +222,8 @@ class AutoAssessor(Assessor):
         peers = [trial for trial in self._finished if len(trial.gains) > stage]
         if len(peers) < _FEWEST:
             return False
-        early, final = (
-            _ranks([trial.gains[stage] for trial in peers]),
-            _ranks([trial.final for trial in peers]),
-        )
+        early = _ranks([trial.gains[stage] for trial in peers])
+        final = _ranks([trial.final for trial in peers])
         covariance = sum(a * b for a, b in zip(early, final, strict=True))
         spread = sum(a * a for a in early) * sum(b * b for b in final)
         return covariance >= _FORETELLS * spread**0.5 > 0

@@ -119,9 +119,8 @@ class HyperbandAssessor(HalvingAssessor):
         s_max = 0
         while eta ** (s_max + 1) <= R:
             s_max += 1
-        super().__init__(
-            optimize_mode, Ladder([_bracket(s, s_max, R, eta) for s in range(s_max, -1, -1)], eta)
-        )
+        brackets = [_bracket(s, s_max, R, eta) for s in range(s_max, -1, -1)]
+        super().__init__(optimize_mode, Ladder(brackets, eta))
 
 
 def _bracket(s: int, s_max: int, R: int, eta: int) -> Bracket:

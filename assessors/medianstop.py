@@ -93,9 +93,8 @@ class MedianstopAssessor(Assessor):
     def _extended(self, trial_job_id: str, history: list[Any]) -> _Curve | OutcomeCurve:
         """Return the curve of a trial, with the results that it has not seen yet."""
         curve = self._running.get(trial_job_id)
-        if curve is None or len(history) <= len(
-            curve.averages
-        ):  # a new attempt began, or the call was repeated
+        # A new attempt began, or the call was repeated.
+        if curve is None or len(history) <= len(curve.averages):
             curve = self._running[trial_job_id] = self._rule.curve()
         for value in history[len(curve.averages) :]:
             curve.append(self._rule.read(value))

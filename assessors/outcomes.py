@@ -57,9 +57,8 @@ class OutcomeReader:
         losses = tuple(_loss(metric, value) for metric, value in values if metric.direction is not None)
         known = [(metric, value) for metric, value in values if value is not None]
         finite = all(math.isfinite(value) for _, value in known)
-        return Outcome(
-            losses, sum(metric.violation(value) for metric, value in known) if finite else math.inf
-        )
+        violation = sum(metric.violation(value) for metric, value in known) if finite else math.inf
+        return Outcome(losses, violation)
 
     def shown(self, outcome: Outcome) -> str:
         """Return an outcome in words.

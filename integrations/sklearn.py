@@ -125,18 +125,17 @@ class PitchpipeSearchCV(model_selection.RandomizedSearchCV):
         """Score some candidates, on more and more of the resource, and tell the tuner how they ended."""
         left = proposed
         for stage in range(len(evaluation.fractions)):
+            is_last = stage + 1 == len(evaluation.fractions)
             scores = evaluation.scores([space.decode(values) for values in left.values()], stage)
             kept: dict[int, Parameters] = {}
             for (number, parameters), score in zip(left.items(), scores, strict=True):
                 if evaluation.continues(score, stage):
                     kept[number] = parameters
-                if stage + 1 < len(evaluation.fractions) and tuner.wants_periodical:
+                if not is_last and tuner.wants_periodical:
                     tuner.receive_intermediate_result(
                         number, parameters, score, trial_job_id=str(number), sequence=stage
                     )
-                _tell(
-                    tuner, number, parameters, score, stage + 1 == len(evaluation.fractions), number in kept
-                )
+                _tell(tuner, number, parameters, score, is_last, number in kept)
             left = kept
             if not left:
                 break

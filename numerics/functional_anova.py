@@ -82,10 +82,8 @@ def predicted(tree: Tree, units: Floats) -> Floats:
     """Return the values of a tree at points of the cube, shape (n, d) -> (n,)."""
     inside = np.ones((len(units), len(tree.values)), dtype=bool)
     for axis in range(units.shape[1]):
-        place = units[:, axis, None]
-        inside &= (place >= tree.low[None, :, axis]) & (
-            (place < tree.high[None, :, axis]) | (tree.high[None, :, axis] == 1.0)
-        )
+        place, low, high = units[:, axis, None], tree.low[None, :, axis], tree.high[None, :, axis]
+        inside &= (place >= low) & ((place < high) | (high == 1.0))
     return tree.values[inside.argmax(axis=1)]
 
 

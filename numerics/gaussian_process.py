@@ -88,17 +88,15 @@ class Posterior:
         """Return mean and standard deviation of the noise-free objective (R&W eqs. 2.25 and 2.26)."""
         covariance = self._covariance(features)
         white = covariance @ self.whitener.T
-        prior = math.exp(self.theta[-3]) + math.exp(self.theta[-2]) * _quadratic(
-            (features * features).sum(axis=1)
-        )
+        trend = _quadratic((features * features).sum(axis=1))
+        prior = math.exp(self.theta[-3]) + math.exp(self.theta[-2]) * trend
         variance = prior - np.einsum("ij,ij->i", white, white)
         return covariance @ self.alpha, np.sqrt(np.maximum(variance, 1e-12))
 
     def covariance(self, left: Floats, right: Floats) -> Floats:
         """Return the covariances of the noise-free objective at features (m, f) and (k, f), shape (m, k)."""
-        prior = math.exp(self.theta[-3]) * matern(
-            squared_distances(left * self.weights, right * self.weights), self.nu
-        )
+        squared = squared_distances(left * self.weights, right * self.weights)
+        prior = math.exp(self.theta[-3]) * matern(squared, self.nu)
         if self.theta[-2] > _LOG_NONE:
             prior += math.exp(self.theta[-2]) * _quadratic(left @ right.T)
         explained = self._covariance(left) @ self.whitener.T @ self.whitener @ self._covariance(right).T

@@ -66,9 +66,8 @@ class Effects:
         here, there = units.T[:, :, None], self._units.T[:, None, :]
         is_apart = np.isnan(here) != np.isnan(there)
         squares = (np.nan_to_num(here, nan=0.5) - np.nan_to_num(there, nan=0.5)) ** 2
-        return np.where(
-            self._choices[:, None, None], is_apart | (squares > 1e-18), squares + _APART * is_apart
-        )
+        is_other = is_apart | (squares > 1e-18)
+        return np.where(self._choices[:, None, None], is_other, squares + _APART * is_apart)
 
     def _fitted(self, squares: Floats) -> tuple[Floats, float]:
         """Return the weights of the parameters, 0 without an effect, and the noise: the pair with most evidence.

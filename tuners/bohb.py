@@ -46,9 +46,8 @@ class _Model:
         least = self.least(dimension)
         if count < least + 2:
             return None
-        return max(least, math.floor(self.good_share * count)), max(
-            least, count - math.floor(self.good_share * count)
-        )
+        good = math.floor(self.good_share * count)
+        return max(least, good), max(least, count - good)
 
 
 class BOHBTuner(HyperbandTuner):

@@ -215,9 +215,8 @@ class _Strategy:
 
     def tell(self, generation: list[tuple[Any, float]]) -> None:
         """Move the distribution; only the order of the losses counts, so they may be of any size."""
-        ranks = np.unique([loss for _, loss in generation], return_inverse=True)[1] + _TIE * np.arange(
-            len(generation)
-        )
+        places = np.unique([loss for _, loss in generation], return_inverse=True)[1]
+        ranks = places + _TIE * np.arange(len(generation))
         self._inner.tell(
             [(solution, float(rank)) for (solution, _), rank in zip(generation, ranks, strict=True)]
         )

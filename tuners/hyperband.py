@@ -151,11 +151,6 @@ class HyperbandTuner(ScheduledTuner[Member]):
                 self._continue(member, bracket.budgets[bracket.rung])
         for member in ranked:
             if member not in bracket.members:
-                self._end(member, self._why(member, bracket, len(ranked), places))
-
-    def _why(self, member: Member, bracket: _Bracket, count: int, places: int) -> str:
-        value = self._sign * member.loss
-        return (
-            f"{value:.6g} is not among the best {places} of {count} in rung {bracket.rung - 1} "
-            f"of bracket {bracket.number}"
-        )
+                place = f"rung {bracket.rung - 1} of bracket {bracket.number}"
+                rank = f"not among the best {places} of {len(ranked)} in {place}"
+                self._end(member, f"{self._sign * member.loss:.6g} is {rank}")

@@ -116,12 +116,8 @@ class TPETuner(LearningTuner):
             others = others[np.linspace(0, len(others) - 1, _LARGEST_SET).astype(np.int64)]
         weights = _improvement_weights(losses, len(good))
         features = features_of(self._layout, history.units(good), self._bandwidth(len(good)))
-        return (
-            self._mixture(good, features, weights),
-            self._mixture(
-                others, history.features(others, self._bandwidth(len(others))), np.ones(len(others))
-            ),
-        )
+        known = history.features(others, self._bandwidth(len(others)))
+        return self._mixture(good, features, weights), self._mixture(others, known, np.ones(len(others)))
 
     def _lie_is_good(self, losses: Floats) -> bool:
         """Return whether running trials count as good ones; `losses` are those of the good and the next one."""

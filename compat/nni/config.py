@@ -68,9 +68,8 @@ def _plain(name: str, value: Any, named: Callable[[str], str]) -> Any:
         return [_plain(name, item, named) for item in value]
     if name in _PATHS:
         expanded = os.path.expanduser(value)
-        return (
-            expanded if expanded.startswith("~") else os.path.abspath(expanded)
-        )  # no such user: refused later
+        # A user that does not exist is refused later.
+        return expanded if expanded.startswith("~") else os.path.abspath(expanded)
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 

@@ -195,10 +195,8 @@ def _is_strange(today: Rewritten, path: Path, known: Iterable[str]) -> bool:
 
 def _hybrid(today: Rewritten, data: Mapping[Any, Any]) -> None:
     """Make a list of the platforms in `hybridConfig`; without `local` among them, the platform stays `hybrid`."""
-    service, sections = (
-        today.values.get(_SERVICE),
-        {_folded(key): (key, value) for key, value in data.items()},
-    )
+    service = today.values.get(_SERVICE)
+    sections = {_folded(key): (key, value) for key, value in data.items()}
     section, given = sections.get("hybridconfig", ("", None))
     if not isinstance(service, dict) or service.get("platform") != "hybrid" or not isinstance(given, Mapping):
         return

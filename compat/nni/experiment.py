@@ -208,8 +208,8 @@ class Experiment:
         running = [folder for folder in folders if folder.manager() is not None]
         if len(running) != 1:
             names = ", ".join(folder.experiment_id for folder in running) or "none"
-            found = f"expected one running experiment in {default_directory()}, found: {names}"
-            raise ExperimentError(f"{found}; name it: Experiment(id=ID)")
+            what = f"expected one running experiment in {default_directory()}, found: {names}"
+            raise ExperimentError(f"{what}; name it: Experiment(id=ID)")
         return cls(id=running[0].experiment_id)
 
     def has_checkpoint(self) -> bool:
@@ -261,10 +261,10 @@ class Experiment:
 
     def get_trial_job(self, trial_job_id: str) -> TrialJob:
         """Return one trial; raise `ExperimentError` if there is none."""
-        found = next((job for job in self.list_trial_jobs() if job.trialJobId == trial_job_id), None)
-        if found is None:
-            raise ExperimentError(f"there is no trial {trial_job_id} in experiment {self.id}")
-        return found
+        for job in self.list_trial_jobs():
+            if job.trialJobId == trial_job_id:
+                return job
+        raise ExperimentError(f"there is no trial {trial_job_id} in experiment {self.id}")
 
     def list_trial_jobs(self) -> list[TrialJob]:
         """Return all trials, in their order."""
@@ -358,7 +358,7 @@ class Experiment:
         given = None if self.config is None else self.config.experiment_working_directory
         path = self._folder or (default_directory() if given is None else absolute(given)) / self.id
         known = () if path.is_dir() else ExperimentFolder.all(default_directory())
-        return next((one.path for one in known if one.experiment_id == self.id), path.absolute())
+        return next((folder.path for folder in known if folder.experiment_id == self.id), path.absolute())
 
     def _view(self) -> ExperimentView:
         if not self._path().is_dir():
@@ -376,12 +376,11 @@ class Experiment:
         record = json.loads(view.record(trial.sequence_id))
         folder = ExperimentFolder(self._path()).trial(trial.sequence_id)
         known = ("parameter_id", "parameter_source", "parameters", "parameter_index")
+        parameters = TrialHyperParameters(**{name: record[name] for name in known if name in record})
         return TrialJob(
             trialJobId=trial.trial_id,
             status=trial.status,
-            hyperParameters=[
-                TrialHyperParameters(**{name: record[name] for name in known if name in record})
-            ],
+            hyperParameters=[parameters],
             logPath=str(folder),
             startTime=_ms(trial.start_time),
             endTime=_ms(trial.end_time),

@@ -203,7 +203,7 @@ def _write(
     (folder.path / "nni_config.json").write_text(json.dumps(old.config, indent=2), encoding="utf-8")
     store = Store.create(folder.database, row, ("default",))
     more = [f"{len(old.notes) - _LISTED} more"] if len(old.notes) > _LISTED else []
-    highest = "" if direction_of(old.config) else _HIGHEST
+    origin = f"an experiment of NNI, in {source.resolve()}" + ("" if direction_of(old.config) else _HIGHEST)
     changes = Changes(
         trials={trial.trial_id: trial for trial, _ in trials},
         metrics=[row for _, rows in trials for row in rows],
@@ -212,9 +212,7 @@ def _write(
         StoreTick(
             changes=changes,
             status=row.status,
-            reason="; left out: ".join(
-                [f"an experiment of NNI, in {source.resolve()}{highest}", *old.notes[:_LISTED], *more]
-            ),
+            reason="; left out: ".join([origin, *old.notes[:_LISTED], *more]),
             run_time=old.run_time,
             end_time=old.end_time or max(ends, default=began),
         )

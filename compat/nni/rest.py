@@ -81,9 +81,8 @@ def get_statistics(request: Request) -> Response:
 @_routes.get("/trial-jobs")
 def list_jobs(request: Request, status: Annotated[Status | None, Query()] = None) -> Response:
     """Return the trials."""
-    return json_response(
-        nni_jobs(_view(request), TrialQuery(statuses=[status] if status else (), limit=None))
-    )
+    query = TrialQuery(statuses=[status] if status else (), limit=None)
+    return json_response(nni_jobs(_view(request), query))
 
 
 @_routes.get("/trial-jobs/{trial}")

@@ -139,10 +139,8 @@ def nni_metadata(view: ExperimentView) -> NniMetadata:
 
 def nni_statistics(view: ExperimentView) -> list[NniStatistic]:
     """Return how many trials have each status."""
-    counts = view.summary().counts
-    return [
-        {"trialJobStatus": status, "trialJobNumber": number} for status, number in counts.items() if number
-    ]
+    counts = view.summary().counts.items()
+    return [{"trialJobStatus": status, "trialJobNumber": number} for status, number in counts if number]
 
 
 def nni_jobs(view: ExperimentView, query: TrialQuery = _ALL) -> list[NniJob]:

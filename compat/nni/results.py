@@ -113,9 +113,8 @@ def read_results(database: Path) -> Iterator[tuple[Parameters, Json, str | None]
     old = read_experiment(database)
     direction = direction_of(old.config)
     for trial, metrics in old.metrics.items():
-        final = next(
-            (value for kind, _, value, _ in results_of(old, trial, metrics) if kind == "FINAL"), None
-        )
+        finals = (value for kind, _, value, _ in results_of(old, trial, metrics) if kind == "FINAL")
+        final = next(finals, None)
         events = old.events.get(trial)
         if final is not None and events and events[-1].name == "SUCCEEDED" and trial in old.records:
             parameters = json.loads(old.records[trial]).get("parameters")

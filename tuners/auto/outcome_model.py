@@ -204,9 +204,8 @@ def scalarised(rng: np.random.Generator, losses: Floats) -> Floats:
     """
     good = losses[is_nondominated(losses)]
     low, high = good.min(axis=0), np.maximum(good.max(axis=0), np.quantile(losses, _GOOD, axis=0))
-    weighted = (
-        rng.dirichlet(np.ones(losses.shape[1])) * (losses - low) / np.where(high > low, high - low, 1.0)
-    )
+    ranges = np.where(high > low, high - low, 1.0)
+    weighted = rng.dirichlet(np.ones(losses.shape[1])) * (losses - low) / ranges
     return weighted.max(axis=1) + _SUM * weighted.sum(axis=1)
 
 

@@ -89,10 +89,9 @@ class AutoTuner(LearningTuner):
         self._earlier = self._models_of_earlier()
 
     def _models_of_earlier(self) -> EarlierSearches | None:
-        space = ready(self._explored).space
-        return (
-            EarlierSearches(space, self._embedding, self._earlier_results) if self._earlier_results else None
-        )
+        if not self._earlier_results:
+            return None
+        return EarlierSearches(ready(self._explored).space, self._embedding, self._earlier_results)
 
     def receive_intermediate_result(
         self, parameter_id: int, parameters: Any, value: Any, *, sequence: int, **kwargs: Any

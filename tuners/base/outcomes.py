@@ -82,15 +82,13 @@ class Outcomes:
 
     def losses(self, rows: Ints) -> Floats:
         """Return the losses of rows, shape (k, m)."""
-        return np.array([self._reported[row].losses for row in rows.tolist()]).reshape(
-            len(rows), len(self.goals)
-        )
+        losses = [self._reported[row].losses for row in rows.tolist()]
+        return np.array(losses).reshape(len(rows), len(self.goals))
 
     def excesses(self, rows: Ints) -> Floats:
         """Return the excesses of rows, shape (k, c)."""
-        return np.array([self._reported[row].excesses for row in rows.tolist()]).reshape(
-            len(rows), len(self.limits)
-        )
+        excesses = [self._reported[row].excesses for row in rows.tolist()]
+        return np.array(excesses).reshape(len(rows), len(self.limits))
 
     def tables(self, rows: Ints) -> tuple[Floats, Floats]:
         """Return losses (k, m) and excesses (k, c) of rows; one that is not recorded has the worst of the others."""
@@ -107,7 +105,7 @@ class Outcomes:
         """Return whether a row is feasible and no feasible row dominates it."""
         if row not in self or self._reported[row].violation > 0:
             return False
-        rows = np.fromiter(self._reported, dtype=np.int64)
+        rows = self.rows
         others, own = self.losses(rows[self.feasible(rows)]), np.array(self._reported[row].losses)
         return not ((others <= own).all(axis=1) & (others < own).any(axis=1)).any()
 
@@ -121,7 +119,7 @@ class Outcomes:
         Feasible trials are ranked by their loss, those with several by non-dominated rank and, within it, by how
         isolated they are, repeats last; the infeasible ones follow, by their violation.
         """
-        rows = np.fromiter(self._reported, dtype=np.int64) if rows is None else rows
+        rows = self.rows if rows is None else rows
         losses, feasible = self.losses(rows), self.feasible(rows)
         ranked = losses[:, 0] if len(self.goals) == 1 else _ranks_with_crowding(losses, feasible)
         violation = self._violations(rows)

@@ -235,6 +235,5 @@ def _find(module: str, name: str) -> Any:
 def _without_counterpart(name: str) -> str:
     """Say that Pitchpipe has no such module or name of NNI, and what to use instead."""
     instead = f": {INSTEAD[name]}" if name in INSTEAD else ""
-    return (
-        f"{name} of NNI has no counterpart here{instead}; docs/reference/nni.md lists the names that have one"
-    )
+    page = "docs/reference/nni.md lists the names that have one"
+    return f"{name} of NNI has no counterpart here{instead}; {page}"

@@ -82,9 +82,8 @@ class ClassArgsValidator:
         """Return a check that the argument `key` has this type and lies between `start` and `end`, both included."""
         schema = _schema()
         between = schema.And(keyType, lambda value: start <= value <= end)
-        return schema.Schema(
-            between, error=f"{key} must be of type {keyType.__name__}, from {start} to {end}"
-        )
+        error = f"{key} must be of type {keyType.__name__}, from {start} to {end}"
+        return schema.Schema(between, error=error)
 
     def path(self, key: str) -> Any:
         """Return a check that the argument `key` is an existing path."""
