@@ -133,7 +133,7 @@ def _check(trainer: Any, space: JsonObject, direction: str) -> None:
             "the backend pitchpipe trains in one process; for several, run the script as the trial of an experiment,"
             " with PitchpipeCallback"
         )
-    if any(isinstance(one, PitchpipeCallback) for one in trainer.callback_handler.callbacks):
+    if any(isinstance(each, PitchpipeCallback) for each in trainer.callback_handler.callbacks):
         raise ValueError("hyperparameter_search reports by itself: leave PitchpipeCallback out")
     if not inspect.signature(trainer.model_init).parameters:
         for name in space:

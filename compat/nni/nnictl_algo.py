@@ -36,7 +36,7 @@ def algo_register(meta: Path) -> None:
     source = read_source(meta).data
     if not isinstance(source, Mapping):
         raise Failure(f"{meta} must contain {_FORM}")
-    algorithms = [_algorithm(one, meta) for one in source.get("algorithms", [source])]
+    algorithms = [_algorithm(section, meta) for section in source.get("algorithms", [source])]
     for algorithm in algorithms:
         _register(algorithm)
         click.echo(f"registered the {algorithm.kind} {algorithm.name}: {algorithm.class_name}")
@@ -99,23 +99,25 @@ def _register(algorithm: Registered) -> None:
     kind, name = algorithm.kind, algorithm.name
     if name in _BUILT_IN[kind]:
         raise Failure(f"{name} is a built-in {kind}: choose another builtinName")
-    before = [one for one in _registered() if one.name.lower() == name.lower()]
+    before = [known for known in _registered() if known.name.lower() == name.lower()]
     register(algorithm)
     asked = {"tuner": {"name": "Random"}, kind: {"name": name}}
     # Arguments that only a config can give may be missing.
-    problems = [one for one in check_parameters(asked).findings if one.path[:2] != (kind, "class_args")]
+    findings = check_parameters(asked).findings
+    problems = [finding for finding in findings if finding.path[:2] != (kind, "class_args")]
     if problems:
         unregister(name)
-        for one in before:
-            register(one)
+        for known in before:
+            register(known)
         raise Failure(problems[0].message, FAILED)
 
 
 def _find(name: str) -> Registered:
-    for one in _registered():
-        if one.name.lower() == name.lower():
-            return one
-    known = ", ".join(one.name for one in _registered()) or "nothing"
+    algorithms = _registered()
+    for algorithm in algorithms:
+        if algorithm.name.lower() == name.lower():
+            return algorithm
+    known = ", ".join(algorithm.name for algorithm in algorithms) or "nothing"
     raise Failure(f"{name} is not registered (in {registry_file()}: {known})")
 
 
@@ -130,5 +132,5 @@ def _rows() -> Iterator[tuple[str, ...]]:
     for kind, registry in _BUILT_IN.items():
         for name in registry.names():
             yield name, kind, "built-in" if name in registry.built_in else "installed package", ""
-    for one in _registered():
-        yield one.name, one.kind, "registered", one.class_name
+    for algorithm in _registered():
+        yield algorithm.name, algorithm.kind, "registered", algorithm.class_name

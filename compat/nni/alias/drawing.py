@@ -96,11 +96,11 @@ _BY_TYPE: Mapping[str, Callable[..., float]] = {draw.__name__: draw for draw in 
 
 def suggest(rng: Any, space: FormattedSearchSpace) -> FormattedParameters:
     """Return random parameters in the terms of the specs; `rng` is a numpy Generator."""
-    found: FormattedParameters = {}
+    parameters: FormattedParameters = {}
     for key, spec in space.items():
-        if spec.is_activated_in(found):
-            found[key] = _drawn(rng, spec)
-    return found
+        if spec.is_activated_in(parameters):
+            parameters[key] = _drawn(rng, spec)
+    return parameters
 
 
 class Deduplicator:
@@ -123,12 +123,11 @@ class Deduplicator:
         """Return the parameters, or others if they were seen; raise `NoMoreTrialError` if there are no others."""
         if self._is_new(formatted_parameters):
             return formatted_parameters
-        found = next(filter(self._is_new, self._others), None)
-        if found is None:
-            from ....tuners import NoMoreTrialError
+        for others in filter(self._is_new, self._others):
+            return others
+        from ....tuners import NoMoreTrialError
 
-            raise NoMoreTrialError("Search space fully explored")
-        return found
+        raise NoMoreTrialError("Search space fully explored")
 
     def add_history(self, formatted_parameters: FormattedParameters) -> None:
         """Note parameters as seen."""

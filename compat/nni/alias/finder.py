@@ -225,8 +225,8 @@ def _find(module: str, name: str) -> Any:
     """Return the value of a name in a module of the alias."""
     if name in MODULES[module]:
         home, _, attribute = MODULES[module][name].partition(":")
-        found = importlib.import_module(_PACKAGE + home)
-        return getattr(found, attribute) if attribute else found
+        own = importlib.import_module(_PACKAGE + home)
+        return getattr(own, attribute) if attribute else own
     if f"{module}.{name}" in MODULES:
         return importlib.import_module(f"{module}.{name}")
     raise AttributeError(_without_counterpart(f"{module}.{name}"))
