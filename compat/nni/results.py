@@ -40,9 +40,9 @@ class OldEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldMetric:
-    """A result as NNI stored it, which may be damaged."""
+    """A result as NNI stored it: number and text may be damaged."""
 
-    kind: Any
+    kind: str
     sequence: Any
     data: Any
     time: float
@@ -185,7 +185,7 @@ def results_of(
     wrong = 0
     for metric in metrics:
         try:
-            kind, number = str(metric.kind), int(metric.sequence)
+            kind, number = metric.kind, int(metric.sequence)
             value = json.loads(metric.data)
             value = json.loads(value) if isinstance(value, str) else value  # NNI writes JSON in JSON
         except (ValueError, TypeError, OverflowError, RecursionError):
