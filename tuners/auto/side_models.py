@@ -186,7 +186,7 @@ class FailureModel:
 
 
 class EarlierLoss(TypedDict):
-    """A result of an earlier search: its loss as `value`, and the number of the search."""
+    """An item of ImportData from an earlier search: its loss as `value`, and the number of the search."""
 
     parameter: Parameters
     value: float

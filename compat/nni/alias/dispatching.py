@@ -9,9 +9,8 @@ from typing import Any, BinaryIO
 
 from ....dispatcher import Channel, UnsupportedCommand, dispatcher_at_work
 from ....dispatcher import MsgDispatcher as OwnDispatcher
-from ....protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame
+from ....protocol import CommandType, Frame, FrameDecoder, ParameterRecord, dumps, encode_frame
 from ....tuners import Tuner
-from .utils import ParameterRecord
 
 _HEADER = 16
 
@@ -144,9 +143,7 @@ def packed_parameter(
         "parameters": params,
         "parameter_index": parameter_index or 0,
     }
-    if trial_job_id is not None:
-        record["trial_job_id"] = trial_job_id
-    return dumps(record)
+    return dumps(record if trial_job_id is None else {**record, "trial_job_id": trial_job_id})
 
 
 def HyperoptTuner(algorithm_name: str, optimize_mode: str = "minimize", **class_args: Any) -> Tuner:

@@ -134,7 +134,9 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
     ),
     "nni.trial": {**_TRIAL, **_from(_CHANNEL, "overwrite_intermediate_seq")},
     "nni.tuner": {**_from(".tuners", "Tuner"), **_NO_MORE},
-    "nni.typehint": _from(_UTILS, "ParameterRecord", "Parameters", "SearchSpace", "TrialMetric"),
+    "nni.typehint": _from(
+        ".protocol", "ParameterRecord", "Parameters", SearchSpace="JsonObject", TrialMetric="Json"
+    ),
     "nni.utils": {
         **_from(_UTILS, "MetricType", "NodeType", "OptimizeMode"),
         **_from(_UTILS, "extract_scalar_history", "extract_scalar_reward", "merge_parameter", "split_index"),

@@ -21,8 +21,7 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import, and every script that im
 if TYPE_CHECKING:
     from typing import Any
 
-    from ....protocol import Parameters
-    from .utils import ParameterRecord
+    from ....protocol import JsonObject, Parameters
 
 _KINDS = {"intermediate": "PERIODICAL", "final": "FINAL"}
 
@@ -30,7 +29,7 @@ _KINDS = {"intermediate": "PERIODICAL", "final": "FINAL"}
 class TrialCommandChannel:
     """Where the parameters of a trial come from and its results go."""
 
-    def receive_parameter(self) -> ParameterRecord | None:
+    def receive_parameter(self) -> JsonObject | None:
         """Return the parameter record, with `parameters` and `parameter_id`; None if there is none."""
         raise NotImplementedError(f"{type(self).__name__} does not override receive_parameter")
 
@@ -85,7 +84,7 @@ class _OfUser(StandaloneChannel):
         self.sequence = 0
         self.experiment_id = os.environ.get("NNI_EXP_ID", self.experiment_id)
         self.trial_id = os.environ.get("NNI_TRIAL_JOB_ID", self.trial_id)
-        self._record: ParameterRecord | None = None
+        self._record: JsonObject | None = None
 
     def parameters(self) -> Parameters:
         self._record = self.user.receive_parameter()
@@ -98,7 +97,7 @@ class _OfUser(StandaloneChannel):
             self.parameters()
         self.user.send_metric(
             type=_KINDS[kind],
-            parameter_id=None if self._record is None else self._record.get("parameter_id"),
+            parameter_id=(self._record or {}).get("parameter_id"),
             trial_job_id=self.trial_id,
             sequence=self.sequence if kind == "intermediate" else 0,
             value=loads(value),
@@ -112,7 +111,7 @@ class _Own(TrialCommandChannel):
     def __init__(self, own: Any) -> None:
         self.own = own
 
-    def receive_parameter(self) -> ParameterRecord:
+    def receive_parameter(self) -> JsonObject:
         return {"parameter_id": None, "parameters": self.own.parameters()}
 
     def send_metric(self, type: str, parameter_id: Any, trial_job_id: str, sequence: int, value: Any) -> None:
@@ -122,7 +121,7 @@ class _Own(TrialCommandChannel):
 class _Standalone(TrialCommandChannel):
     """A script run by hand: no parameters, and results are logged."""
 
-    def receive_parameter(self) -> ParameterRecord:
+    def receive_parameter(self) -> JsonObject:
         import warnings
 
         what = "Running trial code without runtime. The script gets no parameters and uses its defaults."

@@ -6,26 +6,14 @@ import os
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import SimpleNamespace
-from typing import IO, Any, NotRequired, TypeAlias, TypedDict, TypeVar
+from typing import IO, Any, TypeVar
 
-from ....protocol import Json, JsonObject, MetricError, Parameters, dumps, loads, metric_value
+from ....protocol import Json, MetricError, dumps, loads, metric_value
 from .tracing import described, restored
 
 VERSION = "3.0"  # whose interface this is
 
-SearchSpace: TypeAlias = JsonObject
-TrialMetric: TypeAlias = Json
 Given = TypeVar("Given")
-
-
-class ParameterRecord(TypedDict):
-    """The parameters of a trial with where they come from."""
-
-    parameter_id: int | str | None
-    parameter_source: NotRequired[str]
-    parameters: Parameters
-    parameter_index: NotRequired[int]
-    trial_job_id: NotRequired[str]
 
 
 def _variables(*names: str) -> SimpleNamespace:
