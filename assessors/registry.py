@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 REGISTRY: Registry[Assessor] = Registry(
     "assessor",
-    __package__,
+    __name__.rpartition(".")[0],
     ["ASHA", "Auto", "Curvefitting", "Hyperband", "Medianstop", "Patient", "Plateau", "Threshold"],
 )
 names, find, create = REGISTRY.names, REGISTRY.find, REGISTRY.create

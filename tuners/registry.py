@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 REGISTRY: Registry[Tuner] = Registry(
     "tuner",
-    __package__,
+    __name__.rpartition(".")[0],
     [
         *(
             "Anneal",
