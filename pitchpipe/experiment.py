@@ -17,7 +17,7 @@ from typing import Any, Unpack
 
 from .keywords import Direction, ExperimentOptions, completed, objectives_of
 from .plots import Plots
-from .progress import shown_pages, shown_progress
+from .progress import forget_closed_stderr, shown_pages, shown_progress
 from .registry import registered, shipped
 from .results import BestTrial, ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
 from .signals import DeferredSignals, is_in_event_loop
@@ -74,6 +74,7 @@ class Experiment(Plots):
         from .manager.hooks import as_stopper
         from .telling import escaped
 
+        forget_closed_stderr()
         function = _checked(trial)
         data: dict[str, Any] = {"search_space": dict(search_space), **config}
         if (objectives := objectives_of(direction, metric, config.get("objectives"))) is not None:
@@ -130,6 +131,7 @@ class Experiment(Plots):
         from .manager.hooks import as_stopper
         from .store import ExperimentFolder, absolute
 
+        forget_closed_stderr()
         if resume_errored and restart_errored:
             raise ValueError("resume_errored and restart_errored exclude each other")
         folder = ExperimentFolder(absolute(path))

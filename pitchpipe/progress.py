@@ -87,6 +87,12 @@ def _drawer() -> Callable[..., None] | None:
     return _Terminal().draw if sys.stderr is not None and sys.stderr.isatty() else None
 
 
+def forget_closed_stderr() -> None:
+    """Let a program go on that has closed stderr, as one without it: messages to a closed one raise ValueError."""
+    if sys.stderr is not None and sys.stderr.closed:
+        sys.stderr = None
+
+
 class _Cell:
     """A bar under the cell of a notebook."""
 

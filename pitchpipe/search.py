@@ -16,7 +16,7 @@ from typing import Any, Unpack
 
 from .keywords import ARGUMENTS, Algorithm, Direction, SearchOptions, completed, objectives_of
 from .plots import Plots
-from .progress import shown_progress
+from .progress import forget_closed_stderr, shown_progress
 from .results import ExperimentResult, Interrupted, result_of, warn_if_none_succeeded
 
 TrialFunction = Callable[[dict[str, Any]], Any]
@@ -130,6 +130,7 @@ class Search(Plots):
         from .manager import SearchSession
         from .store import ExperimentFolder, FolderError, absolute
 
+        forget_closed_stderr()
         given = {
             "objectives": objectives_of(direction, metric, objectives),
             "tuner": tuner,

@@ -47,7 +47,7 @@ def parsed_with(
     as_they_are: dict[str, Any] = {}
     for name, value in flat_arguments(parameters).items():
         action = _action(parser, name)
-        if not action.option_strings or value is None:
+        if not action.option_strings or value is None or _is_beyond_flags(action, value):
             as_they_are[action.dest] = value
         elif action.nargs == 0:
             words += _flag(action, name, value)
@@ -65,6 +65,12 @@ def _action(parser: ArgumentParser, name: str) -> Action:
             return action
     names = ", ".join(action.dest for action in parser._actions if action.dest != "help")
     raise ValueError(f"the parser has no argument for the parameter {name!r}; it has {names}")
+
+
+def _is_beyond_flags(action: Action, value: Any) -> bool:
+    """Return whether an option that takes no value cannot express this one: a count, or a list of constants."""
+    is_count = action.const is None and isinstance(value, int) and not isinstance(value, bool)
+    return action.nargs == 0 and (is_count or isinstance(value, list))
 
 
 def _flag(action: Action, name: str, value: Any) -> list[str]:

@@ -125,8 +125,14 @@ def shell_word(path: str | os.PathLike[str]) -> str:
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces the one at a path when the block ends without an error, and is removed otherwise.
 
-    An `OSError` names the path, not the unfinished file beside it.
+    A link leads to the file that is replaced. What is not a regular file, such as a pipe or a device, is written as it
+    is. An `OSError` names the path, not the unfinished file beside it.
     """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    path = Path(os.path.realpath(path))
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         file = unfinished.open("wb")

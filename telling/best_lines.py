@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..numerics import knee_of
@@ -183,7 +184,8 @@ def _single(summary: Summary, defaults: TrialRow, those: str, name: str) -> str:
     base = defaults.values[name]
     best = base - _signs(summary.objectives)[name] * gain
     # Where the sign changes, a percentage says nothing.
-    share = f" ({100 * gain / abs(base):.3g} %)" if base * best > 0 else ""
+    percent = gain / abs(base) * 100 if (base > 0) == (best > 0) and base else math.inf
+    share = f" ({percent:.3g} %)" if percent < math.inf else ""
     return f"{number_text(gain)}{share} better than {those}"
 
 

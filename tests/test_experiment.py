@@ -623,6 +623,15 @@ def test_experiment_that_is_done_continues_under_new_limits(tmp_path: Path) -> N
         Experiment.restore(tmp_path / "exp", max_trials=3)
 
 
+def test_program_that_has_closed_stderr_runs_its_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = (tmp_path / "err").open("w")
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    assert experiment(square, tmp_path, max_trial_number=1).run().status == "DONE"
+
+
 def test_program_that_is_started_again_continues_its_experiment(tmp_path: Path) -> None:
     def cube(parameters: dict[str, Any]) -> float:
         return abs(float(parameters["x"] ** 3))

@@ -156,7 +156,8 @@ def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool, as_j
 
     An experiment that is running, or whose trials are, must be stopped first. A copy at its `storage_path` is kept.
     """
-    folders = [chosen_experiment(name, None, directory) for name in dict.fromkeys(experiments)]
+    named = [chosen_experiment(name, None, directory) for name in experiments]
+    folders = list({folder.path.resolve(): folder for folder in reversed(named)}.values())[::-1]
     for folder in folders:
         _refuse_if_running(folder)
     deleted = [_deleted(folder, as_json) for folder in folders if yes or _is_meant(folder)]
@@ -209,7 +210,9 @@ def _content(folder: ExperimentFolder) -> str:
 def _deleted(folder: ExperimentFolder, as_json: bool) -> str:
     """Delete an experiment and return its id; own it first, so that no other process resumes it meanwhile."""
     folder.own()
-    shutil.rmtree(folder.path)
+    shutil.rmtree(folder.path.resolve())
+    if folder.path.is_symlink():
+        folder.path.unlink()
     if not as_json:
         say(as_json, {}, f"experiment {folder.experiment_id} is deleted")
     return folder.experiment_id

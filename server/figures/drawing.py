@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _LONGEST = 40  # letters of a text
+_LONGEST_NAME = 80  # where there is room for a name or an option that differs from another in the middle
 _WIDE = 1000.0
 _REACH = 10.0
 _FEWEST_FOR_REACH = 5
@@ -67,17 +68,19 @@ def short(text: str, longest: int = _LONGEST) -> str:
     return html.escape(shortened(text, longest), quote=False)
 
 
-def labels(texts: Sequence[str], longest: int = _LONGEST) -> list[str]:
-    """Return each text as `short` does; those that would look the same are not cut.
+def labels(
+    texts: Sequence[str], longest: int = _LONGEST, cut: Callable[[str, int], str] = short
+) -> list[str]:
+    """Return each text as `cut` does; those that would look the same are whole.
 
     >>> labels(["layer.first.rate", "layer.last.rate", "seed"], 12)
     ['layer.first.rate', 'layer.last.rate', 'seed']
     """
-    cut = [short(text, longest) for text in texts]
-    counts = Counter(cut)
+    short_ones = [cut(text, longest) for text in texts]
+    counts = Counter(short_ones)
     return [
-        label if counts[label] == 1 else short(text, len(visible(text)))
-        for label, text in zip(cut, texts, strict=True)
+        label if counts[label] == 1 else cut(text, len(visible(text)))
+        for label, text in zip(short_ones, texts, strict=True)
     ]
 
 
@@ -181,13 +184,18 @@ def axis_of(dimension: Dimension, ticks: int = 5) -> dict[str, Any]:
 
     A logarithmic axis has about as many `ticks` as given, a categorical one at most three times as many.
     """
-    title = {"title": {"text": short(dimension.name)}}
+    title = {"title": {"text": short(dimension.name, _LONGEST_NAME)}}
     if dimension.categorical:
         count = len(dimension.options)
         shown = range(0, count, math.ceil(count / (3 * ticks)) if count else 1)
-        names = [short(dimension.options[place], 18) for place in shown]
-        labels = {"tickvals": list(shown), "ticktext": names}
-        return {**title, "type": "linear", "range": [-0.6, count - 0.4], "zeroline": False, **labels}
+        ticks_of_options = {"tickvals": list(shown), "ticktext": labels(dimension.options, 18)[:: shown.step]}
+        return {
+            **title,
+            "type": "linear",
+            "range": [-0.6, count - 0.4],
+            "zeroline": False,
+            **ticks_of_options,
+        }
     low, high = dimension.bounds
     if dimension.log:
         ends = math.log10(low), math.log10(high)
@@ -310,6 +318,10 @@ def _hover_text(trial: TrialRecord, objectives: Sequence[Objective], dimensions:
     if trial.status != "SUCCEEDED":
         lines.append(short(": ".join(filter(None, (status_text(trial.status), trial.reason))), 80))
     pairs = [(dimension.name, dimension.value(trial.parameters)) for dimension in dimensions]
-    given = [f"{short(name)} = {short(written(value))}" for name, value in pairs if value is not None]
+    given = [
+        f"{short(name, _LONGEST_NAME)} = {short(written(value), _LONGEST_NAME)}"
+        for name, value in pairs
+        if value is not None
+    ]
     more = [f"and {len(given) - _HOVER_LINES} more"] if len(given) > _HOVER_LINES else []
     return "<br>".join([*lines, *given[:_HOVER_LINES], *more])

@@ -135,7 +135,7 @@ def plot_contour(
     finished, results = table.finished(goal.name)
     parameters = [trial.parameters for trial in finished]
     has_both = np.isfinite(across.positions(parameters)) & np.isfinite(up.positions(parameters))
-    title = f"{_CONTOUR}: {short(x)} and {short(y)}"
+    title = f"{_CONTOUR}: {' and '.join(labels([x, y]))}"
     if not has_both.any():
         return nothing(theme, title, "No trial with a finite result has both parameters.")
     trials = [trial for trial, is_placed in zip(finished, has_both, strict=True) if is_placed]
@@ -313,7 +313,7 @@ def _parameter_axis(dimension: Dimension, points_of: list[Any], name: str) -> di
         axis = {
             "range": [-0.3, count - 0.7],
             "tickvals": list(range(count)),
-            "ticktext": [shortened(option, 16) for option in dimension.options],
+            "ticktext": labels(dimension.options, 16, shortened),
             "values": places,
             "label": name,
         }

@@ -365,7 +365,7 @@ def last_expression(main: str) -> Clause:
 def _inside(head: str, name: str) -> Clause:
     """Return the SQL expression for a dotted name, which may be one key or a path of nested ones, with its values.
 
-    A boolean is the text of it, so that true is not 1.
+    A boolean is a blob, so that true is neither 1 nor the text.
     """
     column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])
     paths = [[name]]
@@ -377,7 +377,8 @@ def _inside(head: str, name: str) -> Clause:
     for path in paths:
         inside, bound = _inner(column, [*root, *path])
         found.append(
-            f"CASE json_type({inside}) WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'"
+            f"CASE json_type({inside}) WHEN 'true' THEN CAST('true' AS BLOB)"
+            " WHEN 'false' THEN CAST('false' AS BLOB)"
             f" ELSE json_extract({inside}) END"
         )
         values += [*bound, *bound]
@@ -399,7 +400,7 @@ def _comparison(condition: Condition, main: str) -> Clause:
     if value is None:
         return f"{expression} {'IS NULL' if symbol == '=' else 'IS NOT NULL'}", values
     if isinstance(value, bool) and condition.field.partition(".")[0] in _JSON:
-        value = str(value).lower()
+        value = str(value).lower().encode()
     return f"{expression} {'=' if symbol == '=' else 'IS NOT'} ?", [*values, value]
 
 

@@ -65,6 +65,14 @@ def test_delete_removes_the_folders_and_nothing_else(call: Call, directory: Path
 
 
 @pytest.mark.usefixtures("two")
+def test_delete_of_a_link_removes_what_it_leads_to_once(call: Call, directory: Path) -> None:
+    (directory / "alias").symlink_to("one")
+    called = call("delete", "alias", directory / "one", directory / "alias", "--yes")
+    assert (called.code, called.err) == (0, "")
+    assert sorted(os.listdir(directory)) == ["two"]
+
+
+@pytest.mark.usefixtures("two")
 def test_delete_without_a_terminal_and_without_yes_deletes_nothing(call: Call, directory: Path) -> None:
     called = call("delete", "one")
     assert called.code == 2

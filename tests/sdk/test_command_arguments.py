@@ -77,3 +77,12 @@ def test_false_is_enough_for_a_required_argument() -> None:
     made = argparse.ArgumentParser()
     made.add_argument("--bn", type=bool, required=True)
     assert parsed_with(made, [], {"bn": False}).bn is False
+
+
+@pytest.mark.parametrize("value", [0, 3])
+def test_a_count_and_a_list_of_constants_are_set_as_they_are(value: int) -> None:
+    made = argparse.ArgumentParser()
+    made.add_argument("--verbose", "-v", action="count", default=1)
+    made.add_argument("--fast", dest="steps", action="append_const", const="fast")
+    parsed = parsed_with(made, [], {"verbose": value, "steps": ["a", "b"]})
+    assert (parsed.verbose, parsed.steps) == (value, ["a", "b"])

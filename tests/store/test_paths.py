@@ -100,6 +100,22 @@ def test_file_is_replaced_when_it_is_complete(tmp_path: Path) -> None:
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x.csv", b"new")]
 
 
+def test_pipe_and_device_are_written_and_a_link_stays_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    (tmp_path / "real.csv").write_bytes(b"old")
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    (tmp_path / "null").symlink_to("/dev/null")
+    for name in ("pipe", "link.csv", "null"):
+        with whole_file(tmp_path / name) as file:
+            file.write(b"new")
+    assert os.read(reader, 10) == b"new"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+    assert ((tmp_path / "link.csv").is_symlink(), (tmp_path / "real.csv").read_bytes()) == (True, b"new")
+    assert (tmp_path / "null").is_char_device()
+
+
 @pytest.mark.parametrize("place", ["file/x.csv", "missing/x.csv", "folder"])
 def test_error_names_the_file_that_was_asked_for(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()

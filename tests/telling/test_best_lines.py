@@ -34,13 +34,20 @@ def test_gain_is_that_of_the_best_in_every_objective() -> None:
 
 @pytest.mark.parametrize(
     ("base", "best", "gain"),
-    [(math.inf, math.inf, 0.0), (-math.inf, 1.0, math.inf), (-1e308, 1e308, math.inf), (5e-324, 1.0, 1.0)],
+    [
+        (math.inf, math.inf, 0.0),
+        (-math.inf, 1.0, math.inf),
+        (-1e308, 1e308, math.inf),
+        (5e-324, 1.0, 1.0),
+        (7e198, 8e307, 8e307),
+    ],
 )
 def test_gain_over_extreme_defaults(base: float, best: float, gain: float) -> None:
     assert gains({"default": base}, {"default": best}) == {"default": gain}
     rows = [a_row(number, {"default": value}) for number, value in enumerate((base, best))]
     said = gain_text(a_summary(*rows[1:], defaults=rows[0], objectives=ONE))
     assert "nan" not in said
+    assert "inf %" not in said
     assert said.startswith("no trial is better" if not gain else f"{gain:g}")
 
 

@@ -408,6 +408,31 @@ def test_slice_has_logarithmic_axes_and_leaves_out_the_inactive() -> None:
     assert len(figure.data[1].x) == len(with_it)
 
 
+def test_options_and_names_that_differ_in_the_middle_are_told_apart() -> None:
+    options = [
+        f"/data/projects/vision/{model}/best_model_state_dict.pt" for model in ("resnet50", "resnet34")
+    ]
+    names = [f"encoder.transformer.{layer}.attention.dropout" for layer in ("first", "last")]
+    space = {
+        names[0]: {"_type": "choice", "_value": options},
+        names[1]: {"_type": "uniform", "_value": [0, 1]},
+    }
+    trials = [
+        trial(n, parameters={names[0]: options[n % 2], names[1]: n / 8}, values={"default": float(n)})
+        for n in range(8)
+    ]
+    made = table(trials, dimensions=dimensions_of(space))
+    contour = figures.plot_contour(made, *names)
+    axis, other = contour.layout.xaxis, contour.layout.yaxis
+    assert (list(axis.ticktext), axis.title.text, other.title.text) == (options, *names)
+    (parallel, *_) = figures.plot_parallel(made).data[0].dimensions
+    assert list(parallel.ticktext) == options
+    hovers = [
+        text for trace in figures.plot_slice(made).data if trace.text is not None for text in trace.text
+    ]
+    assert {option for option in options if any(option in text for text in hovers)} == set(options)
+
+
 def test_contour_finds_the_valley_and_leaves_the_unknown_blank() -> None:
     draws = np.random.default_rng(0).random((80, 2)) * [1.0, 0.4]
     trials = [

@@ -103,7 +103,7 @@ def test_conditions_find_tags_and_notes(
     [
         ("final.loss < 0.5", [1]),
         ("final.loss > 0.5", [2, 4]),
-        ("final.loss > 'a'", [3, 5, 7]),  # a boolean and an object are their JSON text
+        ("final.loss > 'a'", [3, 7]),  # a boolean and an object are their JSON text
         ("final.loss = 9e999", [4]),
         ("final.loss = null", [0, 8]),
         ("final.loss = true", [5]),
@@ -228,6 +228,19 @@ def test_not_equal_is_the_complement_of_equal(
     assert set(numbers(view, conditions=[Condition.parse(f"{name} != null")])) == {0, 1, 2, 3} - set(
         numbers(view, conditions=[Condition.parse(f"{name} = null")])
     )
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [("= true", [0]), ('= "true"', [1]), ("!= true", [1, 2, 3]), ('!= "true"', [0, 2, 3]), ("~ tru", [0, 1])],
+)
+def test_true_is_not_the_text(
+    view_of: Callable[..., ExperimentView], condition: str, expected: list[int]
+) -> None:
+    view = view_of(
+        *(a_trial(n, parameters={"c": option}) for n, option in enumerate((True, "true", 1, False)))
+    )
+    assert sorted(numbers(view, conditions=[Condition.parse(f"parameters.c {condition}")])) == expected
 
 
 @pytest.mark.parametrize("condition", ["value.eval.loss < 1", "parameters.a.b < 1"])
