@@ -15,6 +15,7 @@ _FLAG = "--"
 _MAKERS = ("ArgumentParser", "HfArgumentParser", "add_parser")
 _GROUPS = ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers")
 _PARSES = ("parse_args", "parse_known_args", "parse_args_into_dataclasses")
+_ADDS = ("add_argument", "add_arguments", "HfArgumentParser", "ArgumentParser")
 _ADD_NOTHING = ("print", "repr", "str", "autocomplete")
 
 
@@ -40,6 +41,8 @@ class _Parser:
 
 def argparse_options(script: Script) -> CommandLine | None:
     """Return the command line of the parser that the script uses; None without one."""
+    if not any(called_name(call) in _ADDS for call in script.calls):
+        return None
     reader = _Reader(script)
     if not any(parser.options or parser.needs or parser.commands for parser in reader.all()):
         return None

@@ -27,21 +27,26 @@ _TRAINING_ARGUMENTS: dict[str, Any] = {
 class Style:
     """How a library spells options: with hyphens or not, nested names with a dot or flat, enums by name or by value.
 
-    `off` is the word for false, made from the option's path and name; without it a boolean is `--fast=true`.
+    `off` stands before the name in the word for false, `--no-fast`; without it a boolean is `--fast=true`, or with
+    capitals `--fast=True`.
     """
 
     hyphens: bool = False
     nested: bool = True
     enum_values: bool = False
     off: str = ""
+    has_capitals: bool = False
     is_positional: bool = False  # what has no default
 
     def option(self, prefix: str, name: str, value: Value) -> ScriptOption:
         """Return the option of a field or an argument; `prefix` is the path to it, with a dot at its end."""
         spelled = name.replace("_", "-") if self.hyphens else name
         prefix = prefix if self.nested else ""
-        has_words = self.off and value.is_boolean and isinstance(value.default, bool)
-        words = (f"--{prefix}{spelled}", f"--{prefix}{self.off}{spelled}") if has_words else None
+        words = None
+        if value.is_boolean and isinstance(value.default, bool) and self.has_capitals:
+            words = (f"--{prefix}{spelled}=True", f"--{prefix}{spelled}=False")
+        elif value.is_boolean and isinstance(value.default, bool) and self.off:
+            words = (f"--{prefix}{spelled}", f"--{prefix}{self.off}{spelled}")
         return ScriptOption(
             name=f"{prefix}{spelled}",
             default=self.spelled(value.default),
@@ -91,7 +96,7 @@ def class_options(script: Script) -> CommandLine | None:
         if "OmitArgPrefixes" in text:
             style = replace(style, nested=False)
         if "FlagConversionOff" in text:
-            style = replace(style, off="")
+            style = replace(style, has_capitals=True)
         options = [*options_of(*found, style, given=_overrides(keyword(call, "default")))]
         return command_line(options, style)
     return None

@@ -102,9 +102,9 @@ def _of_dataclass(script: Script) -> Constants | None:
     """Return the fields of a dataclass that the script makes an instance of, or whose name says what it is."""
     for definition in script.definitions.values():
         marks = _marks(definition)
-        made = next((call for call in script.calls if script.origin(call) == definition.name), None)
         if not isinstance(definition, ast.ClassDef) or not marks:
             continue
+        made = next((call for call in script.calls if script.origin(call) == definition.name), None)
         if made is None and not _CONFIG.search(definition.name.lower()):
             continue
         if made is not None and _has_arguments(made) and "dataclass" not in marks:

@@ -299,6 +299,13 @@ KINDS = {
             *("--without", "kind", "--without", "optim.kind", "--without", "hidden-units"),
         ),
     ),
+    "tyro without flags": Kind(
+        "import tyro\ndef main(lr: float = 0.01, bias: bool = True): ...\n"
+        "tyro.cli(main, config=(tyro.conf.FlagConversionOff,))\n",
+        {"lr": LR, "bias": ("choice", True, False)},
+        "python train.py --lr={lr} $(test {bias} = true && echo --bias=True || echo --bias=False)",
+        options=("--param", "bias=choice:true,false"),
+    ),
     "a class of another module": Kind(
         "import tyro\nfrom settings.base import Config\nconfig = tyro.cli(Config)\n",
         {"lr": LR},
