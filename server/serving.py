@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from .app import create_app
+from .application import create_app
 from .experiments import Experiments
 from .request_guard import RequestGuard
 from .security import ServerSettings

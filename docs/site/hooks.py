@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 import pitchpipe
-from pitchpipe.server.app import create_app
+from pitchpipe.server.application import create_app
 from pitchpipe.server.experiments import Experiments
 
 __all__ = ["on_config", "on_files"]

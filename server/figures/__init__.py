@@ -7,15 +7,15 @@ theme of a figure. plotly is imported when the first figure is drawn.
 
 from __future__ import annotations
 
-from .curves import plot_curves
 from .dimensions import Dimension, dimensions_of, drawable, existing_together, inferred, label, number_or_none
-from .drawing import base_figure, nothing, ranged, short, value_axis, value_name, written
 from .example import example_table
-from .health import health_notes
+from .figure_parts import base_figure, nothing, ranged, short, value_axis, value_name, written
 from .importances import Importance, importance, plot_importance
+from .learning_curves import plot_curves
 from .outline import MOST_TRIALS, Outline, Span, best_so_far, downsampled, joined
 from .parameter_figures import objectives_in_order, plot_contour, plot_parallel, plot_slice
 from .result_figures import plot_edf, plot_history, plot_pareto
+from .search_notes import health_notes
 from .tables import Curve, ExperimentTable, Objective, TrialRecord, chosen_numbers
 from .theme import BEST, SERIES, STATUS_LOOKS, ThemeName, template, template_layout, theme_of
 from .timeline import plot_timeline

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...numerics import Tree, grow_tree, main_effects, predicted
 from .dimensions import Dimension
-from .drawing import base_figure, is_wide, labels, note, nothing, short, value_name
+from .figure_parts import base_figure, is_wide, labels, note, nothing, short, value_name
 from .tables import ExperimentTable, Objective, TrialRecord
 from .theme import BLUE, GREY, ThemeName
 

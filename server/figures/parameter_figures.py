@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension, Numbers, number_or_none
-from .drawing import (
+from .figure_parts import (
     Hover,
     axis_of,
     base_figure,

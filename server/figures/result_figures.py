@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...numerics import front_of, knee_of
 from .dimensions import Numbers
-from .drawing import Hover, note, nothing, panels, points, ranged, short, value_axis
+from .figure_parts import Hover, note, nothing, panels, points, ranged, short, value_axis
 from .outline import best_so_far, corners
 from .tables import ExperimentTable, Objective
 from .theme import BEST, GREY, SERIES, STATUS_LOOKS, VERMILION, Look, ThemeName

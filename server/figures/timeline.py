@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .drawing import Hover, base_figure, note, nothing, short
+from .figure_parts import Hover, base_figure, note, nothing, short
 from .outline import Span
 from .tables import ExperimentTable
 from .theme import BEST, STATUS_LOOKS, Look, ThemeName

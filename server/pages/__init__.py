@@ -7,4 +7,4 @@ read an experiment through `ExperimentView` and request changes from its manager
 from __future__ import annotations
 
 from .frame import ROOT
-from .routes import add_pages
+from .page_routes import add_pages

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from fastapi import FastAPI
 
-from pitchpipe.server.app import create_app
+from pitchpipe.server.application import create_app
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.request_guard import RequestGuard
 from pitchpipe.server.security import ServerLimits, ServerSettings

@@ -16,7 +16,7 @@ from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.results import result_of
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.health import read_health
-from pitchpipe.server.pages.overview import notices_of
+from pitchpipe.server.pages.overview_page import notices_of
 from pitchpipe.server.report.rendering import render_report
 from pitchpipe.store.reading import ExperimentView
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pitchpipe.server.app import create_app
+from pitchpipe.server.application import create_app
 from pitchpipe.server.experiments import Experiments
 
 ROOT = "/api/v1/experiments"

@@ -10,8 +10,8 @@ from pathlib import Path
 from syrupy.assertion import SnapshotAssertion
 
 from pitchpipe.server.experiments import Experiments
-from pitchpipe.server.pages.experiments import sparkline
-from pitchpipe.server.pages.settings import changes_of
+from pitchpipe.server.pages.experiments_page import sparkline
+from pitchpipe.server.pages.settings_page import changes_of
 from pitchpipe.server.report.secrecy import hidden
 
 from ..sentences import SentencesFile, answered

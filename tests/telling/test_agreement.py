@@ -17,7 +17,7 @@ from pitchpipe.results import result_of
 from pitchpipe.runner.trial import FailureKind, Trial
 from pitchpipe.server.experiment_table import read_table
 from pitchpipe.server.experiments import Experiments
-from pitchpipe.server.pages.overview import best_text
+from pitchpipe.server.pages.overview_page import best_text
 from pitchpipe.server.pages.trial_grid import GridRequest, columns_of, read_rows
 from pitchpipe.server.report.facts import Facts, facts_of
 from pitchpipe.store.reading import ExperimentView

@@ -15,7 +15,7 @@ from pitchpipe.manager.control.operations import changed_config
 from pitchpipe.runner import LimitsChanged
 from pitchpipe.runner.events import Event
 from pitchpipe.server.api import models
-from pitchpipe.server.pages import settings as page
+from pitchpipe.server.pages import settings_page as page
 
 from ..experiments import config
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.server import figures
 from pitchpipe.server.figures import Curve, ExperimentTable, Objective, TrialRecord, dimensions_of
-from pitchpipe.server.pages.plots import brushed
+from pitchpipe.server.pages.plots_page import brushed
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
     [5e-324, 2.3e-308, 1e-300, 1e-100, 1e100, 1e300, -1e300, 1e308, -1e308]

@@ -2,7 +2,7 @@
 
 import re
 
-from pitchpipe.server.pages.experiments import sparkline
+from pitchpipe.server.pages.experiments_page import sparkline
 
 
 def test_line_of_many_steps_is_short_and_keeps_both_ends() -> None:

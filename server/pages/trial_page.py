@@ -34,7 +34,7 @@ from .actions import copied, notes_panel
 from .elements import TRIAL_TONES, action, facts, panel, parameter_facts, set_badge, table
 from .figure_view import FigureView, curve_figure
 from .frame import Where, experiment_frame
-from .logs import LogView
+from .logs_page import LogView
 from .trial_actions import TrialActions
 
 _POINTS = 1000

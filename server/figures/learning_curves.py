@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .drawing import Hover, base_figure, note, nothing, ranged, value_axis
+from .figure_parts import Hover, base_figure, note, nothing, ranged, value_axis
 from .outline import downsampled
 from .tables import Curve, ExperimentTable, TrialRecord, chosen_numbers
 from .theme import BEST, BLUE, GREY, STATUS_LOOKS, Look, ThemeName

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.server.figures import ExperimentTable, Objective, TrialRecord, dimensions_of
-from pitchpipe.server.pages.plots import brushed
+from pitchpipe.server.pages.plots_page import brushed
 from pitchpipe.store.reading import Condition
 
 

@@ -14,15 +14,15 @@ from nicegui import ui
 from ...store import StoreError
 from ...store.reading import QueryError
 from ..experiments import Experiments
-from .compare import compare_page
-from .experiments import experiments_page
+from .compare_page import compare_page
+from .experiments_page import experiments_page
 from .frame import ROOT, Where, add_head, show_missing
-from .logs import logs_page
-from .overview import overview_page
-from .plots import Choice, plots_page
-from .settings import settings_page
-from .trial import file_response, trial_page
+from .logs_page import logs_page
+from .overview_page import overview_page
+from .plots_page import Choice, plots_page
+from .settings_page import settings_page
 from .trial_grid import GridRequest, columns_of, read_rows
+from .trial_page import file_response, trial_page
 from .trials import TableView, trials_page
 
 

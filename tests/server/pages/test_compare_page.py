@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pitchpipe.server.pages.compare import _result_rows
+from pitchpipe.server.pages.compare_page import _result_rows
 from pitchpipe.store.reading import ExperimentView
 
 from ...stored import MadeExperiment, a_trial

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...telling import number_text
 from .dimensions import Dimension
-from .drawing import written
+from .figure_parts import written
 from .importances import Importance, importance, scaled
 from .tables import ExperimentTable, TrialRecord
 
