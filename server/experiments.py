@@ -12,8 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVarTuple
+from typing import TypeVarTuple
 
+from ..protocol import Json
 from ..store import ExperimentFolder, FolderError, StoreError, absolute
 from ..store.reading import ExperimentView, to_json
 
@@ -29,8 +30,8 @@ Arguments = TypeVarTuple("Arguments")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """One experiment: its view, its cached responses, and the identity of its database file."""
+class ServedExperiment:
+    """An experiment of this server: its view, its cached responses, and the identity of its database file."""
 
     view: ExperimentView
     responses: ResponseCache
@@ -49,7 +50,7 @@ class Shown:
         """
         return self.responses.get((compute, *arguments), lambda: compute(self.view, *arguments), lasting)
 
-    def cached(self, compute: Callable[[ExperimentView, *Arguments], object], *arguments: *Arguments) -> Any:
+    def cached(self, compute: Callable[[ExperimentView, *Arguments], object], *arguments: *Arguments) -> Json:
         """Return the value that a response has as JSON."""
         return json.loads(self.response(compute, *arguments).body)
 
@@ -64,28 +65,28 @@ class Experiments:
         self.directory = absolute(directory)
         self.only = only
         self._lock = threading.Lock()
-        self._shown: dict[Path, Shown] = {}
+        self._served: dict[Path, ServedExperiment] = {}
 
     def view(self, name: str) -> ExperimentView:
         """Return the view of an experiment; raise `LookupError` if there is none."""
-        return self.shown(name).view
+        return self.served(name).view
 
     def views(self) -> list[ExperimentView]:
         """Return the views of all experiments."""
-        return [shown.view for shown in self.all()]
+        return [served.view for served in self.all()]
 
-    def all(self) -> list[Shown]:
+    def all(self) -> list[ServedExperiment]:
         """Return all experiments."""
         return [self._of(folder) for folder in self._folders()]
 
-    def shown(self, name: str) -> Shown:
+    def served(self, name: str) -> ServedExperiment:
         """Find an experiment by its id, the unique beginning of one, or `current`; raise `LookupError` without one.
 
         `current` is the only one shown, else the newest that is running, else the newest.
         """
         if name == _CURRENT:
             return self._of(self._current())
-        folder = self._found(name)
+        folder = self._folder(name)
         if self.only is not None and folder.experiment_id != self.only:
             raise LookupError(f"this server shows experiment {self.only} only")
         return self._of(folder)
@@ -93,11 +94,11 @@ class Experiments:
     def close(self) -> None:
         """Close all views."""
         with self._lock:
-            shown, self._shown = self._shown, {}
-        for experiment in shown.values():
+            served, self._served = self._served, {}
+        for experiment in served.values():
             experiment.view.close()
 
-    def _found(self, name: str) -> ExperimentFolder:
+    def _folder(self, name: str) -> ExperimentFolder:
         whole = ExperimentFolder(self.directory / name) if _ID.fullmatch(name) else None
         if whole is not None and whole.has_experiment:
             return whole
@@ -124,18 +125,18 @@ class Experiments:
         except StoreError:
             return 0.0  # an unreadable experiment does not hide the others
 
-    def _of(self, folder: ExperimentFolder) -> Shown:
+    def _of(self, folder: ExperimentFolder) -> ServedExperiment:
         with self._lock:
-            shown = self._shown.get(folder.path)
+            served = self._served.get(folder.path)
             inode = folder.database.stat().st_ino
-            if shown is not None and shown.inode != inode:  # deleted, and created again with the same id
-                shown.view.close()
-                shown = None
-            if shown is None:
+            if served is not None and served.inode != inode:  # deleted, and created again with the same id
+                served.view.close()
+                served = None
+            if served is None:
                 view = ExperimentView(folder)
-                shown = Shown(view, ResponseCache(view.database.version), inode)
-                self._shown[folder.path] = shown
-            return shown
+                served = ServedExperiment(view, ResponseCache(view.database.version), inode)
+                self._served[folder.path] = served
+            return served
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ class ResponseCache:
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
 
-    def get(self, key: Hashable, compute: Callable[[], Any], lasting: float = math.inf) -> CachedResponse:
+    def get(self, key: Hashable, compute: Callable[[], object], lasting: float = math.inf) -> CachedResponse:
         """Return the response for `key`, from the cache or computed by `compute`.
 
         After `lasting` seconds it is computed again in any case: parts of it are not in the store.

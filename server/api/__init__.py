@@ -6,9 +6,8 @@ Responses that many clients request are computed once (`ResponseCache`).
 
 from __future__ import annotations
 
-from .change_routes import change_router
 from .event_streams import Streams, event_router, log_router
-from .experiment_routes import experiment_router
+from .experiment_routes import change_router, experiment_router
 from .models import Status
 from .responses import (
     PROBLEMS,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.types import DecoratedCallable
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
@@ -19,12 +20,6 @@ _LOOK_EVERY = 0.25
 # Occasional comments keep proxies from closing the connection and reveal clients that are gone.
 _ALIVE_EVERY = 15.0
 _PIECE = 64 * 1024
-_EVENT_STREAM: dict[str, Any] = {
-    "response_class": StreamingResponse,
-    "responses": {
-        200: {"content": {"text/event-stream": {}}, "description": "Ends when the client disconnects."}
-    },
-}
 Cursor = Annotated[
     str | None,
     Query(max_length=50, description="The cursor of the last response; without one, events from now on."),
@@ -38,6 +33,12 @@ event_router = APIRouter(tags=["events"])
 log_router = APIRouter(tags=["logs"])
 
 
+def _streaming(router: APIRouter, path: str) -> Callable[[DecoratedCallable], DecoratedCallable]:
+    """Make a function the endpoint of a path; it returns a stream of server-sent events."""
+    stream = {"content": {"text/event-stream": {}}, "description": "Ends when the client disconnects."}
+    return router.get(path, response_class=StreamingResponse, responses={200: stream})
+
+
 @event_router.get("/experiments/{experiment}/events", response_model=EventPage)
 def list_events(
     request: Request,
@@ -49,7 +50,7 @@ def list_events(
     return json_response(view_of(request, experiment).events(since, limit))
 
 
-@event_router.get("/experiments/{experiment}/events/stream", **_EVENT_STREAM)
+@_streaming(event_router, "/experiments/{experiment}/events/stream")
 async def follow_events(
     request: Request,
     experiment: ExperimentName,
@@ -83,7 +84,7 @@ def get_log(request: Request, experiment: ExperimentName, name: LogName, part: P
     return json_response(view_of(request, experiment).log(name, part))
 
 
-@log_router.get("/experiments/{experiment}/logs/{name}/follow", **_EVENT_STREAM)
+@_streaming(log_router, "/experiments/{experiment}/logs/{name}/follow")
 async def follow_log(
     request: Request, experiment: ExperimentName, name: LogName, offset: Offset = 0
 ) -> StreamingResponse:
@@ -106,15 +107,14 @@ def get_trial_log(
     return json_response(view_of(request, experiment).trial_log(trial, name, part))
 
 
-@log_router.get("/experiments/{experiment}/trials/{trial}/logs/{name}/follow", **_EVENT_STREAM)
+@_streaming(log_router, "/experiments/{experiment}/trials/{trial}/logs/{name}/follow")
 async def follow_trial_log(
     request: Request, experiment: ExperimentName, trial: TrialName, name: LogName, offset: Offset = 0
 ) -> StreamingResponse:
     """Stream what a trial prints from byte `offset` on."""
     view = await asyncio.to_thread(view_of, request, experiment)
-    return await _stream_response(
-        request, log_stream(lambda follow: view.trial_log(trial, name, follow), offset)
-    )
+    messages = log_stream(lambda follow: view.trial_log(trial, name, follow), offset)
+    return await _stream_response(request, messages)
 
 
 # ---------------------------------------------------------------------- streams

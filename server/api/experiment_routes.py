@@ -1,19 +1,29 @@
-"""Experiments: status, configuration, best trials, importance, failures."""
+"""Experiments: what is read of them, and the changes, each a message to the manager, which commits it first."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from ...manager.control import (
+    add_trial,
+    change_experiment,
+    import_results,
+    kill_trial,
+    rerun_trial,
+    stop_experiment,
+)
 from ...protocol import JsonObject
 from ...store import StoreError
 from ...store.reading import ExperimentView, closest_object
 from ...telling import region_object
-from ..experiments import Experiments, Shown
+from ..experiments import ServedExperiment
 from ..health import health_object
 from .models import (
+    Added,
     Best,
+    Change,
     Closest,
     ExperimentSummary,
     Failure,
@@ -21,11 +31,18 @@ from .models import (
     Front,
     Health,
     HistoryPoint,
+    Import,
     Importance,
+    Imported,
+    Killed,
+    Limits,
+    NewTrial,
+    Stop,
 )
-from .responses import ExperimentName, cached_response
+from .responses import ExperimentName, TrialName, cached_response, experiments_of, json_response, view_of
 
 experiment_router = APIRouter(tags=["experiments"])
+change_router = APIRouter(tags=["changes"])
 # Whether the manager is alive is not in the store.
 _LASTING = 2.0
 
@@ -33,8 +50,7 @@ _LASTING = 2.0
 @experiment_router.get("/experiments", response_model=list[ExperimentSummary])
 def list_experiments(request: Request) -> Response:
     """List the experiments of this server."""
-    experiments: Experiments = request.app.state.experiments
-    summaries = [_summary(each) for each in experiments.all()]
+    summaries = [_summary(each) for each in experiments_of(request).all()]
     return Response(b"[" + b",".join(filter(None, summaries)) + b"]", media_type="application/json")
 
 
@@ -44,7 +60,7 @@ def get_experiment(request: Request, experiment: ExperimentName) -> Response:
     return cached_response(request, experiment, ExperimentView.summary, lasting=_LASTING)
 
 
-@experiment_router.get("/experiments/{experiment}/config", response_model=dict[str, Any])
+@experiment_router.get("/experiments/{experiment}/config", response_model=JsonObject)
 def get_config(request: Request, experiment: ExperimentName) -> Response:
     """Return the configuration in canonical form, with the search space."""
     return cached_response(request, experiment, ExperimentView.config)
@@ -119,9 +135,62 @@ def _closest(view: ExperimentView) -> object:
     return None if closest is None else closest_object(closest, lambda trial: trial)
 
 
-def _summary(experiment: Shown) -> bytes:
+def _summary(experiment: ServedExperiment) -> bytes:
     """Return a summary as JSON; that of an unreadable experiment is short, so that it does not hide the others."""
     try:
         return experiment.response(ExperimentView.summary, lasting=_LASTING).body
     except StoreError:
         return b""
+
+
+# ---------------------------------------------------------------------- changes
+
+
+@change_router.patch("/experiments/{experiment}", response_model=Limits)
+def patch_experiment(request: Request, experiment: ExperimentName, change: Change) -> Response:
+    """Change limits or concurrency at any time, the search space while the experiment is running."""
+    view = view_of(request, experiment)
+    return json_response(change_experiment(view.folder, change.model_dump(exclude_unset=True)))
+
+
+@change_router.post("/experiments/{experiment}/stop", status_code=202, response_model=dict[str, bool])
+def post_stop(request: Request, experiment: ExperimentName, stop: Stop | None = None) -> Response:
+    """Stop the experiment: running trials get the grace period, and results are kept."""
+    view = view_of(request, experiment)
+    stop_experiment(view.folder, (stop or Stop()).reason)
+    return json_response({"stopping": True}, 202)
+
+
+@change_router.post("/experiments/{experiment}/trials", status_code=201, response_model=Added)
+def post_trial(request: Request, experiment: ExperimentName, trial: NewTrial) -> Response:
+    """Run a trial with the user's own parameters."""
+    view = view_of(request, experiment)
+    return _made(view.experiment_id, add_trial(view.folder, trial.parameters))
+
+
+@change_router.post("/experiments/{experiment}/trials/{trial}/rerun", status_code=201, response_model=Added)
+def post_rerun(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
+    """Run a new trial with the same parameters."""
+    view = view_of(request, experiment)
+    return _made(view.experiment_id, rerun_trial(view.folder, view.sequence_id(trial)))
+
+
+@change_router.post("/experiments/{experiment}/trials/{trial}/kill", status_code=202, response_model=Killed)
+def post_kill(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
+    """Kill a trial; the experiment continues."""
+    view = view_of(request, experiment)
+    return json_response(kill_trial(view.folder, view.sequence_id(trial)), 202)
+
+
+@change_router.post("/experiments/{experiment}/import", response_model=Imported)
+def post_import(request: Request, experiment: ExperimentName, results: Import) -> Response:
+    """Import results measured elsewhere into the tuner."""
+    view = view_of(request, experiment)
+    rows = [row.model_dump() for row in results.data]
+    imported, left_out = import_results(view.folder, rows)
+    return json_response({"imported": imported, "left_out": left_out})
+
+
+def _made(experiment_id: str, added: dict[str, object]) -> Response:
+    place = f"/api/v1/experiments/{experiment_id}/trials/{added['sequence_id']}"
+    return json_response(added, 201, {"location": place})

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ...protocol import JsonObject, Parameters
 from ...store.reading import Attempt
 
 Status = Literal[
     "WAITING", "RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED"
 ]
 Kind = Literal["INFRA", "OOM", "TIMEOUT", "NAN", "IMPORT", "USER_ERROR", "KILLED"]
-Parameters = Annotated[dict[str, Any], Field(max_length=10_000)]
-_EXAMPLE = {"lr": 0.1, "units": 32}
+NewParameters = Annotated[Parameters, Field(max_length=10_000, examples=[{"lr": 0.1, "units": 32}])]
 
 
 class _Taken(BaseModel):
@@ -39,13 +39,13 @@ class Change(_Taken):
         Field(description='Seconds, or text such as "2h".'),
     ] = None
     trial_concurrency: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
-    search_space: Annotated[dict[str, Any], Field(min_length=1, max_length=10_000)] | None = None
+    search_space: Annotated[JsonObject, Field(min_length=1, max_length=10_000)] | None = None
 
 
 class NewTrial(_Taken):
     """A trial with the user's own parameters."""
 
-    parameters: Annotated[Parameters, Field(examples=[_EXAMPLE])]
+    parameters: NewParameters
 
 
 class Measured(BaseModel):
@@ -59,7 +59,7 @@ class Measured(BaseModel):
 class ImportedResult(_Taken):
     """A result that was measured elsewhere."""
 
-    parameter: Annotated[Parameters, Field(examples=[_EXAMPLE])]
+    parameter: NewParameters
     value: Annotated[
         Annotated[float, Field(allow_inf_nan=False)] | Measured,
         Field(description="A number, or an object with one as `default`."),

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from ...manager.control import ControlError
 from ...store import StoreError
 from ...store.reading import ExperimentView, QueryError, to_json
-from ..experiments import Arguments, Experiments, Shown
+from ..experiments import Arguments, Experiments
 from .models import Problem
 
 _BIGGEST = 2**53
@@ -42,15 +42,15 @@ _CONTROL_STATUSES = {"unreachable": 503, "not found": 404, "conflict": 409, "inv
 
 def view_of(request: Request, name: str) -> ExperimentView:
     """Return the view of the requested experiment; raise `LookupError` if there is none."""
-    return _shown(request, name).view
+    return experiments_of(request).view(name)
 
 
-def _shown(request: Request, name: str) -> Shown:
-    experiments: Experiments = request.app.state.experiments
-    return experiments.shown(name)
+def experiments_of(request: Request) -> Experiments:
+    """Return the experiments of the server."""
+    return request.app.state.experiments
 
 
-def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return a value as a response."""
     return Response(to_json(value), status, headers, media_type="application/json")
 
@@ -64,9 +64,9 @@ def cached_response(
 ) -> Response:
     """Return what `compute` makes of the requested experiment, or 304 to a client that has it already.
 
-    It is computed once for all clients (`Shown.response`). Raise `LookupError` if there is no such experiment.
+    It is computed once for all clients. Raise `LookupError` if there is no such experiment.
     """
-    cached = _shown(request, name).response(compute, *arguments, lasting=lasting)
+    cached = experiments_of(request).served(name).response(compute, *arguments, lasting=lasting)
     headers = {"etag": f'"{cached.tag}"', "cache-control": "no-cache"}
     if cached.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)

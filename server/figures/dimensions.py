@@ -21,7 +21,7 @@ _LARGEST = 1e300  # so that differences of two numbers, and ten times these, are
 _LARGEST_OF_LOG = 1e305  # on a logarithmic axis: its powers of ten are finite
 _ENDS = 3.0  # standard deviations at which the axis of a normal parameter ends
 
-Points = Sequence[Mapping[str, Any]]
+Points = Sequence[Mapping[str, Json]]
 Numbers = NDArray[np.float64]
 
 

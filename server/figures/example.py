@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from ...protocol import Parameters
+from ...protocol import JsonObject, Parameters
 from ...search_space import SearchSpace
 from .dimensions import dimensions_of
 from .tables import Curve, ExperimentTable, Objective, TrialRecord
 
-EXAMPLE_SPACE: dict[str, Any] = {
+EXAMPLE_SPACE: JsonObject = {
     "lr": {"_type": "loguniform", "_value": [1e-5, 0.1]},
     "batch_size": {"_type": "choice", "_value": [32, 64, 128]},
     "layers": {"_type": "randint", "_value": [1, 6]},
@@ -54,7 +53,7 @@ def example_table(trials: int = 60, seed: int = 0) -> ExperimentTable:
     return ExperimentTable.of("example", objectives, records, dimensions, curves=curves)
 
 
-def _drawn(space: SearchSpace, rng: np.random.Generator, number: int, trials: int) -> dict[str, Any]:
+def _drawn(space: SearchSpace, rng: np.random.Generator, number: int, trials: int) -> Parameters:
     """Return a point; later ones are the best of more draws, as if a tuner learned."""
     draws = [space.sample(rng) for _ in range(1 + 6 * number // trials)]
     return min(draws, key=_loss)

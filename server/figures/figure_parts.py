@@ -7,14 +7,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol import Objective
 from ...telling import escaped, is_bare, number_text, status_text, visible
-from .dimensions import Dimension, Numbers
+from .dimensions import Dimension, Numbers, Points
 from .tables import ExperimentTable, TrialRecord
 from .theme import Look, ThemeName, template
 
@@ -33,6 +33,32 @@ _JITTER = 0.5
 _HOVER_TRIALS = 3000  # of more trials, only number and result are shown: texts would be megabytes
 _HOVER_LINES = 16
 _BRIEF_HOVER = "<b>trial %{customdata}</b><br>%{y:.6~g}<extra></extra>"
+
+
+class Ticks(TypedDict, total=False):
+    """The ticks of an axis or a colour bar: their places and texts."""
+
+    tickvals: Sequence[float]
+    ticktext: Sequence[str]
+
+
+class Axis(Ticks):
+    """What is set of an axis, by plotly's names."""
+
+    type: str
+    title: NotRequired[Mapping[str, str]]
+    range: NotRequired[Sequence[float]]
+    dtick: NotRequired[float]
+    exponentformat: NotRequired[str]
+    zeroline: NotRequired[bool]
+
+
+class HoverFields(TypedDict):
+    """The fields of a trace that say what is shown of the trial under the pointer."""
+
+    customdata: NDArray[np.int64]
+    hovertemplate: str
+    text: NotRequired[Sequence[str] | NDArray[np.object_]]
 
 
 def written(value: float | str | None) -> str:
@@ -94,17 +120,22 @@ def base_figure(theme: ThemeName, title: str) -> go.Figure:
 def nothing(theme: ThemeName, title: str, why: str) -> go.Figure:
     """Return a figure that says why there is nothing to see."""
     figure = base_figure(theme, title)
-    figure.add_annotation(text=why, x=0.5, y=0.5, xref="paper", yref="paper", font={"size": 14})
+    write(figure, why, 0.5, 0.5, font={"size": 14})
     hidden = {"visible": False}
     return figure.update_layout(xaxis=hidden, yaxis=hidden, height=280)
 
 
-def note(figure: go.Figure, text: str) -> None:
-    """Write one or more lines below a figure, on the right."""
-    place = {"x": 1.0, "y": 0.0, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "top"}
-    lines = text.split("\n")
-    figure.add_annotation(text="<br>".join(lines), align="right", yshift=-52, **place)
-    figure.update_layout(margin={"b": 66 + 18 * len(lines)})
+def note(figure: go.Figure, *lines: str) -> None:
+    """Write the lines that are not empty below a figure, on the right."""
+    if lines := tuple(filter(None, lines)):
+        text = "<br>".join(lines)
+        write(figure, text, 1.0, 0.0, xanchor="right", yanchor="top", align="right", yshift=-52)
+        figure.update_layout(margin={"b": 66 + 18 * len(lines)})
+
+
+def write(figure: go.Figure, text: str, x: float, y: float, **look: object) -> None:
+    """Write a text over a figure, at a place from its lower left corner, (0, 0), to the upper right one, (1, 1)."""
+    figure.add_annotation(text=text, x=x, y=y, xref="paper", yref="paper", **look)
 
 
 def value_name(objective: Objective) -> str:
@@ -128,28 +159,29 @@ def value_axis(
     *,
     log: bool | None = None,
     show_all: bool = False,
-) -> dict[str, Any]:
+) -> Axis:
     """Return the axis of an objective: its name, which way is better, logarithmic where the values are far apart.
 
     `log` overrides the choice of the scale, unless a value is not positive. Results so bad that the differences between
     the others would disappear lie outside the axis, except those on the `front`: its title says how many there are, and
     a double click shows them. With `show_all` none lies outside.
     """
-    better = f"{'lower' if objective.direction == 'minimize' else 'higher'} is better"
     name = short(value_name(objective))
+    better = f"{'lower' if objective.direction == 'minimize' else 'higher'} is better"
+    title = {"text": f"{name} ({better})"}
     if (is_wide(values) if log is None else log) and values.size and values.min() > 0:
         decades = float(np.log10(values.max()) - np.log10(values.min()))
-        return {"title": {"text": f"{name} ({better})"}, **_log_kind(decades)}
+        return {"title": title, **_log_kind(decades)}
     kept = values if show_all else np.append(within_reach(values, objective.direction), front)
     ends = (float(kept.min()), float(kept.max())) if kept.size else (-math.inf, math.inf)
     outside = int(((values < ends[0]) | (values > ends[1])).sum())
     if not outside:
-        return {"title": {"text": f"{name} ({better})"}, "type": "linear"}
-    title = f"{name} ({better}; {outside:,} outside)"
-    return {"title": {"text": title}, "type": "linear", "range": list(ends)}
+        return {"title": title, "type": "linear"}
+    title = {"text": f"{name} ({better}; {outside:,} outside)"}
+    return {"title": title, "type": "linear", "range": list(ends)}
 
 
-def ranged(axis: dict[str, Any], values: Numbers, below: float, above: float = 0.05) -> dict[str, Any]:
+def ranged(axis: Axis, values: Numbers, below: float, above: float = 0.05) -> Axis:
     """Return the axis with space `below` and `above` the values, each a share of the range that they cover.
 
     >>> ranged({"type": "linear"}, np.array([0.0, 10.0]), 0.2)["range"]
@@ -179,46 +211,41 @@ def within_reach(values: Numbers, direction: str | None) -> Numbers:
     return values[values <= third + reach] if direction == "minimize" else values[values >= first - reach]
 
 
-def axis_of(dimension: Dimension, ticks: int = 5) -> dict[str, Any]:
+def axis_of(dimension: Dimension, ticks: int = 5) -> Axis:
     """Return the axis of a parameter: logarithmic for a log-uniform one, with options in the order of the space.
 
     A logarithmic axis has about as many `ticks` as given, a categorical one at most three times as many.
     """
-    title = {"title": {"text": short(dimension.name, _LONGEST_NAME)}}
+    title = {"text": short(dimension.name, _LONGEST_NAME)}
     if dimension.categorical:
         count = len(dimension.options)
-        shown = range(0, count, math.ceil(count / (3 * ticks)) if count else 1)
-        ticks_of_options = {"tickvals": list(shown), "ticktext": labels(dimension.options, 18)[:: shown.step]}
-        return {
-            **title,
-            "type": "linear",
-            "range": [-0.6, count - 0.4],
-            "zeroline": False,
-            **ticks_of_options,
-        }
+        places = range(0, count, math.ceil(count / (3 * ticks)) if count else 1)
+        names = labels(dimension.options, 18)[:: places.step]
+        marks = Ticks(tickvals=list(places), ticktext=names)
+        return {"title": title, "type": "linear", "range": [-0.6, count - 0.4], "zeroline": False, **marks}
     low, high = dimension.bounds
     if dimension.log:
         ends = math.log10(low), math.log10(high)
         kind = _log_kind(ends[1] - ends[0], ticks)
     else:
-        ends, kind = (low, high), dict[str, Any](type="linear")
+        ends, kind = (low, high), Axis(type="linear")
         if dimension.integer and high - low <= 10:
             kind["dtick"] = 1
     pad = (ends[1] - ends[0]) * 0.04 or abs(ends[0]) * 0.1 or 0.5
     first, last = ends[0] - pad, ends[1] + pad
     if dimension.log:
         first, last = max(first, -_LAST_POWER), min(last, _LAST_POWER)
-    return {**title, **kind, "range": [first, last]}
+    return {"title": title, **kind, "range": [first, last]}
 
 
-def _log_kind(decades: float, ticks: int = 5) -> dict[str, Any]:
+def _log_kind(decades: float, ticks: int = 5) -> Axis:
     """Return a logarithmic axis with about this many ticks at powers of ten."""
     if decades < 2:
         return {"type": "log", "exponentformat": "e"}
     return {"type": "log", "exponentformat": "e", "dtick": max(math.ceil(decades / ticks), 1)}
 
 
-def points(look: Look, x: Any, y: Any, hover: Mapping[str, Any]) -> go.Scatter | go.Scattergl:
+def points(look: Look, x: Any, y: Any, hover: HoverFields) -> go.Scatter | go.Scattergl:
     """Draw trials as points with the given look. `hover` comes from `Hover.at`."""
     import plotly.graph_objects as go
 
@@ -262,14 +289,14 @@ def panels(
     return figure.update_layout(template=template(theme), title={"text": title}, hovermode="closest")
 
 
-def spread(dimension: Dimension, points_of: Sequence[Any], numbers: NDArray[Any]) -> Numbers:
+def spread(dimension: Dimension, parameters: Points, numbers: NDArray[Any]) -> Numbers:
     """Return positions on an axis. Points with the same option are placed side by side, the same way every time.
 
     >>> act = Dimension(name="act", key=("act",), options=("relu", "tanh"), categorical=True)
     >>> spread(act, [{"act": "tanh"}] * 3, np.arange(3)).round(2).tolist()
     [0.75, 1.06, 0.87]
     """
-    places = dimension.positions(points_of)
+    places = dimension.positions(parameters)
     if not dimension.categorical:
         return places
     golden = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill the interval evenly, however many there are
@@ -300,7 +327,7 @@ class Hover:
         texts[:] = [_hover_text(trial, table.objectives, table.dimensions) for trial in trials]
         return cls(numbers, texts)
 
-    def at(self, where: Any = slice(None), more: Sequence[str] = ()) -> dict[str, Any]:
+    def at(self, where: Any = slice(None), more: Sequence[str] = ()) -> HoverFields:
         """Return the fields of a trace for some of the trials (indices or a mask); `more` adds a line to each text."""
         if self.texts is None:
             return {"customdata": self.numbers[where], "hovertemplate": _BRIEF_HOVER}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...numerics import Tree, grow_tree, main_effects, predicted
 from .dimensions import Dimension
-from .figure_parts import base_figure, is_wide, labels, note, nothing, short, value_name
+from .figure_parts import base_figure, is_wide, labels, note, nothing, short, value_name, write
 from .tables import ExperimentTable, Objective, TrialRecord
 from .theme import BLUE, GREY, ThemeName
 
@@ -213,15 +213,8 @@ def plot_importance(
     figure = base_figure(theme, f"{_TITLE} for {short(name)}" if name not in ("", "result") else _TITLE)
     _add_bars(figure, result, GREY if result.warning else BLUE)
     if result.warning:
-        place = {
-            "x": 1.0,
-            "y": 1.0,
-            "xref": "paper",
-            "yref": "paper",
-            "xanchor": "right",
-            "yanchor": "bottom",
-        }
-        figure.add_annotation(text=f"<b>confidence {result.confidence}: {result.warning}</b>", **place)
+        warning = f"<b>confidence {result.confidence}: {result.warning}</b>"
+        write(figure, warning, 1.0, 1.0, xanchor="right", yanchor="bottom")
     share = {"title": {"text": "share of the variance"}, "tickformat": ".0%", "rangemode": "tozero"}
     rows = len(result.names) + 1
     figure.update_layout(
@@ -229,9 +222,9 @@ def plot_importance(
     )
     note(
         figure,
-        f"{result.method}\n"
-        f"{result.trials:,} trials; lines: 80 % of resamples\n"
-        f"confidence {result.confidence}: the forest explains\n"
+        result.method,
+        f"{result.trials:,} trials; lines: 80 % of resamples",
+        f"confidence {result.confidence}: the forest explains",
         f"{result.fit:.0%} of the variance of unseen results",
     )
     return figure

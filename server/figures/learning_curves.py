@@ -9,7 +9,7 @@ import numpy as np
 
 from .figure_parts import Hover, base_figure, note, nothing, ranged, value_axis
 from .outline import downsampled
-from .tables import Curve, ExperimentTable, TrialRecord, chosen_numbers
+from .tables import Curve, ExperimentTable, TrialRecord, chosen_numbers, left_out
 from .theme import BEST, BLUE, GREY, STATUS_LOOKS, Look, ThemeName
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def plot_curves(
         hovermode="closest",
         height=420,
     )
-    if (count := max(table.curve_count, len(curves))) > len(shown):
-        note(figure, f"{len(shown):,} of {count:,} trials are shown")
+    note(figure, left_out(len(shown), max(table.curve_count, len(curves))))
     return figure
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .dimensions import Dimension, Numbers, number_or_none
+from .dimensions import Dimension, Numbers, Points, number_or_none
 from .figure_parts import (
     Hover,
+    Ticks,
     axis_of,
     base_figure,
     crowded,
@@ -29,7 +31,7 @@ from .figure_parts import (
     value_name,
     written,
 )
-from .tables import ExperimentTable, Objective, TrialRecord, chosen_numbers
+from .tables import ExperimentTable, Objective, TrialRecord, chosen_numbers, left_out
 from .theme import STATUS_LOOKS, ThemeName
 
 if TYPE_CHECKING:
@@ -96,14 +98,14 @@ def plot_slice(
     colors = {"reversescale": True, "colorbar": {"title": {"text": "trial"}, "tickformat": "d"}}
     figure.update_layout(coloraxis=colors, showlegend=False, height=400 if rows == 1 else 120 + 250 * rows)
     trial_count = len(table.outcomes.finished(goal.name))
-    left_out = [(len(shown), len(every), "parameters"), (len(trials), trial_count, "trials")]
-    notes = [f"{some:,} of {all_:,} {what} are shown" for some, all_, what in left_out if some < all_]
-    if notes:
-        note(figure, ", ".join(notes))
+    notes = (left_out(len(shown), len(every), "parameters"), left_out(len(trials), trial_count))
+    note(figure, ", ".join(filter(None, notes)))
     return figure
 
 
-def _slice(dimension: Dimension, trials: Sequence[TrialRecord], values: Numbers, hover: Hover) -> Any:
+def _slice(
+    dimension: Dimension, trials: Sequence[TrialRecord], values: Numbers, hover: Hover
+) -> go.Scatter | go.Scattergl:
     numbers = np.array([trial.number for trial in trials])
     places = spread(dimension, [trial.parameters for trial in trials], numbers)
     has_it = np.isfinite(places)
@@ -150,11 +152,11 @@ def plot_contour(
     figure.update_layout(coloraxis=colors, showlegend=False, height=480, hovermode="closest")
     figure.update_xaxes({**axis_of(across), "showgrid": False})
     figure.update_yaxes({**axis_of(up), "showgrid": False})
-    note(figure, "smoothed mean of nearby trials;\nother parameters vary")
+    note(figure, "smoothed mean of nearby trials;", "other parameters vary")
     return figure
 
 
-def _colors(values: Numbers) -> tuple[Numbers, dict[str, Any]]:
+def _colors(values: Numbers) -> tuple[Numbers, Ticks]:
     """Return the numbers to colour, and the labels of the colour bar where those are logarithms."""
     if not is_wide(values):
         return values, {}
@@ -163,7 +165,9 @@ def _colors(values: Numbers) -> tuple[Numbers, dict[str, Any]]:
     return logs, {"tickvals": powers, "ticktext": [f"1e{power}" for power in powers]}
 
 
-def _surface(across: Dimension, up: Dimension, parameters: list[Any], values: Numbers) -> Any:
+def _surface(
+    across: Dimension, up: Dimension, parameters: Points, values: Numbers
+) -> go.Contour | go.Heatmap:
     import plotly.graph_objects as go
 
     (columns, column_units), (rows, row_units) = _cells(across), _cells(up)
@@ -173,10 +177,8 @@ def _surface(across: Dimension, up: Dimension, parameters: list[Any], values: Nu
     grid = np.stack(np.meshgrid(column_units, row_units), axis=-1).reshape(-1, 2)
     has_options = np.array([across.categorical, up.categorical])
     heights = smoothed(units, values[::step], grid, has_options).reshape(len(rows), len(columns))
-    is_plain = has_options.any()
-    look = {"line": {"width": 0}} if not is_plain else {}
-    kind = go.Heatmap if is_plain else go.Contour
-    return kind(x=columns, y=rows, z=heights, coloraxis="coloraxis", hoverinfo="skip", **look)
+    cells = {"x": columns, "y": rows, "z": heights, "coloraxis": "coloraxis", "hoverinfo": "skip"}
+    return go.Heatmap(cells) if has_options.any() else go.Contour(cells, line={"width": 0})
 
 
 def _cells(dimension: Dimension) -> tuple[list[float], Numbers]:
@@ -258,17 +260,18 @@ def plot_parallel(
     trials = [trial for trial in finished if trial.number in numbers]
     if not trials or not shown:
         return nothing(theme, _PARALLEL, _NO_PARAMETER if trials else _NO_RESULT)
-    points_of = [trial.parameters for trial in trials]
+    parameters_of = [trial.parameters for trial in trials]
     names = labels([dimension.name for dimension in shown], 24)
-    axes = [_parameter_axis(dimension, points_of, name) for dimension, name in zip(shown, names, strict=True)]
+    axes = [
+        _parameter_axis(dimension, parameters_of, name) for dimension, name in zip(shown, names, strict=True)
+    ]
     axes += [
         _result_axis(other, [trial.values.get(other.name) for trial in trials])
         for other in objectives_in_order(table, goal)
     ]
     figure = base_figure(theme, _PARALLEL)
     _add_lines(figure, axes, goal)
-    if (count := len(table.outcomes.finished(goal.name))) > len(trials):
-        note(figure, f"{len(trials):,} of {count:,} trials are shown")
+    note(figure, left_out(len(trials), len(table.outcomes.finished(goal.name))))
     return figure
 
 
@@ -277,49 +280,73 @@ def objectives_in_order(table: ExperimentTable, objective: Objective) -> list[Ob
     return [other for other in table.objectives if other.name != objective.name] + [objective]
 
 
-def _add_lines(figure: go.Figure, axes: list[dict[str, Any]], goal: Objective) -> None:
-    """Add the lines across the axes. The last axis, that of the goal, gives the colour."""
-    import plotly.graph_objects as go
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LineAxis:
+    """An axis of parallel coordinates: where each trial passes, the ends, and the ticks with their texts."""
 
+    name: str
+    places: Numbers
+    ends: tuple[float, float]
+    ticks: Sequence[float]
+    texts: Sequence[str]
+
+    def with_inactive(self) -> _LineAxis:
+        """Return the axis with a place below it for the trials that have no value there."""
+        low, high = self.ends
+        below = low - 0.15 * (high - low)
+        return replace(
+            self,
+            places=np.where(np.isnan(self.places), below, self.places),
+            ends=(below, high),
+            ticks=[below, *self.ticks],
+            texts=["not chosen", *self.texts],
+        )
+
+
+def _add_lines(figure: go.Figure, axes: Sequence[_LineAxis], goal: Objective) -> None:
+    """Add the lines across the axes. The last axis, that of the goal, gives the colour."""
     # Larger numbers are drawn on top, and those have to be the better results.
     last, sign = axes[-1], -goal.sign
-    line = {"color": sign * last["values"], "coloraxis": "coloraxis"}
-    dimensions = [{**axis, "multiselect": False} for axis in axes]
-    is_crowded = sum(len(axis["label"]) for axis in axes) > _MOST_LETTERS
+    line = {"color": sign * last.places, "coloraxis": "coloraxis"}
+    dimensions = [
+        {
+            "label": axis.name,
+            "values": axis.places,
+            "range": axis.ends,
+            "tickvals": axis.ticks,
+            "ticktext": axis.texts,
+            "multiselect": False,
+        }
+        for axis in axes
+    ]
+    is_crowded = sum(len(axis.name) for axis in axes) > _MOST_LETTERS
     angle = -20 if is_crowded else 0
-    figure.add_trace(go.Parcoords(dimensions=dimensions, line=line, labelangle=angle, labelside="top"))
-    bar = {
-        "title": {"text": last["label"]},
-        "tickvals": [sign * tick for tick in last["tickvals"]],
-        "ticktext": last["ticktext"],
-    }
+    figure.add_parcoords(dimensions=dimensions, line=line, labelangle=angle, labelside="top")
+    ticks = Ticks(tickvals=[sign * tick for tick in last.ticks], ticktext=last.texts)
     figure.update_layout(
-        coloraxis={"reversescale": True, "colorbar": bar},
+        coloraxis={"reversescale": True, "colorbar": {"title": {"text": last.name}, **ticks}},
         margin={"t": 130 if is_crowded else 90, "l": 70, "r": 70},
         height=480,
     )
 
 
-def _result_axis(objective: Objective, values: Sequence[float | None]) -> dict[str, Any]:
+def _result_axis(objective: Objective, values: Sequence[float | None]) -> _LineAxis:
     usable = [number_or_none(value) for value in values]
     numbers = np.array([math.nan if value is None else value for value in usable], dtype=np.float64)
     return _number_axis(short(value_name(objective)), numbers, log=is_wide(numbers[np.isfinite(numbers)]))
 
 
-def _parameter_axis(dimension: Dimension, points_of: list[Any], name: str) -> dict[str, Any]:
-    places = dimension.positions(points_of)
+def _parameter_axis(dimension: Dimension, parameters: Points, name: str) -> _LineAxis:
+    places = dimension.positions(parameters)
     if dimension.categorical:
         count = len(dimension.options)
-        axis = {
-            "range": [-0.3, count - 0.7],
-            "tickvals": list(range(count)),
-            "ticktext": labels(dimension.options, 16, shortened),
-            "values": places,
-            "label": name,
-        }
+        texts = labels(dimension.options, 16, shortened)
+        axis = _LineAxis(
+            name=name, places=places, ends=(-0.3, count - 0.7), ticks=[*range(count)], texts=texts
+        )
     else:
         axis = _number_axis(name, places, dimension.bounds, log=dimension.log, integer=dimension.integer)
-    return _with_inactive(axis) if dimension.conditions or np.isnan(places).any() else axis
+    return axis.with_inactive() if dimension.conditions or np.isnan(places).any() else axis
 
 
 def _number_axis(
@@ -329,8 +356,8 @@ def _number_axis(
     *,
     log: bool = False,
     integer: bool = False,
-) -> dict[str, Any]:
-    """Return an axis of numbers; a logarithmic one has the logarithms as values and the numbers as labels."""
+) -> _LineAxis:
+    """Return an axis of numbers; a logarithmic one has the logarithms as places and the numbers as texts."""
     finite = values[np.isfinite(values)]
     low, high = bounds or ((finite.min(), finite.max()) if finite.size else (0.0, 1.0))
     if high - low <= 1e-9 * max(abs(low), abs(high)):
@@ -338,8 +365,9 @@ def _number_axis(
     ends = (math.log10(low), math.log10(high)) if log else (float(low), float(high))
     ticks = _with_ends(_log_ticks(*ends) if log else _ticks(*ends, integer=integer), *ends)
     texts = [written(10.0**tick if log else float(tick)) for tick in ticks]
-    shown = np.log10(values) if log else values
-    return {"label": name, "values": shown, "range": list(ends), "tickvals": ticks, "ticktext": texts}
+    return _LineAxis(
+        name=name, places=np.log10(values) if log else values, ends=ends, ticks=ticks, texts=texts
+    )
 
 
 def _ticks(low: float, high: float, *, integer: bool) -> list[float]:
@@ -374,17 +402,3 @@ def _log_ticks(low: float, high: float) -> list[float]:
         return [low, (low + high) / 2, high]
     every = math.ceil(len(powers) / (_TICKS + 1))
     return [float(power) for power in powers[::every]]
-
-
-def _with_inactive(axis: dict[str, Any]) -> dict[str, Any]:
-    """Return the axis with a place below it for the trials that have no value there."""
-    low, high = axis["range"]
-    below = low - 0.15 * (high - low)
-    values = np.where(np.isnan(axis["values"]), below, axis["values"])
-    return {
-        **axis,
-        "values": values,
-        "range": [below, high],
-        "tickvals": [below, *axis["tickvals"]],
-        "ticktext": ["not chosen", *axis["ticktext"]],
-    }

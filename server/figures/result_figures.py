@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...numerics import front_of, knee_of
 from .dimensions import Numbers
-from .figure_parts import Hover, note, nothing, panels, points, ranged, short, value_axis
+from .figure_parts import Hover, note, nothing, panels, points, ranged, short, value_axis, write
 from .outline import best_so_far, corners
 from .tables import ExperimentTable, Objective
 from .theme import BEST, GREY, SERIES, STATUS_LOOKS, VERMILION, Look, ThemeName
@@ -74,9 +74,8 @@ def plot_history(
         axis = ranged(axis, values, 0.16 if marks else 0.05)
         figure.update_yaxes(axis, row=row, col=1, secondary_y=False)
     if not any(len(table.finished(each.name)[0]) for each in shown):
-        figure.add_annotation(text="No trial has a finite result.", x=0.5, y=0.5, xref="paper", yref="paper")
-    if table.left_out:
-        note(figure, table.left_out)
+        write(figure, "No trial has a finite result.", 0.5, 0.5)
+    note(figure, table.left_out)
     figure.update_xaxes(title_text="trial", tickformat=",d", row=len(shown), col=1)
     return figure.update_layout(height=420 if len(shown) == 1 else 120 + 240 * len(shown))
 
@@ -241,8 +240,7 @@ def plot_pareto(
         _add_pair(
             figure, [chosen[one] for one in pair], values[:, pair], groups, hover, at, show_all=show_all
         )
-    if notes := [*filter(None, (table.left_out, _unplaced(table, chosen)))]:
-        note(figure, "\n".join(notes))
+    note(figure, table.left_out, _unplaced(table, chosen))
     return figure.update_layout(height=440 if rows == 1 else 120 + 340 * rows)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from ...protocol import Json, Objective
 from .dimensions import Dimension, Numbers, completed, drawable, inferred, number_or_none
 from .outline import Outline, Span, joined, metrics_of
+
+Named = TypeVar("Named", Objective, Dimension)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +139,16 @@ class ExperimentTable:
 
     def objective(self, name: str | None = None) -> Objective:
         """Return an objective by its name, or the first; raise `KeyError` with the known names."""
-        if name is None:
-            return self.objectives[0]
-        for objective in self.objectives:
-            if objective.name == name:
-                return objective
-        raise KeyError(f"there is no objective '{name}': {[one.name for one in self.objectives]}")
+        return self.objectives[0] if name is None else _named(name, self.objectives, "objective")
 
     def dimension(self, name: str) -> Dimension:
         """Return a dimension by its name; raise `KeyError` with the known names."""
-        for dimension in self.dimensions:
-            if dimension.name == name:
-                return dimension
-        raise KeyError(f"there is no parameter '{name}': {[one.name for one in self.dimensions]}")
+        return _named(name, self.dimensions, "parameter")
 
     @property
     def left_out(self) -> str:
-        """How many trials are shown, if not all."""
-        shown, every = len(self.configurations), len(self.outcomes)
-        return f"{shown:,} of {every:,} trials are shown" if shown < every else ""
+        """How many configurations the table has, if not all."""
+        return left_out(len(self.configurations), len(self.outcomes))
 
     def chosen(self, names: Sequence[str] | None) -> tuple[Dimension, ...]:
         """Return the dimensions of these names, or all that vary; raise `KeyError` for an unknown name."""
@@ -168,6 +162,22 @@ class ExperimentTable:
         kept = [(trial, value) for trial, value in pairs if value is not None]
         kept.sort(key=lambda pair: pair[0].number)
         return [trial for trial, _ in kept], np.array([value for _, value in kept], dtype=np.float64)
+
+
+def left_out(drawn: int, count: int, noun: str = "trials") -> str:
+    """Return how many are drawn, if not all.
+
+    >>> left_out(7, 1234), left_out(7, 7)
+    ('7 of 1,234 trials are shown', '')
+    """
+    return f"{drawn:,} of {count:,} {noun} are shown" if drawn < count else ""
+
+
+def _named(name: str, several: Sequence[Named], what: str) -> Named:
+    for one in several:
+        if one.name == name:
+            return one
+    raise KeyError(f"there is no {what} '{name}': {[one.name for one in several]}")
 
 
 def _chosen(

@@ -8,8 +8,9 @@ or dash. Colour scales are parts of Cividis: the better the value, the further f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from ...protocol import JsonObject
 from ...telling import STATUS_WORDS
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def template(name: ThemeName) -> go.layout.Template:
     return go.layout.Template(layout=template_layout(name))
 
 
-def template_layout(name: ThemeName) -> dict[str, Any]:
+def template_layout(name: ThemeName) -> JsonObject:
     """Return the layout of a theme's template as JSON, for a browser that sets the theme itself.
 
     >>> template_layout("dark")["font"]["color"]
@@ -124,7 +125,7 @@ def template_layout(name: ThemeName) -> dict[str, Any]:
     return {**_surface(theme), "xaxis": axis, "yaxis": axis, "scene": _scene(theme)}
 
 
-def _surface(theme: Theme) -> dict[str, Any]:
+def _surface(theme: Theme) -> JsonObject:
     steps = len(theme.scale) - 1
     scale = [[number / steps, color] for number, color in enumerate(theme.scale)]
     return {
@@ -157,6 +158,6 @@ def _surface(theme: Theme) -> dict[str, Any]:
     }
 
 
-def _scene(theme: Theme) -> dict[str, Any]:
+def _scene(theme: Theme) -> JsonObject:
     axis = {"backgroundcolor": theme.background, "gridcolor": theme.grid, "linecolor": theme.faint}
     return {"xaxis": axis, "yaxis": axis, "zaxis": axis}

@@ -68,9 +68,8 @@ def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.F
         height=height,
     )
     if count > len(spans):
-        note(
-            figure, f"{count:,} attempts are drawn as {len(spans):,}: those that follow each other are joined"
-        )
+        text = f"{count:,} attempts are drawn as {len(spans):,}: those that follow each other are joined"
+        note(figure, text)
     return figure
 
 

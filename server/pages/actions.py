@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from nicegui import html, ui
@@ -13,29 +14,18 @@ from nicegui import html, ui
 from ...manager.control import ControlError
 from ...store import Annotation, Annotations, ExperimentFolder, StoreError, tags_of
 from ...telling import escaped
-from .elements import action, panel, scripted
+from .elements import action, attributed, panel, scripted
 
 
-async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
-    """Make a change with a function of `manager.control`, in a thread; report that it is `done`, or why it failed."""
+async def made(change: Callable[..., object], *arguments: object, done: str = "") -> bool:
+    """Make a change, in a thread; report that it is `done`, or why it failed."""
     try:
         await asyncio.to_thread(change, *arguments)
-    except (ControlError, StoreError) as error:
+    except (ControlError, StoreError, ValueError, OSError) as error:
         show_refusal(str(error))
         return False
     if done:
         say(done)
-    return True
-
-
-async def done(command: Awaitable[None], text: str) -> bool:
-    """Await a command; report the `text` when it is done, or why it failed."""
-    try:
-        await command
-    except ControlError as error:
-        show_refusal(str(error))
-        return False
-    say(text)
     return True
 
 
@@ -59,6 +49,12 @@ async def copied(text: str, done: str) -> None:
         show_refusal(f"nothing was copied: {why}")
     else:
         say(done)
+
+
+def copy_button(text: str, name: str, done: str, label: str = "Copy") -> ui.button:
+    """Make a button that puts a text on the clipboard; screen readers read its `name`."""
+    button = action(label, partial(copied, text, done), icon="content_copy")
+    return attributed(button, aria_label=name)
 
 
 _REFUSAL = "pp-refusal"
@@ -114,19 +110,14 @@ def notes_panel(annotations: Annotations, trial: int | None, noted: Annotation) 
 
         async def save() -> None:
             annotation = Annotation((note.value or "").strip(), tags_of(tags.value or ""))
-            try:
-                await asyncio.to_thread(annotations.write, trial, annotation)
-            except (ValueError, StoreError, OSError) as error:
-                show_refusal(str(error))
-                return
-            say("The note is saved")
+            await made(annotations.write, trial, annotation, done="The note is saved")
 
         with html.div().classes("pp-row").style("margin-top: .5rem"):
             action("Save the note", save, kind="outline")
 
 
 def resume_button(
-    folder: ExperimentFolder, max_trial_number: Callable[[], int | None] = lambda: None
+    folder: ExperimentFolder, max_trial_number: Callable[[], float | None] = lambda: None
 ) -> ui.button:
     """Make a button that resumes an experiment, with a new limit if one is given; a `ValueError` is shown."""
 
@@ -137,29 +128,23 @@ def resume_button(
             show_refusal(str(error))
             return
         button.props("loading")
-        options = [] if limit is None else ["--max-trial-number", str(limit)]
-        await done(_run("resume", folder, "--detach", "--quiet", *options), "The experiment runs again")
+        options = ["--detach", "--quiet", *([] if limit is None else ["--max-trial-number", str(limit)])]
+        await made(run_command, folder, "resume", *options, done="The experiment runs again")
         button.props(remove="loading")
 
     button = action("Resume", resume, icon="play_arrow", kind="unelevated", color="primary")
     return button
 
 
-async def delete_experiment(folder: ExperimentFolder) -> None:
-    """Delete an experiment that is over, with all its files; raise `ControlError`."""
-    await _run("delete", folder, "--yes")
-
-
 _COMMAND_PATIENCE = 120.0
 
 
-async def _run(verb: str, folder: ExperimentFolder, *options: str) -> None:
+def run_command(folder: ExperimentFolder, verb: str, *options: str) -> None:
     """Run a command of `pitchpipe`: what outlives the page, or removes what it shows. Raise `ControlError`."""
     package = __name__.partition(".")[0]
     words = [verb, folder.experiment_id, "--dir", str(folder.path.parent), *options]
     try:
-        ended = await asyncio.to_thread(
-            subprocess.run,
+        ended = subprocess.run(
             [sys.executable, "-P", "-m", package, *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -169,6 +154,5 @@ async def _run(verb: str, folder: ExperimentFolder, *options: str) -> None:
     except subprocess.TimeoutExpired:
         raise ControlError(f"{verb} did not end within {_COMMAND_PATIENCE:.0f} s") from None
     if ended.returncode:
-        raise ControlError(
-            ended.stderr.strip().removeprefix("Error: ") or f"{verb} ended with exit code {ended.returncode}"
-        )
+        why = ended.stderr.strip().removeprefix("Error: ")
+        raise ControlError(why or f"{verb} ended with exit code {ended.returncode}")

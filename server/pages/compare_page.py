@@ -40,7 +40,6 @@ async def compare_page(experiments: Experiments, experiment_id: str, trials: str
         async def refresh(events: list[FeedEvent]) -> None:
             if not events or any(event.sequence_id in numbers for event in events):
                 page.show(*await asyncio.to_thread(_read, view, names))
-            where.show_status(await asyncio.to_thread(view.summary))
 
         live.on_change(refresh)
 

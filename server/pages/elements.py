@@ -1,4 +1,4 @@
-"""Small elements of several pages: badges, facts, panels, named buttons."""
+"""Small elements of several pages: badges, lists of facts, panels, tables, named buttons."""
 
 from __future__ import annotations
 
@@ -64,11 +64,26 @@ def set_badge(label: ui.label, text: str, tone: str = "") -> None:
 
 
 @contextmanager
-def panel(title: str, *, classes: str = "", level: int = 2) -> Iterator[Element]:
+def panel(title: str, *, classes: str = "") -> Iterator[Element]:
     """Make a framed section with a heading, which also names it for screen readers."""
     with html.section().classes("pp-panel").classes(classes) as section:
-        heading = html.h2(title) if level == 2 else html.h1(title)
-        yield attributed(section, aria_labelledby=heading.html_id)
+        yield attributed(section, aria_labelledby=html.h2(title).html_id)
+
+
+class Place:
+    """A part of a page that is drawn again when what it shows has changed, and else keeps what the user selected."""
+
+    def __init__(self, element: Element) -> None:
+        self._element = element
+        self._contents: object = None
+
+    def show(self, contents: object, draw: Callable[[], None]) -> None:
+        """Call `draw` inside the emptied element if the contents are not those at the last time."""
+        if contents != self._contents:
+            self._contents = contents
+            self._element.clear()
+            with self._element:
+                draw()
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Element:
@@ -105,7 +120,7 @@ def boxes(names: Iterable[str]) -> Mapping[str, ui.label]:
 
     A box whose label is hidden is hidden with it.
     """
-    labels = dict[str, Any]()
+    labels = dict[str, ui.label]()
     with html.dl().classes("pp-figures"):
         for name in names:
             with html.div() as box:

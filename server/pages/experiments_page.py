@@ -21,8 +21,8 @@ from ...telling import (
     number_text,
     visible,
 )
-from ..experiments import Experiments, Shown
-from .elements import EXPERIMENT_TONES, action, attributed, badge, table
+from ..experiments import Experiments, ServedExperiment
+from .elements import EXPERIMENT_TONES, Place, action, attributed, badge, table
 from .frame import ROOT, Where, page_frame, shown_status
 
 _PERIOD = 2.0
@@ -73,30 +73,27 @@ class _Listing:
             search.props("outlined dense clearable type=search").classes("pp-search")
             self._compare = action("Compare", self._open_comparison, icon="compare_arrows")
             self._compare.disable()
-        self._place = html.div().classes("pp-cards")
+        self._place = Place(html.div().classes("pp-cards"))
         self._none = html.p("There are no experiments here yet. To start one: pitchpipe run experiment.yml")
-        self._shown: list[_Row] | None = None
+        self._rows: list[_Row] = []
 
     def show(self, rows: list[_Row]) -> None:
         """Show these experiments."""
-        if rows == self._shown:
-            return
-        self._shown = rows
+        self._rows = rows
         self._none.set_visibility(not rows)
-        self._draw()
-
-    def _draw(self) -> None:
-        rows = self._shown or ()
         has_tags = any(row.tags for row in rows)
-        self._place.clear()
-        with self._place, table((*_HEADS, *(["Tags"] if has_tags else [])), "Experiments"):
-            for row in rows:
-                if self._word in f"{row.name} {row.id} {row.status} {row.tags}".lower():
-                    self._add(row, has_tags=has_tags)
+
+        def draw() -> None:
+            with table((*_HEADS, *(["Tags"] if has_tags else [])), "Experiments"):
+                for row in rows:
+                    if self._word in f"{row.name} {row.id} {row.status} {row.tags}".lower():
+                        self._add(row, has_tags=has_tags)
+
+        self._place.show((rows, self._word), draw)
 
     def _search(self, text: str | None) -> None:
         self._word = (text or "").strip().lower()
-        self._draw()
+        self.show(self._rows)
 
     def _choose(self, name: str, is_chosen: bool) -> None:
         others = [other for other in self._chosen if other != name]
@@ -119,10 +116,7 @@ class _Listing:
                 if row.name and row.name != row.id:
                     html.div(visible(row.id)).classes("pp-dim pp-mono")
             with html.td():
-                badge(
-                    experiment_text(row.status, row.has_program),
-                    EXPERIMENT_TONES.get(row.status, ""),
-                )
+                badge(experiment_text(row.status, row.has_program), EXPERIMENT_TONES.get(row.status, ""))
             html.td(escaped(row.trials))
             html.td(escaped(row.best)).classes("pp-mono pp-best" if row.best else "")
             with html.td():
@@ -138,16 +132,16 @@ class _Listing:
 def _read(experiments: Experiments) -> list[_Row]:
     """Read what the list shows of each experiment."""
     rows = []
-    for shown in experiments.all():
+    for experiment in experiments.all():
         try:
-            rows.append(_row(shown))
+            rows.append(_row(experiment))
         except StoreError as error:
-            rows.append(_Row(id=shown.view.experiment_id, status="UNREADABLE", trials=str(error)))
+            rows.append(_Row(id=experiment.view.experiment_id, status="UNREADABLE", trials=str(error)))
     return sorted(rows, key=lambda row: -row.created)
 
 
-def _row(shown: Shown) -> _Row:
-    summary, annotations = shown.view.summary(), Annotations(shown.view.folder)
+def _row(experiment: ServedExperiment) -> _Row:
+    view, summary = experiment.view, experiment.view.summary()
     total = summary.limits.get("max_trial_number")
     of = f" of {total}" if total is not None else ""
     return _Row(
@@ -156,10 +150,10 @@ def _row(shown: Shown) -> _Row:
         created=summary.created,
         status=shown_status(summary),
         has_program=summary.has_program,
-        tags=annotations.read(None).tags,
+        tags=Annotations(view.folder).read(None).tags,
         trials=": ".join(filter(None, (f"{summary.trials}{of}", counts_text(summary.counts)))),
-        best=best_result_text(shown.view.best_result(), len(summary.best)),
-        sparkline=shown.cached(_progress),
+        best=best_result_text(view.best_result(), len(summary.best)),
+        sparkline=experiment.cached(_progress),
         began=moment_text(summary.created),
         ran=duration_text(summary.run_time),
     )

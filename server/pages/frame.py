@@ -30,12 +30,17 @@ async def experiment_frame(
     experiments: Experiments, experiment_id: str, title: str, here: str
 ) -> AsyncIterator[tuple[ExperimentView, Where, Live]]:
     """Make the frame of an experiment's page, and keep it up to date; raise `LookupError` if there is no experiment."""
+
+    async def show_status(_events: list[FeedEvent]) -> None:
+        where.show_status(await asyncio.to_thread(view.summary))
+
     view = experiments.view(experiment_id)
     live = Live(view, lambda why: _show_failure(notice, why))
+    live.on_change(show_status)
     await live.begin()
     summary = await asyncio.to_thread(view.summary)
     where = Where(view.experiment_id, summary.name or "")
-    with page_frame(f"{title} · {visible(where.name or where.experiment_id)}", where, here):
+    with page_frame(f"{title} · {visible(where.title)}", where, here):
         where.show_status(summary)
         notice = html.div().props("role=alert").classes("pp-panel pp-notice")
         notice.set_visibility(False)
@@ -52,7 +57,7 @@ def page_frame(title: str, where: Where | None = None, here: str | None = None) 
             'aria-label="Pitchpipe: all experiments"'
         )
         if where is not None:
-            html.span(visible(where.name or where.experiment_id)).classes("pp-where")
+            html.span(visible(where.title)).classes("pp-where")
             where.badge = ui.label().classes("pp-status").props("role=status").mark("experiment-status")
             _navigation(where, here)
         else:
@@ -94,6 +99,11 @@ class Where:
     experiment_id: str
     name: str = ""
     badge: Any = None
+
+    @property
+    def title(self) -> str:
+        """The name of the experiment, or its id if it has none."""
+        return self.name or self.experiment_id
 
     def path(self, page: str = "", **query: str) -> str:
         """Return the address of a page of the experiment, whose folder may have any name.

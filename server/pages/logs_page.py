@@ -9,7 +9,7 @@ from functools import partial
 
 from nicegui import html, ui
 
-from ...store.reading import ExperimentView, FeedEvent, FilePiece, Follow
+from ...store.reading import ExperimentView, FilePiece, Follow
 from ...telling import escaped
 from ..experiments import Experiments
 from .elements import attributed
@@ -25,7 +25,7 @@ _MEANINGS = {
 
 async def logs_page(experiments: Experiments, experiment_id: str, name: str = "") -> None:
     """Show one of the logs as it grows; `name` is the one to start with."""
-    async with experiment_frame(experiments, experiment_id, "Logs", "logs") as (view, where, live):
+    async with experiment_frame(experiments, experiment_id, "Logs", "logs") as (view, _, live):
         files = [file.name for file in await asyncio.to_thread(view.logs)]
         html.h1("Logs").classes("pp-hidden")
         if not files:
@@ -43,11 +43,6 @@ async def logs_page(experiments: Experiments, experiment_id: str, name: str = ""
             log = LogView("Log", partial(view.log, first), tall=True)
             await log.look()
         chosen.on_value_change(lambda event: _change(view, log, event.value))
-
-        async def refresh(_events: list[FeedEvent]) -> None:
-            where.show_status(await asyncio.to_thread(view.summary))
-
-        live.on_change(refresh)
         live.on_tick(log.look)
 
 

@@ -6,11 +6,13 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nicegui import html, ui
+from nicegui.element import Element
 
 from ...manager.control import ControlError, ask_manager
+from ...protocol import JsonObject
 from ...runner import ExperimentStatus
 from ...store.reading import (
     ExperimentView,
@@ -38,11 +40,11 @@ from ...telling import (
     why_none_text,
 )
 from ..experiment_table import read_importance, read_table
-from ..experiments import Experiments, Shown
+from ..experiments import Experiments, ServedExperiment
 from ..figures import Importance, Objective, plot_pareto
 from ..health import health_object
 from .actions import resume_button
-from .elements import TRIAL_TONES, attributed, badge, boxes, panel
+from .elements import TRIAL_TONES, Place, attributed, badge, boxes, panel
 from .figure_view import BY, By, FigureView, progress_figure
 from .frame import Where, experiment_frame
 from .overview_panels import (
@@ -68,13 +70,13 @@ _MOST_FOR_IMPORTANCE = 2000
 async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     """Show the status of the experiment, and keep it up to date."""
     async with experiment_frame(experiments, experiment_id, "Overview", "") as (view, where, live):
-        shown = experiments.shown(experiment_id)
-        first = await asyncio.to_thread(_Snapshot.of, shown, is_first=True)
+        served = experiments.served(experiment_id)
+        first = await asyncio.to_thread(_Snapshot.of, served, is_first=True)
         page = _Overview(where, view, first.summary)
         page.show(first)
 
         async def refresh(_events: list[FeedEvent]) -> None:
-            page.show(await asyncio.to_thread(_Snapshot.of, shown))
+            page.show(await asyncio.to_thread(_Snapshot.of, served))
 
         ui.timer(0.01, lambda: refresh([]), once=True)
         live.on_change(refresh)
@@ -91,12 +93,12 @@ class _Overview:
         self._front: ParetoFront | None = None
         self._by: By = "time"
         html.h1("Overview").classes("pp-hidden")
-        self._notice = html.div().classes("pp-stack")
+        self._notices = Place(html.div().classes("pp-stack"))
         with html.div().classes("pp-row") as self._resume:
             resume_button(view.folder)
         with html.div() as self._row:
             self._boxes = boxes(_BOXES)
-        self._counts = html.nav().classes("pp-row").props('aria-label="Trials by status"')
+        self._counts = Place(html.nav().classes("pp-row").props('aria-label="Trials by status"'))
         self._nothing = html.section().classes("pp-panel pp-empty")
         with html.div().classes("pp-columns pp-overview") as self._results:
             one, several = nouns(view.repeats())
@@ -109,10 +111,8 @@ class _Overview:
                 self._running = RunningPanel(where)
                 self._importance = ImportancePanel(where)
         self._failures = FailuresPanel(where)
-        self._shown_counts: Any = None
-        self._shown_notices: Any = None
 
-    def _build_best(self, summary: Summary, one: str, several: str, left: Any, right: Any) -> None:
+    def _build_best(self, summary: Summary, one: str, several: str, left: Element, right: Element) -> None:
         self._pareto = None
         with left:
             self._build_progress("Best so far")
@@ -120,7 +120,7 @@ class _Overview:
         with right:
             self._best = BestPanel(self._where, f"Best {one}", summary.metrics)
 
-    def _build_front(self, summary: Summary, one: str, several: str, left: Any, right: Any) -> None:
+    def _build_front(self, summary: Summary, one: str, several: str, left: Element, right: Element) -> None:
         with left:
             with panel("Pareto front"):
                 self._pareto = FigureView("Trials by two objectives", where=self._where)
@@ -143,7 +143,6 @@ class _Overview:
     def show(self, snapshot: _Snapshot) -> None:
         """Show what was read."""
         self._summary = summary = snapshot.summary
-        self._where.show_status(summary)
         self._show_notices(snapshot.notices)
         self._show_boxes(summary)
         self._show_counts(summary.counts, snapshot.failures)
@@ -210,35 +209,30 @@ class _Overview:
                 html.a("Set the number of trials, and resume", href=self._where.path("settings"))
 
     def _show_notices(self, notices: list[Notice]) -> None:
-        if notices == self._shown_notices:
-            return
-        self._shown_notices = notices
         self._resume.set_visibility(any(notice.resumes for notice in notices))
-        self._notice.clear()
-        with self._notice:
+
+        def draw() -> None:
             for notice in notices:
-                with html.section().classes(
-                    "pp-panel pp-notice" if notice.is_bad else "pp-panel pp-notice pp-mild"
-                ):
+                with html.section().classes("pp-panel pp-notice").classes("" if notice.is_bad else "pp-mild"):
                     html.p(escaped(notice.text)).props("role=status")
                     if notice.error:
                         html.pre(escaped(notice.error, keep="\n\t"))
 
+        self._notices.show(notices, draw)
+
     def _show_counts(self, counts: dict[str, int], failures: Sequence[FailureGroup]) -> None:
         most = _main_failure(failures, counts.get("FAILED", 0))
-        if (counts, most) == self._shown_counts:
-            return
-        self._shown_counts = dict(counts), most
-        self._counts.clear()
-        with self._counts:
+
+        def draw() -> None:
             for status in STATUS_WORDS:
                 if counts.get(status):
-                    with html.a(href=self._where.path("trials", status=status)).style(
-                        "text-decoration: none"
-                    ):
+                    link = html.a(href=self._where.path("trials", status=status))
+                    with link.style("text-decoration: none"):
                         badge(f"{counts[status]} {status_text(status)}", TRIAL_TONES.get(status, ""))
             if most:
                 html.a(escaped(most), href="#failures", title=escaped(most)).classes("pp-cut pp-why")
+
+        self._counts.show((counts, most), draw)
 
 
 def _main_failure(failures: Sequence[FailureGroup], failed: int) -> str:
@@ -279,13 +273,13 @@ class _Snapshot:
     details: _Details | None
 
     @classmethod
-    def of(cls, shown: Shown, *, is_first: bool = False) -> _Snapshot:
+    def of(cls, served: ServedExperiment, *, is_first: bool = False) -> _Snapshot:
         """Read what is shown; what takes longer is left out `is_first`, so that the page is up soon."""
-        view, summary = shown.view, shown.view.summary()
-        details = None if is_first else _Details.of(shown, summary)
+        view, summary = served.view, served.view.summary()
+        details = None if is_first else _Details.of(served, summary)
         return cls(
             summary=summary,
-            leaders=_leaders(shown, summary),
+            leaders=_leaders(served, summary),
             running=view.trials(TrialQuery(statuses=("RUNNING",), limit=_MOST_RUNNING)).trials,
             failures=view.failures(),
             notices=notices_of(summary, view, () if details is None else details.health),
@@ -293,15 +287,15 @@ class _Snapshot:
         )
 
 
-def _leaders(shown: Shown, summary: Summary) -> Leaders:
-    view, has_front = shown.view, _has_front(summary)
+def _leaders(served: ServedExperiment, summary: Summary) -> Leaders:
+    view, has_front = served.view, _has_front(summary)
     return Leaders(
         summary=summary,
         trials=summary.best if has_front else view.best(MOST_BEST),
         front=view.front() if has_front or summary.outcome_limits else None,
         repeats=view.repeats(),
         why_none="" if summary.best else why_none_text(view, summary),
-        closeness=shown.cached(_closeness),
+        closeness=served.cached(_closeness),
     )
 
 
@@ -323,21 +317,21 @@ class _Details:
     importance: Importance | None
 
     @classmethod
-    def of(cls, shown: Shown, summary: Summary) -> _Details:
-        view = shown.view
+    def of(cls, served: ServedExperiment, summary: Summary) -> _Details:
+        view = served.view
         is_over = ExperimentStatus(summary.status).is_final
         is_small = summary.trials <= _MOST_FOR_IMPORTANCE
         return cls(
             history=view.history(),
-            health=shown.cached(health_object)["notes"],
+            health=served.cached(health_object)["notes"],
             pareto=plot_pareto(read_table(view, curves=0), columns=1) if _has_front(summary) else None,
-            importance=_importance(shown) if is_over and is_small else None,
+            importance=_importance(served) if is_over and is_small else None,
         )
 
 
-def _importance(shown: Shown) -> Importance:
+def _importance(served: ServedExperiment) -> Importance:
     """Return the importance for the first objective, which the API has in the same cache."""
-    fields: dict[str, Any] = shown.cached(read_importance, None)
+    fields: JsonObject = served.cached(read_importance, None)
     # JSON has no tuples.
     fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
     return Importance(**fields)

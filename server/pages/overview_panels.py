@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from nicegui import html, ui
 
@@ -24,8 +23,8 @@ from ...telling import (
     visible,
 )
 from ..figures import Importance
-from .actions import copied
-from .elements import action, attributed, badge, panel, parameter_pairs, table
+from .actions import copy_button
+from .elements import Place, attributed, badge, panel, parameter_pairs, table
 from .frame import Where
 
 MOST_BEST = 10
@@ -60,29 +59,24 @@ class BestPanel:
     def __init__(self, where: Where, title: str, metrics: Sequence[str]) -> None:
         self._where = where
         self._metrics = [] if len(metrics) < 2 else metrics
-        self._shown: Any = None
         with panel(title):
-            self._body = html.div().classes("pp-stack")
+            self._body = Place(html.div().classes("pp-stack"))
 
     def show(self, leaders: Leaders) -> None:
         """Show the best trial, or why there is none."""
-        summary = leaders.summary
-        shown = (leaders.trials[:1], leaders.knee, leaders.why_none, summary.defaults, leaders.lines)
-        if shown == self._shown:
-            return
-        self._shown = shown
         at_knee = [trial for trial in leaders.trials if trial.sequence_id == leaders.knee]
         best = next(iter(at_knee or leaders.trials), None)
-        self._body.clear()
-        with self._body:
+        lines = [gain_text(leaders.summary), *leaders.lines]
+        if best is None:
+            lines = [leaders.why_none, *lines]
+
+        def draw() -> None:
             if best is not None:
-                self._trial(best, is_knee=best.sequence_id == leaders.knee)
-            else:
-                html.p(escaped(leaders.why_none)).classes("pp-dim")
-            if gain := gain_text(summary):
-                html.p(escaped(gain)).classes("pp-dim")
-            for line in leaders.lines:
+                self._trial(best, is_knee=bool(at_knee))
+            for line in filter(None, lines):
                 html.p(escaped(line)).classes("pp-dim")
+
+        self._body.show((best, bool(at_knee), lines), draw)
 
     def _trial(self, trial: TrialRow, *, is_knee: bool) -> None:
         repeats = repeats_text(trial)
@@ -97,8 +91,9 @@ class BestPanel:
             for text in filter(None, (repeats, "the knee" if is_knee else "")):
                 html.span(text).classes("pp-dim")
             html.span().style("flex: 1")
-            copy = action("Copy", lambda: _copy(trial), icon="content_copy")
-            copy.props('aria-label="Copy the parameters of the best trial as JSON"')
+            name = "Copy the parameters of the best trial as JSON"
+            done = f"The parameters of trial {trial.sequence_id} are on the clipboard"
+            copy_button(json.dumps(trial.parameters), name, done)
         parameter_pairs(trial.parameters)
 
 
@@ -111,26 +106,24 @@ class LeadersPanel:
         self._where = where
         self._metrics = metrics
         self._is_front = is_front
-        self._shown: Any = None
         results = ["Result" if name == "default" else name for name in metrics]
         heads = ["Rank", noun.capitalize(), *results, "Parameters", "Took"]
         with panel(title, classes="pp-leaders") as self._panel:
-            self._body = table(heads, title, ["Rank", *results, "Took"])
+            self._rows = Place(table(heads, title, ["Rank", *results, "Took"]))
             with html.a(href=where.path("trials")):
                 self._rest = ui.label()
 
     def show(self, leaders: Leaders) -> None:
         """Show the best trials."""
-        shown = [(trial.sequence_id, trial.values, trial.duration) for trial in leaders.trials]
         self._rest.set_text(f"All {leaders.summary.trials} trials, best first")
-        if (shown, leaders.knee) == self._shown:
-            return
-        self._shown = shown, leaders.knee
-        self._panel.set_visibility(bool(shown))
-        self._body.clear()
-        with self._body:
+        self._panel.set_visibility(bool(leaders.trials))
+
+        def draw() -> None:
             for rank, trial in enumerate(leaders.trials[:MOST_BEST], start=1):
                 self._row(rank, trial, is_knee=trial.sequence_id == leaders.knee)
+
+        results = [(trial.sequence_id, trial.values, trial.duration) for trial in leaders.trials]
+        self._rows.show((results, leaders.knee), draw)
 
     def _row(self, rank: int, trial: TrialRow, *, is_knee: bool) -> None:
         with html.tr():
@@ -156,11 +149,6 @@ def _link(where: Where, number: int, name: str) -> None:
     attributed(html.a(str(number), href=where.path(f"trials/{number}")), aria_label=name)
 
 
-async def _copy(trial: TrialRow) -> None:
-    done = f"The parameters of trial {trial.sequence_id} are on the clipboard"
-    await copied(json.dumps(trial.parameters), done)
-
-
 _RUNNING_HEADS = ("Trial", "Results", "Last result", "Running for")
 
 
@@ -169,7 +157,7 @@ class RunningPanel:
 
     def __init__(self, where: Where) -> None:
         self._where = where
-        self._clocks: list[tuple[Any, float]] = []
+        self._clocks: list[tuple[ui.label, float]] = []
         with panel("Running now") as self._panel:
             self._body = table(_RUNNING_HEADS, "Running now", _RUNNING_HEADS[1:])
             self._more = ui.label().classes("pp-dim")
@@ -205,33 +193,28 @@ class ImportancePanel:
     """The parameters that explain most of the results' variance."""
 
     def __init__(self, where: Where) -> None:
-        self._shown: Importance | None = None
         with panel("Which parameters matter") as self._panel:
-            self._note = ui.label().classes("pp-dim")
-            self._bars = html.div().classes("pp-bars")
+            self._body = Place(html.div())
             html.a("How sure that is", href=where.path("plots", figure="importance"))
         self._panel.set_visibility(False)
 
     def show(self, importance: Importance | None) -> None:
         """Show the shares of the parameters; nothing if they are unknown."""
-        if importance == self._shown:
-            return
-        self._shown = importance
         self._panel.set_visibility(importance is not None and not importance.why_not)
-        if importance is None:
-            return
-        warning = importance.warning
-        note = warning or "share of the results' variance"
-        self._note.set_text(f"Confidence {importance.confidence}: {note}.")
-        self._bars.clear()
-        self._bars.classes(add="weak" if warning else "", remove="" if warning else "weak")
-        shares = zip(importance.names, importance.shares, strict=True)
-        with self._bars:
-            for name, share in list(shares)[:_MOST_BARS]:
-                html.span(visible(name)).classes("pp-cut")
-                with html.span().classes("pp-track"):
-                    html.span().style["width"] = f"{100 * share:.1f}%"
-                html.span(f"{share:.0%}").classes("number")
+        if importance is not None:
+            self._body.show(importance, lambda: _draw_shares(importance))
+
+
+def _draw_shares(importance: Importance) -> None:
+    note = importance.warning or "share of the results' variance"
+    ui.label(f"Confidence {importance.confidence}: {note}.").classes("pp-dim")
+    shares = zip(importance.names, importance.shares, strict=True)
+    with html.div().classes("pp-bars weak" if importance.warning else "pp-bars"):
+        for name, share in list(shares)[:_MOST_BARS]:
+            html.span(visible(name)).classes("pp-cut")
+            with html.span().classes("pp-track"):
+                html.span().style["width"] = f"{100 * share:.1f}%"
+            html.span(f"{share:.0%}").classes("number")
 
 
 _MOST_GROUPS = 20
@@ -244,28 +227,23 @@ class FailuresPanel:
 
     def __init__(self, where: Where) -> None:
         self._where = where
-        self._shown: Any = None
         with panel("Why trials failed") as self._panel:
-            self._body = html.div().classes("pp-stack")
+            self._body = Place(html.div().classes("pp-stack"))
         self._panel.props("id=failures")
-        self._panel.set_visibility(False)
 
     def show(self, groups: Sequence[FailureGroup], failed: int) -> None:
         """Show these groups; `failed` is the number of trials in them."""
-        shown = [(group.count, group.reason) for group in groups]
-        if shown == self._shown:
-            return
-        self._shown = shown
         self._panel.set_visibility(bool(groups))
-        self._body.clear()
-        rest = groups[_MOST_GROUPS:]
-        with self._body:
+
+        def draw() -> None:
             for group in groups[:_MOST_GROUPS]:
                 self._group(group)
-            if rest:
+            if rest := groups[_MOST_GROUPS:]:
                 others = sum(group.count for group in rest)
                 text = f"{others} of {failed} failed trials failed in {len(rest)} other ways"
                 html.a(text, href=self._where.path("trials", status="FAILED"))
+
+        self._body.show([(group.count, group.reason) for group in groups], draw)
 
     def _group(self, group: FailureGroup) -> None:
         failure = FailedTrial.of(group, _TRACEBACK_LINES)

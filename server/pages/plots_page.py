@@ -48,7 +48,6 @@ async def plots_page(experiments: Experiments, experiment_id: str, choice: Choic
         ui.timer(0.01, page.begin, once=True)
 
         async def refresh(_events: list[FeedEvent]) -> None:
-            where.show_status(await asyncio.to_thread(view.summary))
             page.is_stale = True
 
         live.on_change(refresh)
@@ -71,7 +70,7 @@ class _Plots:
         self.is_stale = False
         with html.section().classes("pp-panel").props('aria-label="Figure"'):
             with ui.tabs() as tabs:
-                for name, title in _FIGURES.items():
+                for name, (title, _) in _FIGURES.items():
                     if has_front or name != "pareto":
                         ui.tab(name, label=title)
             tabs.props("dense no-caps align=left outside-arrows mobile-arrows").style("max-width: 100%")
@@ -215,29 +214,18 @@ class _Plots:
 _MOST_COMPARED = 8
 _SMOOTHINGS = (0.0, 0.3, 0.6, 0.9)
 
-_FIGURES: Mapping[str, str] = MappingProxyType(
+# The title of each figure, and the options that it uses.
+_FIGURES: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType(
     {
-        "history": "History",
-        "curves": "Intermediate results",
-        "parallel": "Parallel coordinates",
-        "importance": "Importance",
-        "slice": "Slice",
-        "contour": "Contour",
-        "timeline": "Timeline",
-        "pareto": "Pareto front",
-        "edf": "Compare experiments",
-    }
-)
-_TAKES: Mapping[str, frozenset[str]] = MappingProxyType(
-    {
-        "history": frozenset({"objective", "log", "show_all"}),
-        "curves": frozenset({"smoothing", "log", "show_all"}),
-        "parallel": frozenset({"objective", "parameters"}),
-        "importance": frozenset({"objective"}),
-        "slice": frozenset({"objective", "parameters", "log", "show_all", "columns"}),
-        "pareto": frozenset({"show_all", "columns"}),
-        "contour": frozenset({"objective", "x", "y"}),
-        "edf": frozenset({"objective", "others"}),
+        "history": ("History", ("objective", "log", "show_all")),
+        "curves": ("Intermediate results", ("smoothing", "log", "show_all")),
+        "parallel": ("Parallel coordinates", ("objective", "parameters")),
+        "importance": ("Importance", ("objective",)),
+        "slice": ("Slice", ("objective", "parameters", "log", "show_all", "columns")),
+        "contour": ("Contour", ("objective", "x", "y")),
+        "timeline": ("Timeline", ()),
+        "pareto": ("Pareto front", ("show_all", "columns")),
+        "edf": ("Compare experiments", ("objective", "others")),
     }
 )
 
@@ -306,7 +294,7 @@ class Choice:
 
     def takes(self, name: str) -> bool:
         """Return whether the figure uses the option of this name."""
-        return name in _TAKES.get(self.figure, ())
+        return name in _FIGURES[self.figure][1]
 
 
 def _words(text: str) -> tuple[str, ...]:

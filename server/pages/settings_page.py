@@ -6,19 +6,18 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from nicegui import html, ui
 
 from ...config import UnitError, parse_duration
 from ...manager.control import change_experiment, rename_experiment, stop_experiment
-from ...protocol import Config
+from ...protocol import Config, JsonObject
 from ...search_space import check
 from ...store import Annotations
 from ...store.reading import ExperimentView, FeedEvent, Summary
 from ...telling import escaped
 from ..experiments import Experiments
-from .actions import confirmed, delete_experiment, done, made, notes_panel, resume_button, show_refusal
+from .actions import confirmed, made, notes_panel, resume_button, run_command, show_refusal
 from .elements import action, attributed, panel
 from .frame import Where, experiment_frame
 
@@ -40,12 +39,15 @@ async def settings_page(experiments: Experiments, experiment_id: str) -> None:
         live.on_change(refresh)
 
 
-def _read(view: ExperimentView) -> tuple[Summary, dict[str, Any], str]:
+def _read(view: ExperimentView) -> tuple[Summary, Config, str]:
     path = view.folder.path / "experiment.yml"
-    given = (
-        path.read_text("utf-8", "replace") if path.is_file() else "Made from Python, without a config file."
-    )
-    return view.summary(), view.config(), given
+    no_file = "Made from Python, without a config file."
+    return view.summary(), view.config(), path.read_text("utf-8", "replace") if path.is_file() else no_file
+
+
+_RESUME = (
+    "Not running. Changes take effect when you resume. For more trials, raise the number of trials first."
+)
 
 
 class _Settings:
@@ -54,7 +56,7 @@ class _Settings:
     def __init__(self, view: ExperimentView, where: Where, summary: Summary, config: Config) -> None:
         self._view = view
         self._where = where
-        self._fields: dict[str, Any] = {}
+        self._fields: dict[str, ui.input] = {}
         self._stored: dict[str, str] = {}
         self._running: list[ui.button] = []  # what can be done while the experiment runs
         self._idle: list[ui.button] = []  # and while it does not
@@ -74,7 +76,6 @@ class _Settings:
 
     def show(self, summary: Summary) -> None:
         """Show the current limits, and whether they can be changed."""
-        self._where.show_status(summary)
         for limit in LIMITS:
             text = limit.text(summary.limits.get(limit.name))
             field = self._fields[limit.name]
@@ -89,13 +90,11 @@ class _Settings:
             button.set_enabled(not summary.is_running)
 
     def _resume_form(self) -> None:
-        html.p(
-            "Not running. Changes take effect when you resume. For more trials, raise the number of trials first."
-        )
+        html.p(_RESUME)
         with html.div().style("margin-top: .5rem"):
             resume_button(self._view.folder, self._more_trials)
 
-    def _more_trials(self) -> int | None:
+    def _more_trials(self) -> float | None:
         """Return the number of trials that was typed; None if it is the stored one. Raise `ValueError`."""
         typed = {"max_trial_number": self._typed()["max_trial_number"]}
         return changes_of(typed, self._stored).get("max_trial_number")
@@ -117,13 +116,11 @@ class _Settings:
         html.p("An experiment can be renamed and deleted while it does not run.").classes("pp-dim")
 
     async def _delete(self) -> None:
-        question = f"Delete experiment {self._where.name or self._where.experiment_id}?"
-        consequence = (
-            f"All its trials, results, logs and files in {self._view.folder.path} are removed for good."
-        )
-        if await confirmed(question, consequence, "Delete it") and await done(
-            delete_experiment(self._view.folder), "The experiment is deleted"
-        ):
+        folder = self._view.folder
+        consequence = f"All its trials, results, logs and files in {folder.path} are removed for good."
+        if not await confirmed(f"Delete experiment {self._where.title}?", consequence, "Delete it"):
+            return
+        if await made(run_command, folder, "delete", "--yes", done="The experiment is deleted"):
             ui.navigate.to("/")
 
     def _limit_form(self, summary: Summary) -> None:
@@ -159,20 +156,18 @@ class _Settings:
             await made(change_experiment, self._view.folder, {"search_space": space}, done=done)
 
     def _stop_form(self) -> None:
-        self._grace = html.p(
-            "Running trials get the grace period. Results are kept, and you can resume later."
-        ).classes("pp-dim")
+        grace = "Running trials get the grace period. Results are kept, and you can resume later."
+        self._grace = html.p(grace).classes("pp-dim")
         with html.div().classes("pp-row").style("margin-top: .6rem"):
             look = {"kind": "outline", "color": "negative"}
             self._running.append(action("Stop the experiment", self._stop, icon="stop", **look))
             self._idle.append(action("Delete the experiment", self._delete, icon="delete", **look))
 
     async def _stop(self) -> None:
-        question = f"Stop experiment {self._where.name or self._where.experiment_id}?"
         consequence = (
             "Running trials are stopped and become cancelled. Results are kept, and you can resume later."
         )
-        if await confirmed(question, consequence, "Stop it"):
+        if await confirmed(f"Stop experiment {self._where.title}?", consequence, "Stop it"):
             await made(stop_experiment, self._view.folder, done="The experiment is being stopped")
 
 
@@ -204,7 +199,7 @@ class LimitField:
                 return f"{value // seconds:.0f}{unit}"
         return f"{value:g}s"
 
-    def value(self, text: str) -> Any:
+    def value(self, text: str) -> float | None:
         """Return the value of a text for the manager; raise `ValueError` with a sentence if it is invalid."""
         if not text:
             if not self.may_be_empty:
@@ -247,7 +242,7 @@ LIMITS = (
 )
 
 
-def changes_of(typed: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, Any]:
+def changes_of(typed: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, float | None]:
     """Return what differs from the stored limits; raise `ValueError` with the first problem.
 
     >>> changes_of({"max_trial_number": "20", "trial_concurrency": "2"}, {"trial_concurrency": "2"})
@@ -269,7 +264,7 @@ class _SpaceEditor:
         self._text.props("outlined autogrow spellcheck=false").style("width: 100%; margin: .5rem 0")
         self._problems = html.div().classes("pp-bad").props("role=alert")
 
-    def read(self) -> dict[str, Any] | None:
+    def read(self) -> JsonObject | None:
         """Return the search space that was typed; None if it is invalid, which is shown."""
         space, problems = _examined(self._text.value or "")
         self._problems.clear()
@@ -291,7 +286,7 @@ def _written(space: Config) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def _examined(text: str) -> tuple[dict[str, Any], list[str]]:
+def _examined(text: str) -> tuple[JsonObject, list[str]]:
     """Return the search space in a text, and its problems.
 
     >>> _examined('{"x": {"_type": "uniform"')[1]

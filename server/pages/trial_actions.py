@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from nicegui import html, ui
+from nicegui.element import Element
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
 from ...protocol import Config, Json, Parameters
@@ -30,12 +31,10 @@ class TrialActions:
         self._view = view
         self._where = where
         self._chosen = chosen
-        self._buttons: list[Any] = []
-        self._changing: list[Any] = []
-        self._resume: Any = None
-        self._resume_link: Any = None
+        self._buttons: list[ui.button] = []
+        self._changing: list[ui.button] = []
         # What was typed into a form that was closed, by the trial that it was filled in from.
-        self._unfinished: dict[int | None, dict[str, Any]] = {}
+        self._unfinished: dict[int | None, Parameters] = {}
 
     def toolbar(self) -> None:
         """Make the buttons above the table; some need selected trials."""
@@ -44,8 +43,7 @@ class TrialActions:
         self._buttons = [compare, copy, *self.changes()]
         for button in self._buttons:
             button.disable()
-        add = action("Add trial", self.add, icon="add", kind="outline")
-        self._changing.append(add)
+        self._changing.append(action("Add trial", self.add, icon="add", kind="outline"))
 
     def changes(self) -> tuple[ui.button, ui.button]:
         """Make the buttons that run trials again and kill them, and a link in their place when nothing runs."""
@@ -88,10 +86,8 @@ class TrialActions:
     async def kill(self) -> None:
         """Kill the trials after a confirmation."""
         numbers = await self._chosen()
-        what = _named(numbers)
-        if await confirmed(
-            f"Kill {what}?", "The processes get the grace period to end. The experiment continues.", "Kill"
-        ):
+        consequence = "The processes get the grace period to end. The experiment continues."
+        if await confirmed(f"Kill {_named(numbers)}?", consequence, "Kill"):
             for trial in await self._trials(numbers):
                 done = f"Trial {trial.sequence_id} is being killed"
                 await made(kill_trial, self._view.folder, trial.trial_id, done=done)
@@ -143,23 +139,17 @@ class TrialForm:
     """
 
     def __init__(
-        self,
-        config: Config,
-        filled: Mapping[str, Json],
-        run: Callable[[dict[str, Any]], Awaitable[bool]],
+        self, config: Config, filled: Mapping[str, Json], run: Callable[[Parameters], Awaitable[bool]]
     ) -> None:
         self._space: Config = config.get("searchSpace") or {}
         self._constraints = config.get("constraints") or ()
         self._filled = filled
         self._run = run
-        self._problems: Any = None
 
-    async def ask(self) -> dict[str, Any]:
+    async def ask(self) -> Parameters:
         """Show the form until the trial is taken or the form closed; return what Escape left unfinished."""
-        with (
-            ui.dialog().props("no-backdrop-dismiss") as dialog,
-            ui.card().style("min-width: min(30rem, 92vw)"),
-        ):
+        dialog = ui.dialog().props("no-backdrop-dismiss")
+        with dialog, ui.card().style("min-width: min(30rem, 92vw)"):
             html.h2("Add a trial")
             html.p("It runs with exactly these parameters, before those from the tuner.").classes("pp-dim")
             with html.div().classes("pp-stack").style("width: 100%; gap: .4rem"):
@@ -202,21 +192,22 @@ class _Fields:
                 spec = {"_type": "choice", "_value": [parameter]} if is_constant else parameter
                 self._values[name] = _field(name, spec, filled.get(name))
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> Parameters:
         """Return what has been filled in."""
         return {name: value() for name, value in self._values.items()}
 
 
-def _field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
+def _field(name: str, parameter: Config, filled: Json) -> Value:
     if parameter.get("_type") == "choice":
         options = list(parameter.get("_value", ()))
         if options and all(isinstance(option, Mapping) and "_name" in option for option in options):
             return _nested_field(name, options, filled)
-        return _choice_field(name, options, filled)
+        field = _select(name, options, filled)
+        return lambda: options[field.value]
     return _number_field(name, parameter, filled)
 
 
-def _number_field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
+def _number_field(name: str, parameter: Config, filled: Json) -> Value:
     arguments = ", ".join(map(str, parameter.get("_value", ())))
     field = ui.input(visible(name), value="" if filled is None else str(filled)).style("width: 100%")
     field.props("outlined dense inputmode=decimal autocomplete=off")
@@ -238,12 +229,7 @@ def _number(text: Any) -> Any:
     return text
 
 
-def _choice_field(name: str, options: list[Any], filled: Any) -> Value:
-    field = _select(name, options, filled)
-    return lambda: options[field.value]
-
-
-def _select(name: str, options: Sequence[Any], filled: Any) -> Any:
+def _select(name: str, options: Sequence[Json], filled: Json) -> ui.select:
     """Make a field whose value is the place of an option."""
     words = [option_text(option) for option in options]
     places = {identity(option): place for place, option in enumerate(options)}
@@ -252,16 +238,14 @@ def _select(name: str, options: Sequence[Any], filled: Any) -> Any:
     return field.props("outlined dense options-dense").style("width: 100%")
 
 
-def _nested_field(name: str, options: list[Mapping[str, Any]], filled: Any) -> Value:
+def _nested_field(name: str, options: list[Config], filled: Json) -> Value:
     names = [option["_name"] for option in options]
-    before: Mapping[str, Any] = filled if isinstance(filled, Mapping) else {}
+    before: Mapping[str, Json] = filled if isinstance(filled, Mapping) else {}
     field = _select(name, names, before.get("_name"))
-    parts: list[tuple[Any, _Fields]] = []
+    parts: list[tuple[Element, _Fields]] = []
     for option in options:
-        group = attributed(html.fieldset(), aria_label=escaped(f"{name}: {option['_name']}")).classes(
-            "pp-nested"
-        )
-        with group:
+        group = attributed(html.fieldset(), aria_label=escaped(f"{name}: {option['_name']}"))
+        with group.classes("pp-nested"):
             parts.append((group, _Fields(option, before)))
 
     def show() -> None:

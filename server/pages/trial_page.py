@@ -30,8 +30,8 @@ from ...store.reading import (
 )
 from ...telling import Ending, ending_of, escaped, facts_of, moment_text, status_text, visible
 from ..experiments import Experiments
-from .actions import copied, notes_panel
-from .elements import TRIAL_TONES, action, facts, panel, parameter_facts, set_badge, table
+from .actions import copy_button, notes_panel
+from .elements import TRIAL_TONES, Place, action, facts, panel, parameter_facts, set_badge, table
 from .figure_view import FigureView, curve_figure
 from .frame import Where, experiment_frame
 from .logs_page import LogView
@@ -52,8 +52,6 @@ async def trial_page(experiments: Experiments, experiment_id: str, name: str) ->
         async def refresh(events: list[FeedEvent]) -> None:
             if not events or any(event.sequence_id == number for event in events):
                 page.show(await asyncio.to_thread(_Snapshot.of, view, str(number), page.metric))
-            if not events or any(event.kind == "experiment" for event in events):
-                where.show_status(await asyncio.to_thread(view.summary))
 
         live.on_change(refresh)
         live.on_tick(page.tick)
@@ -67,7 +65,7 @@ class _TrialPage:
         self._view = view
         self._where = where
         self._trial = snapshot.trial
-        self._shown: Any = None
+        self._shown: TrialDetail | None = None
         self._heading(snapshot)
         self._ending = html.section().classes("pp-panel").props('aria-label="How it ended"')
         with html.div().classes("pp-columns"):
@@ -79,9 +77,8 @@ class _TrialPage:
             if len(snapshot.metrics) > 1:
                 self._metric_field(snapshot.metrics)
             self._figure = FigureView("Intermediate results of the trial")
-        self._log = _LogPanel(
-            view, where, snapshot.trial, is_function=not snapshot.config.get("trialCommand")
-        )
+        is_function = not snapshot.config.get("trialCommand")
+        self._log = _LogPanel(view, where, snapshot.trial, is_function=is_function)
         self._files = _FilesPanel(where, snapshot.trial.sequence_id)
         notes_panel(Annotations(view.folder), snapshot.trial.sequence_id, snapshot.annotation)
         with panel("Environment and rerun"):
@@ -103,21 +100,17 @@ class _TrialPage:
         self._shown = trial
         self._show_ending(snapshot.ending)
         self._facts.clear()
-        named = (
-            (f"{name[0].upper()}{name[1:]}", value) for name, value in facts_of(trial, self._view.folder)
-        )
-        with self._facts, facts(named):
+        named = facts_of(trial, self._view.folder)
+        with self._facts, facts((f"{name[0].upper()}{name[1:]}", value) for name, value in named):
             self._copy_path_button(self._view.folder.trial(trial.sequence_id))
         self._show_attempts(trial.earlier_attempts)
 
     def _copy_path_button(self, files: Path) -> None:
-        async def copy() -> None:
-            await copied(str(files), "The path of the trial's folder is on the clipboard")
-
         if files.is_dir():
+            done = "The path of the trial's folder is on the clipboard"
             with html.dd().style("grid-column: 2"):  # below the path
-                button = action("Copy the path", copy, icon="content_copy").style("margin-left: -10px")
-            button.props('aria-label="Copy the path of the trial\'s folder"')
+                button = copy_button(str(files), "Copy the path of the trial's folder", done, "Copy the path")
+            button.style("margin-left: -10px")
 
     async def tick(self) -> None:
         """Check for new output."""
@@ -150,9 +143,9 @@ class _TrialPage:
             curve = await asyncio.to_thread(self._view.curve, number, self.metric, _POINTS)
             self._figure.show(curve_figure([curve], self.metric))
 
-        ui.select(
-            {name: visible(name) for name in metrics}, label="Metric", value=self.metric, on_change=choose
-        ).props("outlined dense")
+        options = {name: visible(name) for name in metrics}
+        field = ui.select(options, label="Metric", value=self.metric, on_change=choose)
+        field.props("outlined dense")
 
     def _show_ending(self, ending: Ending) -> None:
         self._ending.clear()
@@ -222,8 +215,7 @@ def _environment(view: ExperimentView, snapshot: _Snapshot) -> None:
     with html.div().classes("pp-row").style("margin-top: .7rem"):
         html.span("To rerun it in a terminal:").classes("pp-dim")
         html.code(escaped(command)).classes("pp-box").mark("rerun-command")
-        copy = partial(copied, command, "The command is on the clipboard")
-        action("Copy", copy, icon="content_copy").props('aria-label="Copy the command"')
+        copy_button(command, "Copy the command", "The command is on the clipboard")
 
 
 def _environment_facts(config: Config) -> Iterator[tuple[str, object]]:
@@ -315,31 +307,27 @@ class _FilesPanel:
 
     def __init__(self, where: Where, number: int) -> None:
         self._root = where.path(f"trials/{number}/files")
-        self._shown: Any = None
         with panel("Files") as self._panel:
-            self._body = html.div().classes("pp-stack")
-        self._panel.set_visibility(False)
+            self._body = Place(html.div().classes("pp-stack"))
 
     def show(self, files: Sequence[tuple[str, int]]) -> None:
         """Show these files, each with its size in bytes."""
-        if files == self._shown:
-            return
-        self._shown = files
         self._panel.set_visibility(bool(files))
-        self._body.clear()
+        self._body.show(files, lambda: self._draw(files))
+
+    def _draw(self, files: Sequence[tuple[str, int]]) -> None:
         images = [name for name, _ in files if Path(name).suffix.lower() in _IMAGE_TYPES][:_MOST_IMAGES]
-        with self._body:
-            with html.div().classes("pp-images"):
-                for name in images:
-                    with html.a(href=self._address(name)):
-                        html.img(src=self._address(name), alt=visible(name), loading="lazy")
-            with html.ul().classes("pp-files"):
-                for name, size in files[:_MOST_FILES]:
-                    with html.li():
-                        html.a(visible(name), href=self._address(name))
-                        html.span(f" {_size_text(size)}").classes("pp-dim")
-            if len(files) > _MOST_FILES:
-                html.p(f"and {len(files) - _MOST_FILES} more").classes("pp-dim")
+        with html.div().classes("pp-images"):
+            for name in images:
+                with html.a(href=self._address(name)):
+                    html.img(src=self._address(name), alt=visible(name), loading="lazy")
+        with html.ul().classes("pp-files"):
+            for name, size in files[:_MOST_FILES]:
+                with html.li():
+                    html.a(visible(name), href=self._address(name))
+                    html.span(f" {_size_text(size)}").classes("pp-dim")
+        if len(files) > _MOST_FILES:
+            html.p(f"and {len(files) - _MOST_FILES} more").classes("pp-dim")
 
     def _address(self, name: str) -> str:
         return f"{self._root}/{quote(name)}"

@@ -170,25 +170,25 @@ def test_limits_without_a_manager_are_changed_for_the_next_run(asking: Asking) -
 
 
 def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pitchpipe.server.api import change_routes
+    from pitchpipe.server.api import experiment_routes
 
     calls = list[tuple[str, Any]]()
     added = {"sequence_id": 7, "trial_id": "AbCdE"}
     monkeypatch.setattr(
-        change_routes, "add_trial", lambda folder, values: calls.append(("add", values)) or added
+        experiment_routes, "add_trial", lambda folder, values: calls.append(("add", values)) or added
     )
     monkeypatch.setattr(
-        change_routes, "rerun_trial", lambda folder, trial: calls.append(("rerun", trial)) or added
+        experiment_routes, "rerun_trial", lambda folder, trial: calls.append(("rerun", trial)) or added
     )
     monkeypatch.setattr(
-        change_routes, "kill_trial", lambda folder, trial: calls.append(("kill", trial)) or added
+        experiment_routes, "kill_trial", lambda folder, trial: calls.append(("kill", trial)) or added
     )
     monkeypatch.setattr(
-        change_routes, "stop_experiment", lambda folder, reason: calls.append(("stop", reason))
+        experiment_routes, "stop_experiment", lambda folder, reason: calls.append(("stop", reason))
     )
     imported = 1, ["results[1]: lr"]
     monkeypatch.setattr(
-        change_routes, "import_results", lambda folder, rows: calls.append(("import", rows)) or imported
+        experiment_routes, "import_results", lambda folder, rows: calls.append(("import", rows)) or imported
     )
     reply = asking.ask("POST", f"{WHERE}/trials", {"parameters": {"lr": 1}})
     assert (reply.status, reply.headers["location"]) == (201, f"{WHERE}/trials/7")
@@ -204,12 +204,12 @@ def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPat
 def test_manager_that_does_not_reply_is_distinguished_from_a_refusal(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pitchpipe.server.api import change_routes
+    from pitchpipe.server.api import experiment_routes
 
     def hang(folder: Any, trial: Any) -> Any:
         raise ControlError("the manager of made1234 does not answer", "unreachable")
 
-    monkeypatch.setattr(change_routes, "kill_trial", hang)
+    monkeypatch.setattr(experiment_routes, "kill_trial", hang)
     assert asking.ask("POST", f"{WHERE}/trials/3/kill").status == 503
 
 
@@ -248,7 +248,7 @@ def test_answer_is_worked_out_once_a_change() -> None:
 
 def test_response_is_computed_once_for_the_same_function_and_arguments(made: MadeExperiment) -> None:
     experiments, computed = Experiments(made.folder.path.parent), list[int]()
-    served = experiments.shown("made1234")
+    served = experiments.served("made1234")
 
     def double(view: ExperimentView, number: int) -> int:
         assert view is served.view
