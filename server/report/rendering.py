@@ -1,4 +1,4 @@
-"""The report as a page: facts and figures, each with a sentence about it, in one self-contained HTML file."""
+"""The report as a page: texts and figures, each with a sentence about it, in one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
+from ...protocol import JsonObject
 from ...store import whole_file
 from ...store.reading import ExperimentView
 from ...telling import escaped
 from .. import figures
 from ..experiment_table import read_table
 from ..figures import ExperimentTable
-from .facts import facts_of
+from .report_texts import texts_of
 from .reproducing import configuration_text, steps_of
 
 if TYPE_CHECKING:
@@ -44,29 +45,33 @@ def render_report(view: ExperimentView) -> str:
     from markupsafe import Markup
 
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_without_controls,
     )
     table = read_table(view, attempts=True)
-    facts, drawings = facts_of(view, table), drawings_of(table)
-    values: dict[str, Any] = {
-        "facts": facts,
-        "drawings": drawings,
-        "steps": steps_of(view),
-        "configuration": configuration_text(view),
-        "css": Markup(_own("report.css")),
-        "js": Markup(_own("report.js")),
-        "plotly": _packed_plotly(),
-        "figures": _packed_drawings(drawings),
+    drawings = drawings_of(table)
+    return environment.from_string(_own("report.html.j2")).render(
+        texts=texts_of(view, table),
+        drawings=drawings,
+        steps=steps_of(view),
+        configuration=configuration_text(view),
+        css=Markup(_own("report.css")),
+        js=Markup(_own("report.js")),
+        plotly=_packed_plotly(),
+        figures=_packed_drawings(drawings),
         # Scripts without this word do not run, wherever they come from.
-        "nonce": secrets.token_urlsafe(16),
-    }
-    return environment.from_string(_own("report.html.j2")).render(values)
+        nonce=secrets.token_urlsafe(16),
+    )
 
 
-def _shown(value: Any) -> Any:
+def _without_controls(value: object) -> object:
     """Return what the template writes: texts without control characters, and its own markup as it is."""
-    is_text = isinstance(value, str) and not hasattr(value, "__html__")
-    return escaped(value, keep="\n\t") if is_text else value
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return escaped(value, keep="\n\t")
+    return value
 
 
 def _own(name: str) -> str:
@@ -115,47 +120,57 @@ def drawings_of(table: ExperimentTable) -> list[Drawing]:
     return [first, *(drawing for drawing in others if drawing.figure.data)]
 
 
+# The title of a figure, and a sentence about it.
+_WORDS = {
+    "history": ("History", "Every result, and the best so far."),
+    "pareto": ("Pareto front", "The trials that no other trial dominates."),
+    "importance": (
+        "Parameter importance",
+        "How much of the results' variance each parameter explains alone, over the whole search space.",
+    ),
+    "curves": ("Intermediate results", "The learning curves; trials that were stopped early are grey."),
+    "parallel": ("Parallel coordinates", "Drag along an axis to show only the trials that pass there."),
+    "slice": ("Slices", "The result against each parameter alone."),
+    "timeline": ("Timeline", "When and where each attempt ran, and how it ended."),
+}
+
+
+class _Options(TypedDict, total=False):
+    """Options of the functions that draw figures."""
+
+    objective: str
+    log: bool
+    show_all: bool
+    smoothing: float
+
+
 def _every(table: ExperimentTable) -> Iterator[Drawing]:
     importance = figures.importance(table)
-    scales = {"Logarithmic": {"log": True}, "Linear": {"log": False}, "All results": {"show_all": True}}
-    smooth = {f"Smoothing {amount}": {"smoothing": amount} for amount in (0.3, 0.6, 0.9)}
-    goals = {f"Objective {goal.name}": {"objective": goal.name} for goal in table.objectives[1:]}
-    yield _drawing(
-        "history", "History", "Every result, and the best so far.", figures.plot_history, table, scales
-    )
+    all_results: dict[str, _Options] = {"All results": {"show_all": True}}
+    scales: dict[str, _Options] = {"Logarithmic": {"log": True}, "Linear": {"log": False}, **all_results}
+    smooth: dict[str, _Options] = {f"Smoothing {share}": {"smoothing": share} for share in (0.3, 0.6, 0.9)}
+    others = {f"Objective {goal.name}": goal.name for goal in table.objectives[1:]}
+    goals: dict[str, _Options] = {name: {"objective": goal} for name, goal in others.items()}
+    yield _drawing("history", table, scales)
     if len(table.objectives) > 1:
-        caption = "The trials that no other trial dominates."
-        every = {"All results": {"show_all": True}}
-        yield _drawing("pareto", "Pareto front", caption, figures.plot_pareto, table, every)
-    caption = "How much of the results' variance each parameter explains alone, over the whole search space."
-    views = {name: figures.plot_importance(table, options["objective"]) for name, options in goals.items()}
+        yield _drawing("pareto", table, all_results)
+    views = {name: figures.plot_importance(table, goal) for name, goal in others.items()}
     views = {_USUAL: figures.plot_importance(importance), **views}
-    yield Drawing("importance", "Parameter importance", caption, views)
-    caption = "The learning curves; trials that were stopped early are grey."
-    curves = figures.plot_curves
-    yield _drawing("curves", "Intermediate results", caption, curves, table, {**smooth, **scales})
-    caption = "Drag along an axis to show only the trials that pass there."
-    yield _drawing("parallel", "Parallel coordinates", caption, figures.plot_parallel, table, goals)
-    caption = "The result against each parameter alone."
-    yield _drawing("slice", "Slices", caption, figures.plot_slice, table, {**goals, **scales})
+    yield Drawing("importance", *_WORDS["importance"], views)
+    yield _drawing("curves", table, {**smooth, **scales})
+    yield _drawing("parallel", table, goals)
+    yield _drawing("slice", table, {**goals, **scales})
     yield from _contour(table, importance.names)
-    caption = "When and where each attempt ran, and how it ended."
-    yield Drawing("timeline", "Timeline", caption, {_USUAL: figures.plot_timeline(table)})
+    yield _drawing("timeline", table, {})
 
 
-def _drawing(
-    name: str,
-    title: str,
-    caption: str,
-    plot: Callable[..., go.Figure],
-    table: ExperimentTable,
-    options: Mapping[str, Mapping[str, Any]],
-) -> Drawing:
+def _drawing(name: str, table: ExperimentTable, options: Mapping[str, _Options]) -> Drawing:
     """Return a drawing with the views that differ from its usual one."""
+    plot: Callable[..., go.Figure] = getattr(figures, f"plot_{name}")
     usual = plot(table)
     views = {view: plot(table, **chosen) for view, chosen in options.items()} if usual.data else {}
     others = {view: figure for view, figure in views.items() if figure != usual}
-    return Drawing(name, title, caption, {_USUAL: usual, **others})
+    return Drawing(name, *_WORDS[name], {_USUAL: usual, **others})
 
 
 def _contour(table: ExperimentTable, important: Sequence[str]) -> Iterator[Drawing]:
@@ -186,9 +201,9 @@ def _packed_drawings(drawings: list[Drawing]) -> str:
     return _packed(json.dumps({"templates": templates, "figures": made}))
 
 
-def _untitled(figure: go.Figure) -> dict[str, Any]:
+def _untitled(figure: go.Figure) -> JsonObject:
     """Return a figure as JSON without its title, which the page has as a heading, and without the room for it."""
-    untitled = json.loads(figure.to_json() or "{}")
+    untitled: JsonObject = json.loads(figure.to_json() or "{}")
     layout = untitled["layout"]
     layout.pop("template", None)
     layout.pop("title", None)

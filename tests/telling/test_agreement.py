@@ -19,7 +19,7 @@ from pitchpipe.server.experiment_table import read_table
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.pages.overview_page import best_text
 from pitchpipe.server.pages.trial_grid import GridRequest, columns_of, read_rows
-from pitchpipe.server.report.facts import Facts, facts_of
+from pitchpipe.server.report.report_texts import ReportTexts, texts_of
 from pitchpipe.store.reading import ExperimentView
 from pitchpipe.telling import ending_of, number_text, region_object, status_text, values_text, who_text
 
@@ -123,12 +123,12 @@ def on_the_page(view: ExperimentView) -> dict[int, Texts]:
     }
 
 
-def in_the_report(view: ExperimentView) -> tuple[Facts, dict[int, Texts]]:
-    facts = facts_of(view, read_table(view))
+def in_the_report(view: ExperimentView) -> tuple[ReportTexts, dict[int, Texts]]:
+    texts = texts_of(view, read_table(view))
     names = {"reason": "why it ended"}
-    heads = [names.get(name, name) for name, _ in facts.trials.head]
-    rows = [dict(zip(heads, (text for text, _ in row), strict=True)) for row in facts.trials.rows]
-    return facts, {int(row["trial"]): row for row in rows}
+    heads = [names.get(name, name) for name, _ in texts.trials.head]
+    rows = [dict(zip(heads, (text for text, _ in row), strict=True)) for row in texts.trials.rows]
+    return texts, {int(row["trial"]): row for row in rows}
 
 
 def on_the_command_line(lines: list[str]) -> dict[int, set[str]]:
@@ -154,12 +154,12 @@ def test_trials_read_alike(view: ExperimentView, told: Callable[..., list[str]])
 def test_best_trial_reads_alike(view: ExperimentView, told: Callable[..., list[str]], tools: Any) -> None:
     from pitchpipe.experiment import result_of
 
-    printed, summary, (facts, _) = told("status", "made1234"), view.summary(), in_the_report(view)
-    said = dict(facts.summary)
+    printed, summary, (texts, _) = told("status", "made1234"), view.summary(), in_the_report(view)
+    said = dict(texts.summary)
     if not summary.best:
         (line,) = (line for line in printed if line.startswith("best: none, "))
         why = line.removeprefix("best: none, ")
-        assert facts.why_none == why
+        assert texts.why_none == why
         assert f"<p>{why}</p>" in result_of(view.folder.path)._repr_html_()
     elif len(summary.best) == 1:
         (best,) = summary.best
@@ -196,8 +196,8 @@ def test_failures_read_alike(view: ExperimentView, told: Callable[..., list[str]
     from pitchpipe.experiment import result_of
 
     printed, failures = told("status", "made1234"), result_of(view.folder.path).failures
-    facts, _ = in_the_report(view)
-    assert len(facts.failures) == len(failures)
+    texts, _ = in_the_report(view)
+    assert len(texts.failures) == len(failures)
     listed: list[Mapping[str, Any]] = tools.explain_experiment("made1234").get("failures", [])
     for sentence, object_ in zip(failures, listed, strict=True):
         who, reason = sentence.split(" failed: ", 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pitchpipe.protocol import repeated, with_family_end
 from pitchpipe.server.experiment_table import read_table
-from pitchpipe.server.report.facts import facts_of
+from pitchpipe.server.report.report_texts import texts_of
 from pitchpipe.store.reading import ExperimentView
 
 from ...stored import MadeExperiment, a_config, a_trial
@@ -21,11 +21,11 @@ def test_best_family_is_named_with_its_mean_and_margin(tmp_path: Path) -> None:
     made.commit(*trials)
     with ExperimentView(made.folder) as view:
         table = read_table(view)
-        facts = facts_of(view, table)
+        texts = texts_of(view, table)
     trials, values = table.finished("default")
     assert ([trial.number for trial in trials], values.tolist()) == ([0], [0.625])
     assert [trial.number for trial in table.trials] == [0, 1]
-    (best,) = facts.best
+    (best,) = texts.best
     assert (best.number, best.repeats) == (0, "mean of 2 repeats")
     assert [value for _, value in best.values] == ["0.625 ± 1.6"]
-    assert ("Best result", "0.625 ± 1.6 (mean of 2 repeats, family 0)") in facts.summary
+    assert ("Best result", "0.625 ± 1.6 (mean of 2 repeats, family 0)") in texts.summary

@@ -7,9 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
 
-from ...protocol import Config
+from ...protocol import Config, Json
 from ...runner import ExperimentStatus
 from ...store.reading import ExperimentView, FailureGroup, FamilyRow, Summary, TrialRow
 from ...telling import (
@@ -28,18 +27,9 @@ from ...telling import (
     who_text,
     why_none_text,
 )
-from ..figures import (
-    STATUS_LOOKS,
-    ExperimentTable,
-    Objective,
-    chosen_numbers,
-    value_name,
-    written,
-)
+from ..figures import STATUS_LOOKS, ExperimentTable, Objective, chosen_numbers, value_name, written
 from ..health import read_health
 from .secrecy import hidden
-
-__all__ = ["Facts", "TrialsTable", "facts_of"]
 
 _MOST_TRIALS = 1000
 _MOST_BEST = 20
@@ -47,10 +37,12 @@ _MOST_COLUMNS = 24
 _TRACEBACK_LINES = 12
 
 Pairs = list[tuple[str, str]]
+# A text, and what the column is sorted by.
+Cell = tuple[str, float | str]
 
 
 @dataclass(frozen=True, slots=True)
-class BestTrial:
+class BestRow:
     """One of the best trials: its number, its results, its parameters; of a family, how many `repeats`."""
 
     number: int
@@ -72,10 +64,10 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class TrialsTable:
-    """Trials, or families, as rows of (text, sort key); `head` contains (name, whether the column is numeric)."""
+    """Trials, or families, as rows of cells; `head` contains (name, whether the column is numeric)."""
 
     head: list[tuple[str, bool]]
-    rows: list[list[tuple[str, float | str]]]
+    rows: list[list[Cell]]
     total: int
 
     @property
@@ -89,7 +81,7 @@ class TrialsTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ReportTexts:
     """All texts of a report; `state` is a sentence about an experiment that is not over.
 
     There are `families` where configurations are run several times.
@@ -97,13 +89,12 @@ class Facts:
 
     id: str
     name: str
-    status: str
     state: str
     reason: str
     error: str
     summary: Pairs
     counts: list[tuple[str, str, int]]
-    best: list[BestTrial]
+    best: list[BestRow]
     more_best: int
     why_none: str
     knee: int | None
@@ -115,15 +106,14 @@ class Facts:
     written: str
 
 
-def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = None) -> Facts:
+def texts_of(view: ExperimentView, table: ExperimentTable, now: float | None = None) -> ReportTexts:
     """Collect the texts of a report; `now` is the time of writing, in seconds since the epoch."""
     summary, config = view.summary(), view.config()
     moment = time.time() if now is None else now
     best, families = summary.best, view.families()
-    return Facts(
+    return ReportTexts(
         id=summary.id,
         name=summary.name or "",
-        status=experiment_text(summary.status, summary.has_program),
         state=_state(summary, moment),
         reason=summary.reason or "",
         error=hidden(summary.error or ""),
@@ -188,9 +178,9 @@ def _summary(summary: Summary, table: ExperimentTable, view: ExperimentView) -> 
     return pairs + ([("Ended", _moment(summary.end_time))] if summary.end_time else [])
 
 
-def _best(row: TrialRow, table: ExperimentTable) -> BestTrial:
+def _best(row: TrialRow, table: ExperimentTable) -> BestRow:
     values = [(value_name(one), value_text(row, one.name) or "–") for one in _metrics(table)]
-    return BestTrial(row.sequence_id, values, _parameters(row.parameters, table), repeats_text(row))
+    return BestRow(row.sequence_id, values, _parameters(row.parameters, table), repeats_text(row))
 
 
 def _metrics(table: ExperimentTable) -> list[Objective]:
@@ -198,74 +188,73 @@ def _metrics(table: ExperimentTable) -> list[Objective]:
     return [*dict.fromkeys([*table.objectives, *table.limits])]
 
 
-def _parameters(parameters: Any, table: ExperimentTable) -> Pairs:
+def _parameters(parameters: Json, table: ExperimentTable) -> Pairs:
     point = parameters if isinstance(parameters, Mapping) else {}
     pairs = [(one.name, one.value(point)) for one in table.dimensions]
     return [(name, written(value)) for name, value in pairs if value is not None]
 
 
 def _failures(group: FailureGroup) -> Failures:
-    lines = [*FailedTrial.of(group, _TRACEBACK_LINES).lines, *([group.last_line] if group.last_line else [])]
+    lines = filter(None, [*FailedTrial.of(group, _TRACEBACK_LINES).lines, group.last_line])
     numbers = ", ".join(map(str, group.sequence_ids))
-    more = (
-        f" and {group.count - len(group.sequence_ids)} more" if group.count > len(group.sequence_ids) else ""
-    )
+    others = group.count - len(group.sequence_ids)
     return Failures(
         count=group.count,
         kind=group.kind or "",
         reason=hidden(group.reason),
         traceback=hidden("\n".join(lines)),
-        numbers=numbers + more,
+        numbers=f"{numbers} and {others} more" if others > 0 else numbers,
     )
 
 
 def _trial_table(table: ExperimentTable, families: Sequence[FamilyRow]) -> TrialsTable:
     """Return the trials by number; of more than a thousand the best tenth, and others evenly over time."""
-    family_of = {n: one.sequence_id for one in families for n in one.repeats.trials}
+    family_of = {n: family.sequence_id for family in families for n in family.repeats.trials}
     kept = set(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS))
-    dimensions, metrics = table.dimensions[:_MOST_COLUMNS], _metrics(table)
-    limits = {one.name: one.limits_text for one in table.limits}
-    head = ["trial", *["family"] * bool(families), "status", *map(value_name, metrics)]
-    head += [*(one.name for one in dimensions), "took", "reason"]
+    limits = {limit.name: limit.limits_text for limit in table.limits}
+    head = ["trial", *["family"] * bool(families), "status", *_heads(table), "took", "reason"]
     rows = []
     for trial in table.trials:
         if trial.number in kept:
-            values = [trial.values.get(one.name) for one in metrics]
-            points = [one.value(trial.parameters) for one in dimensions]
             place = [trial.number, *[family_of.get(trial.number)] * bool(families)]
-            cells = map(_cell, [*place, status_text(trial.status), *values, *points])
+            results = [trial.values.get(metric.name) for metric in _metrics(table)]
+            cells = [*place, status_text(trial.status), *results, *_values(table, trial.parameters)]
             took = ("–", "") if trial.seconds is None else (duration_text(trial.seconds), trial.seconds)
             reason = "; ".join(filter(None, (violation_text(trial.values, limits), hidden(trial.reason))))
-            rows.append([*cells, took, (reason, reason)])
+            rows.append([*map(_cell, cells), took, (reason, reason)])
     return _as_table(head, rows, len(table.outline))
 
 
 def _family_table(families: Sequence[FamilyRow], table: ExperimentTable) -> TrialsTable:
     """Return the families by number, with the means of their repeats; of many, as of the trials."""
     kept = set(chosen_numbers(table.configurations, table.objectives[0], _MOST_TRIALS))
-    dimensions, metrics = table.dimensions[:_MOST_COLUMNS], _metrics(table)
-    limits = {one.name: one.limits_text for one in table.limits}
-    head = ["family", "repeats", *map(value_name, metrics), *(one.name for one in dimensions), "reason"]
+    limits = {limit.name: limit.limits_text for limit in table.limits}
     rows = []
     for family in families:
         if family.sequence_id in kept:
-            means = [
-                (value_text(family, one.name) or "–", _cell(family.values.get(one.name))[1])
-                for one in metrics
-            ]
-            points = [one.value(family.parameters) for one in dimensions]
-            first, *others = map(_cell, [family.sequence_id, *points, reason_text(family, limits)])
-            rows.append([first, _cell(repeats_text(family)), *means, *others])
-    return _as_table(head, rows, len(families))
+            names = [metric.name for metric in _metrics(table)]
+            means = [(value_text(family, name) or "–", _cell(family.values.get(name))[1]) for name in names]
+            place, values = [family.sequence_id, repeats_text(family)], _values(table, family.parameters)
+            reason = reason_text(family, limits)
+            rows.append([*map(_cell, place), *means, *map(_cell, [*values, reason])])
+    return _as_table(["family", "repeats", *_heads(table), "reason"], rows, len(families))
 
 
-def _as_table(head: list[str], rows: list[list[tuple[str, float | str]]], total: int) -> TrialsTable:
+def _heads(table: ExperimentTable) -> list[str]:
+    """Return the heads of the results and the parameters."""
+    return [*map(value_name, _metrics(table)), *(one.name for one in table.dimensions[:_MOST_COLUMNS])]
+
+
+def _values(table: ExperimentTable, parameters: Mapping[str, Json]) -> list[float | str | None]:
+    return [dimension.value(parameters) for dimension in table.dimensions[:_MOST_COLUMNS]]
+
+
+def _as_table(head: list[str], rows: list[list[Cell]], total: int) -> TrialsTable:
     are_numbers = [any(isinstance(row[place][1], float) for row in rows) for place in range(len(head))]
     return TrialsTable(list(zip(head, are_numbers, strict=True)), rows, total)
 
 
-def _cell(value: float | str | None) -> tuple[str, float | str]:
-    """Return a value as it is shown, and as it is sorted by."""
+def _cell(value: float | str | None) -> Cell:
     if isinstance(value, int | float):
         return written(value), float(f"{value:.10g}")
     return written(value), value or ""
@@ -290,12 +279,12 @@ def _settings(config: Config, summary: Summary) -> Pairs:
     return [(name, hidden(str(value))) for name, value in known.items() if value not in (None, "")]
 
 
-def _algorithm(found: Any) -> str:
-    if not isinstance(found, Mapping):
+def _algorithm(section: Json) -> str:
+    if not isinstance(section, Mapping):
         return ""
-    name = str(found.get("name") or found.get("className") or "")
-    arguments = found.get("classArgs") or {}
-    listed = ", ".join(f"{key}={value!r}" for key, value in arguments.items()) if arguments else ""
+    name = str(section.get("name") or section.get("className") or "")
+    arguments = section.get("classArgs") or {}
+    listed = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
     return f"{name}({listed})" if listed else name
 
 
