@@ -56,14 +56,17 @@ def create_app(
     for other in foreign("routes"):
         app.include_router(other.router)
     if pages:
-        _add_pages(app, experiments)
+        from .pages import ROOT, add_pages  # NiceGUI takes seconds to import, and the API does without it
+
+        start = f"{ROOT}/{experiments.only or ''}"
+        app.add_api_route("/", lambda: RedirectResponse(start), include_in_schema=False)
+        add_pages(app, experiments)
     return app
 
 
 def _api_router() -> APIRouter:
     api = APIRouter(prefix="/api/v1", responses=PROBLEMS)
-    parts = (experiment_router, trial_router, change_router, event_router, log_router, export_router)
-    for part in parts:
+    for part in (experiment_router, trial_router, change_router, event_router, log_router, export_router):
         api.include_router(part)
     return api
 
@@ -75,11 +78,3 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         app.state.streams.end()
         app.state.experiments.close()
-
-
-def _add_pages(app: FastAPI, experiments: Experiments) -> None:
-    from .pages import ROOT, add_pages  # NiceGUI takes seconds to import, and the API does without it
-
-    start = f"{ROOT}/{experiments.only or ''}"
-    app.add_api_route("/", lambda: RedirectResponse(start), include_in_schema=False)
-    add_pages(app, experiments)

@@ -10,8 +10,6 @@ from ..runner import TUNE_SOMETHING, TUNES_NOTHING, UNASKED
 from ..store.reading import ExperimentView, Summary, TrialQuery
 from ..telling import number_text, repeats_text, value_text, violation_text
 
-__all__ = ["early_stopping_note", "health_object", "read_health"]
-
 _FEWEST = 40  # trials that succeeded
 _MOST = 2_000  # reading more would delay `pitchpipe status`
 _FEWEST_TO_STOP = 5  # trials that reported intermediate results

@@ -20,25 +20,7 @@ from ...store.reading import ExperimentView, closest_object
 from ...telling import region_object
 from ..experiments import ServedExperiment
 from ..health import health_object
-from .models import (
-    Added,
-    Best,
-    Change,
-    Closest,
-    ExperimentSummary,
-    Failure,
-    FailureRegion,
-    Front,
-    Health,
-    HistoryPoint,
-    Import,
-    Importance,
-    Imported,
-    Killed,
-    Limits,
-    NewTrial,
-    Stop,
-)
+from . import models
 from .responses import ExperimentName, TrialName, cached_response, experiments_of, json_response, view_of
 
 experiment_router = APIRouter(tags=["experiments"])
@@ -47,14 +29,14 @@ change_router = APIRouter(tags=["changes"])
 _LASTING = 2.0
 
 
-@experiment_router.get("/experiments", response_model=list[ExperimentSummary])
+@experiment_router.get("/experiments", response_model=list[models.ExperimentSummary])
 def list_experiments(request: Request) -> Response:
     """List the experiments of this server."""
     summaries = [_summary(each) for each in experiments_of(request).all()]
     return Response(b"[" + b",".join(filter(None, summaries)) + b"]", media_type="application/json")
 
 
-@experiment_router.get("/experiments/{experiment}", response_model=ExperimentSummary)
+@experiment_router.get("/experiments/{experiment}", response_model=models.ExperimentSummary)
 def get_experiment(request: Request, experiment: ExperimentName) -> Response:
     """Return the status of an experiment."""
     return cached_response(request, experiment, ExperimentView.summary, lasting=_LASTING)
@@ -66,7 +48,7 @@ def get_config(request: Request, experiment: ExperimentName) -> Response:
     return cached_response(request, experiment, ExperimentView.config)
 
 
-@experiment_router.get("/experiments/{experiment}/best", response_model=Best)
+@experiment_router.get("/experiments/{experiment}/best", response_model=models.Best)
 def get_best(
     request: Request, experiment: ExperimentName, count: Annotated[int, Query(ge=1, le=1000)] = 1
 ) -> Response:
@@ -74,41 +56,31 @@ def get_best(
     return cached_response(request, experiment, _best, count)
 
 
-@experiment_router.get("/experiments/{experiment}/front", response_model=Front)
+@experiment_router.get("/experiments/{experiment}/front", response_model=models.Front)
 def get_front(request: Request, experiment: ExperimentName) -> Response:
     """Return the Pareto front of several objectives: its trials, its hypervolume over time, its knee."""
     return cached_response(request, experiment, ExperimentView.front)
 
 
-@experiment_router.get("/experiments/{experiment}/closest", response_model=Closest | None)
+@experiment_router.get("/experiments/{experiment}/closest", response_model=models.Closest | None)
 def get_closest(request: Request, experiment: ExperimentName) -> Response:
     """Return the nearly best trial that changes the defaults least, for `keep_close`; null without one."""
     return cached_response(request, experiment, _closest)
 
 
-@experiment_router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])
+@experiment_router.get("/experiments/{experiment}/history", response_model=list[models.HistoryPoint])
 def get_history(request: Request, experiment: ExperimentName) -> Response:
     """Return every result in order of arrival, with the best so far."""
     return cached_response(request, experiment, ExperimentView.history)
 
 
-@experiment_router.get("/experiments/{experiment}/failures", response_model=list[Failure])
+@experiment_router.get("/experiments/{experiment}/failures", response_model=list[models.Failure])
 def get_failures(request: Request, experiment: ExperimentName) -> Response:
     """Return the failures in groups, the most frequent first."""
     return cached_response(request, experiment, ExperimentView.failures)
 
 
-@experiment_router.get("/experiments/{experiment}/failure_regions", response_model=list[FailureRegion])
-def get_failure_regions(request: Request, experiment: ExperimentName) -> Response:
-    """Return the values of parameters with which most trials fail in one way."""
-    return cached_response(request, experiment, _failure_regions)
-
-
-def _failure_regions(view: ExperimentView) -> list[JsonObject]:
-    return [region_object(region) for region in view.failure_regions()]
-
-
-@experiment_router.get("/experiments/{experiment}/importance", response_model=Importance)
+@experiment_router.get("/experiments/{experiment}/importance", response_model=models.Importance)
 def get_importance(
     request: Request,
     experiment: ExperimentName,
@@ -120,7 +92,7 @@ def get_importance(
     return cached_response(request, experiment, read_importance, objective)
 
 
-@experiment_router.get("/experiments/{experiment}/health", response_model=Health)
+@experiment_router.get("/experiments/{experiment}/health", response_model=models.Health)
 def get_health(request: Request, experiment: ExperimentName) -> Response:
     """Return notes on how the search went: whether it learned, ranges that are too narrow, useless parameters."""
     return cached_response(request, experiment, health_object)
@@ -146,44 +118,48 @@ def _summary(experiment: ServedExperiment) -> bytes:
 # ---------------------------------------------------------------------- changes
 
 
-@change_router.patch("/experiments/{experiment}", response_model=Limits)
-def patch_experiment(request: Request, experiment: ExperimentName, change: Change) -> Response:
+@change_router.patch("/experiments/{experiment}", response_model=models.Limits)
+def patch_experiment(request: Request, experiment: ExperimentName, change: models.Change) -> Response:
     """Change limits or concurrency at any time, the search space while the experiment is running."""
     view = view_of(request, experiment)
     return json_response(change_experiment(view.folder, change.model_dump(exclude_unset=True)))
 
 
 @change_router.post("/experiments/{experiment}/stop", status_code=202, response_model=dict[str, bool])
-def post_stop(request: Request, experiment: ExperimentName, stop: Stop | None = None) -> Response:
+def post_stop(request: Request, experiment: ExperimentName, stop: models.Stop | None = None) -> Response:
     """Stop the experiment: running trials get the grace period, and results are kept."""
     view = view_of(request, experiment)
-    stop_experiment(view.folder, (stop or Stop()).reason)
+    stop_experiment(view.folder, (stop or models.Stop()).reason)
     return json_response({"stopping": True}, 202)
 
 
-@change_router.post("/experiments/{experiment}/trials", status_code=201, response_model=Added)
-def post_trial(request: Request, experiment: ExperimentName, trial: NewTrial) -> Response:
+@change_router.post("/experiments/{experiment}/trials", status_code=201, response_model=models.Added)
+def post_trial(request: Request, experiment: ExperimentName, trial: models.NewTrial) -> Response:
     """Run a trial with the user's own parameters."""
     view = view_of(request, experiment)
     return _made(view.experiment_id, add_trial(view.folder, trial.parameters))
 
 
-@change_router.post("/experiments/{experiment}/trials/{trial}/rerun", status_code=201, response_model=Added)
+@change_router.post(
+    "/experiments/{experiment}/trials/{trial}/rerun", status_code=201, response_model=models.Added
+)
 def post_rerun(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Run a new trial with the same parameters."""
     view = view_of(request, experiment)
     return _made(view.experiment_id, rerun_trial(view.folder, view.sequence_id(trial)))
 
 
-@change_router.post("/experiments/{experiment}/trials/{trial}/kill", status_code=202, response_model=Killed)
+@change_router.post(
+    "/experiments/{experiment}/trials/{trial}/kill", status_code=202, response_model=models.Killed
+)
 def post_kill(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Kill a trial; the experiment continues."""
     view = view_of(request, experiment)
     return json_response(kill_trial(view.folder, view.sequence_id(trial)), 202)
 
 
-@change_router.post("/experiments/{experiment}/import", response_model=Imported)
-def post_import(request: Request, experiment: ExperimentName, results: Import) -> Response:
+@change_router.post("/experiments/{experiment}/import", response_model=models.Imported)
+def post_import(request: Request, experiment: ExperimentName, results: models.Import) -> Response:
     """Import results measured elsewhere into the tuner."""
     view = view_of(request, experiment)
     rows = [row.model_dump() for row in results.data]

@@ -16,13 +16,13 @@ from ...store.reading import ExperimentView, QueryError, to_json
 from ..experiments import Arguments, Experiments
 from .models import Problem
 
-_BIGGEST = 2**53
+BIGGEST = 2**53
 ExperimentName = Annotated[
     str, Path(max_length=100, description="The experiment's id, the beginning of only one id, or `current`.")
 ]
 TrialName = Annotated[str, Path(max_length=50, description="The trial's number or its id.")]
 LogName = Annotated[str, Path(max_length=100)]
-Offset = Annotated[int, Query(ge=0, le=_BIGGEST)]
+Offset = Annotated[int, Query(ge=0, le=BIGGEST)]
 
 _MEANINGS = {
     403: "The request comes from a page of another site.",

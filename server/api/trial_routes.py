@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from ...store.reading import (
@@ -20,51 +20,59 @@ from ...store.reading import (
     plain_field,
 )
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
-from .responses import ExperimentName, Offset, TrialName, cached_response, json_response, view_of
+from .responses import BIGGEST, ExperimentName, TrialName, cached_response, json_response, view_of
 
 trial_router = APIRouter(tags=["trials"])
 export_router = APIRouter(tags=["export"])
 _MOST_TRIALS = 1000
 _MOST_CURVES = 500
 _NOTES_LAST = 0.25  # seconds
-Limit = Annotated[int, Query(ge=0, le=_MOST_TRIALS)]
 Metric = Annotated[str, Query(min_length=1, max_length=200)]
 Points = Annotated[int, Query(ge=2, le=10_000, description="The approximate number of results per trial.")]
 
 
-@trial_router.get("/experiments/{experiment}/trials", response_model=TrialPage)
-def list_trials(
-    request: Request,
-    experiment: ExperimentName,
-    status: Annotated[list[Status] | None, Query(max_length=8)] = None,
-    kind: Annotated[list[Kind] | None, Query(max_length=7, description="Of failure.")] = None,
+class TableQuery(BaseModel):
+    """A requested page of the table, its key in the cache: conditions stay text, because 1 == True in Python."""
+
+    model_config = ConfigDict(frozen=True)
+
+    status: Annotated[tuple[Status, ...] | None, Field(max_length=8)] = None
+    kind: Annotated[tuple[Kind, ...] | None, Field(max_length=7, description="Of failure.")] = None
     where: Annotated[
-        list[Annotated[str, Query(max_length=300)]] | None,
-        Query(max_length=20, description="Conditions such as `parameters.lr < 0.1 and tags = baseline`."),
-    ] = None,
-    search: Annotated[str, Query(max_length=200, description="Text anywhere in a trial.")] = "",
+        tuple[Annotated[str, Field(max_length=300)], ...] | None,
+        Field(max_length=20, description="Conditions such as `parameters.lr < 0.1 and tags = baseline`."),
+    ] = None
+    search: Annotated[str, Field(max_length=200, description="Text anywhere in a trial.")] = ""
     sort: Annotated[
         str,
-        Query(
+        Field(
             max_length=300,
             description="`best`, `sequence_id`, `value`, `value.NAME`, `last`, `duration`, `parameters.NAME` ...",
         ),
-    ] = "sequence_id",
-    descending: bool = False,
-    offset: Offset = 0,
-    limit: Limit = 100,
+    ] = "sequence_id"
+    descending: bool = False
+    offset: Annotated[int, Field(ge=0, le=BIGGEST)] = 0
+    limit: Annotated[int, Field(ge=0, le=_MOST_TRIALS)] = 100
+
+    def query(self) -> TrialQuery:
+        """Return the query for the store; raise `QueryError`."""
+        return TrialQuery(
+            statuses=self.status or (),
+            kinds=self.kind or (),
+            conditions=[condition for text in self.where or () for condition in Condition.parse_all(text)],
+            search=self.search,
+            sort=plain_field(self.sort),
+            descending=self.descending,
+            offset=self.offset,
+            limit=self.limit,
+        )
+
+
+@trial_router.get("/experiments/{experiment}/trials", response_model=TrialPage)
+def list_trials(
+    request: Request, experiment: ExperimentName, table: Annotated[TableQuery, Query()]
 ) -> Response:
     """Return a page of the table of trials, filtered and sorted; trials without a value come last."""
-    table = _Table(
-        statuses=tuple(status or ()),
-        kinds=tuple(kind or ()),
-        where=tuple(where or ()),
-        search=search,
-        sort=sort,
-        descending=descending,
-        offset=offset,
-        limit=limit,
-    )
     lasting = _NOTES_LAST if table.query().asks_notes else math.inf  # notes are not in the database
     return cached_response(request, experiment, _page, table, lasting=lasting)
 
@@ -136,40 +144,12 @@ def export_trials(
     view = view_of(request, experiment)
     view.config()  # an unreadable experiment is an error, not an empty file
     name = f'attachment; filename="{view.experiment_id}.{format}"'
-    lines, media = (
-        (csv_lines(view), "text/csv") if format == "csv" else (json_lines(view), "application/json")
-    )
+    lines = csv_lines(view) if format == "csv" else json_lines(view)
+    media = "text/csv" if format == "csv" else "application/json"
     return StreamingResponse(lines, media_type=media, headers={"content-disposition": name})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """A requested page of the table, its key in the cache: conditions stay text, because 1 == True in Python."""
-
-    statuses: tuple[str, ...]
-    kinds: tuple[str, ...]
-    where: tuple[str, ...]
-    search: str
-    sort: str
-    descending: bool
-    offset: int
-    limit: int
-
-    def query(self) -> TrialQuery:
-        """Return the query for the store; raise `QueryError`."""
-        return TrialQuery(
-            statuses=self.statuses,
-            kinds=self.kinds,
-            conditions=[condition for text in self.where for condition in Condition.parse_all(text)],
-            search=self.search,
-            sort=plain_field(self.sort),
-            descending=self.descending,
-            offset=self.offset,
-            limit=self.limit,
-        )
-
-
-def _page(view: ExperimentView, table: _Table) -> object:
+def _page(view: ExperimentView, table: TableQuery) -> object:
     return view.trials(table.query())
 
 

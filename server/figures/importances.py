@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...numerics import Tree, grow_tree, main_effects, predicted
-from .dimensions import Dimension
+from ...numerics import grow_tree, main_effects, predicted
+from .dimensions import Dimension, Numbers
 from .figure_parts import base_figure, is_wide, labels, note, nothing, short, value_name, write
 from .tables import ExperimentTable, Objective, TrialRecord
 from .theme import BLUE, GREY, ThemeName
@@ -25,9 +24,8 @@ _RESAMPLES = 12
 _TREES = 5  # for each resample
 _SAMPLE = 1000  # the most trials that a tree is grown on, and that it then predicts
 _STOPPED = 90.0  # percentile of the finished results, from the best, that early-stopped trials are given
+_ERRORS = {"thickness": 1.5, "width": 4, "color": GREY}
 _METHOD = "functional ANOVA of a forest of random trees"
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +132,7 @@ class _Forest:
 def _forest(
     units: Numbers, values: Numbers, dimensions: list[Dimension], rng: np.random.Generator
 ) -> _Forest:
+    """Grow the trees on resampled trials; each predicts trials that it has not seen."""
     count = len(values)
     effects, rest = [], []
     sums, votes = np.zeros(count), np.zeros(count)
@@ -145,27 +144,15 @@ def _forest(
             alone, together = main_effects(tree)
             effects.append(alone)
             rest.append(together)
-            _vote(tree, shown, drawn, sums, votes, rng)
+            unseen = np.setdiff1d(np.arange(count), drawn)
+            if unseen.size > _SAMPLE:
+                unseen = rng.choice(unseen, _SAMPLE, replace=False)
+            if unseen.size:
+                sums[unseen] += predicted(tree, shown[unseen])
+                votes[unseen] += 1.0
     voted = votes > 0
     error = float(((sums[voted] / votes[voted] - values[voted]) ** 2).mean()) if voted.any() else math.inf
     return _Forest(np.array(effects), np.array(rest), 1.0 - error / float(values.var()))
-
-
-def _vote(
-    tree: Tree,
-    units: Numbers,
-    drawn: NDArray[np.int64],
-    sums: Numbers,
-    votes: Numbers,
-    rng: np.random.Generator,
-) -> None:
-    """Let a tree predict trials that it has not seen."""
-    unseen = np.setdiff1d(np.arange(len(units)), drawn)
-    if unseen.size > _SAMPLE:
-        unseen = rng.choice(unseen, _SAMPLE, replace=False)
-    if unseen.size:
-        sums[unseen] += predicted(tree, units[unseen])
-        votes[unseen] += 1.0
 
 
 def _shuffled(units: Numbers, dimensions: list[Dimension], rng: np.random.Generator) -> Numbers:
@@ -239,13 +226,7 @@ def _add_bars(figure: go.Figure, result: Importance, color: str) -> None:
         y=names,
         orientation="h",
         marker={"color": [GREY] + [color] * len(result.names)},
-        error_x={
-            "array": high - shares,
-            "arrayminus": shares - low,
-            "thickness": 1.5,
-            "width": 4,
-            "color": GREY,
-        },
+        error_x={"array": high - shares, "arrayminus": shares - low, **_ERRORS},
         text=[f"{share:.0%}" for share in shares],
         textposition="none",
         hovertemplate="%{y}: %{x:.1%}<extra></extra>",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,7 @@ _FEW = 30
 _TOP = 10
 _TOP_LOOK = Look(f"top {_TOP}", BLUE, "circle")
 _REST_LOOK = Look("succeeded", GREY, "circle")
-_RAISED = MappingProxyType({"legendgroup": "best", "line": {"color": BEST, "dash": "solid", "width": 3}})
+_RAISED = {"legendgroup": "best", "line": {"color": BEST, "dash": "solid", "width": 3}}
 
 
 def plot_curves(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, compress
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,24 +20,20 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _HISTORY, _EDF, _PARETO = "History", "Distribution of the results", "Pareto front"
-_ENDS_WITHOUT_RESULT: Mapping[str, Look] = MappingProxyType(
-    {
-        "EARLY_STOPPED": STATUS_LOOKS["EARLY_STOPPED"],
-        "FAILED": STATUS_LOOKS["FAILED"],
-        "SUCCEEDED": Look("result not finite", VERMILION, "triangle-up-open"),
-    }
-)
+_ENDS_WITHOUT_RESULT: Mapping[str, Look] = {
+    "EARLY_STOPPED": STATUS_LOOKS["EARLY_STOPPED"],
+    "FAILED": STATUS_LOOKS["FAILED"],
+    "SUCCEEDED": Look("result not finite", VERMILION, "triangle-up-open"),
+}
 _MOST_PAIRS = 6
 _PARETO_COLUMNS = 3  # each panel has a title of its own, which needs room
 _FRONT, _KNEE = "on the front", "knee"
-_PARETO_MARKERS = MappingProxyType(
-    {
-        "violates a limit": {"color": GREY, "size": 6, "symbol": "x-thin-open"},
-        "dominated": {"color": GREY, "size": 6},
-        _FRONT: {"color": BEST, "size": 10, "symbol": "diamond", "opacity": 1.0},
-        _KNEE: {"color": BEST, "size": 15, "symbol": "star", "opacity": 1.0},
-    }
-)
+_PARETO_MARKERS = {
+    "violates a limit": {"color": GREY, "size": 6, "symbol": "x-thin-open"},
+    "dominated": {"color": GREY, "size": 6},
+    _FRONT: {"color": BEST, "size": 10, "symbol": "diamond", "opacity": 1.0},
+    _KNEE: {"color": BEST, "size": 15, "symbol": "star", "opacity": 1.0},
+}
 
 
 def plot_history(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...telling import number_text
-from .dimensions import Dimension
+from .dimensions import Dimension, Numbers
 from .figure_parts import written
 from .importances import Importance, importance, scaled
 from .tables import ExperimentTable, TrialRecord
@@ -33,8 +33,6 @@ _LIKE_RANDOM = (
     " noise with `repeats`"
 )
 
-Numbers = NDArray[np.float64]
-
 
 def health_notes(table: ExperimentTable, *, learns: bool = True, fewest: int = 40) -> list[str]:
     """Return the notes on a search in which at least `fewest` trials succeeded and kept the limits.
@@ -49,10 +47,7 @@ def health_notes(table: ExperimentTable, *, learns: bool = True, fewest: int = 4
     narrow = [*_narrow(table.dimensions, trials, losses, found)]
     # Where the best trials crowd at an end, the metric depends on the parameters: the search found it early.
     like_random = learns and not narrow and _is_like_random(trials, losses)
-    return [
-        *([_LIKE_RANDOM] if like_random else narrow),
-        *_useless(table.dimensions, trials, losses, found),
-    ]
+    return [*([_LIKE_RANDOM] if like_random else narrow), *_useless(table.dimensions, trials, losses, found)]
 
 
 def _loss(table: ExperimentTable, trial: TrialRecord) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,20 +50,18 @@ def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.F
     for look in (_NEW_BEST, *STATUS_LOOKS.values()):
         group = [(span, row) for span, row, its in zip(spans, rows, looks, strict=True) if its is look]
         if group:
-            figure.add_trace(_bars(table, group, now, look) if is_small else _line(group, now, look, width))
+            if is_small:
+                _add_bars(figure, table, group, now, look)
+            else:
+                _add_line(figure, group, now, look, width)
     names = sorted(set(rows), key=_natural, reverse=True)
-    worker = {
-        "title": {"text": "worker"},
-        "type": "category",
-        "categoryorder": "array",
-        "categoryarray": names,
-    }
+    order = {"categoryorder": "array", "categoryarray": names}
     height = min(140 + 26 * len(names), 900) if len(names) > 8 else 340
     figure.update_layout(
         barmode="overlay",
         uniformtext={"mode": "hide", "minsize": 10},
         xaxis={"type": "date"},
-        yaxis=worker,
+        yaxis={"title": {"text": "worker"}, "type": "category", **order},
         showlegend=True,
         height=height,
     )
@@ -96,7 +94,7 @@ def lanes(intervals: Sequence[tuple[float, float]]) -> list[int]:
     return placed
 
 
-def _natural(name: str) -> tuple[Any, ...]:
+def _natural(name: str) -> tuple[str, int, str]:
     """Return a sort key that puts worker 10 after worker 9."""
     head = name.rstrip("0123456789")
     return head, int(name[len(head) :] or 0), name
@@ -112,15 +110,13 @@ def _moments(seconds: Iterable[float]) -> NDArray[np.float64]:
     )
 
 
-def _bars(table: ExperimentTable, group: Group, now: float, look: Look) -> go.Bar:
-    import plotly.graph_objects as go
-
+def _add_bars(figure: go.Figure, table: ExperimentTable, group: Group, now: float, look: Look) -> None:
     starts = [one.start_time for one in table.trials if one.start_time is not None]
     shortest = _SHORTEST * (now - min(starts))
     records = {trial.number: trial for trial in table.trials}
     hover = Hover.of(table, [records[span.number] for span, _ in group])
     durations = [f"{short(row)}: {(span.end or now) - span.start:.3g} s" for span, row in group]
-    return go.Bar(
+    figure.add_bar(
         base=_moments(span.start for span, _ in group),
         x=[max((span.end or now) - span.start, shortest) * 1000.0 for span, _ in group],
         y=np.array([row for _, row in group], dtype=object),
@@ -136,16 +132,14 @@ def _bars(table: ExperimentTable, group: Group, now: float, look: Look) -> go.Ba
     )
 
 
-def _line(group: Group, now: float, look: Look, width: int) -> go.Scattergl:
+def _add_line(figure: go.Figure, group: Group, now: float, look: Look, width: int) -> None:
     """Draw thousands of spans as one broken line: bars would take seconds."""
-    import plotly.graph_objects as go
-
     ends = [max(span.end or now, span.start + 0.001) for span, _ in group]
     gaps = np.full(len(group), np.nan)
     x = np.stack([_moments(span.start for span, _ in group), _moments(ends), gaps], axis=1).ravel()
     numbers = np.repeat([span.number for span, _ in group], 3)
     more = [f" and {one.count - 1:,} more" if one.count > 1 else "" for one, _ in group]
-    return go.Scattergl(
+    figure.add_scattergl(
         x=x,
         y=[value for _, row in group for value in (row, row, None)],
         mode="lines",

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from nicegui import html, ui
@@ -18,18 +17,19 @@ from ...telling import escaped, number_text, visible
 E = TypeVar("E", bound=Element)
 
 # The tones of statuses are classes of style.css; other statuses have none.
-TRIAL_TONES: Mapping[str, str] = MappingProxyType(
-    {"RUNNING": "move", "SUCCEEDED": "good", "EARLY_STOPPED": "warn", "FAILED": "bad"}
-)
-EXPERIMENT_TONES: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(("RUNNING", "NO_MORE_TRIAL", "TUNER_NO_MORE_TRIAL"), "move"),
-        "DONE": "good",
-        "ERROR": "bad",
-        "STOPPING": "warn",
-        "STOPPED": "warn",
-    }
-)
+TRIAL_TONES: Mapping[str, str] = {
+    "RUNNING": "move",
+    "SUCCEEDED": "good",
+    "EARLY_STOPPED": "warn",
+    "FAILED": "bad",
+}
+EXPERIMENT_TONES: Mapping[str, str] = {
+    **dict.fromkeys(("RUNNING", "NO_MORE_TRIAL", "TUNER_NO_MORE_TRIAL"), "move"),
+    "DONE": "good",
+    "ERROR": "bad",
+    "STOPPING": "warn",
+    "STOPPED": "warn",
+}
 
 
 def attributed(element: E, **attributes: object) -> E:

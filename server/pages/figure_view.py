@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from nicegui.elements.plotly import Plotly
@@ -35,10 +34,7 @@ if TYPE_CHECKING:
 _USUAL_HEIGHT = 320
 _AXIS = 90  # pixels for an axis of parallel coordinates
 _CLEAR = "rgba(0, 0, 0, 0)"
-_CONFIG = {
-    "displaylogo": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-}
+_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
 # Points carry the number of their trial; a curve has it in its `meta`.
 _OPEN_TRIAL = (
     "event => { const point = event.points?.[0];"
@@ -88,21 +84,22 @@ class FigureView:
     def show(self, figure: go.Figure) -> None:
         """Draw a figure."""
         figure.update_layout(paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR)  # show the colour of the panel
-        drawing: dict[str, Any] = figure.to_plotly_json()
-        layout = drawing["layout"]
+        drawing = figure.to_plotly_json()
+        layout = dict(drawing["layout"])
         layout.pop("template", None)  # the browser has it
         height = layout.pop("height", 420)
         axes = len(drawing["data"][0].get("dimensions") or ()) if drawing["data"] else 0
         self._plot.classes(remove="pp-awaited")
         self._set_height(height)
         self._plot.style["min-width"] = f"{_AXIS * axes}px"
-        self._plot.update_figure({**drawing, "config": _CONFIG})
+        self._plot.update_figure({"data": drawing["data"], "layout": layout, "config": _CONFIG})
 
     def _set_height(self, usual: int) -> None:
         height = f"{self._height or usual}px"
         self._plot.style["height"] = f"max({height}, var(--pp-fill))" if self._fill else height
 
 
+_PLAIN = {"title": None, "margin": {"t": 30, "r": 10}, "uirevision": "stays"}
 _MARKERS_UP_TO = 60
 _FEW = 10
 
@@ -114,8 +111,6 @@ def curve_figure(curves: Sequence[Curve], metric: str) -> go.Figure:
     >>> figure.data[0].name, figure.data[0].y
     ('trial 7', (0.5, 0.25))
     """
-    import plotly.graph_objects as go
-
     drawn = [curve for curve in curves if any(value is not None for value in curve.values)]
     if not drawn:
         return nothing("light", "", "No intermediate result has been reported.").update_layout(height=300)
@@ -123,7 +118,7 @@ def curve_figure(curves: Sequence[Curve], metric: str) -> go.Figure:
     figure = base_figure("light", "")
     for place, curve in enumerate(drawn):
         color, dash = SERIES[place % len(SERIES)]
-        trace = go.Scatter(
+        figure.add_scatter(
             x=curve.sequences,
             y=curve.values,
             mode="lines+markers" if len(curve.values) <= _MARKERS_UP_TO else "lines",
@@ -132,18 +127,17 @@ def curve_figure(curves: Sequence[Curve], metric: str) -> go.Figure:
             marker={"size": 5},
             hovertemplate="result %{x}: <b>%{y:.6~g}</b><extra>%{fullData.name}</extra>",
         )
-        figure.add_trace(trace)
     figure.update_layout(
         xaxis={"title": {"text": "intermediate result"}, **({"dtick": 1} if longest <= _FEW else {})},
         yaxis={"title": {"text": "result" if metric == "default" else short(metric)}},
         showlegend=len(drawn) > 1,
     )
-    return figure.update_layout(height=320, title=None, margin={"t": 30, "r": 10}, uirevision="stays")
+    return figure.update_layout(height=_USUAL_HEIGHT, **_PLAIN)
 
 
 By = Literal["time", "trials"]
 # Along the axis: the moment at which a trial ended, or how many had ended.
-BY: Mapping[By, str] = MappingProxyType({"time": "by time", "trials": "by trials"})
+BY: Mapping[By, str] = {"time": "by time", "trials": "by trials"}
 
 # Up to this many results are drawn one by one; of more, the extremes of each interval.
 _MOST_POINTS = 600
@@ -160,10 +154,7 @@ class _Point:
 
 
 def progress_figure(
-    history: Sequence[HistoryEntry],
-    objective: Objective,
-    front: ParetoFront | None = None,
-    by: By = "time",
+    history: Sequence[HistoryEntry], objective: Objective, front: ParetoFront | None = None, by: By = "time"
 ) -> go.Figure:
     """Draw results by time or number, and the best so far; `history` is that of `ExperimentView.history`.
 
@@ -174,8 +165,6 @@ def progress_figure(
     >>> [len(trace.x) for trace in progress_figure(history, Objective()).data]
     [9, 2]
     """
-    import plotly.graph_objects as go
-
     results = [
         _Point(_place(entry.time, count, by), entry.sequence_id, entry.value, entry.best)
         for count, entry in enumerate(history, start=1)
@@ -190,7 +179,8 @@ def progress_figure(
     places = sorted({*map(int, places), *on_front})
     shown = [results[place] for place in places]
     look = STATUS_LOOKS["SUCCEEDED"]
-    points = go.Scatter(
+    figure = base_figure("light", "")
+    figure.add_scatter(
         x=[point.place for point in shown],
         y=values[places],
         mode="markers",
@@ -199,50 +189,51 @@ def progress_figure(
         customdata=[point.number for point in shown],
         hovertemplate="trial %{customdata}: %{y:.6~g}<extra></extra>",
     )
-    line = _best_line(results) if front is None else _volume_line(front.history, results)
-    figure = base_figure("light", "").add_traces([points, *line])
-    figure.update_yaxes(ranged(value_axis(objective, values, values[on_front].tolist()), values, 0.05))
-    figure.update_xaxes(title_text="finished trials" if by == "trials" else None, nticks=6)
-    if front is not None:
-        figure.update_layout(yaxis2={"title": {"text": "hypervolume"}, "overlaying": "y", "side": "right"})
-    return figure.update_layout(height=300, title=None, margin={"t": 30, "r": 10}, uirevision="stays")
+    if front is None:
+        _add_best(figure, results)
+    else:
+        _add_volume(figure, front.history, results)
+    yaxis = ranged(value_axis(objective, values, values[on_front].tolist()), values, 0.05)
+    xaxis = {"title": {"text": "finished trials" if by == "trials" else None}, "nticks": 6}
+    return figure.update_layout(xaxis=xaxis, yaxis=yaxis, height=300, **_PLAIN)
 
 
-def _best_line(results: Sequence[_Point]) -> list[go.Scatter]:
-    """Return the best so far as steps: a corner where it changed, and the end."""
+def _add_best(figure: go.Figure, results: Sequence[_Point]) -> None:
+    """Add the best so far as steps: a corner where it changed, and the end."""
     points = [point for point in results if number_or_none(point.best) is not None]
-    if not points:
-        return []
-    shown = [points[0], *(point for before, point in pairwise(points) if point.best != before.best)]
-    if shown[-1] is not points[-1]:
-        shown.append(points[-1])
-    return [_steps([(point.place, point.number, point.best) for point in shown], "best so far")]
+    corners = [point for before, point in pairwise(points) if point.best != before.best]
+    shown = dict.fromkeys([*points[:1], *corners, *points[-1:]])
+    _add_steps(figure, [(point.place, point.number, point.best) for point in shown], "best so far")
 
 
-def _volume_line(history: Sequence[VolumeEntry], results: Sequence[_Point]) -> list[go.Scatter]:
+def _add_volume(figure: go.Figure, history: Sequence[VolumeEntry], results: Sequence[_Point]) -> None:
+    """Add the hypervolume of the front, on an axis of its own."""
     places = {point.number: point.place for point in results}
-    steps = [
-        (places[entry.sequence_id], entry.sequence_id, entry.hypervolume)
-        for entry in history
-        if entry.sequence_id in places
-    ]
-    return [_steps(steps, "hypervolume").update(yaxis="y2")] if steps else []
+    known = [entry for entry in history if entry.sequence_id in places]
+    steps = [(places[entry.sequence_id], entry.sequence_id, entry.hypervolume) for entry in known]
+    _add_steps(figure, steps, "hypervolume", yaxis="y2")
+    figure.update_layout(yaxis2={"title": {"text": "hypervolume"}, "overlaying": "y", "side": "right"})
 
 
-def _steps(steps: Sequence[tuple[datetime | int, int, float | None]], name: str) -> go.Scatter:
-    """Return a line of places, each with the number of its trial and a value."""
-    import plotly.graph_objects as go
-
-    places, numbers, values = zip(*steps, strict=True)
-    return go.Scatter(
-        x=places,
-        y=values,
-        mode="lines",
-        name=name,
-        line={"shape": "hv", "width": 2, "color": BEST},
-        customdata=numbers,
-        hovertemplate=f"{name}: %{{y:.6~g}}<extra></extra>",
-    )
+def _add_steps(
+    figure: go.Figure,
+    steps: Sequence[tuple[datetime | int, int, float | None]],
+    name: str,
+    yaxis: str | None = None,
+) -> None:
+    """Add a line through places, each with the number of its trial and a value."""
+    if steps:
+        places, numbers, values = zip(*steps, strict=True)
+        figure.add_scatter(
+            x=places,
+            y=values,
+            yaxis=yaxis,
+            mode="lines",
+            name=name,
+            line={"shape": "hv", "width": 2, "color": BEST},
+            customdata=numbers,
+            hovertemplate=f"{name}: %{{y:.6~g}}<extra></extra>",
+        )
 
 
 def _place(time: float, count: int, by: By) -> datetime | int:

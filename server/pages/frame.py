@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -200,14 +199,12 @@ def _navigation(where: Where, here: str | None) -> None:
                 link.props("aria-current=page")
 
 
-_KEYS: Mapping[str, str] = MappingProxyType(
-    {
-        "/": "Search the trials",
-        "← →": "The trial before and the one after (also k and j)",
-        "Enter, Space": "In the table: open a trial, select it",
-        "?": "This list",
-    }
-)
+_KEYS: Mapping[str, str] = {
+    "/": "Search the trials",
+    "← →": "The trial before and the one after (also k and j)",
+    "Enter, Space": "In the table: open a trial, select it",
+    "?": "This list",
+}
 
 
 def _keys() -> None:
@@ -227,7 +224,7 @@ _TURN = f"""() => {{
   document.cookie = `{_CHOSEN}=${{theme}}; path=/; max-age=31536000; SameSite=Strict`;
   emit(theme);
 }}"""
-_IS_DARK: Mapping[str, bool] = MappingProxyType({"light": False, "dark": True})
+_IS_DARK: Mapping[str, bool] = {"light": False, "dark": True}
 _TURN_HINT = "Switch between light and dark colours"
 
 

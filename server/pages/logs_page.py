@@ -9,7 +9,7 @@ from functools import partial
 
 from nicegui import html, ui
 
-from ...store.reading import ExperimentView, FilePiece, Follow
+from ...store.reading import FilePiece, Follow
 from ...telling import escaped
 from ..experiments import Experiments
 from .elements import attributed
@@ -35,20 +35,12 @@ async def logs_page(experiments: Experiments, experiment_id: str, name: str = ""
         with html.section().classes("pp-panel pp-stack").props('aria-label="Log"'):
             with html.div().classes("pp-row"):
                 options = {file: _MEANINGS.get(file, file) for file in files}
-                chosen = (
-                    ui.select(options, label="Log", value=first)
-                    .props("outlined dense")
-                    .style("min-width: 20rem")
-                )
+                chosen = ui.select(options, label="Log", value=first)
+                chosen.props("outlined dense").style("min-width: 20rem")
             log = LogView("Log", partial(view.log, first), tall=True)
             await log.look()
-        chosen.on_value_change(lambda event: _change(view, log, event.value))
+        chosen.on_value_change(lambda event: log.start_with(partial(view.log, event.value)))
         live.on_tick(log.look)
-
-
-async def _change(view: ExperimentView, log: LogView, name: str) -> None:
-    log.start_with(partial(view.log, name))
-    await log.look()
 
 
 _FIRST_LINES = 500
@@ -90,11 +82,12 @@ class LogView:
         self._offset = piece.next_offset
         self._add(piece.text)
 
-    def start_with(self, read: Callable[[Follow], FilePiece]) -> None:
+    async def start_with(self, read: Callable[[Follow], FilePiece]) -> None:
         """Switch to another file."""
         self._read, self._offset, self._rest = read, None, ""
         self._log.clear()
         self._empty.set_visibility(True)
+        await self.look()
 
     def end(self) -> None:
         """Show the last line although it is incomplete: the file no longer grows."""

@@ -7,7 +7,8 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from functools import reduce
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from nicegui import html, ui
@@ -74,13 +75,13 @@ class _Plots:
                     if has_front or name != "pareto":
                         ui.tab(name, label=title)
             tabs.props("dense no-caps align=left outside-arrows mobile-arrows").style("max-width: 100%")
-            tabs.set_value(self._choice.figure)
+            tabs.set_value(choice.figure)
             tabs.on_value_change(self._change_figure)
             self._controls = html.div().classes("pp-row pp-tools").style("margin-top: .6rem")
             self._brush = html.div().classes("pp-row").props("role=status")
             self._drawing = ui.label("Drawing …").classes("pp-dim").props("role=status")
-            with html.div().classes("pp-scroll pp-fade"):
-                self._figure = FigureView("Figure of the experiment", where=self._where, fill=True)
+            with html.div().classes("pp-scroll"):
+                self._figure = FigureView("Figure of the experiment", where=where, fill=True)
             self._figure.on_brush(self._show_brushed)
 
     async def begin(self) -> None:
@@ -215,19 +216,17 @@ _MOST_COMPARED = 8
 _SMOOTHINGS = (0.0, 0.3, 0.6, 0.9)
 
 # The title of each figure, and the options that it uses.
-_FIGURES: Mapping[str, tuple[str, Sequence[str]]] = MappingProxyType(
-    {
-        "history": ("History", ("objective", "log", "show_all")),
-        "curves": ("Intermediate results", ("smoothing", "log", "show_all")),
-        "parallel": ("Parallel coordinates", ("objective", "parameters")),
-        "importance": ("Importance", ("objective",)),
-        "slice": ("Slice", ("objective", "parameters", "log", "show_all", "columns")),
-        "contour": ("Contour", ("objective", "x", "y")),
-        "timeline": ("Timeline", ()),
-        "pareto": ("Pareto front", ("show_all", "columns")),
-        "edf": ("Compare experiments", ("objective", "others")),
-    }
-)
+_FIGURES: Mapping[str, tuple[str, Sequence[str]]] = {
+    "history": ("History", ("objective", "log", "show_all")),
+    "curves": ("Intermediate results", ("smoothing", "log", "show_all")),
+    "parallel": ("Parallel coordinates", ("objective", "parameters")),
+    "importance": ("Importance", ("objective",)),
+    "slice": ("Slice", ("objective", "parameters", "log", "show_all", "columns")),
+    "contour": ("Contour", ("objective", "x", "y")),
+    "timeline": ("Timeline", ()),
+    "pareto": ("Pareto front", ("show_all", "columns")),
+    "edf": ("Compare experiments", ("objective", "others")),
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -388,8 +387,5 @@ def _raw(dimension: Dimension, option: str, table: ExperimentTable) -> str:
     """Return an option as JSON, as the trials have it; its label if no trial has it."""
     for trial in table.trials:
         if dimension.value(trial.parameters) == option:
-            value: Any = trial.parameters
-            for step in dimension.path:
-                value = value.get(step) if isinstance(value, Mapping) else None
-            return json.dumps(value)
+            return json.dumps(reduce(getitem, dimension.path, trial.parameters))
     return json.dumps(option)

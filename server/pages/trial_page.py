@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -280,15 +279,7 @@ class _LogPanel:
 _MOST_FILES = 100
 _MOST_IMAGES = 12
 # Only these are shown: anything else, a page or a drawing with a script, is saved.
-_IMAGE_TYPES: Mapping[str, str] = MappingProxyType(
-    {
-        ".png": "image/png",
-        ".jpg": "image/jpeg",
-        ".jpeg": "image/jpeg",
-        ".gif": "image/gif",
-        ".webp": "image/webp",
-    }
-)
+_IMAGE_TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 
 
 def file_response(path: Path) -> FileResponse:
@@ -296,7 +287,7 @@ def file_response(path: Path) -> FileResponse:
     image = _IMAGE_TYPES.get(path.suffix.lower())
     return FileResponse(
         path,
-        media_type=image or "application/octet-stream",
+        media_type=f"image/{image}" if image else "application/octet-stream",
         filename=path.name,
         content_disposition_type="inline" if image else "attachment",
     )
