@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         nondominated_ranks,
         reference_of,
     )
-    from .functional_anova import Tree, grow_tree, main_effects, predicted
+    from .functional_anova import grow_tree, main_effects, predicted
     from .gaussian_process import SMOOTHNESSES, Posterior, Prior, condition, fit, matern, squared_distances
     from .random_forest import Forest, grow_forest
     from .sparse_process import Effects, differences

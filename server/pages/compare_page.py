@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from nicegui import html, ui
 
@@ -23,14 +22,11 @@ _POINTS = 300
 async def compare_page(experiments: Experiments, experiment_id: str, trials: str = "") -> None:
     """Show the trials with these numbers or ids, joined by commas."""
     names = [word for word in trials.split(",") if word][:_MOST]
-    async with experiment_frame(experiments, experiment_id, "Compare trials", "trials") as (
-        view,
-        where,
-        live,
-    ):
+    title = "Compare trials"
+    async with experiment_frame(experiments, experiment_id, title, "trials") as (view, where, live):
         if not names:
             raise LookupError("Select trials in the table to compare them.")
-        html.h1("Compare trials")
+        html.h1(title)
         compared, curves = await asyncio.to_thread(_read, view, names)
         directions = {goal.name: goal.direction for goal in await asyncio.to_thread(view.objectives)}
         page = _Comparison(where, directions)
@@ -117,7 +113,7 @@ def _result_rows(trials: list[TrialDetail], directions: Mapping[str, str]) -> It
     reported = (name for trial in trials for name in trial.values)
     for name in dict.fromkeys((*directions, *reported)):
         values = [trial.values.get(name) for trial in trials]
-        numbers = {place: value for place, value in enumerate(values) if isinstance(value, int | float)}
+        numbers = {place: value for place, value in enumerate(values) if value is not None}
         yield _Row(
             name="Result" if name == "default" else name,
             values=["" if value is None else number_text(value) for value in values],
@@ -141,14 +137,13 @@ def _best_places(values: Mapping[int, float], direction: str | None) -> list[int
     return [place for place, value in values.items() if value == best]
 
 
-def _change(value: Any, first: Any) -> str:
+def _change(value: float | None, first: float | None) -> str:
     """Return how far a result is from the first, in percent; empty if that is not a number.
 
     >>> _change(0.9, 0.6), _change(0.6, 0.6), _change(1.0, 0.0)
     ('+50 %', '', '')
     """
-    is_known = isinstance(value, int | float) and isinstance(first, int | float)
-    if not is_known or not first or value == first:
+    if value is None or not first or value == first:
         return ""
     return f"{100.0 * (value - first) / abs(first):+.3g} %"
 

@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from nicegui import html, ui
 from nicegui.element import Element
 
+from ...protocol import Json
 from ...store.reading import flat
 from ...telling import escaped, number_text, visible
 
@@ -96,12 +97,12 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Element:
     return described
 
 
-def parameter_facts(parameters: Any) -> None:
+def parameter_facts(parameters: Json) -> None:
     """Show the parameters of a trial, one per line: nested ones with dots, a nested choice by its name."""
     facts(_named(parameters))
 
 
-def parameter_pairs(parameters: Any) -> None:
+def parameter_pairs(parameters: Json) -> None:
     """Show the parameters of a trial as `parameter_facts` does, in as many columns as there is room for."""
     with html.dl().classes("pp-pairs"):
         for name, text in _named(parameters):
@@ -110,7 +111,7 @@ def parameter_pairs(parameters: Any) -> None:
                 html.dd(text)
 
 
-def _named(parameters: Any) -> Iterator[tuple[str, str]]:
+def _named(parameters: Json) -> Iterator[tuple[str, str]]:
     for name, value in flat(parameters).items():
         yield visible(name.removesuffix("._name")), number_text(value)
 
@@ -144,7 +145,7 @@ def table(heads: Iterable[str], caption: str = "", numbers: Container[str] = ())
 
 def action(
     text: str,
-    handler: Callable[..., Any],
+    handler: Callable[..., object],
     *,
     icon: str = "",
     kind: str = "flat",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -137,7 +137,7 @@ def curve_figure(curves: Sequence[Curve], metric: str) -> go.Figure:
 
 By = Literal["time", "trials"]
 # Along the axis: the moment at which a trial ended, or how many had ended.
-BY: Mapping[By, str] = {"time": "by time", "trials": "by trials"}
+BY: dict[By, str] = {"time": "by time", "trials": "by trials"}
 
 # Up to this many results are drawn one by one; of more, the extremes of each interval.
 _MOST_POINTS = 600

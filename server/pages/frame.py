@@ -52,9 +52,8 @@ def page_frame(title: str, where: Where | None = None, here: str | None = None) 
     """Make the frame of a page around the `with` block; `here` is its path below the experiment."""
     ui.page_title(f"{escaped(title)} · Pitchpipe")
     with ui.header().classes("pp-header"):
-        html.a("Pitchpipe", href=f"{ROOT}/").classes("pp-brand").props(
-            'aria-label="Pitchpipe: all experiments"'
-        )
+        brand = html.a("Pitchpipe", href=f"{ROOT}/").classes("pp-brand")
+        brand.props('aria-label="Pitchpipe: all experiments"')
         if where is not None:
             html.span(visible(where.title)).classes("pp-where")
             where.badge = ui.label().classes("pp-status").props("role=status").mark("experiment-status")

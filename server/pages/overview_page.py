@@ -135,9 +135,8 @@ class _Overview:
             attributed(section, aria_label=title)
             with html.div().classes("pp-row pp-spread"):
                 html.h2(title)
-                ui.toggle(dict(BY), value=self._by, on_change=lambda event: self._show_by(event.value)).props(
-                    "dense no-caps unelevated padding='1px 8px'"
-                )
+                choice = ui.toggle(BY, value=self._by, on_change=lambda event: self._show_by(event.value))
+                choice.props("dense no-caps unelevated padding='1px 8px'")
             self._figure = FigureView("Results, and the best so far", where=self._where, height=250)
 
     def show(self, snapshot: _Snapshot) -> None:
@@ -160,9 +159,8 @@ class _Overview:
         self._importance.show(details.importance)
         if self._pareto is not None and details.pareto is not None:
             height = 60 + 240 * len([*details.pareto.select_yaxes()])
-            self._pareto.show(
-                details.pareto.update_layout(title=None, margin={"t": 30, "r": 10}, height=height)
-            )
+            look = {"title": None, "margin": {"t": 30, "r": 10}, "height": height}
+            self._pareto.show(details.pareto.update_layout(look))
 
     def _show_by(self, by: By) -> None:
         self._by = by

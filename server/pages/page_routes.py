@@ -57,11 +57,11 @@ _FAVICON = (
 def _add_routes(experiments: Experiments) -> None:
     @ui.page("/")
     async def show_experiments() -> None:
-        await _shown(experiments_page(experiments))
+        await _guarded(experiments_page(experiments))
 
     @ui.page("/{experiment}")
     async def show_overview(experiment: str) -> None:
-        await _shown(overview_page(experiments, experiment))
+        await _guarded(overview_page(experiments, experiment))
 
     @ui.page("/{experiment}/trials")
     async def show_trials(
@@ -74,27 +74,27 @@ def _add_routes(experiments: Experiments) -> None:
         columns: str = "",
     ) -> None:
         view = TableView.parse(search, where, status, sort, filter, columns)
-        await _shown(trials_page(experiments, experiment, view))
+        await _guarded(trials_page(experiments, experiment, view))
 
     @ui.page("/{experiment}/trials/{trial}")
     async def show_trial(experiment: str, trial: str) -> None:
-        await _shown(trial_page(experiments, experiment, trial))
+        await _guarded(trial_page(experiments, experiment, trial))
 
     @ui.page("/{experiment}/compare")
     async def show_compared(experiment: str, trials: str = "") -> None:
-        await _shown(compare_page(experiments, experiment, trials))
+        await _guarded(compare_page(experiments, experiment, trials))
 
     @ui.page("/{experiment}/plots")
     async def show_plots(experiment: str, request: Request) -> None:
-        await _shown(plots_page(experiments, experiment, Choice.parse(request.query_params)))
+        await _guarded(plots_page(experiments, experiment, Choice.parse(request.query_params)))
 
     @ui.page("/{experiment}/settings")
     async def show_settings(experiment: str) -> None:
-        await _shown(settings_page(experiments, experiment))
+        await _guarded(settings_page(experiments, experiment))
 
     @ui.page("/{experiment}/logs")
     async def show_logs(experiment: str, name: str = "") -> None:
-        await _shown(logs_page(experiments, experiment, name))
+        await _guarded(logs_page(experiments, experiment, name))
 
 
 def _add_data(experiments: Experiments) -> None:
@@ -128,7 +128,7 @@ def _add_data(experiments: Experiments) -> None:
             return Response(str(error), 404, media_type="text/plain")
 
 
-async def _shown(page: Awaitable[None]) -> None:
+async def _guarded(page: Awaitable[None]) -> None:
     """Show a page, or a sentence on why it cannot be shown."""
     try:
         await page

@@ -45,11 +45,6 @@ def _read(view: ExperimentView) -> tuple[Summary, Config, str]:
     return view.summary(), view.config(), path.read_text("utf-8", "replace") if path.is_file() else no_file
 
 
-_RESUME = (
-    "Not running. Changes take effect when you resume. For more trials, raise the number of trials first."
-)
-
-
 class _Settings:
     """The forms; untouched fields follow the store, edited ones keep the user's text."""
 
@@ -90,7 +85,9 @@ class _Settings:
             button.set_enabled(not summary.is_running)
 
     def _resume_form(self) -> None:
-        html.p(_RESUME)
+        html.p(
+            "Not running. Changes take effect when you resume. For more trials, raise the number of trials first."
+        )
         with html.div().style("margin-top: .5rem"):
             resume_button(self._view.folder, self._more_trials)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pitchpipe.numerics import Tree, main_effects
+from pitchpipe.numerics.functional_anova import Tree, main_effects
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.server.figures import (
     ExperimentTable,
