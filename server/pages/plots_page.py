@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # duration of the last drawing.
 _PERIOD = 5.0
 _SHARE = 10.0
+# Whether each scale is logarithmic.
 _SCALES: Mapping[str, bool | None] = {"automatic": None, "linear": False, "logarithmic": True}
 # Seconds in which the browser says how wide it is: a busy one loads plotly first, and NiceGUI's own limit is 1 s.
 _PATIENCE = 60.0
@@ -101,9 +102,8 @@ class _Plots:
         self._others = []
         for name in names:
             try:
-                self._others.append(
-                    await asyncio.to_thread(read_table, self._experiments.view(name), curves=0)
-                )
+                other = self._experiments.view(name)
+                self._others.append(await asyncio.to_thread(read_table, other, curves=0))
             except (LookupError, StoreError) as error:
                 show_refusal(str(error))
 
@@ -176,7 +176,7 @@ class _Plots:
             if self._choice.takes("parameters"):
                 self._select("parameters", "All parameters", names, multiple=True)
             if self._choice.takes("log"):
-                self._scale_field()
+                self._select("scale", "Scale of the results", list(_SCALES))
             if self._choice.takes("smoothing"):
                 self._select("smoothing", "Smoothing", list(_SMOOTHINGS))
             if self._choice.takes("show_all"):
@@ -186,12 +186,6 @@ class _Plots:
                 names = [view.experiment_id for view in self._experiments.views()]
                 others = [name for name in names if name != self._view.experiment_id]
                 self._select("others", "Compare with", others, multiple=True)
-
-    def _scale_field(self) -> None:
-        words = {scale: word for word, scale in _SCALES.items()}
-        control = ui.select(list(_SCALES), label="Scale of the results", value=words[self._choice.log])
-        control.props("outlined dense options-dense").style("min-width: 11rem")
-        control.on_value_change(lambda event: self._choose("log", _SCALES[event.value]))
 
     def _select(self, field: str, label: str, options: list[Any], *, multiple: bool = False) -> None:
         value = getattr(self._choice, field)
@@ -239,7 +233,7 @@ class Choice:
     y: str = ""
     parameters: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
-    log: bool | None = None
+    scale: str = "automatic"
     show_all: bool = False
     smoothing: float = 0.0
     columns: int = 4
@@ -260,7 +254,7 @@ class Choice:
             y=asked.get("y", ""),
             parameters=_words(asked.get("parameters", "")),
             others=_words(asked.get("others", ""))[:_MOST_COMPARED],
-            log={"true": True, "false": False}.get(asked.get("log", "")),
+            scale={"true": "logarithmic", "false": "linear"}.get(asked.get("log", ""), "automatic"),
             show_all=asked.get("show_all") == "true",
             smoothing=float(smoothing) if smoothing in map(str, _SMOOTHINGS) else 0.0,
         )
@@ -274,7 +268,7 @@ class Choice:
             "objective": self.objective or "",
             "x": self.x,
             "y": self.y,
-            "log": "" if self.log is None else str(self.log).lower(),
+            "log": {"logarithmic": "true", "linear": "false"}.get(self.scale, ""),
             "show_all": "true" if self.show_all else "",
             "smoothing": str(self.smoothing) if self.smoothing else "",
         }
@@ -313,7 +307,7 @@ def _draw(choice: Choice, table: ExperimentTable, others: Sequence[ExperimentTab
     given = {
         "objective": choice.objective,
         "parameters": choice.parameters or None,
-        "log": choice.log,
+        "log": _SCALES[choice.scale],
         "show_all": choice.show_all,
         "smoothing": choice.smoothing,
         "columns": choice.columns,

@@ -195,7 +195,7 @@ def _parameters(parameters: Json, table: ExperimentTable) -> Pairs:
 
 
 def _failures(group: FailureGroup) -> Failures:
-    lines = filter(None, [*FailedTrial.of(group, _TRACEBACK_LINES).lines, group.last_line])
+    lines = [*FailedTrial.of(group, _TRACEBACK_LINES).lines, *([group.last_line] if group.last_line else [])]
     numbers = ", ".join(map(str, group.sequence_ids))
     others = group.count - len(group.sequence_ids)
     return Failures(
