@@ -162,40 +162,35 @@ class _PunctualProtocol(_HTTPProtocol):
         self._set_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._clear_deadline()
-        self._clear_stall()
+        _cancel(self._deadline)
+        _cancel(self._stall)
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._clear_stall()
+        _cancel(self._stall)
         # `close` would wait for the reader; `abort` drops what is buffered.
         self._stall = self.loop.call_later(self.stall_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        self._clear_stall()
+        _cancel(self._stall)
         super().resume_writing()
 
     def _set_deadline(self) -> None:
-        self._clear_deadline()
+        _cancel(self._deadline)
         if not self.transport.is_closing():
             self._deadline = self.loop.call_later(self.head_seconds, self._close_if_waiting)
-
-    def _clear_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _clear_stall(self) -> None:
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
 
     def _close_if_waiting(self) -> None:
         """Close the connection unless it is processing a request or has become a websocket."""
         is_answering = self.cycle is not None and not self.cycle.response_complete
         if not is_answering and self.transport.get_protocol() is self:
             self.transport.close()
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
 
 
 def url_of(host: str, port: int) -> str:

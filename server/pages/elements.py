@@ -87,7 +87,7 @@ class Place:
                 draw()
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> Element:
+def named_values(pairs: Iterable[tuple[str, object]]) -> Element:
     """Show names with values, one per line; leave out pairs without a value. Return the list."""
     with html.dl().classes("pp-facts") as described:
         for name, value in pairs:
@@ -97,13 +97,13 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Element:
     return described
 
 
-def parameter_facts(parameters: Json) -> None:
+def parameter_list(parameters: Json) -> None:
     """Show the parameters of a trial, one per line: nested ones with dots, a nested choice by its name."""
-    facts(_named(parameters))
+    named_values(_named(parameters))
 
 
-def parameter_pairs(parameters: Json) -> None:
-    """Show the parameters of a trial as `parameter_facts` does, in as many columns as there is room for."""
+def parameter_columns(parameters: Json) -> None:
+    """Show the parameters of a trial as `parameter_list` does, in as many columns as there is room for."""
     with html.dl().classes("pp-pairs"):
         for name, text in _named(parameters):
             with html.div():

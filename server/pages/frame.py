@@ -18,7 +18,7 @@ from ...store.reading import ExperimentView, FeedEvent, Summary
 from ...telling import escaped, experiment_text, visible
 from ..experiments import Experiments
 from ..figures import template_layout
-from .elements import EXPERIMENT_TONES, attributed, facts, set_badge
+from .elements import EXPERIMENT_TONES, attributed, named_values, set_badge
 
 # The path of all pages.
 ROOT = "/ui"
@@ -210,7 +210,7 @@ def _keys() -> None:
     """Make the list of keys, which the key ? shows."""
     with html.dialog().classes("pp-keys").props('aria-label="Keys"'):
         html.h2("Keys")
-        facts(_KEYS.items())
+        named_values(_KEYS.items())
         with html.form().props("method=dialog"):
             html.button("Close").props("type=submit autofocus")
 

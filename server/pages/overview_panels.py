@@ -24,7 +24,7 @@ from ...telling import (
 )
 from ..figures import Importance
 from .actions import copy_button
-from .elements import Place, attributed, badge, panel, parameter_pairs, table
+from .elements import Place, attributed, badge, panel, parameter_columns, table
 from .frame import Where
 
 MOST_BEST = 10
@@ -94,7 +94,7 @@ class BestPanel:
             name = "Copy the parameters of the best trial as JSON"
             done = f"The parameters of trial {trial.sequence_id} are on the clipboard"
             copy_button(json.dumps(trial.parameters), name, done)
-        parameter_pairs(trial.parameters)
+        parameter_columns(trial.parameters)
 
 
 class LeadersPanel:

@@ -153,7 +153,7 @@ class TrialForm:
             html.h2("Add a trial")
             html.p("It runs with exactly these parameters, before those from the tuner.").classes("pp-dim")
             with html.div().classes("pp-stack").style("width: 100%; gap: .4rem"):
-                read = _Fields(self._space, self._filled).read
+                read = _fields(self._space, self._filled)
             self._problems = html.div().classes("pp-bad").props("role=alert")
             with html.div().classes("pp-row").style("align-self: flex-end"):
                 ui.button("Cancel", on_click=lambda: dialog.submit({})).props("flat no-caps")
@@ -181,20 +181,15 @@ class TrialForm:
         return [f"the constraint {text} is not met" for text in space.violations(parameters)]
 
 
-class _Fields:
-    """The fields of one level of the search space."""
-
-    def __init__(self, space: Config, filled: Mapping[str, Json]) -> None:
-        self._values: dict[str, Value] = {}
-        for name, parameter in space.items():
-            if name != "_name":
-                is_constant = not isinstance(parameter, Mapping)
-                spec = {"_type": "choice", "_value": [parameter]} if is_constant else parameter
-                self._values[name] = _field(name, spec, filled.get(name))
-
-    def read(self) -> Parameters:
-        """Return what has been filled in."""
-        return {name: value() for name, value in self._values.items()}
+def _fields(space: Config, filled: Mapping[str, Json]) -> Callable[[], Parameters]:
+    """Make the fields of one level of the search space; return what reads them."""
+    values = dict[str, Value]()
+    for name, parameter in space.items():
+        if name != "_name":
+            is_constant = not isinstance(parameter, Mapping)
+            spec = {"_type": "choice", "_value": [parameter]} if is_constant else parameter
+            values[name] = _field(name, spec, filled.get(name))
+    return lambda: {name: value() for name, value in values.items()}
 
 
 def _field(name: str, parameter: Config, filled: Json) -> Value:
@@ -242,16 +237,16 @@ def _nested_field(name: str, options: list[Config], filled: Json) -> Value:
     names = [option["_name"] for option in options]
     before: Mapping[str, Json] = filled if isinstance(filled, Mapping) else {}
     field = _select(name, names, before.get("_name"))
-    parts: list[tuple[Element, _Fields]] = []
+    parts: list[tuple[Element, Callable[[], Parameters]]] = []
     for option in options:
         group = attributed(html.fieldset(), aria_label=escaped(f"{name}: {option['_name']}"))
         with group.classes("pp-nested"):
-            parts.append((group, _Fields(option, before)))
+            parts.append((group, _fields(option, before)))
 
     def show() -> None:
-        for place, (group, fields) in enumerate(parts):
-            group.set_visibility(place == field.value and bool(fields.read()))
+        for place, (group, read) in enumerate(parts):
+            group.set_visibility(place == field.value and bool(read()))
 
     show()
     field.on_value_change(show)
-    return lambda: {"_name": names[field.value], **parts[field.value][1].read()}
+    return lambda: {"_name": names[field.value], **parts[field.value][1]()}

@@ -30,7 +30,7 @@ from ...store.reading import (
 from ...telling import Ending, ending_of, escaped, facts_of, moment_text, status_text, visible
 from ..experiments import Experiments
 from .actions import copy_button, notes_panel
-from .elements import TRIAL_TONES, Place, action, facts, panel, parameter_facts, set_badge, table
+from .elements import TRIAL_TONES, Place, action, named_values, panel, parameter_list, set_badge, table
 from .figure_view import FigureView, curve_figure
 from .frame import Where, experiment_frame
 from .logs_page import LogView
@@ -69,7 +69,7 @@ class _TrialPage:
         self._ending = html.section().classes("pp-panel").props('aria-label="How it ended"')
         with html.div().classes("pp-columns"):
             with panel("Parameters"):
-                parameter_facts(snapshot.trial.parameters)
+                parameter_list(snapshot.trial.parameters)
             with panel("Facts"):
                 self._facts = html.div()
         with panel("Intermediate results") as self._results:
@@ -100,7 +100,7 @@ class _TrialPage:
         self._show_ending(snapshot.ending)
         self._facts.clear()
         named = facts_of(trial, self._view.folder)
-        with self._facts, facts((f"{name[0].upper()}{name[1:]}", value) for name, value in named):
+        with self._facts, named_values((f"{name[0].upper()}{name[1:]}", value) for name, value in named):
             self._copy_path_button(self._view.folder.trial(trial.sequence_id))
         self._show_attempts(trial.earlier_attempts)
 
@@ -208,7 +208,7 @@ def _metrics(results: list[ReportedResult], main: str) -> list[str]:
 
 
 def _environment(view: ExperimentView, snapshot: _Snapshot) -> None:
-    facts(_environment_facts(snapshot.config))
+    named_values(_environment_facts(snapshot.config))
     directory = shell_word(view.folder.path.parent)
     command = f"pitchpipe trial rerun {view.experiment_id} {snapshot.trial.sequence_id} --dir {directory}"
     with html.div().classes("pp-row").style("margin-top: .7rem"):
