@@ -17,7 +17,6 @@ from ...manager.control import (
 from ...protocol import JsonObject
 from ...store import StoreError
 from ...store.reading import ExperimentView, closest_object
-from ...telling import region_object
 from ..experiments import ServedExperiment
 from ..health import health_object
 from . import models
