@@ -17,6 +17,7 @@ from ...manager.control import (
 from ...protocol import JsonObject
 from ...store import StoreError
 from ...store.reading import ExperimentView, closest_object
+from ...telling import region_object
 from ..experiments import ServedExperiment
 from ..health import health_object
 from . import models
@@ -77,6 +78,16 @@ def get_history(request: Request, experiment: ExperimentName) -> Response:
 def get_failures(request: Request, experiment: ExperimentName) -> Response:
     """Return the failures in groups, the most frequent first."""
     return cached_response(request, experiment, ExperimentView.failures)
+
+
+@experiment_router.get("/experiments/{experiment}/failure_regions", response_model=list[models.FailureRegion])
+def get_failure_regions(request: Request, experiment: ExperimentName) -> Response:
+    """Return the values of parameters with which most trials fail in one way."""
+    return cached_response(request, experiment, _failure_regions)
+
+
+def _failure_regions(view: ExperimentView) -> list[JsonObject]:
+    return [region_object(region) for region in view.failure_regions()]
 
 
 @experiment_router.get("/experiments/{experiment}/importance", response_model=models.Importance)
