@@ -61,5 +61,6 @@ if TYPE_CHECKING:
         with_parameters,
         with_pause_at_budget,
     )
+    from .sizes import size_text
 else:
     __getattr__ = lazy_names(__name__, __file__)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ..protocol import size_text
+
 # Ten shares of 0.1 must fit into one device in spite of rounding errors.
 _ROUNDING = 1e-9
 
@@ -210,6 +212,4 @@ def _quantity(name: str, amount: float) -> str:
     >>> _quantity("memory", 400 * 2**20), _quantity("memory", 3 * 2**29), _quantity("CPU", 0.5)
     ('400 MiB', '1.5 GiB', '0.5')
     """
-    if name != "memory":
-        return f"{amount:g}"
-    return f"{amount / 2**20:.3g} MiB" if amount < 2**30 else f"{amount / 2**30:.3g} GiB"
+    return size_text(amount, is_memory=True) if name == "memory" else f"{amount:g}"

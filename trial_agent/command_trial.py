@@ -21,7 +21,7 @@ from pathlib import Path
 
 import orjson
 
-from ..protocol import LED_TO
+from ..protocol import LED_TO, size_text
 from ..sdk import TRACEBACK, LineFile, noted_refusal, shortened
 from . import environ
 from .agent_events import Ended, Event, Outbox, Report, Saved, SpoolProblem, Started
@@ -29,7 +29,7 @@ from .disk import disk_error, sync, with_cause, with_disk_error
 from .job import Job
 from .launcher import StartError, arguments_of, launched, started
 from .poll_sources import ExitWatch, FileWatch, Follower, PollTimers, Wake
-from .processes import ProcessTree, WatchdogClient, oom_kills, size_text
+from .processes import ProcessTree, WatchdogClient, oom_kills
 from .spool import SpoolReader, place_of, set_aside
 from .warm import Adopted, Launch, WarmStarts
 from .watchdog import kill_all
@@ -241,7 +241,8 @@ class CommandTrial:
             return
         # Forked workers share pages: count these once before the trial is killed for them.
         if tree.memory() > limit and (used := tree.proportional_memory()) > limit:
-            self._over_limit = f"used {size_text(used)}, more than the limit of {size_text(limit)}"
+            sizes = [size_text(size, is_memory=True) for size in (used, limit)]
+            self._over_limit = f"used {sizes[0]}, more than the limit of {sizes[1]}"
             self._asked.append(0.0)
 
     def _kill_if_asked(self, tree: ProcessTree) -> None:

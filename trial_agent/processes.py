@@ -305,14 +305,3 @@ def oom_kills(path: str = "/proc/vmstat") -> int:
         return int(counts[b"oom_kill"])
     except (OSError, ValueError, KeyError):
         return 0
-
-
-def size_text(number: int) -> str:
-    """Return a readable number of bytes.
-
-    >>> size_text(4 * 2**30), size_text(400 * 2**20)
-    ('4 GiB', '400 MiB')
-    """
-    if number < 2**30:
-        return f"{number / 2**20:.0f} MiB"
-    return f"{number / 2**30:.3g} GiB" if number < 10 * 2**30 else f"{number / 2**30:.0f} GiB"

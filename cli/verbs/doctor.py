@@ -20,6 +20,7 @@ from typing import Literal
 import click
 import psutil
 
+from ...protocol import size_text
 from ...store import (
     ExperimentFolder,
     RuntimeDirectoryError,
@@ -34,7 +35,7 @@ from ..interrupts import Interrupts
 from ..lookup import experiments_directory
 from ..printing import print_line
 from ..verb import directory_option, verb
-from .validate import size_text, tried_lines, try_config
+from .validate import tried_lines, try_config
 
 _MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", "red")}
 _PATIENCE = 60.0

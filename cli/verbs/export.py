@@ -10,6 +10,7 @@ from typing import IO
 
 import click
 
+from ...protocol import size_text
 from ...store import ExperimentFolder, whole_file
 from ...store.reading import ExperimentView, csv_lines, json_lines
 from ..failures import FAILED, Failure
@@ -120,4 +121,4 @@ def report(
     except OSError as error:
         raise Failure(f"{path} cannot be written: {error.strerror or error}", FAILED) from error
     written = {"id": folder.experiment_id, "file": str(path.absolute()), "bytes": size}
-    say(as_json, written, f"{path} ({size / 1e6:.1f} MB)")
+    say(as_json, written, f"{path} ({size_text(size)})")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...protocol import Parameters
-from ...telling import counted, duration_text, number_text, parameters_text, result_text
+from ...protocol import Parameters, size_text
+from ...telling import counted, duration_text, parameters_text, result_text
 from ...trial_agent import usable_cpus
 from ..failures import FAILED, INTERRUPTED
 from ..interrupts import Interrupts
@@ -237,16 +237,3 @@ def forecast_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
     each = tried.bytes + _ROW + _RESULT * len(tried.intermediate)
     whole = f", {more}{size_text(each * count)} in all" if count is not None else ""
     yield f"  disk          {more}{size_text(each)} per trial{whole}"
-
-
-def size_text(count: float) -> str:
-    """Return a size in bytes for people.
-
-    >>> size_text(512), size_text(2_500_000)
-    ('512 B', '2.5 MB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{number_text(float(f'{count:.3g}'))} {unit}"
-        count /= 1000
-    return f"{number_text(float(f'{count:.3g}'))} TB"

@@ -14,7 +14,7 @@ from fastapi.responses import FileResponse
 from nicegui import html, ui
 
 from ...manager.control import read_running, why_waiting
-from ...protocol import Config
+from ...protocol import Config, size_text
 from ...store import Annotation, Annotations, shell_word
 from ...store.reading import (
     Attempt,
@@ -316,21 +316,9 @@ class _FilesPanel:
             for name, size in files[:_MOST_FILES]:
                 with html.li():
                     html.a(visible(name), href=self._address(name))
-                    html.span(f" {_size_text(size)}").classes("pp-dim")
+                    html.span(f" {size_text(size)}").classes("pp-dim")
         if len(files) > _MOST_FILES:
             html.p(f"and {len(files) - _MOST_FILES} more").classes("pp-dim")
 
     def _address(self, name: str) -> str:
         return f"{self._root}/{quote(name)}"
-
-
-def _size_text(size: int) -> str:
-    """Return a size in words.
-
-    >>> _size_text(900), _size_text(12_345), _size_text(7_000_000)
-    ('900 B', '12 kB', '7 MB')
-    """
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= factor:
-            return f"{size / factor:.3g} {unit}" if size < 10 * factor else f"{size / factor:.0f} {unit}"
-    return f"{size} B"

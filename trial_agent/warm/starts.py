@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from ...protocol import size_text
 from ..machine_limits import available_bytes
-from ..processes import LINUX, WatchdogClient, resident_bytes, size_text
+from ..processes import LINUX, WatchdogClient, resident_bytes
 
 MOST_UNUSED = 5
 """After so many zygotes in a row that started no trial, no other is made."""
@@ -127,7 +128,9 @@ class WarmStarts:
             and (used := resident_bytes(zygote.pid)) * _SHARE > available_bytes()
         ):
             self._end(zygote)
-            self._refuse(zygote.kind, f"memory is short: {size_text(used)} would be kept ready")
+            self._refuse(
+                zygote.kind, f"memory is short: {size_text(used, is_memory=True)} would be kept ready"
+            )
             return False
         return lives
 
