@@ -42,13 +42,18 @@ if TYPE_CHECKING:
     from .launcher import StartError, arguments_of, started
     from .machine_limits import available_bytes, usable_bytes, usable_cpus
     from .messages import (
+        Batch,
+        FilePart,
         Hello,
+        HelloReply,
         Kill,
+        Message,
         MessageDecoder,
         Pause,
         Ping,
         Poll,
         ReadFile,
+        Reply,
         Request,
         RunSpec,
         Shutdown,

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from operator import itemgetter
-from typing import Literal
+from typing import Literal, TypedDict
 
 from .messages import Message, MessageError
 
@@ -25,6 +25,14 @@ ReportKind = Literal["intermediate", "final"]
 BATCH_BYTES = 64 * 1024
 MAX_BYTES = 16 * 1024 * 1024  # about 120,000 small reports, which take three times as much as Python objects
 _EVENT_BYTES = 130  # an event without its value or message, as JSON
+
+
+class AttemptFields(TypedDict):
+    """The fields by which every event names its attempt."""
+
+    trial: str
+    attempt: int
+    mark: str
 
 
 @dataclass(kw_only=True)

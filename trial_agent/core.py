@@ -36,7 +36,10 @@ from .forks import ending_forks
 from .function_trial import FunctionLoader, FunctionTrial
 from .job import Job
 from .messages import (
+    Batch,
+    FilePart,
     Hello,
+    HelloReply,
     Kill,
     Message,
     MessageError,
@@ -44,7 +47,9 @@ from .messages import (
     Ping,
     Poll,
     ReadFile,
+    Reply,
     Request,
+    RunningReply,
     RunSpec,
     Shutdown,
     Start,
@@ -128,7 +133,7 @@ class Agent:
         is_to_end = isinstance(self._current, FunctionTrial) and self._current.is_to_end
         return self._run_spec.grace if is_to_end else self._run_spec.orphan_timeout
 
-    def handle(self, message: Message, poll: Callable[[int], None] | None = None) -> Message | None:
+    def handle(self, message: Message, poll: Callable[[int], None] | None = None) -> Reply | None:
         """Do what a message asks and return its reply, if any; an invalid message gets an `error`.
 
         A link that replies to polls later passes `poll`, which is called with the cursor.
@@ -141,7 +146,7 @@ class Agent:
         except (MessageError, TypeError, ValueError, OSError) as error:
             return {"error": f"{message.get('op')}: {type(error).__name__}: {error}"}
 
-    def _do(self, request: Request) -> Message | None:
+    def _do(self, request: Request) -> Reply | None:
         match request:
             case RunSpec():
                 self._run_spec = request
@@ -161,7 +166,7 @@ class Agent:
                 self.shutdown()
         return None
 
-    def next_events(self, after: int, timeout: float) -> Message:
+    def next_events(self, after: int, timeout: float) -> Batch:
         """Wait up to `timeout` seconds for events numbered above `after`; forget those up to it."""
         events, cursor = self.outbox.wait(after, timeout)
         return {"events": [encode_event(event) for event in events], "cursor": cursor}
@@ -215,7 +220,7 @@ class Agent:
         """Whether a function trial is inside the user's function."""
         return isinstance(self._current, FunctionTrial) and self._current.in_user_code
 
-    def _hello(self) -> Message:
+    def _hello(self) -> HelloReply:
         with self._lock:
             running = [] if self._current is None else [_running(self._current.job, self._current.pid)]
             running += [_running(job, None) for job in self._waiting.values()]
@@ -224,7 +229,7 @@ class Agent:
                 "pid": os.getpid(),
                 "host": socket.gethostname(),
                 "running": running,
-                "seen": [list(key) for key in self._seen],
+                "seen": [*self._seen],
             }
 
     def _start(self, start: Start) -> None:
@@ -357,11 +362,11 @@ class Agent:
         return trial
 
 
-def _running(job: Job, pid: int | None) -> Message:
+def _running(job: Job, pid: int | None) -> RunningReply:
     return {"trial": job.trial, "attempt": job.attempt, "pid": pid}
 
 
-def read_part(folder: str, path: str, offset: int, limit: int) -> Message:
+def read_part(folder: str, path: str, offset: int, limit: int) -> FilePart:
     """Return up to `limit` bytes (at most `MAX_PART`) of a file from `offset`, and the size of the file.
 
     Raises ValueError when `path` leads out of the folder, and OSError when the file cannot be read.

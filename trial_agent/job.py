@@ -8,11 +8,11 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from ..protocol import CHECKPOINT_GONE, foreign, loads, seed_of_repeat
 from ..sdk import Variables, is_there
 from . import environ
+from .agent_events import AttemptFields
 from .checkpoint_store import CheckpointStore
 from .launcher import StartError, Team
 from .messages import RunSpec, Start
@@ -33,7 +33,7 @@ class Job(Start):
         return cls(**{**vars(start), "checkpoint": checkpoint}, run=run)
 
     @property
-    def who(self) -> dict[str, Any]:
+    def who(self) -> AttemptFields:
         """What every event of the attempt carries."""
         return {"trial": self.trial, "attempt": self.attempt, "mark": self.mark}
 

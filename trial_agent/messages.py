@@ -1,4 +1,4 @@
-"""What the manager asks of an agent: one class per request, its form as a message, and messages on a stream of bytes.
+"""What the manager asks of an agent, one class per request, the replies, and messages on a stream of bytes.
 
 Each trial takes at least two requests. The classes are not frozen, because that is faster. On a byte stream a message
 is a 4-byte big-endian length, then that many bytes of JSON, with bytes in base64; Ray sends the same dicts unchanged.
@@ -12,7 +12,7 @@ import os
 import struct
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, NotRequired, TypeAlias, TypedDict, TypeVar
 
 import orjson
 
@@ -20,7 +20,12 @@ import orjson
 MAX_LENGTH = 160 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 
-Message = dict[str, Any]
+Message: TypeAlias = dict[str, Any]
+"""What is sent, by name: plain values, and bytes."""
+
+Reply: TypeAlias = Mapping[str, object]
+"""What an agent replies: one of the objects below, or an `error`."""
+
 _T = TypeVar("_T")
 
 
@@ -47,7 +52,7 @@ class Keeping:
     at_end: bool = False
 
     @classmethod
-    def of(cls, message: Mapping[str, Any] | None) -> Keeping:
+    def of(cls, message: Message | None) -> Keeping:
         """Read this part of a `start` message; missing fields have the defaults above."""
         return cls(**{name: message[name] for name in cls.__slots__ if name in message}) if message else cls()
 
@@ -91,7 +96,7 @@ class RunSpec:
         """Whether trials are calls of a function in the agent's own process."""
         return self.kind == "function"
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> Message:
         """Return the `configure` message that `of` reads.
 
         >>> RunSpec.of(RunSpec(kind="command", experiment="e", folder="/exp", command="./train.sh").message()).command
@@ -101,7 +106,7 @@ class RunSpec:
         return {"op": "configure", "experiment": self.experiment, "folder": self.folder, "run": run}
 
     @classmethod
-    def of(cls, message: Mapping[str, Any]) -> RunSpec:
+    def of(cls, message: Message) -> RunSpec:
         """Read a `configure` message; raise ValueError for an unknown kind of trial.
 
         >>> run = {"kind": "command", "command": "./train.sh"}
@@ -119,9 +124,43 @@ class RunSpec:
 _RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experiment", "folder", "keeping"))
 
 
+class RunningReply(TypedDict):
+    """An attempt that an agent runs; it has no process yet while it waits for its turn."""
+
+    trial: str
+    attempt: int
+    pid: int | None
+
+
+class HelloReply(TypedDict):
+    """What an agent says of itself; `seen` are the keys of the attempts that it has run or is to run."""
+
+    agent: str
+    pid: int
+    host: str
+    running: list[RunningReply]
+    seen: list[tuple[str, int]]
+
+
+class Batch(TypedDict):
+    """The reply to a poll: events as messages, the number of the last one, and on Ray what else went wrong."""
+
+    events: list[Message]
+    cursor: int
+    errors: NotRequired[list[Reply]]
+
+
+class FilePart(TypedDict, total=False):
+    """A part of a file, in base64 if it came over a stream of bytes, and the file's size; or why it cannot be read."""
+
+    data: bytes | str
+    size: int
+    error: str
+
+
 @dataclass
 class Hello:
-    """Identify yourself: the reply names the agent, its process, what it runs and what it has run.
+    """Identify yourself: the reply is a `HelloReply`.
 
     A manager that connects again names the same `session`; one that another manager has replaced is refused.
     """
@@ -192,7 +231,7 @@ class Ping:
 
 @dataclass
 class Poll:
-    """Forget the events up to `after` and return the next ones."""
+    """Forget the events up to `after` and return the next ones, a `Batch`."""
 
     after: int
     op: str = "poll"
@@ -204,7 +243,7 @@ class Poll:
 
 @dataclass
 class ReadFile:
-    """Return a part of a file of the experiment's folder."""
+    """Return a `FilePart` of the experiment's folder."""
 
     path: str
     offset: int
@@ -317,7 +356,7 @@ def _decode(body: bytes) -> Message:
     return message
 
 
-def encode_message(message: Message) -> bytes:
+def encode_message(message: Reply) -> bytes:
     """Return the framed bytes of a message.
 
     >>> encode_message({"op": "poll", "after": 0})

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from ..protocol import Json
 from ..sdk import as_word, flat_arguments
@@ -55,7 +54,7 @@ def filled(command: str, parameters: Mapping[str, Json]) -> str:
     return "".join([*parts, command[at:]])
 
 
-def misfits(command: str, options: Mapping[str, Iterable[Any]]) -> Iterator[Misfit]:
+def misfits(command: str, options: Mapping[str, Iterable[Json]]) -> Iterator[Misfit]:
     """Yield why a placeholder cannot take one of the values of its parameter, once for each placeholder.
 
     >>> [str(misfit) for misfit in misfits("echo `./train {model}`", {"model": ["plain", "a b"]})]
@@ -93,7 +92,7 @@ def _written(slot: Slot, texts: Sequence[str]) -> str:
     return _PUT[slot.place](slot, texts[0])
 
 
-def _options(values: Mapping[str, Any]) -> list[str]:
+def _options(values: Mapping[str, Json]) -> list[str]:
     words = []
     for name, value in values.items():
         if value is True:

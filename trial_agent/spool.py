@@ -23,11 +23,12 @@ import math
 import os
 import time
 from collections.abc import Callable
-from typing import Any, Literal, TypeGuard, TypeVar
+from typing import Literal, TypeGuard, TypeVar
 
 import orjson
 
-from .agent_events import Ended, Event, Report, ReportKind, Saved, SpoolProblem
+from ..protocol import JsonObject
+from .agent_events import AttemptFields, Ended, Event, Report, ReportKind, Saved, SpoolProblem
 from .checkpoint_store import is_whole
 from .messages import from_message
 
@@ -80,7 +81,7 @@ class Interpreter:
         self._trial = trial
         self._attempt = attempt
         self._mark = mark
-        self._who: dict[str, Any] = {"trial": trial, "attempt": attempt, "mark": mark}
+        self._who: AttemptFields = {"trial": trial, "attempt": attempt, "mark": mark}
         self._metric = metric
         self._next = {"intermediate": first_sequence, "final": 0}
         self.last: str | None = None  # the value reported last
@@ -92,7 +93,7 @@ class Interpreter:
         """Return the events of one line: none for a blank line, a problem for an invalid one."""
         return self.parsed(line, None if line is None else parse(line), now)
 
-    def read_again(self, line: bytes | None, record: dict[str, Any] | None, now: float) -> list[Event]:
+    def read_again(self, line: bytes | None, record: JsonObject | None, now: float) -> list[Event]:
         """Return the events of one line of a spool whose writer may have ended, with the end if it is there."""
         if self._ended:
             return []
@@ -103,7 +104,7 @@ class Interpreter:
         end = {**outcome, **self._who, "e": "ended", "time": _finite(outcome.get("time"), now)}
         return [from_message(Ended, end)]
 
-    def parsed(self, line: bytes | None, record: dict[str, Any] | None, now: float) -> list[Event]:
+    def parsed(self, line: bytes | None, record: JsonObject | None, now: float) -> list[Event]:
         """Return the events of one line that `parse` made a `record`, or could not."""
         self._lines += 1
         if record is not None:
@@ -112,7 +113,7 @@ class Interpreter:
             return self._problem(f"is longer than {MAX_LINE} bytes")
         return self._problem(f"is not a JSON object: {_shown(line)}") if line.strip() else []
 
-    def record(self, record: dict[str, Any], now: float) -> list[Event]:
+    def record(self, record: JsonObject, now: float) -> list[Event]:
         """Return the events of one parsed line."""
         kinds = _KINDS.intersection(record)
         try:
@@ -309,7 +310,7 @@ def read_spool(
     ]
 
 
-def _is_of(record: dict[str, Any], trial: str, attempt: int, mark: str) -> bool:
+def _is_of(record: JsonObject, trial: str, attempt: int, mark: str) -> bool:
     """Return whether a line is of an attempt: it names that one, or none."""
     if mark and record.get("mark", mark) != mark:
         return False
@@ -320,7 +321,7 @@ def _is_of(record: dict[str, Any], trial: str, attempt: int, mark: str) -> bool:
     )
 
 
-def _is_outcome(outcome: object) -> TypeGuard[dict[str, Any]]:
+def _is_outcome(outcome: object) -> TypeGuard[JsonObject]:
     """Return whether a value is what an agent writes about an attempt's end; `time` is checked where it is used.
 
     >>> _is_outcome({"exit_code": 0, "error": None}), _is_outcome({"exit_code": "0"}), _is_outcome({})
@@ -340,7 +341,7 @@ def _is_outcome(outcome: object) -> TypeGuard[dict[str, Any]]:
     )
 
 
-def parse(line: bytes) -> dict[str, Any] | None:
+def parse(line: bytes) -> JsonObject | None:
     """Return the object in a line, or None. NaN and infinities are valid, as Python and shells write them.
 
     >>> parse(b'{"final": NaN}'), parse(b'0.9'), parse(b'{"fin')

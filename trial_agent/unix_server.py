@@ -21,7 +21,7 @@ from functools import partial
 
 from ..sdk import file_identity
 from .core import Agent
-from .messages import Hello, Message, MessageDecoder, MessageError, decode_request, encode_message
+from .messages import Hello, Message, MessageDecoder, MessageError, Reply, decode_request, encode_message
 from .poll_sources import Wake
 
 HELLO_TIMEOUT = 5.0
@@ -55,7 +55,7 @@ class Connection:
         except (OSError, MessageError):
             return None
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Reply) -> None:
         """Send a message; shut down a connection that cannot, which `receive` will notice."""
         with self._lock:
             self._send(message)
@@ -87,7 +87,7 @@ class Connection:
             self._after = None
             self.socket.close()
 
-    def _send(self, message: Message) -> None:
+    def _send(self, message: Reply) -> None:
         if not self.is_whole:  # what has its number now is the user's
             self._after = None
             return
@@ -282,7 +282,7 @@ class UnixServer:
         connection.close()
 
 
-def with_id(reply: Message, id: object) -> Message:
+def with_id(reply: Reply, id: object) -> Reply:
     """Return a reply with the id of its request, if that had one.
 
     >>> with_id({"size": 7}, 3), with_id({"size": 7}, None)

@@ -103,7 +103,7 @@ def test_only_so_many_attempts_are_remembered(tmp_path: Path) -> None:
         actor.agent.handle({"op": "kill", "trial": "AbCdE", "attempt": attempt})
     hello = actor.agent.handle({"op": "hello"})
     assert hello is not None
-    assert hello["seen"] == [["AbCdE", attempt] for attempt in range(5, SEEN_LIMIT + 5)]
+    assert hello["seen"] == [("AbCdE", attempt) for attempt in range(5, SEEN_LIMIT + 5)]
     actor.agent.close()
 
 

@@ -16,7 +16,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from socket import socket
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import NoReturn
 
 _HARMLESS_CLASSES = (ast.Pass, ast.Global, ast.Nonlocal)
 
@@ -29,13 +30,13 @@ class _End(Exception):
     """The first statement that is more than an import."""
 
 
-def run(hook: str, load: Callable[[str], dict[str, Any]]) -> NoReturn:
+def run(hook: str, load: Callable[[str], ModuleType]) -> NoReturn:
     """Replace this process by the zygote of the command in the environment."""
     environment = dict(os.environ)
     sys.path[:] = [entry for entry in sys.path if entry != hook]
     command = environment["PITCHPIPE_WARM_COMMAND"].split("\x1f")
     try:
-        survey = _survey_of(command[-2:], load("side_effects")["is_installed"])
+        survey = _survey_of(command[-2:], load("side_effects").is_installed)
     except _Refused as why:
         with socket(fileno=int(environment["PITCHPIPE_WARM_SOCKET"])) as agent:
             agent.send(b"note " + str(why).encode("utf-8", "replace"))

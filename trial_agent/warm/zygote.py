@@ -22,6 +22,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
     from typing import Any, NoReturn
 
 if (
@@ -35,10 +36,10 @@ _ENV_START, _ENV_END = 47, 48  # fields of /proc/PID/stat after the name
 _CUSTOMIZATION = "sitecustomize"
 
 
-def run(hook: str, load: Callable[[str], dict[str, Any]]) -> bool:
+def run(hook: str, load: Callable[[str], ModuleType]) -> bool:
     """Serve the agent; return in a trial, and say whether the interpreter has a `sitecustomize` of its own.
 
-    `hook` is the folder to remove from the search path; `load` returns the names of a module beside this one.
+    `hook` is the folder to remove from the search path; `load` returns a module beside this one.
     """
     beside = load("side_effects")
     settings = {name: value for name, value in os.environ.items() if name.startswith(_SETTINGS)}
@@ -48,20 +49,18 @@ def run(hook: str, load: Callable[[str], dict[str, Any]]) -> bool:
     before = _reset_environment({name: value for name, value in os.environ.items() if name not in settings})
     sys.path[:] = [entry for entry in sys.path if entry != hook]
     sys.path_importer_cache.pop(hook, None)
-    own = [entry for entry in (folder, *sys.path) if entry and not beside["is_installed"](entry)]
+    own = [entry for entry in (folder, *sys.path) if entry and not beside.is_installed(entry)]
     kept: list[Any] = []
     if not (sys.flags.dev_mode or sys.flags.verbose or sys.warnoptions):
         atexit.register(_leave_alone, kept)  # first, and so called last
-    watch = beside["SideEffects"](folder)
+    watch = beside.SideEffects(folder)
     customized = _customize()
     _import_all(settings, folder, watch)
     watch.close()
     if note := settings.get(f"{_SETTINGS}_NOTE"):
         agent.send(b"note " + note.encode("utf-8", "replace"))
-    changes = beside["FileChanges"](
-        [path for path in settings[f"{_SETTINGS}_FILES"].split("\x1f") if path], own
-    )
-    generators = beside["generators_to_seed"]()
+    changes = beside.FileChanges([path for path in settings[f"{_SETTINGS}_FILES"].split("\x1f") if path], own)
+    generators = beside.generators_to_seed()
     kept += [item for item in sys.modules.items() if item[0] not in _BASELINE]
     kept.append(kept)  # a cycle that no collector sees: it is there to the very end
     _freeze()

@@ -10,21 +10,21 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from types import ModuleType
 
 _here = os.path.dirname(os.path.abspath(__file__))
 
 
-def _load(name: str) -> dict[str, Any]:
+def _load(name: str) -> ModuleType:
     path = os.path.join(os.path.dirname(_here), f"{name}.py")
-    names: dict[str, Any] = {"__name__": f"_pitchpipe_{name}"}
+    module = type(sys)(f"_pitchpipe_{name}")
     with open(path, encoding="utf-8") as file:
-        exec(compile(file.read(), path, "exec"), names)
-    return names
+        exec(compile(file.read(), path, "exec"), vars(module))
+    return module
 
 
 try:
-    _has_another = _load(os.environ["PITCHPIPE_WARM"])["run"](_here, _load)
+    _has_another = _load(os.environ["PITCHPIPE_WARM"]).run(_here, _load)
 except BaseException as _error:  # noqa: BLE001 (whatever it is, the interpreter must not go on and run the script)
     sys.excepthook(type(_error), _error, _error.__traceback__)
     os._exit(70)
