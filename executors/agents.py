@@ -22,9 +22,8 @@ import base64
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..runner import (
     AgentLost,
@@ -35,6 +34,8 @@ from ..runner import (
 )
 from ..trial_agent import Event as AgentEvent
 from ..trial_agent import (
+    FilePart,
+    HelloReply,
     Kill,
     Pause,
     ReadFile,
@@ -93,8 +94,8 @@ class AgentLink(ABC):
         """Send now, in one write, what was kept so far."""
 
     @abstractmethod
-    async def ask(self, request: Request) -> dict[str, Any]:
-        """Send a request and wait for its reply (`ReadFile`)."""
+    async def ask(self, request: ReadFile) -> FilePart:
+        """Send a request and wait for its reply."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -387,9 +388,9 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._deliver(list(events))
 
 
-def attempts_in(hello: Mapping[str, Any]) -> tuple[set[Attempt], set[Attempt]]:
+def attempts_in(hello: HelloReply) -> tuple[set[Attempt], set[Attempt]]:
     """Return which attempts an agent runs, and which it has run, by its reply to `Hello`."""
-    running = {(each["trial"], each["attempt"]) for each in hello.get("running", ())}
+    running = {(each["trial"], each["attempt"]) for each in hello["running"]}
     return running, {(trial, attempt) for trial, attempt in hello["seen"]}
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from ..protocol import dumps, parameters_of
+from ..protocol import Parameters, dumps, parameters_of
 from ..runner import (
     AttemptEnded,
     AttemptOrder,
@@ -107,7 +107,7 @@ class SimulatedTrialExecutor(TrialExecutor):
 
     def __init__(
         self,
-        simulate: Callable[[Mapping[str, Any]], SimulatedRun],
+        simulate: Callable[[Parameters], SimulatedRun],
         clock: VirtualClock,
         totals: Totals | None = None,
     ) -> None:

@@ -11,14 +11,18 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
+from ..protocol import Json
 from ..store import runtime_directory
 from ..trial_agent import (
+    FilePart,
     Hello,
+    HelloReply,
     MessageDecoder,
     Ping,
     Poll,
+    ReadFile,
     Request,
     decode_events,
     encode_message,
@@ -77,7 +81,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._unsent = bytearray()
         self._unhandled: list[Request] = []  # no later batch has shown that the agent has handled them
-        self._answers: dict[int, tuple[Request, asyncio.Future[dict[str, Any]]]] = {}
+        self._answers: dict[int, tuple[Request, asyncio.Future[Json]]] = {}
         self._ids = itertools.count(1)
         self._loop = asyncio.get_running_loop()
         self._closed = asyncio.Event()
@@ -121,11 +125,11 @@ class SocketLink(AgentLink, asyncio.Protocol):
         """Ask for the next batch with `flush`."""
         self.send(Poll(after))
 
-    async def ask(self, request: Request) -> dict[str, Any]:
+    async def ask(self, request: ReadFile) -> FilePart:
         """Send a request and return its reply; raise ConnectionError if the agent goes away."""
         return await self._expect_answer(request)
 
-    async def hello(self) -> dict[str, Any] | None:
+    async def hello(self) -> HelloReply | None:
         """Return what the agent says of itself; None if it is not there."""
         try:
             return await asyncio.shield(self._hello)
@@ -180,9 +184,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
             elif "pong" not in message:
                 _log.warning("agent %s: %s", self._agent, message.get("error", message))
 
-    def _take_answer(
-        self, request: Request, answer: asyncio.Future[dict[str, Any]], message: dict[str, Any]
-    ) -> None:
+    def _take_answer(self, request: Request, answer: asyncio.Future[Json], message: Json) -> None:
         if request is self._greeting and "replaced" in message:
             self._end("another manager has taken over its agent")
         elif not answer.done():
@@ -224,8 +226,8 @@ class SocketLink(AgentLink, asyncio.Protocol):
             self._transport.write(bytes(self._unsent))
         self._unsent.clear()
 
-    def _expect_answer(self, request: Request) -> asyncio.Future[dict[str, Any]]:
-        answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+    def _expect_answer(self, request: Request) -> asyncio.Future[Json]:
+        answer: asyncio.Future[Json] = self._loop.create_future()
         if self._closed.is_set():
             answer.set_exception(ConnectionError("the agent is gone"))
             return answer

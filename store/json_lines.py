@@ -10,8 +10,10 @@ import asyncio
 import json
 import socket
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from ..protocol import Json
 
 _PART = 64 * 1024
 
@@ -41,7 +43,7 @@ class JsonConnection:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    async def ask(self, message: dict[str, Any], timeout: float) -> dict[str, Any]:
+    async def ask(self, message: Mapping[str, object], timeout: float) -> Json:
         """Send a message and return the reply; raises `EOFError`, `TimeoutError`, `OSError` or `ValueError`."""
         loop = asyncio.get_running_loop()
         self._socket.setblocking(False)
@@ -52,7 +54,7 @@ class JsonConnection:
                 reply += _not_the_end(await loop.sock_recv(self._socket, _PART))
         return json.loads(reply)
 
-    def ask_now(self, message: dict[str, Any], timeout: float) -> dict[str, Any]:
+    def ask_now(self, message: Mapping[str, object], timeout: float) -> Json:
         """Do the same, blocking; each wait takes `timeout` seconds at most."""
         self._socket.settimeout(timeout)
         self._socket.sendall(json_line(message))
@@ -69,7 +71,7 @@ class JsonConnection:
                 pass
 
 
-def json_line(message: dict[str, Any]) -> bytes:
+def json_line(message: Mapping[str, object]) -> bytes:
     """Return a message as its line.
 
     >>> json_line({"op": "status"})

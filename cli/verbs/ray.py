@@ -6,14 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
-from ...protocol import Config, JsonObject
+from ...protocol import Config
 from ...telling import counted, duration_text, length_text, moment_text
 from ..app import LazyGroup
 from ..failures import explained
 from ..verb import json_option, say, verb
+
+if TYPE_CHECKING:
+    from ...executors.private_ray import RayStatus, StartingRay
 
 
 class _RayGroup(LazyGroup):
@@ -52,8 +56,8 @@ def status(as_json: bool) -> None:
             click.echo(line)
 
 
-def _lines(state: JsonObject) -> Iterator[str]:
-    if state.get("starting"):
+def _lines(state: RayStatus | StartingRay) -> Iterator[str]:
+    if "starting" in state:
         yield f"a private Ray is starting (process {state['pid']})"
         return
     versions = ", ".join(f"{name} {version}" for name, version in state["versions"].items())
@@ -65,7 +69,7 @@ def _lines(state: JsonObject) -> Iterator[str]:
     yield f"  files    {state['temp_dir']}"
 
 
-def _users(state: JsonObject) -> str:
+def _users(state: RayStatus) -> str:
     agents = Counter(name.partition("/")[0] for name in state["agents"])
     users = [f"experiment {name} ({counted(count, 'agent')})" for name, count in agents.items()]
     return ", ".join(users) or (
@@ -73,9 +77,9 @@ def _users(state: JsonObject) -> str:
     )
 
 
-def _leaving(state: JsonObject) -> str:
-    if state.get("seconds_left") is not None:
-        return f"in {duration_text(state['seconds_left'])}, unless an experiment uses it"
+def _leaving(state: RayStatus) -> str:
+    if (seconds := state["seconds_left"]) is not None:
+        return f"in {duration_text(seconds)}, unless an experiment uses it"
     timeout = state["idle_timeout"]
     return f"{length_text(timeout)} after the last experiment" if timeout else "with the last experiment"
 
@@ -89,7 +93,7 @@ def staying_line(config: Config) -> str:
         return ""
     with suppress(OSError):
         state = ray_status()
-        if state and state.get("idle_timeout") and not state["leases"]:
+        if state and "starting" not in state and state["idle_timeout"] and not state["leases"]:
             stays = length_text(state["idle_timeout"])
             return f"the private Ray stays for {stays}; to stop it now: pitchpipe ray stop"
     return ""

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..private_ray import remove_session
-from .node import NodeError, start_node
+from .node import NodeError, NodeRequest, start_node
 
 _LEFT = 0
 
@@ -78,7 +78,7 @@ class _Allocation:
         nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1"))
         if nodes == 1:
             return
-        request = {
+        request: NodeRequest = {
             "op": "start",
             "folder": self._folder,
             "token": self._token,

@@ -21,28 +21,40 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
+from ...protocol import JsonObject
 from ..private_ray import limits_of_this_machine, remove_session, session_processes, versions_here
 
 _RAY = (sys.executable, "-P", "-m", "ray.scripts.scripts")
 _START_TIMEOUT = 120.0
 
 
+class NodeRequest(TypedDict):
+    """What a machine is asked to do, as above."""
+
+    op: str
+    folder: NotRequired[str]
+    token: NotRequired[str]
+    port: NotRequired[int]
+    address: NotRequired[str]
+    stays: NotRequired[bool]
+
+
 class NodeError(Exception):
     """A machine cannot do what it is asked; the message is one sentence."""
 
 
-def do(request: Mapping[str, Any]) -> dict[str, Any]:
+def do(request: NodeRequest) -> JsonObject:
     """Do what a request asks and return the reply; raise `NodeError` or OSError."""
     folder = request.get("folder", "")
     match request["op"]:
         case "check":
             versions = {name: text for name, text in versions_here().items() if name != "environment"}
             return {"versions": {"Pitchpipe": version("pitchpipe"), **versions}}
-        case "start":
-            more = {name: request[name] for name in ("address", "port") if name in request}
-            return {"address": start_node(folder, request["token"], **more)}
+        case "start" if "token" in request:
+            address, port = request.get("address"), request.get("port", 0)
+            return {"address": start_node(folder, request["token"], address=address, port=port)}
         case "look":
             return {"is_running": any(each.name() == "raylet" for each in session_processes(folder))}
         case "stop":

@@ -11,13 +11,17 @@ import os
 import secrets
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from ...protocol import JsonObject
 from ...store import default_directory
+
+if TYPE_CHECKING:
+    from .node import NodeRequest
 
 _T = TypeVar("_T")
 _TIMEOUT = 180.0
@@ -63,7 +67,7 @@ def cluster_up(hosts: Sequence[str], *, port: int, python: str, ssh: Sequence[st
     reached, token = _Hosts(tuple(ssh), python), secrets.token_hex(32)
     folder = f"/tmp/pitchpipe-cluster-{secrets.token_hex(4)}"
     _require_same_versions(reached, hosts)
-    start = {"op": "start", "folder": folder, "token": token}
+    start: NodeRequest = {"op": "start", "folder": folder, "token": token}
     try:
         address = reached.ask(hosts[0], {**start, "port": port})["address"]
         joined = _on_each(hosts[1:], lambda host: reached.ask(host, {**start, "address": address}))
@@ -82,7 +86,7 @@ def cluster_down(cluster: Cluster) -> dict[str, str]:
 
     If some cannot be reached, the cluster is remembered, so that this can be done again.
     """
-    stop = {"op": "stop", "folder": cluster.folder}
+    stop: NodeRequest = {"op": "stop", "folder": cluster.folder}
     ended = _on_each(cluster.hosts, lambda host: cluster.reached.ask(host, stop))
     failed = {host: str(result) for host, result in ended.items() if isinstance(result, ClusterError)}
     if not failed:
@@ -93,7 +97,7 @@ def cluster_down(cluster: Cluster) -> dict[str, str]:
 
 def cluster_status(cluster: Cluster) -> dict[str, str]:
     """Return the state of each host, in words."""
-    look = {"op": "look", "folder": cluster.folder}
+    look: NodeRequest = {"op": "look", "folder": cluster.folder}
     seen = _on_each(cluster.hosts, lambda host: cluster.reached.ask(host, look))
     return {
         host: str(result)
@@ -116,7 +120,7 @@ class _Hosts:
     ssh: tuple[str, ...]
     python: str
 
-    def ask(self, host: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def ask(self, host: str, request: NodeRequest) -> JsonObject:
         """Have a machine do something and return its reply; raise `ClusterError`."""
         remote = shlex.join([self.python, "-P", "-m", f"{__package__}.node"])
         command = [*self.ssh, *_OPTIONS, host, remote]
@@ -170,8 +174,8 @@ def _require_same_versions(reached: _Hosts, hosts: Sequence[str]) -> None:
                 raise ClusterError(f"{host} has {name} {found}, and this machine has {here[name]}")
 
 
-def _raise_errors(results: object) -> None:
-    errors = [str(result) for result in results if isinstance(result, ClusterError)]  # type: ignore[attr-defined]
+def _raise_errors(results: Iterable[object]) -> None:
+    errors = [str(result) for result in results if isinstance(result, ClusterError)]
     if errors:
         raise ClusterError("\n".join(errors))
 

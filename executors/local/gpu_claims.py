@@ -178,7 +178,3 @@ def is_listened_to(path: Path) -> bool:
                 raise
             return False
     return True
-
-
-# How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
-_LOOK_EVERY = 5.0

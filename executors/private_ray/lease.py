@@ -13,11 +13,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
 
+from ...protocol import Json
 from ...store import JsonConnection
 from ..errors import ExecutorError
-from .supervisor_files import StartLock, SupervisorFiles, remove_leftovers, versions_here
+from .supervisor_files import (
+    RayStatus,
+    StartingRay,
+    StartLock,
+    SupervisorFiles,
+    remove_leftovers,
+    versions_here,
+)
 
 _START_TIMEOUT = 120.0  # Ray needs 3 s; a busy laptop with cold disks ten times that
 _LEAVE_TIMEOUT = 20.0
@@ -93,11 +100,8 @@ async def acquire(idle_timeout: float, resources: Mapping[str, float] | None = N
     raise ExecutorError(f"the private Ray did not start within {_START_TIMEOUT:.0f} s: {_last_words(files)}")
 
 
-def ray_status() -> dict[str, Any] | None:
-    """Return the supervisor's status (pid, address, leases, agents, ...); None if there is no supervisor.
-
-    While Ray is starting, the status is only the pid and `"starting": true`.
-    """
+def ray_status() -> RayStatus | StartingRay | None:
+    """Return what the supervisor says of its Ray; None if there is no supervisor."""
     files = SupervisorFiles.current()
     connection = _connected(files)
     if connection is None:
@@ -140,7 +144,7 @@ def _connected(files: SupervisorFiles) -> JsonConnection | None:
         return None
 
 
-def _ask(connection: JsonConnection, operation: str) -> dict[str, Any] | None:
+def _ask(connection: JsonConnection, operation: str) -> Json:
     """Return the supervisor's reply; None if it ends instead."""
     try:
         return connection.ask_now({"op": operation}, _LEAVE_TIMEOUT)

@@ -17,10 +17,11 @@ from typing import Any
 
 import psutil
 
+from ...protocol import JsonObject
 from ...store import json_line
 from ..tasks import in_daemon_thread
 from .head import RayHead, take_back_signals
-from .supervisor_files import StartLock, SupervisorFiles, SupervisorState
+from .supervisor_files import RayStatus, StartLock, SupervisorFiles, SupervisorState
 
 _log = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ class Supervisor:
         os.close(descriptor)
         writer.close()
 
-    async def _reply(self, peer: _Peer, message: dict[str, Any]) -> dict[str, Any]:
+    async def _reply(self, peer: _Peer, message: JsonObject) -> JsonObject | RayStatus:
         if message["op"] == "lease" and not peer.holds_lease:
             await peer.unless_it_leaves(self._started.wait())
             if not self._started.is_set():
@@ -140,7 +141,7 @@ class Supervisor:
             return {"leaving": True}
         return self._status()
 
-    def _lease(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _lease(self, message: JsonObject) -> JsonObject:
         if self._leave.is_set():
             return {"leaving": True}
         problem = self._mismatch(message)
@@ -152,7 +153,7 @@ class Supervisor:
         self._idle.lease(float(message["idle_timeout"]))
         return {"address": self._state.address, "token_path": self._state.token_path, "pid": self._state.pid}
 
-    def _mismatch(self, message: dict[str, Any]) -> str | None:
+    def _mismatch(self, message: JsonObject) -> str | None:
         """Return why this Ray is not the requested one; None if it is."""
         this = f"the private Ray that runs (process {self._state.pid})"
         for name, requested in message["versions"].items():
@@ -163,12 +164,12 @@ class Supervisor:
                 return f"{this} was started with {'no' if has is None else has} {name}, not {amount}"
         return None
 
-    async def _release(self) -> dict[str, Any]:
+    async def _release(self) -> JsonObject:
         self._idle.release()
         in_use = self._idle.leases or self._idle.timeout > 0 or await asyncio.to_thread(self._head.agents)
         return {"leaving": not in_use}  # the idle clock comes to the same result
 
-    def _status(self) -> dict[str, Any]:
+    def _status(self) -> RayStatus:
         return {
             "pid": self._state.pid,
             "address": self._state.address,
@@ -249,7 +250,7 @@ class _Peer:
         self._reader = reader
         self._reading = asyncio.ensure_future(reader.readline())
 
-    async def next_message(self) -> dict[str, Any] | None:
+    async def next_message(self) -> JsonObject | None:
         """Return its next message; None when it has left."""
         line = await self._reading
         self._reading = asyncio.ensure_future(self._reader.readline())

@@ -18,6 +18,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypedDict, final
 
 import psutil
 
@@ -41,6 +42,29 @@ class SupervisorState:
     token_path: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     resources: dict[str, float] = field(default_factory=dict)
+
+
+@final
+class RayStatus(TypedDict):
+    """What a supervisor says of its Ray; `agents` are those of experiments, each with its namespace."""
+
+    pid: int
+    address: str
+    since: float
+    temp_dir: str
+    versions: dict[str, str]
+    leases: int
+    idle_timeout: float
+    seconds_left: float | None
+    agents: list[str]
+
+
+@final
+class StartingRay(TypedDict):
+    """What is known of a Ray that starts."""
+
+    pid: int
+    starting: bool
 
 
 class SupervisorFiles:

@@ -15,7 +15,6 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from ...sdk import remove
 from ...store import private_directory
@@ -133,7 +132,8 @@ def unpack(data: bytes, folder: Path) -> None:
     """Unpack the result of `pack` into a folder; replace each file atomically."""
     with tempfile.TemporaryDirectory(prefix=".arriving-", dir=folder) as draft:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            archive.extractall(draft, **_SAFELY)
+            archive.extraction_filter = _safe  # before 3.11.4 Python has none
+            archive.extractall(draft)
         for path in _files(Path(draft)):
             target = folder / path.relative_to(draft)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -147,10 +147,6 @@ def _safe(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
     except tarfile.FilterError as error:
         _log.warning("%s is left out: %s", member.name, error)
         return None
-
-
-# Python before 3.11.4 has no such filter.
-_SAFELY: dict[str, Any] = {"filter": _safe} if hasattr(tarfile, "data_filter") else {}
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -9,9 +9,8 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
-from ...trial_agent import Ended, Event, Kill, Pause, Request, Start
+from ...trial_agent import Ended, Event, FilePart, Kill, Pause, ReadFile, Request, Start
 from ..agents import AgentLink, Attempt, Listener
 from ..tasks import Tasks
 from .link import RayLink, never_started
@@ -90,9 +89,9 @@ class GangLink(AgentLink, Listener):
         for link in self._links:
             link.flush()
 
-    async def ask(self, request: Request) -> dict[str, Any]:
+    async def ask(self, request: ReadFile) -> FilePart:
         """Ask one agent after another until one has what is asked for: each has files of its own."""
-        answer: dict[str, Any] = {}
+        answer: FilePart = {}
         for link in self._links:
             answer = await link.ask(request)
             if "error" not in answer:

@@ -14,12 +14,13 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from ...protocol import JsonObject
 from ..errors import ExecutorError
 from ..private_ray import TEMP_PREFIX, take_back_signals
 from ..tasks import in_daemon_thread
@@ -50,7 +51,7 @@ except Exception as error:
 
 
 async def join(
-    address: str, namespace: str, *, token_path: str | None = None, runtime_env: dict[str, Any] | None = None
+    address: str, namespace: str, *, token_path: str | None = None, runtime_env: JsonObject | None = None
 ) -> None:
     """Connect this process to the cluster at `address` ("host:port" or "auto").
 
@@ -172,7 +173,7 @@ async def leave() -> None:
     await in_daemon_thread(ray.shutdown)
 
 
-def _init(address: str, namespace: str, token_path: str | None, runtime_env: dict[str, Any] | None) -> None:
+def _init(address: str, namespace: str, token_path: str | None, runtime_env: JsonObject | None) -> None:
     with _ray_environment(token_path):
         import ray
 
@@ -290,7 +291,7 @@ def _quieten() -> None:
     logging.getLogger("ray").setLevel(logging.CRITICAL)
 
 
-def _log_instead(data: dict[str, Any], *_rest: Any, **_options: Any) -> None:
+def _log_instead(data: Mapping[str, object], *_rest: Any, **_options: Any) -> None:
     _log.debug("Ray: %s", data.get("lines"))
 
 

@@ -17,12 +17,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...trial_agent import (
+    Batch,
     Ended,
     Event,
+    FilePart,
     Hello,
     Kill,
+    Message,
     Pause,
     Poll,
+    ReadFile,
+    Reply,
     Request,
     Shutdown,
     Start,
@@ -116,7 +121,7 @@ class RayLink(AgentLink, Listener):
         """Ask for the next batch with `flush`."""
         self._poll_after = after
 
-    async def ask(self, request: Request) -> dict[str, Any]:
+    async def ask(self, request: ReadFile) -> FilePart:
         """Send a request and return its reply; raise ConnectionError if the agent goes away."""
         await self._settled.wait()
         if self._calls.gone.is_set():
@@ -269,7 +274,7 @@ class RayLink(AgentLink, Listener):
             node_socket.poll(after)
         node_socket.flush()
 
-    def _call(self, messages: list[dict[str, Any]], after: int | None) -> None:
+    def _call(self, messages: list[Message], after: int | None) -> None:
         packet: list[Any] = [self._session, self._number, messages]
         self._number += 1
         if after is None:
@@ -284,7 +289,7 @@ class RayLink(AgentLink, Listener):
         self.lose(reason_of(error))
 
     def _take_batch(self, answer: bytes) -> None:
-        batch = from_bytes(answer)
+        batch: Batch = from_bytes(answer)
         self._log_errors(batch.get("errors", []))
         events, cursor = decode_events(batch["events"]), batch["cursor"]
         if events:
@@ -314,7 +319,7 @@ class RayLink(AgentLink, Listener):
 
         self._tasks.start(do())
 
-    def _log_errors(self, errors: list[dict[str, Any]]) -> None:
+    def _log_errors(self, errors: list[Reply]) -> None:
         for error in errors:
             _log.warning("agent %s: %s", self._agent, error.get("error", error))
 

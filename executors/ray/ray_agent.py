@@ -20,11 +20,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...trial_agent import LAST_RESORT, Agent, UnixServer, base_environment, from_bytes, to_bytes
+from ...trial_agent import (
+    LAST_RESORT,
+    Agent,
+    Batch,
+    Message,
+    Reply,
+    UnixServer,
+    base_environment,
+    from_bytes,
+    to_bytes,
+)
 from .file_transfer import make_working_folder, pack, unpack, working_folder
 from .leftovers import AgentLocation
-
-Message = dict[str, Any]
 
 # A poll without events returns after so many seconds and is repeated, which shows that the manager lives.
 POLL_SECONDS = 10.0
@@ -124,11 +132,13 @@ class RayAgent:
         if session == self._session:
             batch = self._agent.next_events(after, POLL_SECONDS)
         else:
-            batch = {"events": [], "cursor": after}
-        return to_bytes({**batch, "errors": errors} if errors else batch)
+            batch = Batch(events=[], cursor=after)
+        if errors:
+            batch["errors"] = errors
+        return to_bytes(batch)
 
-    def _take(self, session: str, number: int, messages: list[Message]) -> list[Message]:
-        replies: list[Message] = []
+    def _take(self, session: str, number: int, messages: list[Message]) -> list[Reply]:
+        replies: list[Reply] = []
         with self._lock:
             self._last_sign = self._clock()
             if session == self._session:
@@ -139,7 +149,7 @@ class RayAgent:
                 replies += [reply for each in turn if (reply := self._agent.handle(each)) is not None]
         return replies
 
-    def ask(self, message: Message) -> Message:
+    def ask(self, message: Message) -> Reply:
         """Handle one message that has a reply."""
         return self._agent.handle(message) or {}
 

@@ -16,8 +16,8 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from ...protocol import JsonObject
 from ..clusters import token_path_of
 from ..errors import ExecutorError
 from ..private_ray import RayLease, acquire
@@ -68,7 +68,7 @@ class RayConnection:
         *,
         idle_timeout: float = 300.0,
         reconnect_timeout: float = 600.0,
-        runtime_env: dict[str, Any] | None = None,
+        runtime_env: JsonObject | None = None,
         resources: Mapping[str, float] | None = None,
     ) -> None:
         self.is_private = address is None

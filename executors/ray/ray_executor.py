@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...protocol import JsonObject
 from ...runner import ExecutorFailed, Ledger, Totals, TotalsChanged
 from ...trial_agent import Hello
 from ..agents import AgentLink, AgentTrialExecutor, Listener
@@ -55,7 +56,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         address: str | None = None,
         *,
         idle_timeout: float = 300.0,
-        runtime_env: dict[str, Any] | None = None,
+        runtime_env: JsonObject | None = None,
         resources: Mapping[str, float] | None = None,
         reconnect_timeout: float = 600.0,
     ) -> None:
