@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from ..numerics import mean
-from ..protocol import Json, MetricError, Objective, foreign, metric_value, number_in, with_default
+from ..protocol import (
+    Json,
+    MetricError,
+    Objective,
+    Parameters,
+    foreign,
+    metric_value,
+    number_in,
+    with_default,
+)
 from ..runner import TrialStatus
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from ..store.reading import ExperimentView, cell_text, cell_value, flat
@@ -133,8 +142,12 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                         if name and text and name not in others and not name.startswith("final.")
                         if name.startswith(prefix)
                     }
-                    finals = {name[6:]: text for name, text in row.items() if name[:6] == "final."}
-                    metrics = _numbers({name: cell_value(text or "") for name, text in finals.items()})
+                    finals = {
+                        name[6:]: number_in(cell_value(text or ""))
+                        for name, text in row.items()
+                        if name[:6] == "final."
+                    }
+                    metrics = {name: number for name, number in finals.items() if not math.isnan(number)}
                     result = EarlierResult(parameters, loss, metrics)
                     family = row["family"] if has_repeats and not math.isnan(loss) else number
                     families.setdefault(family, []).append(result)
@@ -212,7 +225,7 @@ def _refuse_other_file(storage: str) -> None:
 
 
 def _of_other_tuner(
-    results: Iterator[tuple[dict[str, Any], Any, str | None]], tuner: str, objective: Objective
+    results: Iterator[tuple[Parameters, Json, str | None]], tuner: str, objective: Objective
 ) -> Iterator[EarlierResult]:
     """Yield the trials of another tuner that succeeded with a number, in its own direction if it names one."""
     try:
@@ -224,11 +237,6 @@ def _of_other_tuner(
             yield EarlierResult(flat(parameters), _loss(number, direction or objective.direction))
     except (sqlite3.Error, ValueError, KeyError, AttributeError, TypeError) as error:
         raise UnreadableSource(f"it cannot be read as an experiment of {tuner}: {error}") from error
-
-
-def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    numbers = {name: number_in(value) for name, value in values.items()}
-    return {name: number for name, number in numbers.items() if not math.isnan(number)}
 
 
 def _loss(value: float, direction: str | None) -> float:

@@ -7,7 +7,6 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from ..config import ExperimentConfig
 from ..executors import RunSetup, TrialExecutor
@@ -27,7 +26,7 @@ from ..runner import (
 )
 from ..store import ExperimentFolder, Mirror, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
-from .hooks import Hooks, experiment_row
+from .hooks import Hooks, PlainExperiment, experiment_row
 from .run_settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
 from .standby import StandbyDispatcher
 from .timers import ExperimentTimers
@@ -311,7 +310,7 @@ class Manager:
             is_pause = trial.verdict is not None and trial.verdict.cause is Cause.PAUSED
             loop.perform((PauseTrial if is_pause else StopTrial)(trial.trial_id, trial.attempt))
 
-    def _row(self) -> dict[str, Any]:
+    def _row(self) -> PlainExperiment:
         return experiment_row(self._open_loop.opened_runner, self.folder.path, self.now())
 
     def _dispatcher_setup(self) -> DispatcherSetup:

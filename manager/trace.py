@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ..protocol import CommandType
+from ..protocol import CommandType, Json, JsonObject
 from ..runner import (
     AttemptEnded,
     AttemptOrder,
@@ -47,19 +47,19 @@ class Trace:
         for row, name in _ROWS.items():
             self._write({"ph": "M", "name": "process_name", "pid": row, "args": {"name": name}})
 
-    def add(self, name: str, row: int, began: float, ended: float, *, line: int = 0, **facts: Any) -> None:
+    def add(self, name: str, row: int, began: float, ended: float, *, line: int = 0, **details: Json) -> None:
         """Add a span to a line of a row."""
         zero = self._zero = began if self._zero is None else self._zero
         first, last = (round((time - zero) * 1e6) for time in (began, max(began, ended)))
         place = {"ph": "X", "name": name, "pid": row, "tid": line}
-        self._write({**place, "ts": first, "dur": last - first, "args": facts})
+        self._write({**place, "ts": first, "dur": last - first, "args": details})
 
     def close(self) -> None:
         """Complete the file."""
         self._append("\n]\n")
         self._file.close()
 
-    def _write(self, row: dict[str, Any]) -> None:
+    def _write(self, row: JsonObject) -> None:
         self._append(self._separator + json.dumps(row))
         self._separator = ",\n"
 
@@ -122,17 +122,17 @@ class TracedTurnLoop(TurnLoop):
             self._orders[event.trial_id, event.attempt] = order[0], event.time
         elif isinstance(event, AttemptEnded) and (order := self._order(event)):
             name = f"trial {order[0].sequence_id}"
-            facts = {"id": event.trial_id, "attempt": event.attempt}
-            self._trace.add(name, _TRIALS, order[1], event.time, line=order[0].slot, **facts)
+            details = {"id": event.trial_id, "attempt": event.attempt}
+            self._trace.add(name, _TRIALS, order[1], event.time, line=order[0].slot, **details)
             del self._orders[event.trial_id, event.attempt]
 
     def _order(self, event: AttemptStarted | AttemptEnded) -> tuple[AttemptOrder, float] | None:
         return self._orders.get((event.trial_id, event.attempt))
 
     @contextmanager
-    def _span(self, name: str, **facts: Any) -> Iterator[None]:
+    def _span(self, name: str, **details: Json) -> Iterator[None]:
         began = self._clock()
         try:
             yield
         finally:
-            self._trace.add(name, _MANAGER, began, self._clock(), **facts)
+            self._trace.add(name, _MANAGER, began, self._clock(), **details)

@@ -31,6 +31,7 @@ from ..runner import (
     ExecutorFailed,
     Finish,
     PauseTrial,
+    RecordedEvent,
     RestoreDispatcher,
     SendCommand,
     StartTrial,
@@ -89,7 +90,7 @@ class TurnLoop:
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[None] = self._loop.create_future()
         self._inbox: list[Event] = []
-        self._accepted: list[Mapping[str, Any]] = []  # users' requests, committed and not yet handled
+        self._accepted: list[RecordedEvent] = []  # users' requests, committed and not yet handled
         self._last_reply: int | None = None  # the last reply that was handled; None: all were
         self._is_scheduled = False
         self._is_closing = False
@@ -393,7 +394,7 @@ class TurnLoop:
             with contextlib.suppress(NotWritableError):  # a later turn prunes them
                 self._dispatcher.prune_checkpoints()
 
-    def _snapshot(self, runner: TrialRunner, accepted: Sequence[Mapping[str, Any]]) -> str:
+    def _snapshot(self, runner: TrialRunner, accepted: Sequence[RecordedEvent]) -> str:
         snapshot: JsonObject = {**runner.snapshot()}
         if self._last_reply is not None:
             snapshot["heard"] = self._last_reply
@@ -419,8 +420,9 @@ class EventLog:
 
     def begin(self, runner: TrialRunner, totals: Totals, snapshot: Mapping[str, Json], now: float) -> None:
         """Note how a manager found the experiment."""
-        facts = {"run_time": runner.elapsed(now), "limits": asdict(runner.limits), "totals": asdict(totals)}
-        self._write({"kind": "Begin", "time": now, "snapshot": snapshot, **facts})
+        limits, run_time = asdict(runner.limits), runner.elapsed(now)
+        begin = {"kind": "Begin", "time": now, "snapshot": snapshot, "run_time": run_time, "limits": limits}
+        self._write({**begin, "totals": asdict(totals)})
 
     def add(self, event: Event) -> None:
         """Note an event that is about to be handled."""
@@ -430,7 +432,7 @@ class EventLog:
         """Close the file."""
         self._file.close()
 
-    def _write(self, row: Mapping[str, Any]) -> None:
+    def _write(self, row: Mapping[str, object]) -> None:
         if self._file.closed:
             return
         try:

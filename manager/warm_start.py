@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ..config import ConfigError, ConfigProblem, ExperimentConfig, Finding
 from ..protocol import Json, Objective, Parameters, main_objective, number_in
@@ -22,18 +22,25 @@ _NOTHING_SHARED = "share no parameter with it"
 _SHARE = 4  # at most one trial in four
 
 
+class ModelledResult(TypedDict):
+    """A result of an earlier search for a tuner that models them: its loss, and the number of its source."""
+
+    parameter: Parameters
+    value: float
+    source: int
+
+
 @dataclass(frozen=True, slots=True)
 class WarmStart:
     """Points to try, in order, and a note about each source: what was used, and what was left out.
 
-    A source without any fitting result has a warning in place of its note. A tuner that models earlier searches gets
-    `results`: dicts with `parameter`, `value` (a loss) and `source` (a number).
+    A source without any fitting result has a warning in place of its note.
     """
 
     points: Sequence[Parameters]
     notes: Sequence[str]
     warnings: Sequence[str]
-    results: Sequence[dict[str, Any]]
+    results: Sequence[ModelledResult]
 
 
 def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
@@ -95,8 +102,8 @@ def _read(
 
 
 def _chosen(
-    rankings: Iterable[Sequence[dict[str, Any]]], known: Iterable[dict[str, Any]], most: int | None
-) -> Iterator[dict[str, Any]]:
+    rankings: Iterable[Sequence[Parameters]], known: Iterable[Parameters], most: int | None
+) -> Iterator[Parameters]:
     """Yield the best of each source, then the second best of each and so on, each point once."""
     seen, left = set(map(identity, known)), None if most is None else max(most // _SHARE, 1)
     best = [ranking[:_MOST_OF_A_SOURCE] for ranking in rankings]
@@ -111,7 +118,7 @@ def _chosen(
         yield point
 
 
-def _modelled(sources: Iterable[_Fitted]) -> Iterator[dict[str, Any]]:
+def _modelled(sources: Iterable[_Fitted]) -> Iterator[ModelledResult]:
     """Yield the results of all sources; a large source gives its best ones, and others evenly by rank."""
     for number, source in enumerate(sources):
         step = max(len(source.points) - _BEST_MODELLED, 0) // _OTHERS_MODELLED + 1
@@ -186,7 +193,7 @@ def _slots(space: SearchSpace) -> list[_Slot]:
     ]
 
 
-def _whole(values: Mapping[str, Any], slots: Sequence[_Slot], known: set[str]) -> Mapping[str, Any]:
+def _whole(values: Mapping[str, Json], slots: Sequence[_Slot], known: set[str]) -> Mapping[str, Json]:
     """Return flat values in which each option that is an object is one value again."""
     for slot in slots:
         if slot.parameter.nested or not any(isinstance(option, dict) for option in slot.parameter.options):
@@ -230,7 +237,7 @@ class _Fitting:
 
     def of(self, results: Sequence[EarlierResult], unmeasured: int) -> _Fitted:
         """Return the results of one source as points; `unmeasured` of its rows have none."""
-        points, reasons = dict[Any, tuple[dict[str, Any], float]](), Counter[str]()
+        points, reasons = dict[Hashable, tuple[Parameters, float]](), Counter[str]()
         results = [
             replace(result, parameters=_whole(result.parameters, self.slots, self.known))
             for result in results
@@ -272,7 +279,7 @@ class _Fitting:
         is_constant = len(slot.parameter.options) == 1
         return bool(names & _names(self.defaults)) and not names & named and not is_constant
 
-    def _shares(self, values: Mapping[str, Any]) -> bool:
+    def _shares(self, values: Mapping[str, Json]) -> bool:
         """Return whether a result has a parameter of the space; without one, the defaults alone would fit."""
         return not self.known.isdisjoint(_names(values))
 
@@ -286,7 +293,7 @@ class _Fitting:
         broken = [limit for limit in measured if limit.violation(number_in(metrics, limit.name)) > 0]
         return f"break the limit {broken[0].name} {broken[0].limits_text}" if broken else ""
 
-    def _point(self, values: Mapping[str, Any]) -> Parameters | str:
+    def _point(self, values: Mapping[str, Json]) -> Parameters | str:
         """Return a point of the space, or why there is none."""
         point: Parameters = {}
         chosen = dict[int, Any]()

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         ParametersArrived,
         PauseVerdict,
         RecordBegun,
+        RecordedEvent,
         Reported,
         ResourcesChanged,
         RestoreNeeded,

@@ -182,20 +182,20 @@ def _status_text(folder: ExperimentFolder, summary: Summary) -> str:
 
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     """Yield what only the manager knows; nothing if there is none."""
-    from ...manager.control import ControlError, ask_manager
+    from ...manager.control import ControlError, manager_status
 
     if folder.manager() is None:
         return
     try:
-        state = ask_manager(folder.path, {"op": "status"}, timeout=2.0)
+        state = manager_status(folder.path)
     except ControlError:
         return
     facts = [f"running in process {state['pid']}"]
-    if state.get("rate"):
-        facts.append(rate_text(state["rate"]))
-    if state.get("remaining") is not None:
-        facts.append(left_text(state["remaining"], state.get("is_bound", False)))
+    if rate := state.get("rate"):
+        facts.append(rate_text(rate))
+    if (remaining := state.get("remaining")) is not None:
+        facts.append(left_text(remaining, state.get("is_bound", False)))
     yield ", ".join(facts)
-    for trial, why in list(state.get("waiting", {}).items())[:1]:
+    for trial, why in list(state["waiting"].items())[:1]:
         yield f"trial {trial} is waiting: {why}"
     yield from state.get("warnings", ())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...protocol import JsonObject
 from ...store.reading import ExperimentView, Summary
 from ...telling import length_text
 from ..failures import FAILED, Failure
@@ -19,7 +20,7 @@ from ..outcome import can_resume, command_for, continue_line
 from ..verb import FILE, experiment_options, json_option, limit_options, say, verb, watch_options
 
 if TYPE_CHECKING:
-    from ...manager.control import Extension
+    from ...manager.control import CurrentLimits, Extension
     from ...store import ExperimentFolder
 
 
@@ -175,7 +176,7 @@ def update(
     """
     from ...manager.control import EXTENDED, ControlError, Extension, change_experiment
 
-    changes = Extension(**limits).changes()
+    changes: JsonObject = {**Extension(**limits).changes()}
     if search_space is not None:
         changes["search_space"] = _search_space(search_space)
     if not changes:
@@ -228,9 +229,8 @@ def _next_lines(folder: ExperimentFolder, summary: Summary) -> list[str]:
     return [continue_line(folder, summary)] if can_resume(folder, summary) else []
 
 
-def _limits_text(folder: ExperimentFolder, limits: dict[str, Any]) -> str:
-    duration = limits.get("max_experiment_duration")
-    number = limits.get("max_trial_number")
+def _limits_text(folder: ExperimentFolder, limits: CurrentLimits) -> str:
+    duration, number = limits["max_experiment_duration"], limits["max_trial_number"]
     bounds = [f"{limits['trial_concurrency']} at a time"]
     bounds.append("any number of trials" if number is None else f"at most {number} trials")
     if duration is not None:

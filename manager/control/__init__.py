@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from ...protocol import lazy_names
 
 if TYPE_CHECKING:
-    from .connection import ControlError, ask_manager, read_running, why_waiting
+    from .connection import ControlError, ask_manager, manager_status, read_running, why_waiting
     from .extension import (
         EXTENDED,
+        CurrentLimits,
         Extension,
         ExtensionError,
         continue_experiment,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         with_code_in,
     )
     from .host import RunningManager, why_failed
+    from .operations import TrialIds
     from .steering import (
         add_trial,
         add_trials,

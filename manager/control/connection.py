@@ -1,7 +1,7 @@
 """How a verb talks to the manager that runs an experiment: a Unix socket, one JSON line each way.
 
     {"op": "status"}                     -> {"ok": true, "pid": 4711, "status": "RUNNING", ...}
-    {"op": "kill", "trial": "Xy3fA"}     -> {"ok": true}
+    {"op": "kill", "trial": "Xy3fA"}     -> {"ok": true, "sequence_id": 11, "trial_id": "Xy3fA"}
     anything that cannot be done         -> {"error": "a sentence", "kind": "conflict"}
 
 The operations are listed in `operations.py`; callers use `steering.py`.
@@ -19,18 +19,52 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NotRequired, Required, TypedDict
 
+from ...protocol import Json, JsonObject, Parameters
 from ...store import ExperimentFolder, JsonConnection, discard, json_line, runtime_directory
 
-Answer = dict[str, Any]
-Operation = Callable[[Answer], Answer | Awaitable[Answer]]
+Answer = Mapping[str, object]
+Operation = Callable[[JsonObject], Answer | Awaitable[Answer]]
 RefusalKind = Literal["unreachable", "not found", "conflict", "invalid", "failed"]
 _log = logging.getLogger(__name__)
 # What the HTTP API takes in one body (4 MiB) is up to three times as long with its characters escaped.
 _MAX_LINE = 16 * 1024 * 1024
 _TOO_LONG = {"error": f"a request has at most {_MAX_LINE:,} bytes", "kind": "invalid"}
 _TIMEOUT = 10.0
+
+
+class MeasuredResult(TypedDict):
+    """A result measured elsewhere: a number, or an object with one for each objective."""
+
+    parameter: Parameters
+    value: Json
+
+
+class ControlRequest(TypedDict, total=False):
+    """What callers ask; the manager checks the values, which are often a user's."""
+
+    op: Required[str]
+    changes: JsonObject
+    parameters: Parameters | list[Parameters]
+    trial: str | int
+    data: list[MeasuredResult]
+    reason: str
+    name: str
+    offset: int
+
+
+class ManagerStatus(TypedDict):
+    """What only the manager knows: why trials wait, by their ids, what is wrong, and what is left to do."""
+
+    pid: int
+    status: str
+    elapsed: float
+    waiting: dict[str, str]
+    warnings: list[str]
+    rate: NotRequired[float | None]
+    remaining: NotRequired[float | None]
+    is_bound: NotRequired[bool]
 
 
 class ControlError(Exception):
@@ -139,7 +173,7 @@ class ControlServer:
             return {"error": str(error), "kind": error.kind}
 
 
-def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Answer:
+def ask_manager(folder: Path, request: ControlRequest, timeout: float = _TIMEOUT) -> Json:
     """Send a request to the manager of the experiment in `folder`; raise `ControlError` with its refusal.
 
     `timeout` is in seconds.
@@ -164,15 +198,6 @@ def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Ans
     return answer
 
 
-def read_running(folder: Path, trial_id: str, name: str, offset: int) -> bytes:
-    """Return a part of a file of a running trial, from `offset` on; nothing if its manager cannot read it."""
-    request = {"op": "read_file", "trial": trial_id, "name": name, "offset": offset}
-    try:
-        return base64.b64decode(ask_manager(folder, request)["data"])
-    except ControlError:
-        return b""
-
-
 def _find(folder: Path) -> Path:
     try:
         return (folder / "control.sock").readlink()
@@ -180,12 +205,26 @@ def _find(folder: Path) -> Path:
         return control_socket(folder)
 
 
+def manager_status(folder: Path) -> ManagerStatus:
+    """Return what the manager of the experiment in `folder` says of it."""
+    return ask_manager(folder, {"op": "status"}, timeout=2.0)
+
+
+def read_running(folder: Path, trial_id: str, name: str, offset: int) -> bytes:
+    """Return a part of a file of a running trial, from `offset` on; nothing if its manager cannot read it."""
+    try:
+        part = ask_manager(folder, {"op": "read_file", "trial": trial_id, "name": name, "offset": offset})
+    except ControlError:
+        return b""
+    return base64.b64decode(part["data"])
+
+
 def why_waiting(folder: ExperimentFolder, trial_id: str) -> str:
     """Return why a trial has not started, which only its manager knows."""
     if folder.manager() is None:
         return "the experiment is not running"
     try:
-        reasons = ask_manager(folder.path, {"op": "status"}, timeout=2.0)["waiting"]
+        reasons = manager_status(folder.path)["waiting"]
     except ControlError as error:
         return f"its manager gave no reason: {error}"
     return reasons.get(trial_id) or "it starts as soon as resources are free"

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ...config import ExperimentConfig, UnitError, parse_duration, shown
+from ...protocol import Json
 from ...runner import ExperimentStatus
 from ...search_space import non_finite
 from ...store import ExperimentFolder, FolderError, Store, absolute
@@ -38,7 +39,7 @@ class Extension:
     max_experiment_duration: float | None = None
     trial_concurrency: int | None = None
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> dict[str, float]:
         """Return the limits that are given.
 
         >>> Extension(max_trial_number=20).changes()
@@ -49,6 +50,23 @@ class Extension:
 
 LIMITS = tuple(field.name for field in fields(Extension))
 """The limits that can be changed, whether the experiment runs or not."""
+
+
+class CurrentLimits(TypedDict):
+    """The limits of an experiment; None: there is none."""
+
+    max_trial_number: int | None
+    max_experiment_duration: float | None
+    trial_concurrency: int
+
+
+def current_limits(config: ExperimentConfig) -> CurrentLimits:
+    """Return the limits in a configuration."""
+    return {
+        "max_trial_number": config.max_trial_number,
+        "max_experiment_duration": config.max_experiment_duration,
+        "trial_concurrency": config.trial_concurrency,
+    }
 
 
 def extend_experiment(folder: ExperimentFolder, extension: Extension, *, to_continue: bool = True) -> None:
@@ -123,13 +141,12 @@ def with_code_in(config: ExperimentConfig, directory: Path) -> ExperimentConfig:
     def moved(path: Path) -> Path:
         return directory / path.relative_to(before) if path.is_relative_to(before) else path
 
-    changes: dict[str, Any] = {"trial_code_directory": directory}
-    for name in ("tuner", "assessor"):
-        section = getattr(config, name)
-        if section is not None and section.code_directory is not None:
-            place = {"code_directory": moved(section.code_directory)}
-            changes[name] = section.model_copy(update=place)
-    return config.model_copy(update=changes)
+    sections = {
+        name: section.model_copy(update={"code_directory": moved(section.code_directory)})
+        for name in ("tuner", "assessor")
+        if (section := getattr(config, name)) is not None and section.code_directory is not None
+    }
+    return config.model_copy(update={"trial_code_directory": directory, **sections})
 
 
 def options_to_extend(folder: ExperimentFolder) -> str:
@@ -177,7 +194,7 @@ def _extend(store: Store, extension: Extension, *, to_continue: bool) -> None:
 # ------------------------------------------------------------------ checks of a change
 
 
-def problems_of(changes: Mapping[str, Any]) -> list[str]:
+def problems_of(changes: Mapping[str, Json]) -> list[str]:
     """Return what is wrong with changed limits or a changed search space, as sentences; None lifts a limit.
 
     The models of the config are lenient, as YAML needs it: they accept "9" and true as numbers. A change comes from a
@@ -189,7 +206,7 @@ def problems_of(changes: Mapping[str, Any]) -> list[str]:
     return [problem for name, value in changes.items() if value is not None for problem in _of(name, value)]
 
 
-def _of(name: str, value: Any) -> Iterator[str]:
+def _of(name: str, value: Json) -> Iterator[str]:
     if name == "max_trial_number":
         yield from _of_count(name, value, _MOST_TRIALS)
     elif name == "trial_concurrency":
@@ -204,12 +221,12 @@ def _of(name: str, value: Any) -> Iterator[str]:
         yield from map(str, non_finite(value, (name,)))
 
 
-def _of_count(name: str, value: Any, most: int) -> Iterator[str]:
+def _of_count(name: str, value: Json, most: int) -> Iterator[str]:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         yield f"{name} must be a whole number from 1 to {most}, not {shown(value)}"
 
 
-def _of_duration(name: str, value: Any) -> Iterator[str]:
+def _of_duration(name: str, value: Json) -> Iterator[str]:
     try:
         seconds = parse_duration(value)
     except UnitError as error:

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...executors import ExecutorError
+from ...protocol import JsonObject
 from ...runner import ExperimentStatus, RateMeter, TrialRunner, forecast
 from ...store import StoreError
-from .connection import ControlError, ControlServer
+from .connection import ControlError, ControlServer, ManagerStatus, Operation
 from .manager_log import logged
 from .operations import LiveChanges
 
@@ -107,20 +108,17 @@ class RunningManager:
 
     # ------------------------------------------------------------------ being asked
 
-    def _operations(self) -> dict[str, Any]:
+    def _operations(self) -> dict[str, Operation]:
         changes = LiveChanges(self._manager, self.stop_now).operations()
         return {**changes, "status": self._status, "read_file": partial(read_part, self._manager)}
 
-    def _status(self, _request: dict[str, Any]) -> dict[str, Any]:
-        runner, now = self._manager.runner, time.time()
+    def _status(self, _request: JsonObject) -> ManagerStatus:
+        runner, config, now = self._manager.runner, self._manager.config, time.time()
+        pid, warnings = os.getpid(), self._manager.warnings()
         if runner is None:
-            facts: dict[str, Any] = {"status": "STARTING", "elapsed": now - self._began, "waiting": {}}
-        else:
-            facts = self._facts(runner, now)
-        return {"pid": os.getpid(), **facts, "warnings": self._manager.warnings()}
-
-    def _facts(self, runner: TrialRunner, now: float) -> dict[str, Any]:
-        elapsed, rate, config = runner.elapsed(now), self._rate.rate(now), self._manager.config
+            elapsed = now - self._began
+            return {"pid": pid, "status": "STARTING", "elapsed": elapsed, "waiting": {}, "warnings": warnings}
+        elapsed, rate = runner.elapsed(now), self._rate.rate(now)
         remaining, is_bound = forecast(
             total=config.max_trial_number,
             finished=_finished(runner),
@@ -130,12 +128,14 @@ class RunningManager:
         )
         waiting = list(runner.waiting)[:_MOST_WAITING]
         return {
+            "pid": pid,
             "status": runner.status.value,
             "elapsed": elapsed,
             "rate": rate,
             "remaining": remaining,
             "is_bound": is_bound,
             "waiting": {trial.trial_id: runner.why_waiting(trial) for trial in waiting},
+            "warnings": warnings,
         }
 
     def _note_progress(self) -> None:
@@ -143,7 +143,7 @@ class RunningManager:
             self._rate.note(time.time(), _finished(runner))
 
 
-async def read_part(manager: Manager, request: dict[str, Any]) -> dict[str, Any]:
+async def read_part(manager: Manager, request: JsonObject) -> dict[str, str]:
     """Return a part of a file of a running trial: `{"data": base64}`, empty after its end.
 
     The request names the `trial`, the `name` of a file in its folder and an `offset` in bytes. Raise `ControlError` if

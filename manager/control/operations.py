@@ -22,9 +22,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
-from ...protocol import Json, dumps, number_in, parameters_of
+from ...protocol import Json, JsonObject, Parameters, dumps, number_in, parameters_of
 from ...runner import (
     DataImported,
     Event,
@@ -39,14 +39,21 @@ from ...runner import (
 from ...search_space import non_finite
 from ...store import NotWritableError, StoreError
 from ..experiment_factory import BY_USER
-from .connection import ControlError
-from .extension import LIMITS, problems_of
+from .connection import ControlError, MeasuredResult, Operation
+from .extension import LIMITS, CurrentLimits, current_limits, problems_of
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
     from ..manager import Manager
 
 _CHANGEABLE = (*LIMITS, "search_space")
+
+
+class TrialIds(TypedDict):
+    """The number and the id of a trial."""
+
+    sequence_id: int
+    trial_id: str
 
 
 class LiveChanges:
@@ -56,7 +63,7 @@ class LiveChanges:
         self._manager = manager
         self._stop_experiment = stop or manager.stop_now
 
-    def operations(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+    def operations(self) -> dict[str, Operation]:
         """Return the operations by name, for a `ControlServer`; each raises `ControlError` to refuse."""
         return {
             "update": self._update,
@@ -67,7 +74,7 @@ class LiveChanges:
             "stop": self._stop,
         }
 
-    def _update(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _update(self, request: JsonObject) -> CurrentLimits:
         runner, manager = self._running(), self._manager
         changes = request.get("changes")
         changes = changes if isinstance(changes, dict) else {}
@@ -75,11 +82,11 @@ class LiveChanges:
         if (why_not := _why_not(config, changes, runner, manager.now())) is not None:
             raise ControlError(why_not)
         self._apply("update", _events_of(config, changes, manager.now()), config)
-        return {name: getattr(config, name) for name in LIMITS}
+        return current_limits(config)
 
-    def _add(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _add(self, request: JsonObject) -> TrialIds | dict[str, list[TrialIds]]:
         parameters = request.get("parameters")
-        several: list[Any] = parameters if isinstance(parameters, list) else [parameters]
+        several: list[Json] = parameters if isinstance(parameters, list) else [parameters]
         if not several or not all(isinstance(each, dict) for each in several):
             raise ControlError('parameters are an object, such as {"lr": 0.1}', "invalid")
         if problems := [str(problem) for each in several for problem in non_finite(each)]:
@@ -87,26 +94,26 @@ class LiveChanges:
         made = self._begin("add", {}, several)
         return {"trials": made} if isinstance(parameters, list) else made[0]
 
-    def _rerun(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _rerun(self, request: JsonObject) -> TrialIds:
         trial = self._trial(request)
         return self._begin("rerun", {"rerun_of": trial.trial_id}, [parameters_of(trial.record)])[0]
 
-    def _import(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _import(self, request: JsonObject) -> dict[str, int]:
         self._running()
         names = [objective.name for objective in self._manager.config.objectives]
         rows = checked_import(request.get("data"), names)
         self._apply("import", [DataImported(self._manager.now(), dumps(rows))])
         return {"imported": len(rows)}
 
-    def _kill(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _kill(self, request: JsonObject) -> TrialIds:
         self._running()
         trial = self._trial(request)
         if trial.status.is_final:
             raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}")
         self._apply("kill", [TrialKillRequested(self._manager.now(), trial.trial_id)])
-        return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
+        return _ids_of(trial)
 
-    def _stop(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _stop(self, request: JsonObject) -> JsonObject:
         self._stop_experiment(str(request.get("reason") or BY_USER))
         return {}
 
@@ -121,7 +128,7 @@ class LiveChanges:
             raise ControlError(f"the experiment is {runner.status}: nothing can be changed any more")
         return runner
 
-    def _trial(self, request: Mapping[str, Any]) -> Trial:
+    def _trial(self, request: JsonObject) -> Trial:
         runner, name = self._running(), request.get("trial")
         trial = runner.get_trial(name) if isinstance(name, str) else None
         if trial is None and str(name).isdecimal():
@@ -132,26 +139,21 @@ class LiveChanges:
             raise ControlError(f"there is no trial {name}", "not found")
         return trial
 
-    def _begin(
-        self, verb: str, origin: Mapping[str, Any], several: Sequence[Mapping[str, Json]]
-    ) -> list[dict[str, Any]]:
-        """Add trials, all or none; return their ids."""
+    def _begin(self, verb: str, origin: Mapping[str, str], several: Sequence[Parameters]) -> list[TrialIds]:
+        """Add trials, all or none."""
         runner, now = self._running(), self._manager.now()
         if why_not := _why_not_add(runner, len(several)):
             raise ControlError(f"no trial can be added: {why_not}")
         source = {"parameter_id": None, "parameter_source": "customized"}
-        records = [
-            dumps({**source, "parameters": dict(each), "parameter_index": 0, **origin}) for each in several
-        ]
+        records = [dumps({**source, "parameters": each, "parameter_index": 0, **origin}) for each in several]
         first = runner.created
         self._apply(verb, [TrialAddRequested(now, record) for record in records])
         # Where a trial is added, other configurations may get their next repeat.
-        own = [
-            trial
+        return [
+            _ids_of(trial)
             for trial in list(runner.trials.values())[first:]
             if trial.parameter_id is None and runner.families.begins_with(trial)
         ]
-        return [{"sequence_id": trial.sequence_id, "trial_id": trial.trial_id} for trial in own]
 
     def _apply(self, verb: str, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
         for event in events:
@@ -164,7 +166,11 @@ class LiveChanges:
             raise ControlError(f"the change was not made: {error}") from error
 
 
-def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> ExperimentConfig:
+def _ids_of(trial: Trial) -> TrialIds:
+    return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
+
+
+def changed_config(config: ExperimentConfig, changes: Mapping[str, Json]) -> ExperimentConfig:
     """Return a configuration with changes, by the names of the config; raise `ControlError` with every problem."""
     from ...config import ConfigError, ExperimentConfig
 
@@ -188,7 +194,7 @@ def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> Expe
         raise ControlError("; ".join(map(str, error.problems)), "invalid") from error
 
 
-def checked_import(data: Any, names: Sequence[str] = ("default",)) -> list[dict[str, Any]]:
+def checked_import(data: Json, names: Sequence[str] = ("default",)) -> list[MeasuredResult]:
     """Return results measured elsewhere as they are; raise `ControlError` for the first that is not one.
 
     `names` are the metrics that each value has; a bare number is enough for one.
@@ -215,7 +221,7 @@ def checked_import(data: Any, names: Sequence[str] = ("default",)) -> list[dict[
     return data
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(number_in(value))
 
 
@@ -233,7 +239,7 @@ def _why_not_add(runner: TrialRunner, count: int) -> str:
 
 
 def _why_not(
-    config: ExperimentConfig, changes: Mapping[str, Any], runner: TrialRunner, now: float
+    config: ExperimentConfig, changes: Mapping[str, Json], runner: TrialRunner, now: float
 ) -> str | None:
     """Say why the changed limits make no sense at present."""
     number, duration = config.max_trial_number, config.max_experiment_duration
@@ -246,10 +252,10 @@ def _why_not(
     return None
 
 
-def _events_of(config: ExperimentConfig, changes: Mapping[str, Any], now: float) -> list[Event]:
+def _events_of(config: ExperimentConfig, changes: Mapping[str, Json], now: float) -> list[Event]:
     events: list[Event] = []
     if "search_space" in changes:
         events.append(SearchSpaceChanged(now, json.dumps(config.search_space)))
     if set(changes) & set(LIMITS):
-        events.append(LimitsChanged(now, **{name: getattr(config, name) for name in LIMITS}))
+        events.append(LimitsChanged(now, **current_limits(config)))
     return events

@@ -8,17 +8,24 @@ All functions raise `ControlError`, whose `kind` says what sort of refusal it is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from ...config import ExperimentConfig, check_plugins
-from ...protocol import Json, dumps
+from ...protocol import Json, Parameters, dumps
 from ...runner import ExperimentStatus
 from ...search_space import with_constants
 from ...store import ExperimentFolder, FolderError, Store
 from ..experiment_factory import BY_USER, experiment_config, reasons_outside
-from .connection import ControlError, ask_manager
-from .extension import LIMITS, Extension, ExtensionError, extend_experiment, options_to_extend, owned_store
-from .operations import changed_config, checked_import
+from .connection import ControlError, ControlRequest, MeasuredResult, ask_manager
+from .extension import (
+    CurrentLimits,
+    Extension,
+    ExtensionError,
+    current_limits,
+    extend_experiment,
+    options_to_extend,
+    owned_store,
+)
+from .operations import TrialIds, changed_config, checked_import
 
 _PATIENCE = 10.0
 # The size of one request: the manager's loop has other things to do.
@@ -27,8 +34,8 @@ _LONGEST_NAME = 200
 
 
 def change_experiment(
-    folder: ExperimentFolder, changes: Mapping[str, Any], timeout: float = _PATIENCE
-) -> dict[str, Any]:
+    folder: ExperimentFolder, changes: Mapping[str, Json], timeout: float = _PATIENCE
+) -> CurrentLimits:
     """Change `max_trial_number`, `max_experiment_duration`, `trial_concurrency` or the `search_space`.
 
     None lifts a bound; durations are seconds, or text such as "2h". Return the limits as they are now. The limits of
@@ -42,36 +49,33 @@ def change_experiment(
         if "search_space" in changes and (problems := check_plugins(config)):
             raise ControlError("; ".join(map(str, problems)), "invalid")
         ask_manager(folder.path, {"op": "update", "changes": dict(changes)}, timeout)
-    return {name: getattr(config, name) for name in LIMITS}
+    return current_limits(config)
 
 
-def add_trial(
-    folder: ExperimentFolder, parameters: Mapping[str, Json], timeout: float = _PATIENCE
-) -> dict[str, Any]:
-    """Run a trial with these parameters; return its `sequence_id` and `trial_id`."""
-    return _ask(folder, {"op": "add", "parameters": dict(parameters)}, timeout)
+def add_trial(folder: ExperimentFolder, parameters: Parameters, timeout: float = _PATIENCE) -> TrialIds:
+    """Run a trial with these parameters."""
+    return _ask(folder, {"op": "add", "parameters": parameters}, timeout)
 
 
 def add_trials(
-    folder: ExperimentFolder, several: Sequence[Mapping[str, Json]], timeout: float = _PATIENCE
-) -> list[dict[str, Any]]:
-    """Run several trials, all or none; return the `sequence_id` and `trial_id` of each."""
-    request = {"op": "add", "parameters": [dict(each) for each in several]}
-    return _ask(folder, request, timeout)["trials"]
+    folder: ExperimentFolder, several: Sequence[Parameters], timeout: float = _PATIENCE
+) -> list[TrialIds]:
+    """Run several trials, all or none."""
+    return _ask(folder, {"op": "add", "parameters": [*several]}, timeout)["trials"]
 
 
-def rerun_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PATIENCE) -> dict[str, Any]:
-    """Run a new trial with the parameters of another one; return its `sequence_id` and `trial_id`."""
+def rerun_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PATIENCE) -> TrialIds:
+    """Run a new trial with the parameters of another one."""
     return _ask(folder, {"op": "rerun", "trial": trial}, timeout)
 
 
-def kill_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PATIENCE) -> dict[str, Any]:
+def kill_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PATIENCE) -> TrialIds:
     """End one trial; the experiment continues."""
     return _ask(folder, {"op": "kill", "trial": trial}, timeout)
 
 
 def import_results(
-    folder: ExperimentFolder, results: Sequence[Any], timeout: float = _PATIENCE
+    folder: ExperimentFolder, results: Sequence[Json], timeout: float = _PATIENCE
 ) -> tuple[int, list[str]]:
     """Give the tuner results measured elsewhere, each `{"parameter": {...}, "value": NUMBER}`.
 
@@ -83,7 +87,10 @@ def import_results(
     left_out: list[str] = []
     if config.tuner.class_name is None:
         space = config.search_space or {}
-        rows = [{**row, "parameter": with_constants(space, row["parameter"])} for row in rows]
+        rows = [
+            MeasuredResult(parameter=with_constants(space, row["parameter"]), value=row["value"])
+            for row in rows
+        ]
         reasons = reasons_outside(config, [row["parameter"] for row in rows])
         left_out = [f"results[{number}]: {why}" for number, why in enumerate(reasons) if why]
         rows = [row for row, why in zip(rows, reasons, strict=True) if not why]
@@ -117,7 +124,7 @@ def _config(folder: ExperimentFolder) -> ExperimentConfig:
         raise ControlError(str(error)) from error
 
 
-def _ask(folder: ExperimentFolder, request: dict[str, Any], timeout: float) -> dict[str, Any]:
+def _ask(folder: ExperimentFolder, request: ControlRequest, timeout: float) -> Json:
     if folder.manager() is None:
         raise ControlError(f"experiment {folder.experiment_id} does not run: {_how_to_run(folder)}")
     answer = ask_manager(folder.path, request, timeout)
@@ -141,7 +148,7 @@ def _how_to_run(folder: ExperimentFolder) -> str:
     return f"{resume} continues it"
 
 
-def _extend(folder: ExperimentFolder, changes: Mapping[str, Any], config: Any) -> None:
+def _extend(folder: ExperimentFolder, changes: Mapping[str, Json], config: ExperimentConfig) -> None:
     if "search_space" in changes:
         raise ControlError(
             f"experiment {folder.experiment_id} does not run, and its tuner takes a search space only while it does: "
@@ -156,9 +163,9 @@ def _extend(folder: ExperimentFolder, changes: Mapping[str, Any], config: Any) -
         raise ControlError(str(error)) from error
 
 
-def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _portions(rows: Sequence[MeasuredResult]) -> Iterator[list[MeasuredResult]]:
     """Yield the rows in portions of a bounded size; raise `ControlError` for a row that is larger alone."""
-    portion, size = list[dict[str, Any]](), 0
+    portion, size = list[MeasuredResult](), 0
     for number, row in enumerate(rows):
         length = len(dumps(row))
         if length > _MOST_CHARACTERS:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ...executors import Heartbeat
-from ...protocol import CommandType, Config, Frame, encode_frame, loads
+from ...protocol import CommandType, Config, Frame, JsonObject, encode_frame, loads
 from ...runner import (
     DispatcherFailed,
     DispatcherReady,
@@ -76,7 +76,7 @@ class Dispatcher:
         self,
         setup: DispatcherSetup,
         store: Store,
-        search_space: Callable[[], Mapping[str, Any] | None],
+        search_space: Callable[[], JsonObject | None],
         deliver: Callable[[Sequence[Event]], None],
     ) -> None:
         self.unprocessed = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .hooks import Callback, Hooks, experiment_row
+from .hooks import Callback, Hooks, PlainExperiment, experiment_row
 from .stoppers import (
     CombinedStopper,
     CriteriaStopper,

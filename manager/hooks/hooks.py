@@ -11,9 +11,19 @@ import logging
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar
 
-from ...protocol import Objective, loads, main_objective, number_in, parameters_of, with_default
+from ...protocol import (
+    Json,
+    JsonObject,
+    Objective,
+    Parameters,
+    loads,
+    main_objective,
+    number_in,
+    parameters_of,
+    with_default,
+)
 from ...runner import (
     Changes,
     CheckpointSaved,
@@ -26,12 +36,56 @@ from ...runner import (
     TrialStatus,
 )
 from ...trial_agent import ending_forks
-from .stoppers import RAISED_BY_USERS, Stopper
+from .stoppers import RAISED_BY_USERS, Result, Stopper
 
 Answer = TypeVar("Answer")
-Row = Mapping[str, Any]
 
 _log = logging.getLogger(__name__)
+
+
+class PlainTrial(TypedDict):
+    """A trial; times are seconds since the epoch.
+
+    `value` is its value for the only objective, or a dict by name for several; it is None without a final result.
+    Metrics that are only limited are in `final`.
+    """
+
+    trial_id: str
+    sequence_id: int
+    status: str
+    parameters: Parameters
+    value: float | dict[str, float] | None
+    final: Json
+    attempt: int
+    intermediate_results: int
+    start_time: float | None
+    end_time: float | None
+    duration: float | None
+    reason: str
+    failure_kind: str | None
+    error: str | None
+
+
+class PlainCheckpoint(TypedDict):
+    """A saved checkpoint, from which the trial continues with result number `sequence`."""
+
+    path: str
+    sequence: int
+    value: float | None
+    time: float
+    attempt: int
+
+
+class PlainExperiment(TypedDict):
+    """An experiment; `best` is a list with one trial, or the Pareto front of several objectives."""
+
+    id: str
+    status: str
+    reason: str
+    folder: str
+    counts: dict[str, int]
+    best: list[PlainTrial]
+    run_time: float
 
 
 class Callback:
@@ -43,31 +97,31 @@ class Callback:
     killed and the experiment resumed, what was committed before is not reported again.
     """
 
-    def setup(self, experiment: Row) -> None:
+    def setup(self, experiment: PlainExperiment) -> None:
         """Take note that the experiment runs (again): id, status, folder, counts of trials by status, best."""
 
-    def on_trial_start(self, trial: Row) -> None:
+    def on_trial_start(self, trial: PlainTrial) -> None:
         """Take note that an attempt of a trial runs; `attempt` is 1 for the first."""
 
-    def on_trial_result(self, trial: Row, result: Row) -> None:
+    def on_trial_result(self, trial: PlainTrial, result: Result) -> None:
         """Take a result, intermediate or final (`done`), NaN included."""
 
-    def on_checkpoint(self, trial: Row, checkpoint: Row) -> None:
+    def on_checkpoint(self, trial: PlainTrial, checkpoint: PlainCheckpoint) -> None:
         """Take a saved checkpoint: its `path`, `sequence` (the next result's number), `value` and `time`."""
 
-    def on_trial_pause(self, trial: Row) -> None:
+    def on_trial_pause(self, trial: PlainTrial) -> None:
         """Take note that a trial was paused and its slot is free."""
 
-    def on_trial_recover(self, trial: Row) -> None:
+    def on_trial_recover(self, trial: PlainTrial) -> None:
         """Take note that an attempt failed and the trial will run again."""
 
-    def on_trial_complete(self, trial: Row) -> None:
+    def on_trial_complete(self, trial: PlainTrial) -> None:
         """Take a trial that succeeded, was stopped early or was canceled."""
 
-    def on_trial_error(self, trial: Row) -> None:
+    def on_trial_error(self, trial: PlainTrial) -> None:
         """Take a trial that has failed for good; `failure_kind`, `reason` and `error` say why."""
 
-    def on_experiment_end(self, experiment: Row) -> None:
+    def on_experiment_end(self, experiment: PlainExperiment) -> None:
         """Take the experiment, as in `setup`, once nothing runs any more."""
 
 
@@ -90,7 +144,7 @@ class Hooks:
         runner: TrialRunner,
         results: Callable[[], Iterable[MetricRow]],
         clock: Callable[[], float],
-        experiment: Callable[[], dict[str, Any]],
+        experiment: Callable[[], PlainExperiment],
     ) -> list[Event]:
         """Begin, or continue: the stopper gets the `results` of earlier managers again. Return what it decides."""
         self._runner = runner
@@ -106,7 +160,7 @@ class Hooks:
             return [self._failed(error, clock())]
         return [*self.judge(results(), clock()), *self.end_of_all(clock())]
 
-    def end(self, experiment: Callable[[], dict[str, Any]]) -> None:
+    def end(self, experiment: Callable[[], PlainExperiment]) -> None:
         """Report the end to the callbacks."""
         if self.callbacks and self._runner is not None:
             self._notify("on_experiment_end", experiment())
@@ -159,18 +213,23 @@ class Hooks:
         trial = None if self._runner is None else self._runner.get_trial(event.trial_id)
         if trial is None:
             return
-        path = f"trials/{trial.sequence_id}/checkpoints/{event.name}"
-        saved = {"path": path, "sequence": event.sequence, "value": event.value, "time": event.time}
-        self._notify("on_checkpoint", self._row(trial), {**saved, "attempt": event.attempt})
+        checkpoint: PlainCheckpoint = {
+            "path": f"trials/{trial.sequence_id}/checkpoints/{event.name}",
+            "sequence": event.sequence,
+            "value": event.value,
+            "time": event.time,
+            "attempt": event.attempt,
+        }
+        self._notify("on_checkpoint", self._row(trial), checkpoint)
 
-    def _row(self, trial: Trial) -> dict[str, Any]:
+    def _row(self, trial: Trial) -> PlainTrial:
         return trial_row(trial, self._objectives)
 
     @property
     def _objectives(self) -> Sequence[Objective]:
         return () if self._runner is None else self._runner.objectives
 
-    def _notify(self, method: str, *rows: dict[str, Any]) -> None:
+    def _notify(self, method: str, *rows: Mapping[str, object]) -> None:
         """Call a method of every callback with rows of its own; drop those that raise."""
         for callback in list(self.callbacks):
             try:
@@ -245,12 +304,8 @@ def _status_of(trial: Trial) -> tuple[TrialStatus, int]:
 # ------------------------------------------------------------------ trials, results and the experiment as plain dicts
 
 
-def trial_row(trial: Trial, objectives: Sequence[Objective] = ()) -> dict[str, Any]:
-    """Return a trial; times are seconds since the epoch.
-
-    `value` is its value for the only objective, a dict by name for several `objectives`, None without a final result.
-    Metrics that are only limited are in `final`.
-    """
+def trial_row(trial: Trial, objectives: Sequence[Objective] = ()) -> PlainTrial:
+    """Return a trial."""
     return {
         "trial_id": trial.trial_id,
         "sequence_id": trial.sequence_id,
@@ -285,7 +340,7 @@ def _duration(trial: Trial) -> float | None:
     return trial.end_time - trial.start_time
 
 
-def result_row(metric: MetricRow, objectives: Sequence[Objective] = ()) -> dict[str, Any]:
+def result_row(metric: MetricRow, objectives: Sequence[Objective] = ()) -> JsonObject:
     """Return one reported result: what was reported, and the trial and its progress.
 
     The main one of the `objectives` is also called `default`, and a bare number has both names.
@@ -311,8 +366,8 @@ def result_row(metric: MetricRow, objectives: Sequence[Objective] = ()) -> dict[
     }
 
 
-def experiment_row(runner: TrialRunner, folder: Path, now: float) -> dict[str, Any]:
-    """Return the experiment; `best` is a list with one trial, or the Pareto front of several objectives."""
+def experiment_row(runner: TrialRunner, folder: Path, now: float) -> PlainExperiment:
+    """Return the experiment."""
     return {
         "id": runner.experiment_id,
         "status": runner.status.value,

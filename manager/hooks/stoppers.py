@@ -18,11 +18,11 @@ from numbers import Real
 from reprlib import repr as short_repr
 from typing import Any, Literal, TypeGuard, cast
 
-from ...protocol import names_of, number_in
+from ...protocol import Json, names_of, number_in
 
 # What users' code may raise and the experiment outlives: also the second Ctrl-C, which may come while it runs.
 RAISED_BY_USERS = (Exception, SystemExit, KeyboardInterrupt)
-Result = Mapping[str, Any]
+Result = Mapping[str, Json]
 Mode = Literal["min", "max"]
 
 _log = logging.getLogger(__name__)
@@ -231,11 +231,11 @@ class TimeoutStopper(Stopper):
         """Say how long it had."""
         return f"its {self.timeout:g} s are over"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, float]:
         """Keep only the timeout: the experiment has the time that is used up."""
         return {"timeout": self.timeout}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, float]) -> None:
         self.timeout = state["timeout"]
         self._elapsed = _stopwatch()
 

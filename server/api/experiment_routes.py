@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from ...manager.control import (
+    TrialIds,
     add_trial,
     change_experiment,
     import_results,
@@ -177,6 +178,6 @@ def post_import(request: Request, experiment: ExperimentName, results: models.Im
     return json_response({"imported": imported, "left_out": left_out})
 
 
-def _made(experiment_id: str, added: dict[str, object]) -> Response:
+def _made(experiment_id: str, added: TrialIds) -> Response:
     place = f"/api/v1/experiments/{experiment_id}/trials/{added['sequence_id']}"
     return json_response(added, 201, {"location": place})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nicegui import html, ui
 from nicegui.element import Element
 
-from ...manager.control import ControlError, ask_manager
+from ...manager.control import ControlError, manager_status
 from ...protocol import JsonObject
 from ...runner import ExperimentStatus
 from ...store.reading import (
@@ -335,7 +335,6 @@ def _importance(served: ServedExperiment) -> Importance:
     return Importance(**fields)
 
 
-_PATIENCE = 2.0
 # A trial that waits this many seconds for its start is normal.
 _USUAL_WAIT = 5.0
 # What comes before the reason of an experiment that is not running; one that is stopped may have been extended.
@@ -388,11 +387,10 @@ def _warnings(summary: Summary, view: ExperimentView) -> list[str]:
     if not summary.is_running:
         return []
     try:
-        state = ask_manager(view.folder.path, {"op": "status"}, timeout=_PATIENCE)
+        state = manager_status(view.folder.path)
     except ControlError as error:
         return [f"This page may be out of date: {error}."]
-    warnings: list[str] = [*state.get("warnings", ())]
-    reasons: dict[str, str] = state.get("waiting", {})
+    warnings, reasons = state["warnings"], state["waiting"]
     first = view.trials(TrialQuery(statuses=("WAITING",), limit=1)).trials
     if first and not summary.counts.get("RUNNING") and time.time() - first[0].created > _USUAL_WAIT:
         warnings.append(

@@ -28,7 +28,7 @@ def test_running_experiment_tells_its_troubles_and_why_nothing_runs(
     waiting = a_trial(0, "WAITING", start_time=None)
     made.commit(waiting)
     reply = {"warnings": ["the disk is full"], "waiting": {waiting.trial_id: "no GPU is free"}}
-    monkeypatch.setattr("pitchpipe.server.pages.overview_page.ask_manager", lambda *_, **__: reply)
+    monkeypatch.setattr("pitchpipe.server.pages.overview_page.manager_status", lambda _: reply)
     with ExperimentView(made.folder) as view:
         running = replace(view.summary(), is_running=True)
         assert [notice.text for notice in notices_of(running, view)] == [
@@ -45,7 +45,7 @@ def test_manager_that_does_not_reply_is_reported(
     def refuse(*_: Any, **__: Any) -> None:
         raise ControlError("the manager of waits does not answer")
 
-    monkeypatch.setattr("pitchpipe.server.pages.overview_page.ask_manager", refuse)
+    monkeypatch.setattr("pitchpipe.server.pages.overview_page.manager_status", refuse)
     with ExperimentView(made.folder) as view:
         (notice,) = notices_of(replace(view.summary(), is_running=True), view)
     assert notice.text == "This page may be out of date: the manager of waits does not answer."
