@@ -22,8 +22,16 @@ from ..running_attempts import spool_path
 from ..tasks import in_daemon_thread, in_thread_or_here
 from ..trial_executor import RunSetup
 from .actor_calls import actor_error, ray_error, reason_of, task_error
-from .file_transfer import forget_checkpoints, pack, trial_files, unpack
-from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
+from .file_transfer import (
+    AgentLocation,
+    Leftovers,
+    forget_checkpoints,
+    pack,
+    sweep,
+    sweep_there,
+    trial_files,
+    unpack,
+)
 from .nodes import RayNode
 
 _log = logging.getLogger(__name__)

@@ -41,7 +41,7 @@ from ..socket_link import SUSPECT_AFTER, SocketLink
 from ..tasks import Heartbeat, Tasks, in_daemon_thread
 from .actor_calls import ActorCalls, kill_actor, ray_error, reason_of, task_error
 from .agent_files import AgentFiles
-from .leftovers import AgentLocation
+from .file_transfer import AgentLocation
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")

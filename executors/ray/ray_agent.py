@@ -31,8 +31,7 @@ from ...trial_agent import (
     from_bytes,
     to_bytes,
 )
-from .file_transfer import make_working_folder, pack, unpack, working_folder
-from .leftovers import AgentLocation
+from .file_transfer import AgentLocation, make_working_folder, pack, unpack, working_folder
 
 # A poll without events returns after so many seconds and is repeated, which shows that the manager lives.
 POLL_SECONDS = 10.0

@@ -14,8 +14,7 @@ import pytest
 from ray.exceptions import ObjectLostError, RayTaskError
 
 from pitchpipe.executors.ray.agent_files import AgentFiles
-from pitchpipe.executors.ray.file_transfer import pack
-from pitchpipe.executors.ray.leftovers import AgentLocation
+from pitchpipe.executors.ray.file_transfer import AgentLocation, pack
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.trial_agent import Ended, Event, Ping, RunSpec, Saved
 

@@ -17,8 +17,7 @@ import pytest
 from ray.exceptions import ActorDiedError, ActorUnavailableError
 
 from pitchpipe.executors.ray.agent_files import AgentFiles
-from pitchpipe.executors.ray.file_transfer import pack, unpack
-from pitchpipe.executors.ray.leftovers import AgentLocation
+from pitchpipe.executors.ray.file_transfer import AgentLocation, pack, unpack
 from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.trial_agent import Ended, Hello, ReadFile, RunSpec, Saved, Start

@@ -13,9 +13,8 @@ import pytest
 import ray
 
 from pitchpipe.executors.agents import Listener
-from pitchpipe.executors.ray.file_transfer import NODE_FOLDER
+from pitchpipe.executors.ray.file_transfer import NODE_FOLDER, AgentLocation
 from pitchpipe.executors.ray.gang import GangLink, port_of
-from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
 from pitchpipe.runner.events import Reported
 from pitchpipe.runner.ledger import Request

@@ -35,7 +35,7 @@ async def test_trial_that_outlives_its_agent_and_watchdog_is_ended_before_its_re
 ) -> None:
     if way == "there":  # the manager takes its own machine for another one
         monkeypatch.setattr(
-            "pitchpipe.executors.ray.leftovers.socket", SimpleNamespace(gethostname=lambda: "elsewhere")
+            "pitchpipe.executors.ray.file_transfer.socket", SimpleNamespace(gethostname=lambda: "elsewhere")
         )
     async with bench.session(kind="command", command=REPORTING, code_directory=str(tmp_path)) as session:
         order = session.start()
