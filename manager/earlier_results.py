@@ -115,7 +115,8 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             lines = csv.reader(file)
-            rows = csv.DictReader(file, _head([*map(cell_text, next(lines, ()))]))
+            # A row with more cells than the head has the rest under no name.
+            rows = csv.DictReader(file, _head([*map(cell_text, next(lines, ()))]), restkey="")
             twice = [name for name, times in Counter(rows.fieldnames or ()).items() if name and times > 1]
             if twice:
                 raise UnreadableSource(f"it has two columns {twice[0]!r}: rename or remove one")
@@ -132,7 +133,6 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             prefix = _prefix(rows.fieldnames or ())
             families = dict[Any, list[EarlierResult]]()
             for number, row in enumerate(rows):
-                row.pop(None, None)  # type: ignore[call-overload]  # of a row with more cells than the head
                 value = cell_value(row.pop(column) or "")
                 if row.get("state" if prefix else "status") in _SUCCEEDED:
                     loss = _loss(number_in(value), objective.direction)

@@ -40,7 +40,11 @@ class ExperimentTimers:
     def set(self) -> None:
         """Set the timer for the next deadline, which a turn may have changed."""
         if self._runner.status is ExperimentStatus.STOPPING:
-            self._set_last_deadline()
+            if (
+                self._last_deadline is None
+            ):  # it bounds the wait for the last trials, however many events come in
+                patience = self._grace + _STOP_MARGIN
+                self._last_deadline = self._loop.call_later(patience, self._give_up_on_trials)
             return
         due = self.next_deadline()
         if due == self._due or self._executor.has_virtual_clock:
@@ -64,11 +68,6 @@ class ExperimentTimers:
         for timer in (self._deadline, self._last_deadline):
             if timer is not None:
                 timer.cancel()
-
-    def _set_last_deadline(self) -> None:
-        """Bound the wait for the last trials, however many events come in."""
-        if self._last_deadline is None:
-            self._last_deadline = self._loop.call_later(self._grace + _STOP_MARGIN, self._give_up_on_trials)
 
     def _tick(self) -> None:
         self._due = None

@@ -243,7 +243,9 @@ class _Fitting:
             for result in results
         ]
         for result in sorted(results, key=lambda result: result.loss):
-            point = self._point(result.parameters) if self._shares(result.parameters) else _NOTHING_SHARED
+            # Without a parameter of the space, the defaults alone would fit.
+            has_any = not self.known.isdisjoint(_names(result.parameters))
+            point = self._point(result.parameters) if has_any else _NOTHING_SHARED
             point = self._broken(result) or point
             if isinstance(point, str):
                 reasons[point] += 1
@@ -278,10 +280,6 @@ class _Fitting:
         names = _names(slot.names)
         is_constant = len(slot.parameter.options) == 1
         return bool(names & _names(self.defaults)) and not names & named and not is_constant
-
-    def _shares(self, values: Mapping[str, Json]) -> bool:
-        """Return whether a result has a parameter of the space; without one, the defaults alone would fit."""
-        return not self.known.isdisjoint(_names(values))
 
     def _broken(self, result: EarlierResult) -> str:
         """Return which limit on outcomes a result breaks; empty for none, or if its metric is not known.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
@@ -98,20 +99,16 @@ class CheckpointStore:
     def tidy(self) -> None:
         """Remove what this attempt did not finish saving, and the folder if it is empty."""
         try:
-            self._tidy()
+            entries = self._known()
+            for name in _names(self.folder):
+                mine = name.lstrip(".").startswith(f"{self._attempt}-")
+                if mine and name not in entries and name != self._restored:
+                    remove(os.path.join(self.folder, name))
         except OSError as error:  # the next attempt tidies up: nothing that counts depends on it
             _log.warning("what trial checkpoints in %s left unfinished stays: %s", self.folder, error)
-
-    def _tidy(self) -> None:
-        entries = self._known()
-        for name in _names(self.folder):
-            mine = name.lstrip(".").startswith(f"{self._attempt}-")
-            if mine and name not in entries and name != self._restored:
-                remove(os.path.join(self.folder, name))
-        try:
+            return
+        with contextlib.suppress(OSError):  # there are checkpoints
             os.rmdir(self.folder)
-        except OSError:  # there are checkpoints
-            pass
 
     def _known(self) -> dict[str, _Entry]:
         """Return the checkpoints; at first the ones that earlier attempts finished saving."""

@@ -198,7 +198,7 @@ class _Drive:
     def run(self) -> dict[str, str]:
         self._restore()
         while not self._step():
-            if self._is_budget_spent:
+            if self._job.budget is not None and self._trainable.iteration >= self._job.budget:
                 if not self._pauses_at_budget:
                     break
                 self._channel.pausing = True  # the tuner has said so before
@@ -227,10 +227,6 @@ class _Drive:
             self._last = metric_text(metric)
             self._channel.report("intermediate", self._last)
         return done
-
-    @property
-    def _is_budget_spent(self) -> bool:
-        return self._job.budget is not None and self._trainable.iteration >= self._job.budget
 
     def _final(self, last: str) -> str:
         """Return the final result; a trial that would be paused at its budget says in it that it is done."""

@@ -8,6 +8,7 @@ idle agent exits within seconds: the spools have all that it could tell.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import os
 import select
@@ -95,7 +96,8 @@ class Connection:
             self.socket.sendall(encode_message(message))
         except OSError:
             self._after = None
-            _shut(self.socket)
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_RDWR)
 
 
 class UnixServer:
@@ -226,7 +228,7 @@ class UnixServer:
         messages = connection.receive()
         if messages is None or (messages and not self._is_welcome(messages[0])):
             self._drop_stranger(connection)
-        elif messages and self._is_replaced(messages[0]):
+        elif messages and messages[0].get("session") in self._replaced:
             connection.send(with_id({"replaced": True}, messages[0].get("id")))
             self._drop_stranger(connection)
         elif messages:
@@ -242,9 +244,6 @@ class UnixServer:
         if self._session is not None and session != self._session:
             self._replaced.append(self._session)
         self._session = session if isinstance(session, str) else None
-
-    def _is_replaced(self, hello: Message) -> bool:
-        return hello.get("session") in self._replaced
 
     def _is_welcome(self, message: Message) -> bool:
         try:
@@ -305,10 +304,3 @@ def peer_uid(peer: socket.socket) -> int | None:
         return struct.unpack("=iII", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
     except (OSError, AttributeError):
         return None
-
-
-def _shut(peer: socket.socket) -> None:
-    try:
-        peer.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass

@@ -39,9 +39,9 @@ def kill_all(group: int | None, mark: bytes | None) -> None:
             return
 
 
-def _kill(kill: object, target: int) -> None:
+def _kill(kill: Callable[[int, int], None], target: int) -> None:
     try:
-        kill(target, signal.SIGKILL)  # type: ignore[operator]
+        kill(target, signal.SIGKILL)
     except OSError:
         pass
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import secrets
-import shutil
 import signal
 import sys
 import threading
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import psutil
 
 from ...trial_agent import available_bytes, usable_bytes, usable_cpus
-from .supervisor_files import SupervisorFiles, session_processes
+from .supervisor_files import SupervisorFiles, remove_session, session_processes
 
 if TYPE_CHECKING:
     from ...runner import Request, Totals
@@ -62,7 +61,7 @@ class RayHead:
         import ray
 
         _start_quickly()
-        context = ray.init(
+        context: Any = ray.init(
             address="local",
             include_dashboard=False,
             log_to_driver=False,
@@ -70,7 +69,7 @@ class RayHead:
             _temp_dir=str(self._temp_dir),
             **_init_arguments(self._resources),
         )
-        return context.address_info["gcs_address"]  # type: ignore[index]
+        return context.address_info["gcs_address"]
 
     def agents(self) -> list[str]:
         """Return the live named actors of this Ray, all of them agents of experiments."""
@@ -85,24 +84,17 @@ class RayHead:
         processes = session_processes(str(self._temp_dir))
         if (ray := sys.modules.get("ray")) is not None:
             ray.shutdown()
-        _, alive = psutil.wait_procs(processes, timeout=5.0)
-        for process in alive:
-            process.kill()
-        psutil.wait_procs(alive, timeout=5.0)
-        shutil.rmtree(self._temp_dir, ignore_errors=True)
+        psutil.wait_procs(processes, timeout=5.0)
+        remove_session(str(self._temp_dir))
 
 
 def _start_quickly() -> None:
     """Have `ray.init` in this process start only what trials need, and wait no longer than necessary."""
     node: Any = importlib.import_module("ray._private.node").Node
     for name in _UNUSED:
-        setattr(node, name, _start_nothing)
+        setattr(node, name, lambda *_arguments, **_options: None)
     services: Any = importlib.import_module("ray._private.services")
     services.get_node = _when_registered(services.get_node)
-
-
-def _start_nothing(*_arguments: Any, **_options: Any) -> None:
-    pass
 
 
 def _when_registered(get_node: Callable[[str, str], Any]) -> Callable[[str, str], Any]:

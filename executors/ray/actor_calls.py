@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import functools
+import importlib
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +47,7 @@ class ActorCalls:
         while not self.gone.is_set():
             try:
                 return await self._call(method, arguments)
-            except unavailable_error() as error:
+            except ray_errors().ActorUnavailableError as error:
                 if not self._may_call_again(error):
                     raise
             with contextlib.suppress(TimeoutError):
@@ -74,7 +75,7 @@ class ActorCalls:
 
     def _may_call_again(self, error: BaseException | None) -> bool:
         """Return whether a call did not get through, but may yet; an agent that stays silent is given up."""
-        if self.is_closing or self.gone.is_set() or not isinstance(error, unavailable_error()):
+        if self.is_closing or self.gone.is_set() or not isinstance(error, ray_errors().ActorUnavailableError):
             return False
         _log.debug("agent %s: a call did not get through: %s", self._agent, error)
         self._heartbeat.start()
@@ -106,47 +107,27 @@ def kill_actor(actor: Any) -> None:
     ray.kill(actor, no_restart=True)
 
 
-def ray_error() -> type[BaseException]:
-    """Return the base class of Ray's errors."""
-    from ray.exceptions import RayError
+def ray_errors() -> Any:
+    """Return the module of Ray's errors, of which `RayError` is the base.
 
-    return RayError
-
-
-def actor_error() -> type[BaseException]:
-    """Return the base class of errors that say that the agent is gone, or cannot be reached."""
-    from ray.exceptions import RayActorError
-
-    return RayActorError
-
-
-def task_error() -> type[BaseException]:
-    """Return the class of errors that the agent's own code raised."""
-    from ray.exceptions import RayTaskError
-
-    return RayTaskError
-
-
-def unavailable_error() -> type[BaseException]:
-    """Return the class of errors of a call that did not get through, though the agent may live."""
-    from ray.exceptions import ActorUnavailableError
-
-    return ActorUnavailableError
+    With a `RayActorError` the agent is gone, or cannot be reached; an `ActorUnavailableError` of these says that a call
+    did not get through, though the agent may live. A `RayTaskError` was raised by the agent's own code.
+    """
+    return importlib.import_module("ray.exceptions")
 
 
 def reason_of(error: BaseException) -> str:
     """Return why an agent is lost, in one sentence."""
-    from ray.exceptions import ActorUnavailableError, ActorUnschedulableError, RayActorError, RayTaskError
-
-    if isinstance(error, RayTaskError):
+    errors = ray_errors()
+    if isinstance(error, errors.RayTaskError):
         return f"its agent failed: {str(error).strip().splitlines()[-1]}"
     if isinstance(error, ConnectionError):
         return str(error)
-    if isinstance(error, ActorUnavailableError):
+    if isinstance(error, errors.ActorUnavailableError):
         return "its agent cannot be reached (its node may be gone)"
-    if isinstance(error, ActorUnschedulableError):
+    if isinstance(error, errors.ActorUnschedulableError):
         return f"its agent cannot be placed: {_first_line(error)}"
-    if isinstance(error, RayActorError):
+    if isinstance(error, errors.RayActorError):
         return _why_died(str(error))
     return f"its agent is gone ({type(error).__name__}: {_first_line(error)})"
 

@@ -21,7 +21,7 @@ from ...trial_agent import Ended, Event, Request, RunSpec, Saved, Start
 from ..running_attempts import spool_path
 from ..tasks import in_daemon_thread, in_thread_or_here
 from ..trial_executor import RunSetup
-from .actor_calls import actor_error, ray_error, reason_of, task_error
+from .actor_calls import ray_errors, reason_of
 from .file_transfer import (
     AgentLocation,
     Leftovers,
@@ -192,10 +192,10 @@ class AgentFiles:
         """Return a reply; if the call fails, warn and return None: the agent lives, and so do its other files."""
         try:
             return await reply
-        except ray_error() as error:
-            if isinstance(error, actor_error()):
+        except ray_errors().RayError as error:
+            if isinstance(error, ray_errors().RayActorError):
                 raise
-            failed = isinstance(error, task_error())
+            failed = isinstance(error, ray_errors().RayTaskError)
             why = reason_of(error) if failed else f"lost on the way ({type(error).__name__})"
             _log.warning("%s cannot be fetched from agent %s: %s", name, self._agent, why)
             return None

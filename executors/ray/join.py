@@ -24,7 +24,7 @@ from ...protocol import JsonObject
 from ..errors import ExecutorError
 from ..private_ray import TEMP_PREFIX, take_back_signals
 from ..tasks import in_daemon_thread
-from .actor_calls import ray_error
+from .actor_calls import ray_errors
 
 _log = logging.getLogger(__name__)
 
@@ -193,7 +193,7 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: Jso
                 runtime_env=runtime_env,
                 job_config=_job_config(),
             )
-        except (ray_error(), ConnectionError, RuntimeError, ValueError) as error:
+        except (ray_errors().RayError, ConnectionError, RuntimeError, ValueError) as error:
             raise ExecutorError(_why_not_joined(address, error)) from error
 
 

@@ -39,7 +39,7 @@ from ...trial_agent import (
 from ..agents import AgentLink, Listener, attempts_in
 from ..socket_link import SUSPECT_AFTER, SocketLink
 from ..tasks import Heartbeat, Tasks, in_daemon_thread
-from .actor_calls import ActorCalls, kill_actor, ray_error, reason_of, task_error
+from .actor_calls import ActorCalls, kill_actor, ray_errors, reason_of
 from .agent_files import AgentFiles
 from .file_transfer import AgentLocation
 
@@ -128,7 +128,7 @@ class RayLink(AgentLink, Listener):
             raise ConnectionError("the agent is gone")
         try:
             return await self._calls.reply("ask", encode_request(request))
-        except ray_error() as error:
+        except ray_errors().RayError as error:
             raise ConnectionError(reason_of(error)) from error
 
     def kill(self) -> None:
@@ -152,7 +152,7 @@ class RayLink(AgentLink, Listener):
     async def _find(self, finding: Awaitable[Any]) -> None:
         try:
             self._calls.actor = await finding
-        except (ray_error(), ValueError, TypeError, RuntimeError, OSError) as error:
+        except (ray_errors().RayError, ValueError, TypeError, RuntimeError, OSError) as error:
             self.lose(reason_of(error))
             return
         if not self._is_new:
@@ -259,20 +259,17 @@ class RayLink(AgentLink, Listener):
         requests, self._unsent = [self._files.localized(request) for request in self._unsent], []
         after, self._poll_after = self._poll_after, None
         if self._node_socket is not None:
-            self._write(self._node_socket, requests, after)
+            for request in requests:
+                self._node_socket.send(request)
+            if after is not None:
+                self._node_socket.poll(after)
+            self._node_socket.flush()
         elif requests or after is not None:
             self._call([encode_request(request) for request in requests], after)
 
     def _end_bringing(self, nothing: None) -> None:
         self._is_bringing = False
         self.flush()
-
-    def _write(self, node_socket: NodeSocketLink, requests: Sequence[Request], after: int | None) -> None:
-        for request in requests:
-            node_socket.send(request)
-        if after is not None:
-            node_socket.poll(after)
-        node_socket.flush()
 
     def _call(self, messages: list[Message], after: int | None) -> None:
         packet: list[Any] = [self._session, self._number, messages]
@@ -284,7 +281,7 @@ class RayLink(AgentLink, Listener):
             self._calls.expect(self._take_batch, "poll", to_bytes(packet))
 
     def _on_failed_call(self, error: BaseException) -> None:
-        if isinstance(error, task_error()):
+        if isinstance(error, ray_errors().RayTaskError):
             self.kill()  # a fault of Pitchpipe: the results of what it runs would be lost
         self.lose(reason_of(error))
 
@@ -311,7 +308,7 @@ class RayLink(AgentLink, Listener):
         async def do() -> None:
             try:
                 result = await work
-            except (ray_error(), OSError) as error:
+            except (ray_errors().RayError, OSError) as error:
                 self.lose(reason_of(error))
             else:
                 if not self._calls.gone.is_set():

@@ -7,7 +7,6 @@ control service replies at the same address.
 from __future__ import annotations
 
 import importlib
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -59,11 +58,13 @@ def totals_of(nodes: Iterable[RayNode]) -> Totals:
     >>> totals_of([RayNode("a", "host", {"CPU": 2.0, "GPU": 1.0}), RayNode("b", "host", {"CPU": 1.0, "node:b": 1.0})])
     Totals(amounts={'CPU': 3.0}, devices=(), trials_per_device=1, anonymous_gpus=1.0, orders_per_agent=1)
     """
-    amounts: Counter[str] = Counter()
+    amounts: dict[str, float] = {}
     for node in nodes:
-        amounts.update({name: amount for name, amount in node.amounts.items() if not is_internal(name)})  # type: ignore[arg-type]
-    gpus = float(amounts.pop("GPU", 0.0))
-    return Totals(amounts={name: float(amount) for name, amount in amounts.items()}, anonymous_gpus=gpus)
+        for name, amount in node.amounts.items():
+            if not is_internal(name):
+                amounts[name] = amounts.get(name, 0.0) + amount
+    gpus = amounts.pop("GPU", 0.0)
+    return Totals(amounts=amounts, anonymous_gpus=gpus)
 
 
 def is_internal(name: str) -> bool:

@@ -9,7 +9,6 @@ import os
 import shutil
 import time
 from collections.abc import Awaitable, Collection, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..private_ray import named_actors
 from ..socket_link import agent_sockets
 from ..tasks import in_daemon_thread, in_thread_or_here
 from ..trial_executor import Deliver, RunSetup
-from .actor_calls import kill_actor, ray_error
+from .actor_calls import kill_actor, ray_errors
 from .agent_files import AgentFiles
 from .file_transfer import SharedMark
 from .gang import GangLink, member_name
@@ -213,20 +212,20 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         )
 
     def _files_of(self, agent: str, node: int) -> AgentFiles:
-        name = member_name(agent, node)
-        return AgentFiles(name, self.setup, lambda: self._attempts.of(agent), self._nodes_now, node)
-
-    def _nodes_now(self) -> Sequence[RayNode]:
-        return self._connection.nodes if self._connection.is_up else ()
+        return AgentFiles(
+            member_name(agent, node),
+            self.setup,
+            lambda: self._attempts.of(agent),
+            lambda: self._connection.nodes if self._connection.is_up else (),
+            node,
+        )
 
     def _spawn_all(self, agent: str) -> list[Awaitable[Any]]:
         """Return what will be the actors of an agent, all of them in one placement group if there are several."""
         request = self.setup.request
         if request.nodes == 1:
             return [self._spawn(agent)]
-        group = asyncio.ensure_future(
-            self._make_group(agent)
-        )  # each of those that wait for it gets its error
+        group = asyncio.ensure_future(self._make_group(agent))  # all that wait for it get its error
 
         async def spawn(node: int) -> Any:
             made = await asyncio.shield(group)
@@ -248,7 +247,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
     async def _release(self, agent: str) -> None:
         """Release the placement group of an agent; one in a cluster that is gone is gone with it."""
         if self._connection.is_up:
-            with contextlib.suppress(ray_error()):  # it has gone just now
+            with contextlib.suppress(ray_errors().RayError):  # it has gone just now
                 await in_daemon_thread(lambda: remove_group(self._group_name(agent)))
 
     async def _until_startable(self, agent: str) -> None:
@@ -288,7 +287,9 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
 
     async def _until_free(self, names: Sequence[str]) -> None:
         deadline = time.monotonic() + _RELEASE_TIMEOUT
-        while await in_thread_or_here(partial(self._is_any_left, names)) and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            if await in_thread_or_here(lambda: all(self._find(name) is None for name in names)):
+                return
             await asyncio.sleep(0.02)  # Ray has no event for this
 
     async def _end_others(self, kept: Collection[str]) -> None:
@@ -307,9 +308,6 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             return ray.get_actor(agent, namespace=self.setup.experiment_id)
         except ValueError:
             return None
-
-    def _is_any_left(self, names: Sequence[str]) -> bool:
-        return any(self._find(name) is not None for name in names)
 
     def _make(self, agent: str, group: Any = None, node: int = 0) -> Any:
         """Make the actor, or get that of an earlier manager; kill it if the agent was given up meanwhile."""

@@ -10,7 +10,6 @@ import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
 from ...protocol import (
     PARAMETERS_ENVIRONMENT,
@@ -75,7 +74,7 @@ class DispatcherProcess(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         self._writer: asyncio.WriteTransport | None = None
-        self._reader: asyncio.ReadTransport | None = None
+        self._reader: asyncio.BaseTransport | None = None
         self._read_all: asyncio.Future[None] = self._loop.create_future()
 
     async def start(
@@ -163,7 +162,8 @@ class DispatcherProcess(asyncio.Protocol):
     def _report_end(self, although_open: bool = False) -> None:
         if self._ended.done() and (self._read_all.done() or although_open):
             code = self._ended.result()
-            self._fail(code, f"the dispatcher process ended with {_exit_text(code)}")
+            how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+            self._fail(code, f"the dispatcher process ended with {how}")
 
     def _fail(self, code: int, sentence: str) -> None:
         self._tell(lambda: self._end(code, sentence))
@@ -181,7 +181,7 @@ class DispatcherProcess(asyncio.Protocol):
     def _close_pipes(self) -> None:
         for transport in (self._writer, self._reader):
             if transport is not None:
-                cast(asyncio.BaseTransport, transport).close()
+                transport.close()
 
 
 class _Backpressure(asyncio.Protocol):
@@ -196,7 +196,3 @@ class _Backpressure(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._process.is_full = False
         self._process.on_drained()
-
-
-def _exit_text(code: int) -> str:
-    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

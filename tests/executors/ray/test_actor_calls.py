@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.ray.actor_calls import ray_error, result_of, task_error
+from pitchpipe.executors.ray.actor_calls import ray_errors, result_of
 
 Pending = list[concurrent.futures.Future[Any]]
 
@@ -69,5 +69,5 @@ async def test_result_of_a_call_for_which_nobody_waits_any_more_is_ignored() -> 
 
 
 def test_error_of_the_agents_code_is_one_of_rays() -> None:
-    assert issubclass(task_error(), ray_error())
-    assert not issubclass(ConnectionError, ray_error())
+    assert issubclass(ray_errors().RayTaskError, ray_errors().RayError)
+    assert not issubclass(ConnectionError, ray_errors().RayError)

@@ -14,7 +14,7 @@ import ray
 from pitchpipe.executors.errors import ExecutorError
 from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.supervisor_files import SupervisorFiles, SupervisorState
-from pitchpipe.executors.ray.actor_calls import ray_error
+from pitchpipe.executors.ray.actor_calls import ray_errors
 from pitchpipe.executors.ray.ray_executor import RayTrialExecutor
 
 from ..bench import Bench
@@ -41,7 +41,7 @@ async def test_cluster_that_auto_means_is_joined_and_left_without_a_trace(
     assert status is not None
     assert (status["pid"], status["agents"]) == (cluster.pid, [])
     # A call after that starts no Ray.
-    with pytest.raises(ray_error(), match="not been started"):
+    with pytest.raises(ray_errors().RayError, match="not been started"):
         ray.put(1)
     assert not ray.is_initialized()
 
