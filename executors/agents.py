@@ -25,23 +25,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from ..runner import (
-    AgentLost,
-    AgentSilent,
-    AttemptOrder,
-    Event,
-    ExecutorFailed,
-)
+from ..runner import AgentLost, AgentSilent, AttemptOrder, Event, ExecutorFailed
 from ..trial_agent import Event as AgentEvent
-from ..trial_agent import (
-    FilePart,
-    HelloReply,
-    Kill,
-    Pause,
-    ReadFile,
-    Request,
-    Start,
-)
+from ..trial_agent import FilePart, HelloReply, Kill, Pause, ReadFile, Request, Start
 from .running_attempts import Attempt, RunningAttempts
 from .tasks import Tasks
 from .trial_executor import Cursors, Deliver, RunSetup, TrialExecutor

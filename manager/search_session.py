@@ -22,14 +22,7 @@ import orjson
 
 from ..config import ExperimentConfig
 from ..dispatcher import InlineDispatcher
-from ..protocol import (
-    CommandType,
-    Frame,
-    dumps,
-    loads,
-    main_objective,
-    parameters_of,
-)
+from ..protocol import CommandType, Frame, dumps, loads, main_objective, parameters_of
 from ..runner import (
     AttemptEnded,
     AttemptOrder,
