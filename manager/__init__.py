@@ -11,10 +11,10 @@ if TYPE_CHECKING:
         create_experiment,
         directory_of,
         experiment_config,
+        reasons_outside,
         resume_experiment,
         warm_start_faults,
         warm_start_notes,
-        why_outside,
     )
     from .manager import Manager
     from .run_settings import run_of

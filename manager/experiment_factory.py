@@ -207,11 +207,6 @@ def experiment_config(folder: ExperimentFolder, *, to_change: bool = True) -> Ex
     return ExperimentConfig.from_canonical(row.config)
 
 
-def why_outside(config: ExperimentConfig, parameters: Mapping[str, Json]) -> str:
-    """Return why parameters are outside the search space of an experiment; empty if they are not."""
-    return reasons_outside(config, [parameters])[0]
-
-
 def reasons_outside(config: ExperimentConfig, several: Sequence[Mapping[str, Json]]) -> list[str]:
     """Return why each of several parameter sets is outside the search space; empty texts for those inside."""
     try:
@@ -244,9 +239,8 @@ class _StopperLoader(pickle.Unpickler):
         try:
             return super().find_class(module_name, global_name)
         except (ImportError, AttributeError):
-            if module_name.partition(".")[0] != __name__.partition(".")[0] or not hasattr(
-                _hooks, global_name
-            ):
+            is_ours = module_name.partition(".")[0] == __name__.partition(".")[0]
+            if not (is_ours and hasattr(_hooks, global_name)):
                 raise
             return getattr(_hooks, global_name)
 

@@ -40,9 +40,8 @@ class ExperimentTimers:
     def set(self) -> None:
         """Set the timer for the next deadline, which a turn may have changed."""
         if self._runner.status is ExperimentStatus.STOPPING:
-            if (
-                self._last_deadline is None
-            ):  # it bounds the wait for the last trials, however many events come in
+            # However many events come in, the wait for the last trials is bounded.
+            if self._last_deadline is None:
                 patience = self._grace + _STOP_MARGIN
                 self._last_deadline = self._loop.call_later(patience, self._give_up_on_trials)
             return

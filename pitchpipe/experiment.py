@@ -206,9 +206,9 @@ class Experiment(Plots):
         The trial starts after those that are waiting. The tuner receives its result only if it accepts customised
         trials. Raises `ValueError` for parameters outside the search space, and if no further trial is allowed.
         """
-        from .manager import why_outside
+        from .manager import reasons_outside
 
-        if reasons := why_outside(self.config, parameters):
+        if reasons := reasons_outside(self.config, [parameters])[0]:
             raise ValueError(f"not in the search space: {reasons}")
         added: concurrent.futures.Future[None] = concurrent.futures.Future()
         with self._lock:

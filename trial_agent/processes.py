@@ -12,12 +12,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from . import watchdog
 from .environ import base_environment
 from .watchdog import command_of, each_process, environment_of, stat_of
 
+if TYPE_CHECKING:
+    import psutil
+
+_T = TypeVar("_T")
 LINUX = sys.platform.startswith("linux")
 _POLL_ELSEWHERE = 0.05  # seconds between checks where the system does not notify us that a process ended
 
@@ -169,26 +174,16 @@ def command_words(pid: int) -> list[str]:
     >>> command_words(os.getpid()) != []
     True
     """
-    if LINUX:
-        line = command_of(pid)
-        return [os.fsdecode(word) for word in line.removesuffix(b"\0").split(b"\0")] if line else []
-    import psutil
-
-    try:
-        return psutil.Process(pid).cmdline()
-    except psutil.Error:
-        return []
+    if not LINUX:
+        return _of_psutil(pid, lambda process: process.cmdline(), [])
+    line = command_of(pid)
+    return [os.fsdecode(word) for word in line.removesuffix(b"\0").split(b"\0")] if line else []
 
 
 def is_zombie(pid: int) -> bool:
     """Return whether a process has ended (or is gone) though its pid may still be listed."""
     if not LINUX:
-        import psutil
-
-        try:
-            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-        except psutil.Error:
-            return True
+        return _of_psutil(pid, lambda process: process.status() == "zombie", True)
     stat = stat_of(pid)
     return not stat or stat[0] in (b"Z", b"X")
 
@@ -200,7 +195,7 @@ def resident_bytes(pid: int) -> int:
     True
     """
     if not LINUX:
-        return _psutil_resident(pid)
+        return _of_psutil(pid, lambda process: process.memory_info().rss, 0)
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -224,13 +219,14 @@ def proportional_bytes(pid: int) -> int:
     return resident_bytes(pid)
 
 
-def _psutil_resident(pid: int) -> int:
+def _of_psutil(pid: int, read: Callable[[psutil.Process], _T], otherwise: _T) -> _T:
+    """Return what psutil says of a process; `otherwise` if it is gone, or another user's."""
     import psutil
 
     try:
-        return psutil.Process(pid).memory_info().rss
+        return read(psutil.Process(pid))
     except psutil.Error:
-        return 0
+        return otherwise
 
 
 def _all_pids() -> list[int]:
@@ -252,13 +248,8 @@ def _environment_of(pid: int) -> bytes:
     """Return the environment with which a process started, as NUL-ended entries after a leading NUL."""
     if LINUX:
         return environment_of(pid)
-    import psutil
-
-    try:
-        entries = psutil.Process(pid).environ().items()
-    except psutil.Error:
-        return b""
-    return b"\0" + b"".join(os.fsencode(f"{name}={value}\0") for name, value in entries)
+    variables = _of_psutil(pid, lambda process: process.environ(), {})
+    return b"\0" + b"".join(os.fsencode(f"{name}={value}\0") for name, value in variables.items())
 
 
 def _signal_one(pid: int, number: int) -> None:

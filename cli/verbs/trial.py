@@ -333,9 +333,9 @@ def add(
 
 def _refuse_strange(folder: ExperimentFolder, parameters: Parameters) -> None:
     """Raise `Failure` with all reasons why the parameters are outside the search space."""
-    from ...manager import experiment_config, why_outside
+    from ...manager import experiment_config, reasons_outside
 
-    if reasons := why_outside(experiment_config(folder), parameters):
+    if reasons := reasons_outside(experiment_config(folder), [parameters])[0]:
         raise Failure(f"not in the search space: {reasons} (use --anyway to run it regardless)")
 
 

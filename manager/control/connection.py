@@ -4,7 +4,7 @@
     {"op": "kill", "trial": "Xy3fA"}     -> {"ok": true, "sequence_id": 11, "trial_id": "Xy3fA"}
     anything that cannot be done         -> {"error": "a sentence", "kind": "conflict"}
 
-The operations are listed in `operations.py`; callers use `steering.py`.
+The operations are in `operations.py` and `host.py`; callers use `steering.py`.
 The socket has a short name in the user's runtime directory. `control.sock` in the experiment's folder links to it, so
 that processes with another runtime directory find it, too. Requests of other users are refused.
 """
@@ -45,12 +45,12 @@ class ControlRequest(TypedDict, total=False):
     """What callers ask; the manager checks the values, which are often a user's."""
 
     op: Required[str]
-    changes: JsonObject
-    parameters: Parameters | list[Parameters]
-    trial: str | int
-    data: list[MeasuredResult]
-    reason: str
-    name: str
+    changes: JsonObject  # update: limits and the search space, by the names of the config; None lifts a limit
+    parameters: Parameters | list[Parameters]  # add: of one trial; or of several, all of them or none
+    trial: str | int  # rerun, kill, read_file: its id or number
+    data: list[MeasuredResult]  # import
+    reason: str  # stop
+    name: str  # read_file: in the folder of the trial
     offset: int
 
 

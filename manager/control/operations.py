@@ -4,16 +4,6 @@ A request is committed first, with the config that it makes; if that cannot be w
 changed. Then it is an event like any other: the runner handles it, and what follows from it is committed before the
 reply. So a manager that is killed after the reply comes back with the change.
 
-The operations, by the `op` of a request:
-
-    {"op": "update", "changes": {"max_trial_number": 20, "search_space": {...}}}   limits; null lifts a bound
-    {"op": "add", "parameters": {"lr": 0.1}}      -> {"sequence_id": 12, "trial_id": "Xy3fA"}
-    {"op": "add", "parameters": [{"lr": 0.1}, ...]}        -> {"trials": [...]}; all of them or none
-    {"op": "rerun", "trial": "Xy3fA" or 11}       -> the same; a new trial with the same parameters
-    {"op": "import", "data": [{"parameter": {"lr": 0.1}, "value": 0.9}]}           -> {"imported": 1}
-    {"op": "kill", "trial": "Xy3fA" or 11}
-    {"op": "stop", "reason": "..."}
-
 Callers use `steering.py`, which checks more than the manager has time for.
 """
 

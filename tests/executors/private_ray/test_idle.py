@@ -2,7 +2,7 @@
 
 import asyncio
 
-from pitchpipe.executors.private_ray.lease_server import IdleClock
+from pitchpipe.executors.private_ray.supervisor import IdleClock
 from pitchpipe.executors.simulated import VirtualClock
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from pitchpipe.executors.private_ray.head import RayHead
-from pitchpipe.executors.private_ray.lease_server import Supervisor
+from pitchpipe.executors.private_ray.supervisor import Supervisor
 from pitchpipe.executors.private_ray.supervisor_files import StartLock, SupervisorFiles, SupervisorState
 from pitchpipe.store.json_lines import JsonConnection
 
