@@ -191,9 +191,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         mine = {(order.trial_id, order.attempt): order for order in self._attempts.of(agent)}
         self._seen[link] = frozenset(seen)
         if not mine.keys() >= set(running):
-            _log.warning(
-                "agent %s runs a trial that the experiment's database does not know: it is ended", agent
-            )
+            what = "runs a trial that the experiment's database does not know"
+            _log.warning("agent %s %s: it is ended", agent, what)
             link.kill()
         for key, order in mine.items():
             if key in seen:
@@ -288,12 +287,10 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Report the silence to the runner, which gives a silent agent no new work."""
-        _log.log(
-            logging.WARNING if is_silent else logging.INFO,
-            "agent %s %s",
-            agent,
-            "gives no sign of life" if is_silent else "gives signs of life again",
-        )
+        if is_silent:
+            _log.warning("agent %s gives no sign of life", agent)
+        else:
+            _log.info("agent %s gives signs of life again", agent)
         self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent, cause=f"agent {agent}")])
 
     def on_lost(self, agent: str, reason: str) -> None:

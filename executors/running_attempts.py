@@ -189,9 +189,8 @@ def _runner_event(
     if event.e == "started":
         return AttemptStarted(time, trial, attempt, event.pid)
     if event.e == "checkpoint":
-        return CheckpointSaved(
-            time, trial, attempt, name=event.name, sequence=event.sequence, value=event.value
-        )
+        name, number = event.name, event.sequence
+        return CheckpointSaved(time, trial, attempt, name=name, sequence=number, value=event.value)
     if event.e == "problem":
         return BadReport(time, trial, attempt, event.message, infra=event.infra)
     return AttemptEnded(

@@ -246,9 +246,8 @@ class SocketLink(AgentLink, asyncio.Protocol):
                 return
             except OSError as error:
                 if not self.is_made_again or isinstance(error, ConnectionRefusedError | FileNotFoundError):
-                    self._end(
-                        "its agent is gone" if self._is_met else f"its agent cannot be reached ({error})"
-                    )
+                    why = "is gone" if self._is_met else f"cannot be reached ({error})"
+                    self._end(f"its agent {why}")
                     return
                 _log.debug("agent %s cannot be reached just now: %s", self._agent, error)
             await asyncio.sleep(delay)

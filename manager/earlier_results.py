@@ -124,9 +124,8 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             if column is None:
                 head = rows.fieldnames or ()
                 if len(head) == 1 and (found := {";", "\t"} & {*head[0]}):
-                    raise UnreadableSource(
-                        f"its columns are separated by {found.pop()!r}: save it with commas"
-                    )
+                    separator = found.pop()
+                    raise UnreadableSource(f"its columns are separated by {separator!r}: save it with commas")
                 raise UnreadableSource(f"no column has the result: name it {', '.join(names[:-1])} or value")
             has_repeats = {"sequence_id", *_OF_REPEATS} <= set(rows.fieldnames or ())
             others = _OTHER_COLUMNS | _OF_REPEATS if has_repeats else _OTHER_COLUMNS

@@ -190,12 +190,8 @@ class Manager:
         if self._loop is None:
             return []
         of_runner = () if self.runner is None else self.runner.warnings()
-        return [
-            *self._loop.disk_space.warnings(),
-            *self.executor.warnings(),
-            *of_runner,
-            *self.hooks.warnings,
-        ]
+        of_disk, of_executor = self._loop.disk_space.warnings(), self.executor.warnings()
+        return [*of_disk, *of_executor, *of_runner, *self.hooks.warnings]
 
     def add_trial(self, parameters: Mapping[str, Json]) -> None:
         """Run a trial with a user's parameters; raise `ValueError` if it cannot be run any more."""

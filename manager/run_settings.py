@@ -119,10 +119,8 @@ def agent_timeout_of(config: ExperimentConfig) -> float:
 def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
     """Return how the trial agent runs a trial."""
     is_function = config.trial_command is None
-    processes, nodes = (
-        (1, 1) if config.resources is None else (config.resources.processes, config.resources.nodes)
-    )
-    memory = config.trial_memory_size
+    team, memory = config.resources, config.trial_memory_size
+    processes, nodes = (1, 1) if team is None else (team.processes, team.nodes)
     return RunSpec(
         kind="function" if is_function else "command",
         experiment=folder.experiment_id,

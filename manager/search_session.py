@@ -226,9 +226,8 @@ class SearchSession:
         """Hold the lock, take in what others did, and commit what happens in the block: all of it or nothing."""
         with self._mutex, self.folder.locked():
             if self._is_closed:
-                raise ValueError(
-                    f"the search in {self.folder.path} is closed: open it again, or close it later"
-                )
+                where = self.folder.path
+                raise ValueError(f"the search in {where} is closed: open it again, or close it later")
             self._is_touched = False
             try:
                 self._catch_up()
@@ -343,9 +342,8 @@ class SearchSession:
         self._sent += len(commands)
         self._answered += len(replies)
         if repeated != [(code, loads(payload)) for _, code, payload in replies]:
-            _log.warning(
-                "the tuner is not reproducible: it gets the results so far, and not what was asked when"
-            )
+            what = "it gets the results so far, and not what was asked when"
+            _log.warning("the tuner is not reproducible: %s", what)
             self._begin_again()
 
     def _begin_again(self) -> None:

@@ -38,9 +38,8 @@ def spawn(
     we_read, child_writes = _pipe()
     pipes = [(os.POSIX_SPAWN_DUP2, child_reads, 3), (os.POSIX_SPAWN_DUP2, child_writes, 4)]
     try:
-        pid = os.posix_spawnp(
-            command[0], list(command), environment, file_actions=[*pipes, *actions], setsid=True
-        )
+        every = [*pipes, *actions]
+        pid = os.posix_spawnp(command[0], list(command), environment, file_actions=every, setsid=True)
     finally:
         os.close(child_reads)
         os.close(child_writes)

@@ -200,12 +200,10 @@ def _whole(values: Mapping[str, Json], slots: Sequence[_Slot], known: set[str]) 
             continue
         for name in slot.names:
             inner = (f"{name}.", f"{name}/")
-            parts = {
-                key: value for key, value in values.items() if key.startswith(inner) and key not in known
-            }
+            parts = [key for key in values if key.startswith(inner) and key not in known]
             if parts:
-                values = {key: value for key, value in values.items() if key not in parts}
-                values[name] = {key[len(name) + 1 :]: value for key, value in parts.items()}
+                whole = {key[len(name) + 1 :]: values[key] for key in parts}
+                values = {key: value for key, value in values.items() if key not in parts} | {name: whole}
     return values
 
 
@@ -258,9 +256,8 @@ class _Fitting:
         """Return what was used and what was left out."""
         fit = len(results) - reasons.total()
         parts = [f"{fit} of {len(results)} results fit this search space"]
-        parts += [
-            f"{count} {_of_one(reason) if count == 1 else reason}" for reason, count in reasons.most_common()
-        ]
+        for reason, count in reasons.most_common():
+            parts.append(f"{count} {_of_one(reason) if count == 1 else reason}")
         if unmeasured:
             parts.append(f"{unmeasured} without a result")
         named = {name for result in results for name in _names(result.parameters)}

@@ -372,11 +372,6 @@ def _size_of(event: Event) -> int:
     """Return the approximate length of an event as JSON."""
     if isinstance(event, Report):
         return _EVENT_BYTES + len(event.value)
-    text = (
-        event.message
-        if isinstance(event, SpoolProblem)
-        else event.error
-        if isinstance(event, Ended)
-        else None
-    )
-    return _EVENT_BYTES + len(text or "")
+    if isinstance(event, SpoolProblem):
+        return _EVENT_BYTES + len(event.message)
+    return _EVENT_BYTES + (len(event.error or "") if isinstance(event, Ended) else 0)

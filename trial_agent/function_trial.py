@@ -253,12 +253,10 @@ class _Drive:
             os.makedirs(directory, exist_ok=True)
         exported = self._trainable.export_model(formats, directory)
         if not isinstance(exported, dict):
-            raise TypeError(
-                f"export_model returned {exported!r:.200}, which is not a dict of paths by format"
-            )
-        return {
-            str(name): _relative(os.fspath(path), self._job.run.folder) for name, path in exported.items()
-        }
+            what = f"export_model returned {exported!r:.200}"
+            raise TypeError(f"{what}, which is not a dict of paths by format")
+        root = self._job.run.folder
+        return {str(name): _relative(os.fspath(path), root) for name, path in exported.items()}
 
 
 def _result(trainable: Trainable, result: Any) -> tuple[Any, bool]:

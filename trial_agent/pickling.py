@@ -36,9 +36,8 @@ def pickled(value: object) -> bytes:
     except Exception as error:
         name, user = _named_culprit(value, _why_not), getattr(value, "__qualname__", type(value).__qualname__)
         what = f"{user} uses {name}, which" if name else user
-        raise TypeError(
-            f"{what} cannot be sent to another process ({error}): make it in the trial"
-        ) from error
+        why = f"cannot be sent to another process ({error}): make it in the trial"
+        raise TypeError(f"{what} {why}") from error
     return file.getvalue()
 
 

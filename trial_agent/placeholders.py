@@ -104,9 +104,8 @@ def _options(values: Mapping[str, Json]) -> list[str]:
 
 def _check_characters(slot: Slot, text: str) -> None:
     if "\0" in text:
-        raise Misfit(
-            slot, "would have a NUL character, which no argument can have", "leave it out of the value"
-        )
+        why = "would have a NUL character, which no argument can have"
+        raise Misfit(slot, why, "leave it out of the value")
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -40,10 +40,8 @@ class ProcessTree:
 
     def members(self) -> list[int]:
         """Return the pids that still run (zombies do not)."""
-        own = os.getpid()
-        return [
-            pid for pid in each_process(_all_pids) if pid != own and self._owns(pid) and not is_zombie(pid)
-        ]
+        others = (pid for pid in each_process(_all_pids) if pid != os.getpid())
+        return [pid for pid in others if self._owns(pid) and not is_zombie(pid)]
 
     def signal_group(self, number: int) -> None:
         """Signal the process group only, at once, without looking for processes that left it."""

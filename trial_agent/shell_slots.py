@@ -102,9 +102,8 @@ class _Scan:
         self.names = names
         self.slots: list[Slot] = []
         self.stack = [_Frame("command")]
-        self.pending: list[
-            tuple[str, bool, bool, int]
-        ] = []  # here-documents: delimiter, is raw, strips tabs, place
+        # Here-documents: delimiter, is raw, strips tabs, place.
+        self.pending: list[tuple[str, bool, bool, int]] = []
         self.is_lost = False
         self.limit = len(command)
 
@@ -166,9 +165,8 @@ class _Scan:
             self._say("\\")
             return at + 1  # it is literal in front of a brace
         if slot := self._slot(at + 1, "word"):
-            slot.restrict(
-                NEVER, "follows a backslash", f"write \\\\{{{slot.name}}} for a backslash and the value"
-            )
+            hint = f"write \\\\{{{slot.name}}} for a backslash and the value"
+            slot.restrict(NEVER, "follows a backslash", hint)
             return slot.end
         if self.command[at + 1 : at + 2] != "\n":
             self._say(self.command[at + 1 : at + 2])
@@ -302,9 +300,8 @@ class _Scan:
         pending, self.pending = self.pending, []
         for delimiter, is_raw, strips, place in pending:
             indent = "\t*" if strips else ""
-            last = re.compile(rf"^{indent}{re.escape(delimiter)}$", re.MULTILINE).search(
-                self.command, at, self.limit
-            )
+            end_mark = re.compile(rf"^{indent}{re.escape(delimiter)}$", re.MULTILINE)
+            last = end_mark.search(self.command, at, self.limit)
             end = self.limit if last is None else last.start()
             self._body(at, end, is_raw, (delimiter, strips, self._is_read_as_code(place)))
             at = end if last is None else min(last.end() + 1, self.limit)
@@ -367,9 +364,8 @@ class _Scan:
             slot.restrict(PLAIN, "follows a `case` inside $( )", by_variable)
         for frame in reversed(self.stack):
             if frame.kind == "arithmetic":
-                slot.restrict(
-                    NUMBER, "is in an arithmetic expression, where only numbers are read", by_variable
-                )
+                why = "is in an arithmetic expression, where only numbers are read"
+                slot.restrict(NUMBER, why, by_variable)
             elif frame.kind == "parameter":
                 slot.restrict(PLAIN, "is inside ${ }", by_variable)
             elif frame.kind in ("command", "here"):

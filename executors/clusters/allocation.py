@@ -85,11 +85,8 @@ class _Allocation:
             "address": address,
             "stays": True,
         }
-        where = [
-            f"--nodes={nodes - 1}",
-            f"--ntasks={nodes - 1}",
-            f"--exclude={os.environ['SLURMD_NODENAME']}",
-        ]
+        this, others = os.environ["SLURMD_NODENAME"], nodes - 1
+        where = [f"--nodes={others}", f"--ntasks={others}", f"--exclude={this}"]
         with self._log.open("ab") as log:
             self._others = subprocess.Popen(
                 ["srun", "--input=all", *where, sys.executable, "-P", "-m", f"{__package__}.node"],
@@ -110,13 +107,9 @@ class _Allocation:
 
     def _requeue(self) -> int:
         """Put the job back into the queue, unless Slurm already ends it: cancelled by its user, or preempted."""
-        shown = subprocess.run(
-            ["scontrol", "show", "job", "--oneliner", self._job],
-            stdout=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-        if "JobState=RUNNING" in shown.stdout:
+        command = ["scontrol", "show", "job", "--oneliner", self._job]
+        about_job = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if "JobState=RUNNING" in about_job.stdout:
             print("the job must leave: it is requeued, and the experiment resumed", flush=True)
             subprocess.run(["scontrol", "requeue", self._job], check=False)
         else:  # requeueing would bring a cancelled job back; Slurm itself requeues one that it preempts

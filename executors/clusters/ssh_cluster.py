@@ -169,9 +169,9 @@ def _require_same_versions(reached: _Hosts, hosts: Sequence[str]) -> None:
     checked = _on_each(hosts, lambda host: reached.ask(host, {"op": "check"})["versions"])
     _raise_errors(checked.values())
     for host, versions in checked.items():
-        for name, found in versions.items() if isinstance(versions, dict) else ():
-            if found != here[name]:
-                raise ClusterError(f"{host} has {name} {found}, and this machine has {here[name]}")
+        for name, there in versions.items() if isinstance(versions, dict) else ():
+            if there != here[name]:
+                raise ClusterError(f"{host} has {name} {there}, and this machine has {here[name]}")
 
 
 def _raise_errors(results: Iterable[object]) -> None:

@@ -283,11 +283,8 @@ class LocalAgentLink(SocketLink):
         if self._process is None or self._given_up or not ended_by_itself:
             return reason
         code = self._process.returncode
-        return (
-            f"its agent ended with exit code {code}"
-            if code >= 0
-            else f"its agent was killed by signal {-code}"
-        )
+        how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
+        return f"its agent {how}"
 
 
 async def _end_child(process: subprocess.Popen[bytes], patience: float) -> None:

@@ -143,19 +143,17 @@ def most_of_this_machine(request: Request) -> Totals:
     declared = {} if state is None else state.resources
     amounts = {"memory": float(usable_bytes()), **limits_of_this_machine(), **declared}
     gpus = amounts.pop("GPU", None)
-    return Totals(
-        amounts=amounts, anonymous_gpus=(_gpus() if gpus is None else gpus) if request.gpus else 0.0
-    )
+    if not request.gpus:
+        return Totals(amounts=amounts)
+    return Totals(amounts=amounts, anonymous_gpus=_gpus() if gpus is None else gpus)
 
 
 def _gpus() -> float:
     """Return how many GPUs of any vendor Ray itself would find."""
     accelerators: Any = importlib.import_module("ray._private.accelerators")
     vendor = accelerators.get_accelerator_manager_for_resource("GPU")
-    count, visible = (
-        vendor.get_current_node_num_accelerators(),
-        vendor.get_current_process_visible_accelerator_ids(),
-    )
+    count = vendor.get_current_node_num_accelerators()
+    visible = vendor.get_current_process_visible_accelerator_ids()
     return float(count if visible is None else min(count, len(visible)))
 
 

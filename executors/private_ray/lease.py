@@ -34,12 +34,10 @@ _STARTS = 3  # a supervisor may be killed while its Ray starts; three in a row a
 class RayLease:
     """The right to use the private Ray at `address`, until `close` or the end of this object or process."""
 
-    def __init__(
-        self, address: str, token_path: str, supervisor_pid: int, connection: JsonConnection
-    ) -> None:
+    def __init__(self, address: str, token_path: str, pid: int, connection: JsonConnection) -> None:
         self.address = address
         self.token_path = token_path
-        self.supervisor_pid = supervisor_pid
+        self.supervisor_pid = pid
         self._connection = connection
 
     async def until_lost(self) -> None:
@@ -162,9 +160,8 @@ async def _connect(
     try:
         await lock.take(deadline - time.monotonic())
     except TimeoutError:
-        raise ExecutorError(
-            f"another supervisor of the private Ray does not end; see its log, {files.log}"
-        ) from None
+        why = f"another supervisor of the private Ray does not end; see its log, {files.log}"
+        raise ExecutorError(why) from None
     try:
         if (connection := _connected(files)) is not None:
             return connection, False

@@ -82,9 +82,8 @@ class AgentFiles:
         if self.where.code_directory is not None:
             request = replace(request, code_directory=self.where.code_directory)
         if (folder := self.where.folder) is not None:
-            request = replace(
-                request, folder=folder, path=os.path.join(folder, os.path.basename(request.path))
-            )
+            path = os.path.join(folder, os.path.basename(request.path))
+            request = replace(request, folder=folder, path=path)
         return request
 
     def wants(self, requests: Iterable[Request]) -> bool:
@@ -144,9 +143,8 @@ class AgentFiles:
         elif self.where.is_this_machine:
             await self._take(await in_thread_or_here(partial(sweep, leftovers, self.where)))
         else:
-            await self._sweep_nodes(
-                leftovers, [each for each in self._nodes() if each.node_id == self.where.node]
-            )
+            there = [node for node in self._nodes() if node.node_id == self.where.node]
+            await self._sweep_nodes(leftovers, there)
 
     async def _sweep_everywhere(self, leftovers: Leftovers) -> None:
         """Sweep this machine, and one node of every other: the agent's place is unknown."""
@@ -156,10 +154,8 @@ class AgentFiles:
         await self._sweep_nodes(leftovers, [node for host, node in hosts.items() if host != here])
 
     async def _sweep_nodes(self, leftovers: Leftovers, nodes: Sequence[RayNode]) -> None:
-        sweeps = (
-            in_daemon_thread(partial(sweep_there, leftovers, self.where, node.node_id)) for node in nodes
-        )
-        for data in await asyncio.gather(*sweeps):
+        sweeps = [partial(sweep_there, leftovers, self.where, node.node_id) for node in nodes]
+        for data in await asyncio.gather(*map(in_daemon_thread, sweeps)):
             await self._take(data)
 
     def _leftovers(self) -> Leftovers:

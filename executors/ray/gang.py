@@ -121,9 +121,8 @@ class GangLink(AgentLink, Listener):
         """Pass on what the first agent reports, but for the end: that comes when all have ended."""
         node, attempt = self._names[agent], self._attempt
         self._cursors[node] = cursor
-        end = next(
-            (each for each in events if isinstance(each, Ended) and attempt and attempt.is_of(each)), None
-        )
+        ends = (event for event in events if isinstance(event, Ended))
+        end = None if attempt is None else next(filter(attempt.is_of, ends), None)
         if attempt is None or end is None:
             if node == 0:
                 self._listener.on_batch(self._agent, events, cursor)

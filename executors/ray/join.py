@@ -61,13 +61,11 @@ async def join(
     """
     address = await find_cluster(address)
     try:
-        await asyncio.wait_for(
-            in_daemon_thread(lambda: _init(address, namespace, token_path, runtime_env)), _JOIN_TIMEOUT
-        )
+        joining = in_daemon_thread(lambda: _init(address, namespace, token_path, runtime_env))
+        await asyncio.wait_for(joining, _JOIN_TIMEOUT)
     except TimeoutError:
-        raise ExecutorError(
-            f"the Ray cluster at {address} did not reply within {_JOIN_TIMEOUT:.0f} s"
-        ) from None
+        why = f"the Ray cluster at {address} did not reply within {_JOIN_TIMEOUT:.0f} s"
+        raise ExecutorError(why) from None
     take_back_signals()
 
 

@@ -136,9 +136,9 @@ class RayConnection:
 
     @property
     def _name(self) -> str:
-        return (
-            "the private Ray" if self.is_private else f"the Ray cluster at {self._address or connected_to()}"
-        )
+        if self.is_private:
+            return "the private Ray"
+        return f"the Ray cluster at {self._address or connected_to()}"
 
     async def _join(self) -> None:
         if is_connected_elsewhere():
@@ -159,10 +159,8 @@ class RayConnection:
         """Lease the private Ray and join it; replace a supervisor that is killed meanwhile."""
         for last in (False, False, True):
             # Ray is imported (0.3 s) while its supervisor replies.
-            starting = acquire(self._idle_timeout, self._resources)
-            lease, _ = await asyncio.gather(
-                starting, in_daemon_thread(lambda: importlib.import_module("ray"))
-            )
+            importing = in_daemon_thread(lambda: importlib.import_module("ray"))
+            lease, _ = await asyncio.gather(acquire(self._idle_timeout, self._resources), importing)
             self._lease = lease
             if connected_to() == lease.address:
                 return

@@ -268,12 +268,9 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         """End an idle agent for each that waits with a trial, possibly for the resources of the idle one."""
         self._ending_idle = None
         links = {agent: link for agent, link in self._links.items() if isinstance(link, _OnRay)}
-        waiting = [
-            agent for agent, link in links.items() if not link.is_connected and self._attempts.busy[agent]
-        ]
-        idle = [
-            agent for agent, link in links.items() if link.is_connected and not self._attempts.busy[agent]
-        ]
+        busy = {agent for agent in links if self._attempts.busy[agent]}
+        waiting = [agent for agent, link in links.items() if agent in busy and not link.is_connected]
+        idle = [agent for agent, link in links.items() if agent not in busy and link.is_connected]
         for agent, _ in zip(idle, waiting, strict=False):
             self._drop(agent)
             self._retiring[agent] = self._tasks.start(self._retire(agent, links[agent]))

@@ -152,10 +152,8 @@ class ControlServer:
             return json_line(await self._perform(line))
         except Exception as error:  # noqa: BLE001  (the manager continues, and the caller must know)
             _log.exception("the request %r failed", line[:80])
-            why = f"{type(error).__name__}: {error}"
-            return json_line(
-                {"error": f"the manager failed at this ({why}): see logs/manager.log", "kind": "failed"}
-            )
+            why = f"the manager failed at this ({type(error).__name__}: {error}): see logs/manager.log"
+            return json_line({"error": why, "kind": "failed"})
 
     async def _perform(self, line: bytes) -> Answer:
         try:
@@ -185,9 +183,8 @@ def ask_manager(folder: Path, request: ControlRequest, timeout: float = _TIMEOUT
         with JsonConnection.to(_find(folder), timeout) as connection:
             answer = connection.ask_now(request, timeout)
     except EOFError:
-        raise ControlError(
-            f"the manager of {folder.name} went away before it answered", "unreachable"
-        ) from None
+        why = f"the manager of {folder.name} went away before it answered"
+        raise ControlError(why, "unreachable") from None
     except TimeoutError:
         raise ControlError(f"the manager of {folder.name} does not answer", "unreachable") from None
     except (OSError, ValueError) as error:

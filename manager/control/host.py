@@ -199,9 +199,9 @@ def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None] | N
     file.addFilter(_escape)
     file.setLevel(_LEVELS.get(level) or level.upper())
     with _CHANGING:
-        beside = _beside(logger) or _begin(
-            logger, _Passing(logger) if warn is None else _Showing(logger, warn)
-        )
+        beside = _beside(logger)
+        if beside is None:
+            beside = _begin(logger, _Passing(logger) if warn is None else _Showing(logger, warn))
         beside.files += 1
         logger.addHandler(file)
         logger.setLevel(min(logger.level or file.level, file.level))

@@ -122,9 +122,8 @@ class LiveChanges:
         runner, name = self._running(), request.get("trial")
         trial = runner.get_trial(name) if isinstance(name, str) else None
         if trial is None and str(name).isdecimal():
-            trial = next(
-                (trial for trial in runner.trials.values() if trial.sequence_id == int(str(name))), None
-            )
+            number = int(str(name))
+            trial = next((each for each in runner.trials.values() if each.sequence_id == number), None)
         if trial is None:
             raise ControlError(f"there is no trial {name}", "not found")
         return trial
@@ -197,9 +196,8 @@ def checked_import(data: Json, names: Sequence[str] = ("default",)) -> list[Meas
     for number, row in enumerate(data):
         is_row = isinstance(row, dict) and set(row) == {"parameter", "value"}
         if not is_row or not isinstance(row["parameter"], dict):
-            raise ControlError(
-                f'results[{number}] is not {{"parameter": {{...}}, "value": NUMBER}}', "invalid"
-            )
+            wanted = '{"parameter": {...}, "value": NUMBER}'
+            raise ControlError(f"results[{number}] is not {wanted}", "invalid")
         value = row["value"]
         metrics = value if isinstance(value, dict) else dict.fromkeys(names[:1], value)
         if not all(_is_finite(metrics.get(name)) for name in names):
@@ -217,11 +215,8 @@ def _is_finite(value: Json) -> bool:
 
 def _why_not_add(runner: TrialRunner, count: int) -> str:
     """Say why so many trials cannot be added; return an empty text if they can."""
-    most, made, why_not = (
-        runner.limits.max_trial_number,
-        runner.created + runner.requested,
-        runner.why_not_add(),
-    )
+    most, made = runner.limits.max_trial_number, runner.created + runner.requested
+    why_not = runner.why_not_add()
     if most is None or made + count <= most:
         return why_not
     what = f"max_trial_number ({most}) leaves room for {most - made}" if made < most else why_not

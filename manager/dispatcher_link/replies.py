@@ -78,9 +78,8 @@ def _pause(now: float, payload: str) -> Event:
 def _resume(now: float, payload: str) -> Event:
     reply = loads(payload)
     names = ("parameters", "checkpoint_of", "budget", "pauses_at_budget")
-    return ResumeRequested(
-        now, reply["trial_job_id"], **{name: reply[name] for name in names if name in reply}
-    )
+    given = {name: reply[name] for name in names if name in reply}
+    return ResumeRequested(now, reply["trial_job_id"], **given)
 
 
 _MEANINGS: dict[CommandType, Callable[[float, str], Event]] = {

@@ -119,19 +119,15 @@ class WarmStarts:
         if not lives:
             self._end(zygote)
             if not zygote.is_ready:
-                self._refuse(
-                    zygote.kind, zygote.note or f"{zygote.kind.command[0]} ended before it was ready"
-                )
-        elif (
-            zygote.is_ready
-            and not was_ready
-            and (used := resident_bytes(zygote.pid)) * _SHARE > available_bytes()
-        ):
-            self._end(zygote)
-            self._refuse(
-                zygote.kind, f"memory is short: {size_text(used, is_memory=True)} would be kept ready"
-            )
-            return False
+                why = f"{zygote.kind.command[0]} ended before it was ready"
+                self._refuse(zygote.kind, zygote.note or why)
+        elif zygote.is_ready and not was_ready:
+            used = resident_bytes(zygote.pid)
+            if used * _SHARE > available_bytes():
+                self._end(zygote)
+                size = size_text(used, is_memory=True)
+                self._refuse(zygote.kind, f"memory is short: {size} would be kept ready")
+                return False
         return lives
 
     def _refuse(self, kind: ZygoteKind, reason: str) -> None:

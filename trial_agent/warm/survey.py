@@ -165,14 +165,11 @@ def _is_harmless(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant)
     if isinstance(statement, ast.Assign):
-        return all(isinstance(target, ast.Name) for target in statement.targets) and _is_plain(
-            statement.value
-        )
+        are_names = all(isinstance(target, ast.Name) for target in statement.targets)
+        return are_names and _is_plain(statement.value)
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        defaults = [
-            each for each in (*statement.args.defaults, *statement.args.kw_defaults) if each is not None
-        ]
-        return not statement.decorator_list and all(map(_is_plain, defaults))
+        defaults = (*statement.args.defaults, *statement.args.kw_defaults)
+        return not statement.decorator_list and all(map(_is_plain, filter(None, defaults)))
     if isinstance(statement, ast.ClassDef):
         is_simple = not statement.decorator_list and not statement.keywords
         return is_simple and all(map(_is_plain, statement.bases)) and all(map(_is_harmless, statement.body))

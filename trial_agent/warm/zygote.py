@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, NoReturn
 
-if (
-    "socket" not in sys.modules
-):  # some interpreters have it as a file, and a script would see that it is loaded
+# Some interpreters have it as a file, and a script would see that it is loaded.
+if "socket" not in sys.modules:
     del sys.modules["_socket"]
 _BASELINE = frozenset(sys.modules)
 _SETTINGS = "PITCHPIPE_WARM"
